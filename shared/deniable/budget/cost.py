@@ -1,0 +1,51 @@
+"""The cost of a report: its pure level, in billionths of epsilon, always rounded up.
+
+Pure levels add up exactly (basic composition), whatever the answers were and however they changed
+from epoch to epoch. A ledger of integers neither drifts nor rounds in anybody's favour but the
+user's.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from deniable.mechanisms import Mechanism, Number, exact_epsilon, log_ceiling
+
+__all__ = ["NANO", "Ceiling", "epsilon_to_nano", "format_nano", "pure_cost"]
+
+NANO: Final = 10**9
+"""Units of cost in one epsilon."""
+
+
+def pure_cost(mechanism: Mechanism) -> int:
+    """Return what one response costs: eps' = ln(pure odds), rounded up to 1e-9."""
+    return log_ceiling(mechanism.privacy.odds, NANO)
+
+
+def epsilon_to_nano(epsilon: Number) -> int:
+    """Return a ceiling's epsilon in units of 1e-9, rounded down.
+
+    Raises:
+        TypeError, InvalidPrivacyParameter: as :func:`deniable.mechanisms.exact_epsilon`.
+    """
+    return int(exact_epsilon(epsilon) * NANO)
+
+
+def format_nano(cost: int) -> str:
+    """Return a cost for people: epsilon rounded up to three decimal places."""
+    thousandths = -(-cost // (NANO // 1000))
+    return f"{thousandths // 1000}.{thousandths % 1000:03d}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """What a device will spend over its lifetime, in units of 1e-9 epsilon."""
+
+    most: int
+
+    def admits(self, reserved: int, cost: int, epochs: int) -> bool:
+        """Tell whether a survey of so many epochs fits beside what is already reserved.
+
+        Everything a survey could ever cost is reserved when its manifest is accepted (D3), so that
+        running out never depends on when or what a device reports.
+        """
+        return reserved + cost * epochs <= self.most

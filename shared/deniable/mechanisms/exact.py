@@ -1,0 +1,97 @@
+"""Exact privacy parameters: epsilon and delta as Fractions, never as floats.
+
+A float is refused because it is not the number that was written: ``Fraction(0.1) > 1/10``, so a
+guarantee stated as 0.1 would be given as something larger.
+"""
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+__all__ = [
+    "DECIMAL_PATTERN",
+    "MAX_EPSILON",
+    "InvalidPrivacyParameter",
+    "Number",
+    "exact_delta",
+    "exact_epsilon",
+]
+
+Number = str | Decimal | Fraction | int
+"""What a privacy parameter may be given as."""
+
+MAX_EPSILON = 40
+"""Odds of e^40 : 1 are no privacy at all; above it, 64 bits no longer resolve a lie."""
+
+DECIMAL_PATTERN = re.compile(r"(0|[1-9][0-9]{0,3})(\.[0-9]{0,17}[1-9])?", re.ASCII)
+"""Decimal strings of the protocol: canonical, at most 4 digits before and 18 after the point."""
+
+_MAX_PLACES = 18
+_MAX_BITS = 1024
+
+
+class InvalidPrivacyParameter(ValueError):
+    """An epsilon or delta outside its domain, or written in a form that is not taken."""
+
+
+def exact_epsilon(value: Number) -> Fraction:
+    """Return epsilon exactly.
+
+    Raises:
+        TypeError: for a float, a bool or any other type.
+        InvalidPrivacyParameter: unless 0 ≤ epsilon ≤ 40.
+    """
+    epsilon = _exact("epsilon", value)
+    if not 0 <= epsilon <= MAX_EPSILON:
+        raise InvalidPrivacyParameter(f"epsilon must be in [0, {MAX_EPSILON}]")
+    return epsilon
+
+
+def exact_delta(value: Number) -> Fraction:
+    """Return delta exactly.
+
+    Raises:
+        TypeError: for a float, a bool or any other type.
+        InvalidPrivacyParameter: unless 0 ≤ delta < 1.
+    """
+    delta = _exact("delta", value)
+    if not 0 <= delta < 1:
+        raise InvalidPrivacyParameter("delta must be in [0, 1)")
+    return delta
+
+
+def _exact(name: str, value: Number) -> Fraction:
+    # bool is an int to Python, and a numpy float64 is a float: both are mistakes here.
+    if isinstance(value, bool) or not isinstance(value, str | Decimal | Fraction | int):
+        reason = (
+            " (a float is not the number that was written: 0.1 is slightly more than 1/10)"
+            if isinstance(value, float)
+            else ""
+        )
+        raise TypeError(
+            f"{name} must be a decimal string, Decimal, Fraction or int, "
+            f'not {type(value).__name__}{reason}; write it as a string, such as "0.1"'
+        )
+    if isinstance(value, str):
+        # Before parsing: Fraction("1e999999999") would fill the memory.
+        if not DECIMAL_PATTERN.fullmatch(value):
+            raise InvalidPrivacyParameter(
+                f'{name} must be a plain decimal such as "1" or "0.25": no sign, exponent, '
+                "leading zero or trailing zero, at most 4 digits before and 18 after the point"
+            )
+        return Fraction(value)
+    if isinstance(value, Decimal):
+        # Also before converting: Decimal("1e999999999") is small, its Fraction is not.
+        if not value.is_finite():
+            raise InvalidPrivacyParameter(f"{name} must be a finite number")
+        exponent = value.as_tuple().exponent
+        assert isinstance(exponent, int)
+        if not -_MAX_PLACES <= exponent <= 4 or len(value.as_tuple().digits) > 4 + _MAX_PLACES:
+            raise InvalidPrivacyParameter(
+                f"{name} must have at most 4 digits before and {_MAX_PLACES} after the point"
+            )
+        return Fraction(value)
+    fraction = Fraction(value)
+    if max(fraction.numerator.bit_length(), fraction.denominator.bit_length()) > _MAX_BITS:
+        raise InvalidPrivacyParameter(f"{name} must fit a fraction of {_MAX_BITS}-bit integers")
+    return fraction

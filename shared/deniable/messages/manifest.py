@@ -1,0 +1,232 @@
+"""The survey manifest: what an operator asks, signed by the authority that the app trusts.
+
+A manifest is immutable: its id is the SHA-256 of its payload, so any change is another survey.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Final, Literal
+
+from deniable.mechanisms import DECIMAL_PATTERN, RandomisedResponse
+from deniable.messages import codec
+from deniable.messages.ed25519 import (
+    CONTEXT_MANIFEST,
+    KEY_BYTES,
+    SIGNATURE_BYTES,
+    SigningKey,
+    check_public_key,
+    verify,
+)
+from deniable.messages.origin import check_origin
+from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
+from deniable.messages.schedule import Schedule
+from deniable.messages.texts import check_categories, check_text
+
+__all__ = ["MAX_MANIFEST_BYTES", "Enrolment", "Manifest", "open_manifest", "sign_manifest"]
+
+MAX_MANIFEST_BYTES: Final = 1 << 20
+_VERSION: Final = 1
+_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
+_KEYS: Final = (
+    "version",
+    "name",
+    "sequence",
+    "nonce",
+    "question",
+    "categories",
+    "mechanism",
+    "epsilon",
+    "delta",
+    "repeat",
+    "start",
+    "epoch_seconds",
+    "epochs",
+    "grace_seconds",
+    "origin",
+    "enrolment",
+    "minimum_reports",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolment:
+    """Who vouches that a device is one device.
+
+    Attributes:
+        mode: ``open`` (nobody) or ``certificate`` (a listed issuer).
+        issuers: one or two public keys in certificate mode, none in open mode.
+    """
+
+    mode: Literal["open", "certificate"] = "open"
+    issuers: tuple[bytes, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.mode not in {"open", "certificate"}:
+            raise InvalidManifest("enrolment", "mode must be open or certificate")
+        if len(self.issuers) not in ((0,) if self.mode == "open" else (1, 2)):
+            raise InvalidManifest("enrolment", "certificate names one or two issuers, open none")
+        if len(set(self.issuers)) != len(self.issuers):
+            raise InvalidManifest("enrolment", "the two issuers must differ")
+        for issuer in self.issuers:
+            try:
+                check_public_key(issuer)
+            except Refusal as refusal:
+                raise InvalidManifest("enrolment", "an issuer's key is not sound") from refusal
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One survey, as PROTOCOL.md's table has it; validated whenever it is constructed.
+
+    Raises:
+        InvalidManifest: for any field outside its domain, or parameters for which no mechanism
+            can be certified.
+    """
+
+    name: str
+    sequence: int
+    nonce: bytes
+    question: str
+    categories: tuple[str, ...]
+    epsilon: str
+    delta: str
+    schedule: Schedule
+    origin: str
+    enrolment: Enrolment
+    minimum_reports: int
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise InvalidManifest(
+                "name", "must be 1 to 64 of a-z, 0-9 and -, with a letter or digit at either end"
+            )
+        if not 0 <= self.sequence < 2**32:
+            raise InvalidManifest("sequence", "must be in [0, 2^32)")
+        if len(self.nonce) != 16:
+            raise InvalidManifest("nonce", "must have 16 bytes")
+        check_text("question", self.question, 1024)
+        check_categories(self.categories)
+        for field, value in (("epsilon", self.epsilon), ("delta", self.delta)):
+            if not DECIMAL_PATTERN.fullmatch(value):
+                raise InvalidManifest(field, 'must be a plain decimal string such as "1" or "0.25"')
+        check_origin(self.origin)
+        if not 0 <= self.minimum_reports <= codec.MAX_UINT:
+            raise InvalidManifest("minimum_reports", "must not be negative")
+        try:
+            _ = self.mechanism
+        except ValueError as error:
+            raise InvalidManifest("epsilon", str(error)) from error
+        if len(self.payload) > MAX_MANIFEST_BYTES:
+            raise InvalidManifest("categories", f"the manifest exceeds {MAX_MANIFEST_BYTES} bytes")
+
+    @cached_property
+    def mechanism(self) -> RandomisedResponse:
+        """Return the solution matrix, which device and collector both derive from the manifest."""
+        return RandomisedResponse(len(self.categories), self.epsilon, self.delta)
+
+    @cached_property
+    def payload(self) -> bytes:
+        """Return the canonical bytes that are signed."""
+        enrolment: dict[str, object] = {"mode": self.enrolment.mode}
+        if self.enrolment.mode == "certificate":
+            enrolment["issuers"] = list(self.enrolment.issuers)
+        values = (
+            _VERSION,
+            self.name,
+            self.sequence,
+            self.nonce,
+            self.question,
+            list(self.categories),
+            {"kind": "randomised-response"},
+            self.epsilon,
+            self.delta,
+            {"kind": "fresh"},
+            self.schedule.start,
+            self.schedule.epoch_seconds,
+            self.schedule.epochs,
+            self.schedule.grace_seconds,
+            self.origin,
+            enrolment,
+            self.minimum_reports,
+        )
+        return codec.encode(dict(zip(_KEYS, values, strict=True)))
+
+    @cached_property
+    def survey_id(self) -> bytes:
+        """Return the survey's id: SHA-256 of the payload."""
+        return sha256(self.payload).digest()
+
+    @classmethod
+    def from_payload(cls, payload: bytes) -> "Manifest":
+        """Read the payload's canonical bytes.
+
+        Raises:
+            Refusal: malformed.
+        """
+        if len(payload) > MAX_MANIFEST_BYTES:
+            raise Refusal(RefusalCode.MALFORMED, "a manifest has at most 1 MiB")
+        fields = codec.exact_map(codec.decode(payload), _KEYS)
+        if codec.uint(fields["version"]) != _VERSION:
+            raise Refusal(RefusalCode.MALFORMED, "another version of the protocol")
+        _expect_kind(fields["mechanism"], "randomised-response")
+        _expect_kind(fields["repeat"], "fresh")
+        categories = fields["categories"]
+        if type(categories) is not list:
+            raise Refusal(RefusalCode.MALFORMED, "an array of categories is expected")
+        try:
+            return cls(
+                name=codec.text(fields["name"]),
+                sequence=codec.uint(fields["sequence"]),
+                nonce=codec.binary(fields["nonce"], 16),
+                question=codec.text(fields["question"]),
+                categories=tuple(codec.text(category) for category in categories),
+                epsilon=codec.text(fields["epsilon"]),
+                delta=codec.text(fields["delta"]),
+                schedule=Schedule(
+                    start=codec.uint(fields["start"]),
+                    epoch_seconds=codec.uint(fields["epoch_seconds"]),
+                    epochs=codec.uint(fields["epochs"]),
+                    grace_seconds=codec.uint(fields["grace_seconds"]),
+                ),
+                origin=codec.text(fields["origin"]),
+                enrolment=_read_enrolment(fields["enrolment"]),
+                minimum_reports=codec.uint(fields["minimum_reports"]),
+            )
+        except InvalidManifest as error:
+            raise Refusal(RefusalCode.MALFORMED, str(error)) from error
+
+
+def sign_manifest(manifest: Manifest, authority: SigningKey) -> bytes:
+    """Return the signed envelope ``[payload, signature]``."""
+    signature = authority.sign(CONTEXT_MANIFEST, manifest.payload)
+    return codec.encode([manifest.payload, signature])
+
+
+def open_manifest(envelope: bytes, authority: bytes) -> Manifest:
+    """Verify a manifest's envelope under the authority's public key and read it.
+
+    Raises:
+        Refusal: malformed, bad-key or bad-signature.
+    """
+    payload_field, signature_field = codec.exact_array(codec.decode(envelope), 2)
+    payload = codec.binary(payload_field)
+    verify(authority, CONTEXT_MANIFEST, payload, codec.binary(signature_field, SIGNATURE_BYTES))
+    return Manifest.from_payload(payload)
+
+
+def _expect_kind(value: object, kind: str) -> None:
+    if codec.text(codec.exact_map(value, ("kind",))["kind"]) != kind:
+        # An unknown kind cannot be certified, so nothing may be randomised with it (D2).
+        raise Refusal(RefusalCode.MALFORMED, f"only the kind {kind} is known")
+
+
+def _read_enrolment(value: object) -> Enrolment:
+    if value == {"mode": "open"}:
+        return Enrolment()
+    fields = codec.exact_map(value, ("mode", "issuers"))
+    issuers = fields["issuers"]
+    if codec.text(fields["mode"]) != "certificate" or type(issuers) is not list:
+        raise Refusal(RefusalCode.MALFORMED, "an unknown enrolment")
+    return Enrolment("certificate", tuple(codec.binary(issuer, KEY_BYTES) for issuer in issuers))

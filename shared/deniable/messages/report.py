@@ -1,0 +1,152 @@
+"""The report: one response for one survey and epoch, signed under a key of its own."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from deniable.messages import codec
+from deniable.messages.ed25519 import (
+    CONTEXT_ENROL,
+    CONTEXT_REPORT,
+    KEY_BYTES,
+    SIGNATURE_BYTES,
+    check_public_key,
+    derive_report_key,
+    verify,
+)
+from deniable.messages.refusals import Refusal, RefusalCode
+
+__all__ = [
+    "MAX_UPLOAD_BYTES",
+    "MAX_UPLOAD_REPORTS",
+    "Report",
+    "SignedReport",
+    "enrolment_statement",
+    "pack_upload",
+    "sign_report",
+    "split_upload",
+]
+
+MAX_UPLOAD_REPORTS: Final = 256
+MAX_UPLOAD_BYTES: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a device states: the payload of a report.
+
+    Attributes:
+        survey_id: 32 bytes.
+        epoch: which time slice it is for.
+        response: what the mechanism returned; left out of the repr.
+    """
+
+    survey_id: bytes
+    epoch: int
+    response: int = field(repr=False)
+
+    @property
+    def payload(self) -> bytes:
+        """Return the canonical bytes that are signed."""
+        return codec.encode([self.survey_id, self.epoch, self.response])
+
+    @classmethod
+    def from_payload(cls, payload: bytes) -> "Report":
+        """Read the payload's canonical bytes.
+
+        Raises:
+            Refusal: malformed.
+        """
+        survey_id, epoch, response = codec.exact_array(codec.decode(payload), 3)
+        return cls(codec.binary(survey_id, KEY_BYTES), codec.uint(epoch), codec.uint(response))
+
+
+@dataclass(frozen=True, slots=True)
+class SignedReport:
+    """A report in its envelope, read but not yet verified.
+
+    Attributes:
+        public_key: 32 bytes; with survey and epoch, the report's identity.
+        payload: the bytes that were signed; identical repeats have identical payloads.
+        report: what the payload says.
+        signature: 64 bytes.
+        credential: 64 bytes of an issuer in certificate mode, else None.
+    """
+
+    public_key: bytes
+    payload: bytes = field(repr=False)
+    report: Report
+    signature: bytes = field(repr=False)
+    credential: bytes | None = field(repr=False)
+
+    @classmethod
+    def from_envelope(cls, envelope: bytes) -> "SignedReport":
+        """Read an envelope's canonical bytes, and check its key.
+
+        Raises:
+            Refusal: malformed or bad-key, in this order.
+        """
+        key, payload, signature, credential = codec.exact_array(codec.decode(envelope), 4)
+        payload_bytes = codec.binary(payload)
+        signed = cls(
+            public_key=codec.binary(key, KEY_BYTES),
+            payload=payload_bytes,
+            report=Report.from_payload(payload_bytes),
+            signature=codec.binary(signature, SIGNATURE_BYTES),
+            credential=None if credential is None else codec.binary(credential, SIGNATURE_BYTES),
+        )
+        check_public_key(signed.public_key)
+        return signed
+
+    def verify_signature(self) -> None:
+        """Check that the key signed the payload.
+
+        Raises:
+            Refusal: bad-key or bad-signature.
+        """
+        verify(self.public_key, CONTEXT_REPORT, self.payload, self.signature)
+
+    def verify_credential(self, issuers: Iterable[bytes]) -> None:
+        """Check that one of the issuers vouches for the key.
+
+        Raises:
+            Refusal: not-enrolled.
+        """
+        statement = enrolment_statement(self.report.survey_id, self.report.epoch, self.public_key)
+        for issuer in issuers if self.credential is not None else ():
+            try:
+                verify(issuer, CONTEXT_ENROL, statement, self.credential)
+            except Refusal:
+                continue
+            return
+        raise Refusal(RefusalCode.NOT_ENROLLED, "no listed issuer vouches for this key")
+
+
+def sign_report(device_secret: bytes, report: Report, credential: bytes | None = None) -> bytes:
+    """Return the envelope's bytes, signed with the device's key of this survey and epoch."""
+    key = derive_report_key(device_secret, report.survey_id, report.epoch)
+    payload = report.payload
+    return codec.encode([key.public_key, payload, key.sign(CONTEXT_REPORT, payload), credential])
+
+
+def enrolment_statement(survey_id: bytes, epoch: int, public_key: bytes) -> bytes:
+    """Return what an issuer signs to vouch for a key."""
+    return codec.encode([survey_id, epoch, public_key])
+
+
+def pack_upload(envelopes: list[bytes]) -> bytes:
+    """Return the upload's body: an array of 1 to 256 envelopes that are already encoded."""
+    if not 1 <= len(envelopes) <= MAX_UPLOAD_REPORTS:
+        raise ValueError(f"an upload has 1 to {MAX_UPLOAD_REPORTS} reports")
+    return codec.array_header(len(envelopes)) + b"".join(envelopes)
+
+
+def split_upload(body: bytes) -> Iterator[bytes]:
+    """Split an upload's body into the bytes of its envelopes, which may be defective each.
+
+    Raises:
+        Refusal: too-large or malformed, for the body as a whole.
+    """
+    if len(body) > MAX_UPLOAD_BYTES:
+        raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
+    return codec.split_array(body, MAX_UPLOAD_REPORTS)
