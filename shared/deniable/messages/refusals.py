@@ -1,7 +1,7 @@
 """Why a message was not taken: the stable codes of the protocol, each in one place.
 
-Refusal          a message from elsewhere is not acceptable: carries a wire code
-InvalidManifest  an operator's own survey definition is wrong: names the field
+- ``Refusal``: a message from elsewhere is not acceptable; carries a wire code.
+- ``InvalidManifest``: an operator's own survey definition is wrong; names the field.
 """
 
 from enum import StrEnum

@@ -113,9 +113,10 @@ class SignedReport:
             Refusal: not-enrolled.
         """
         statement = enrolment_statement(self.report.survey_id, self.report.epoch, self.public_key)
-        for issuer in issuers if self.credential is not None else ():
+        credential = self.credential or b""
+        for issuer in issuers:
             try:
-                verify(issuer, CONTEXT_ENROL, statement, self.credential)
+                verify(issuer, CONTEXT_ENROL, statement, credential)
             except Refusal:
                 continue
             return
