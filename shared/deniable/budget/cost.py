@@ -8,7 +8,13 @@ user's.
 from dataclasses import dataclass
 from typing import Final
 
-from deniable.mechanisms import Mechanism, Number, exact_epsilon, log_ceiling
+from deniable.mechanisms import (
+    InvalidPrivacyParameter,
+    Mechanism,
+    Number,
+    exact_number,
+    log_ceiling,
+)
 
 __all__ = ["NANO", "Ceiling", "epsilon_to_nano", "format_nano", "pure_cost"]
 
@@ -21,13 +27,17 @@ def pure_cost(mechanism: Mechanism) -> int:
     return log_ceiling(mechanism.privacy.odds, NANO)
 
 
-def epsilon_to_nano(epsilon: Number) -> int:
-    """Return a ceiling's epsilon in units of 1e-9, rounded down.
+def epsilon_to_nano(name: str, epsilon: Number) -> int:
+    """Return a ceiling in units of 1e-9 epsilon, rounded down; ``name`` is what an error calls it.
 
     Raises:
-        TypeError, InvalidPrivacyParameter: as :func:`deniable.mechanisms.exact_epsilon`.
+        TypeError: for a float or another type that does not hold the number exactly.
+        InvalidPrivacyParameter: for a negative number, or one that is not written plainly.
     """
-    return int(exact_epsilon(epsilon) * NANO)
+    exact = exact_number(name, epsilon)
+    if exact < 0:
+        raise InvalidPrivacyParameter(f"{name} must not be negative")
+    return int(exact * NANO)
 
 
 def format_nano(cost: int) -> str:

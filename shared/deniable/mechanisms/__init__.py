@@ -7,6 +7,7 @@ from deniable.mechanisms.exact import (
     Number,
     exact_delta,
     exact_epsilon,
+    exact_number,
 )
 from deniable.mechanisms.exponential import exp_enclosure, log_ceiling
 from deniable.mechanisms.mechanism import Mechanism
@@ -31,6 +32,7 @@ __all__ = [
     "RandomisedResponse",
     "exact_delta",
     "exact_epsilon",
+    "exact_number",
     "exp_enclosure",
     "log_ceiling",
     "os_random_word",

@@ -15,6 +15,7 @@ __all__ = [
     "Number",
     "exact_delta",
     "exact_epsilon",
+    "exact_number",
 ]
 
 Number = str | Decimal | Fraction | int
@@ -41,7 +42,7 @@ def exact_epsilon(value: Number) -> Fraction:
         TypeError: for a float, a bool or any other type.
         InvalidPrivacyParameter: unless 0 ≤ epsilon ≤ 40.
     """
-    epsilon = _exact("epsilon", value)
+    epsilon = exact_number("epsilon", value)
     if not 0 <= epsilon <= MAX_EPSILON:
         raise InvalidPrivacyParameter(f"epsilon must be in [0, {MAX_EPSILON}]")
     return epsilon
@@ -54,13 +55,19 @@ def exact_delta(value: Number) -> Fraction:
         TypeError: for a float, a bool or any other type.
         InvalidPrivacyParameter: unless 0 ≤ delta < 1.
     """
-    delta = _exact("delta", value)
+    delta = exact_number("delta", value)
     if not 0 <= delta < 1:
         raise InvalidPrivacyParameter("delta must be in [0, 1)")
     return delta
 
 
-def _exact(name: str, value: Number) -> Fraction:
+def exact_number(name: str, value: Number) -> Fraction:
+    """Return a parameter exactly, whatever its domain; ``name`` is what an error calls it.
+
+    Raises:
+        TypeError: for a float, a bool or any other type.
+        InvalidPrivacyParameter: for a number that is not written plainly, or too long.
+    """
     # bool is an int to Python, and a numpy float64 is a float: both are mistakes here.
     if isinstance(value, bool) or not isinstance(value, str | Decimal | Fraction | int):
         reason = (

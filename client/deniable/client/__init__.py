@@ -1,0 +1,52 @@
+"""The device SDK: declare surveys, ask for consent, report; the answer never leaves the device."""
+
+from deniable.client.client import IN_MEMORY, Client
+from deniable.client.consent import Consent
+from deniable.client.delivery import Backoff, HttpAnswer
+from deniable.client.errors import (
+    AppError,
+    ConsentMissing,
+    DeniableError,
+    EpochUndecidable,
+    ManifestFault,
+    ManifestRefused,
+    NotReady,
+    NotRecorded,
+    NotRunning,
+    ReportDropped,
+    StateUnavailable,
+    UndeclaredAnswer,
+    UndeclaredSurvey,
+)
+from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
+from deniable.client.survey import Survey
+from deniable.client.transport import HttpTransport, Transport, TransportError
+
+__all__ = [
+    "IN_MEMORY",
+    "AppError",
+    "Backoff",
+    "Client",
+    "Consent",
+    "ConsentMissing",
+    "Delivery",
+    "DeniableError",
+    "EpochUndecidable",
+    "HttpAnswer",
+    "HttpTransport",
+    "ManifestFault",
+    "ManifestRefused",
+    "NotReady",
+    "NotRecorded",
+    "NotRunning",
+    "Outcome",
+    "OutcomeStatus",
+    "Refresh",
+    "ReportDropped",
+    "StateUnavailable",
+    "Survey",
+    "Transport",
+    "TransportError",
+    "UndeclaredAnswer",
+    "UndeclaredSurvey",
+]

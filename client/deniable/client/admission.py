@@ -1,0 +1,134 @@
+"""Whether a manifest may be followed: rules D1, D2 and D3 of the protocol, with no I/O.
+
+They are what makes the stated epsilon true: a collector cannot raise it, shorten epochs, change the
+question, republish under a name to get a second draw, or spend more than the user's lifetime
+allowance. Every rule is judged before any answer is looked at.
+"""
+
+from dataclasses import dataclass
+
+from deniable.budget import Ceiling, format_nano, pure_cost
+from deniable.client.errors import ManifestFault, ManifestRefused
+from deniable.client.survey import Survey
+from deniable.messages import Manifest, Refusal, RefusalCode, open_manifest
+
+__all__ = ["NameRecord", "admit_manifest", "check_declaration", "read_manifest"]
+
+
+@dataclass(frozen=True, slots=True)
+class NameRecord:
+    """What the device knows of a name when a manifest of it arrives.
+
+    Attributes:
+        highest: (sequence, survey id) of the newest validly signed manifest seen, if any.
+        accepted: ids of the manifests accepted under the name, whose cost is already reserved.
+        reserved: what all names together have reserved, in units of 1e-9 epsilon.
+    """
+
+    highest: tuple[int, bytes] | None
+    accepted: frozenset[bytes]
+    reserved: int
+
+
+def read_manifest(envelope: bytes, authority: bytes, survey: Survey, origin: str) -> Manifest:
+    """Verify a manifest's signature and that it is for this survey and collector.
+
+    Raises:
+        ManifestRefused: malformed, bad-signature, wrong-name or wrong-origin.
+    """
+    try:
+        manifest = open_manifest(envelope, authority)
+    except Refusal as refusal:
+        fault = (
+            ManifestFault.MALFORMED
+            if refusal.code is RefusalCode.MALFORMED
+            else ManifestFault.BAD_SIGNATURE
+        )
+        raise ManifestRefused(fault, refusal.reason) from refusal
+    if manifest.name != survey.name:
+        raise ManifestRefused(ManifestFault.WRONG_NAME, "it is another survey's manifest")
+    if manifest.origin != origin:
+        raise ManifestRefused(
+            ManifestFault.WRONG_ORIGIN, f"it is for {manifest.origin}, not for {origin}"
+        )
+    return manifest
+
+
+def admit_manifest(
+    manifest: Manifest, survey: Survey, record: NameRecord, ceiling: Ceiling, now: float
+) -> int:
+    """Judge a verified manifest.
+
+    Returns:
+        What accepting it reserves, in units of 1e-9 epsilon; 0 if it was accepted before.
+
+    Raises:
+        ManifestRefused: with the fault of the first rule it breaks.
+    """
+    _check_sequence(manifest, record)
+    check_declaration(manifest, survey)
+    if now >= manifest.schedule.end:
+        raise ManifestRefused(ManifestFault.ENDED, "its last epoch is over")
+    if manifest.enrolment.mode != "open":
+        raise ManifestRefused(
+            ManifestFault.ENROLMENT, "it asks for certificates, which this client cannot get"
+        )
+    if manifest.survey_id in record.accepted:
+        return 0
+    cost, epochs = pure_cost(manifest.mechanism), manifest.schedule.epochs
+    if not ceiling.admits(record.reserved, cost, epochs):
+        raise ManifestRefused(
+            ManifestFault.OVER_BUDGET,
+            f"{epochs} epochs at epsilon {format_nano(cost)} do not fit: "
+            f"{format_nano(record.reserved)} of {format_nano(ceiling.most)} is reserved; "
+            "publish fewer epochs, or raise the client's lifetime_epsilon",
+        )
+    return cost * epochs
+
+
+def _check_sequence(manifest: Manifest, record: NameRecord) -> None:
+    if record.highest is None:
+        return
+    sequence, survey_id = record.highest
+    if manifest.sequence < sequence:
+        raise ManifestRefused(ManifestFault.ROLLED_BACK, "a newer manifest was seen before")
+    if manifest.sequence == sequence and manifest.survey_id != survey_id:
+        raise ManifestRefused(
+            ManifestFault.EQUIVOCATION, "two manifests were signed with the same sequence"
+        )
+
+
+def check_declaration(manifest: Manifest, survey: Survey) -> None:
+    """Check a manifest against what the app declared: D1 and the ceilings of D2.
+
+    Also asked before every draw, since an app may lower its ceilings after an acceptance.
+
+    Raises:
+        ManifestRefused: if it differs, or exceeds a ceiling.
+    """
+    if manifest.question != survey.question or manifest.categories != survey.categories:
+        raise ManifestRefused(
+            ManifestFault.NOT_AS_DECLARED, "question or categories differ from the app's"
+        )
+    mechanism = manifest.mechanism
+    if mechanism.epsilon > survey.epsilon_ceiling:
+        raise ManifestRefused(
+            ManifestFault.TOO_HIGH_EPSILON,
+            f"epsilon {manifest.epsilon} exceeds the app's {survey.max_epsilon}",
+        )
+    if mechanism.delta > survey.delta_ceiling:
+        raise ManifestRefused(
+            ManifestFault.TOO_HIGH_DELTA,
+            f"delta {manifest.delta} exceeds the app's {survey.max_delta}",
+        )
+    if manifest.schedule.epoch_seconds < survey.min_epoch_seconds:
+        raise ManifestRefused(
+            ManifestFault.TOO_SHORT_EPOCHS,
+            f"epochs of {manifest.schedule.epoch_seconds} s are shorter than the app's "
+            f"{survey.min_epoch_seconds} s",
+        )
+    # Recomputed from the very integers that will be sampled, not taken from the manifest's word.
+    if not mechanism.privacy.satisfies(mechanism.epsilon, mechanism.delta):
+        raise ManifestRefused(
+            ManifestFault.UNCERTIFIED, "the implemented probabilities exceed the stated epsilon"
+        )

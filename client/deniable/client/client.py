@@ -1,0 +1,314 @@
+"""The client: what an app embeds.
+
+It is a plain object, usable from any thread. Constructing it touches neither disk nor network;
+``report()`` never waits for the network and never raises for what the world does.
+"""
+
+import logging
+import random
+import threading
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from deniable.budget import Ceiling, epsilon_to_nano
+from deniable.client.admission import read_manifest
+from deniable.client.clock import Clock, SystemClock
+from deniable.client.consent import Consent
+from deniable.client.delivery import Backoff
+from deniable.client.errors import (
+    ConsentMissing,
+    NotReady,
+    NotRecorded,
+    UndeclaredSurvey,
+)
+from deniable.client.ledger import Ledger
+from deniable.client.outbox import Outbox
+from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
+from deniable.client.state import State
+from deniable.client.survey import DAY, Survey
+from deniable.client.transport import HttpTransport, Transport, TransportError
+from deniable.client.uploader import Uploader
+from deniable.mechanisms import Draw, Number, os_random_word
+from deniable.messages import (
+    MAX_MANIFEST_BYTES,
+    InvalidManifest,
+    Refusal,
+    check_origin,
+    check_public_key,
+)
+
+__all__ = ["IN_MEMORY", "Client"]
+
+_LOG = logging.getLogger("deniable")
+
+
+_RETRY_SECONDS: Final = 600
+"""How soon the thread asks again for a manifest that it could not get; else once a day."""
+
+
+class InMemory:
+    """A state that forgets every decision when closed: for tests and demonstrations only."""
+
+    def __repr__(self) -> str:
+        return "IN_MEMORY"
+
+
+IN_MEMORY: Final = InMemory()
+
+
+class Client:
+    """One device's side of one collector.
+
+    Args:
+        collector: the collector's origin, ``https://host[:port]``; http for 127.0.0.1 and [::1].
+        authority: the public key that signs its manifests: 32 bytes, or 64 hex digits.
+        surveys: what the app is willing to ask; declared here, before any answer exists (D1).
+        state: path of the state file, private to this app and user.
+        consent: what a new state starts with. A stored decision of the user wins.
+        lifetime_epsilon: what this device will ever spend on all surveys together. A manifest
+            reserves all its epochs when it is accepted (D3).
+        manifests: signed manifests bundled with the app, so that it can report before it was
+            ever online.
+        background: whether a daemon thread sends and refreshes; else ``flush`` and ``refresh`` do.
+        delivery_seconds: reports are sent at a random time within so many seconds (D7).
+        backoff: how long to wait between sends of one report.
+        clock, transport: for tests and unusual networks.
+        unsafe_draw: for tests; any source but the default makes answers public.
+
+    Raises:
+        ValueError, TypeError: for arguments that no client could work with.
+    """
+
+    def __init__(
+        self,
+        collector: str,
+        *,
+        authority: bytes | str,
+        surveys: Iterable[Survey],
+        state: str | PathLike[str] | InMemory,
+        consent: Consent | str = Consent.UNSET,
+        lifetime_epsilon: Number = "20",
+        manifests: Iterable[bytes] = (),
+        background: bool = True,
+        delivery_seconds: float = 3600.0,
+        backoff: Backoff | None = None,
+        clock: Clock | None = None,
+        transport: Transport | None = None,
+        unsafe_draw: Draw | None = None,
+    ) -> None:
+        check_origin(collector)
+        self._collector = collector
+        self._authority = _authority_key(authority)
+        self._surveys = _by_name(surveys)
+        self._ceiling = Ceiling(epsilon_to_nano("lifetime_epsilon", lifetime_epsilon))
+        self._bundled = tuple(manifests)
+        self._background = background
+        self._delivery_seconds = delivery_seconds
+        self._clock = clock or SystemClock()
+        self._transport = transport or HttpTransport(collector)
+        self._draw = unsafe_draw or os_random_word
+        self._jitter = random.SystemRandom().random
+        self._state = State(_state_path(state), Consent(consent))
+        self._ledger = Ledger(self._state, self._authority)
+        self._uploader = Uploader(
+            Outbox(self._state),
+            self._transport,
+            self._clock,
+            backoff or Backoff(),
+            self._jitter,
+            self._refresh_when_due,
+        )
+        self._lock = threading.Lock()
+        self._errors: dict[str, NotRecorded] = {}
+        self._next_refresh = 0.0
+
+    def report(self, survey: str, answer: str, *, strict: bool = False) -> Outcome:
+        """Record a response to the answer: once per survey and epoch, and never the answer itself.
+
+        It reads and writes the state and returns; sending happens elsewhere and later.
+
+        Args:
+            survey: a declared survey's name.
+            answer: one of its declared categories.
+            strict: raise the error that the outcome would hold.
+
+        Raises:
+            UndeclaredSurvey, UndeclaredAnswer: the app's own bugs, always raised.
+            NotRecorded: with ``strict``, whatever kept the report from being recorded.
+        """
+        declared = self._declared(survey)
+        index = declared.index_of(answer)
+        try:
+            outcome = self._decide(declared, index)
+        except NotRecorded as error:
+            _LOG.info("survey %s: not recorded: %s", survey, error)
+            if strict:
+                raise
+            outcome = Outcome(survey, OutcomeStatus.NOT_RECORDED, error=error)
+        if self._background and not isinstance(outcome.error, ConsentMissing):
+            self._uploader.start()
+        return outcome
+
+    def refresh(self) -> Refresh:
+        """Fetch the manifests of all declared surveys, and keep those that pass D1 to D3.
+
+        Never raises for what the network or the collector does; without consent, does nothing.
+        """
+        errors: dict[str, NotRecorded] = {}
+        ready: list[str] = []
+        for survey in self._surveys.values():
+            try:
+                now = self._clock.now()
+                if self._state.consent(now) is not Consent.ON:
+                    raise ConsentMissing("nobody consented on this device")
+                self._offer_bundled(survey)
+                self._fetch(survey)
+            except NotRecorded as error:
+                errors[survey.name] = error
+                _LOG.info("survey %s: no newer manifest: %s", survey.name, error)
+            if not isinstance(errors.get(survey.name), ConsentMissing) and self._is_ready(survey):
+                ready.append(survey.name)
+        with self._lock:
+            self._errors = errors
+            unready = any(isinstance(error, NotReady) for error in errors.values())
+            wait = _RETRY_SECONDS if unready else DAY
+            self._next_refresh = self._clock.now() + wait * (1 + self._jitter())
+        return Refresh(tuple(ready), errors)
+
+    def flush(self, timeout: float = 10.0) -> Delivery:
+        """Send now what waits, for about ``timeout`` seconds; never raises for the world."""
+        try:
+            if self._state.consent(self._clock.now()) is Consent.ON:
+                return self._uploader.flush(timeout)
+        except NotRecorded as error:
+            _LOG.warning("nothing could be sent: %s", error)
+        return Delivery()
+
+    @property
+    def consent(self) -> Consent:
+        """Return the stored decision of the user.
+
+        Raises:
+            StateUnavailable: if there is a state and it cannot be read.
+        """
+        return self._state.consent(self._clock.now())
+
+    def set_consent(self, consent: Consent | str) -> None:
+        """Store the user's decision; OFF erases all report bytes, and undoes no decision (D4).
+
+        Raises:
+            StateUnavailable: if it could not be stored.
+        """
+        self._state.set_consent(Consent(consent), self._clock.now())
+
+    def close(self) -> None:
+        """End the thread and close the state, within about a second; nothing is lost."""
+        self._uploader.stop()
+        self._state.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Client({self._collector!r}, surveys={sorted(self._surveys)})"
+
+    def _declared(self, name: str) -> Survey:
+        survey = self._surveys.get(name)
+        if survey is None:
+            raise UndeclaredSurvey(f"no survey of that name is declared: {sorted(self._surveys)}")
+        return survey
+
+    def _decide(self, survey: Survey, index: int) -> Outcome:
+        now = self._clock.now()
+        if self._state.consent(now) is not Consent.ON:
+            raise ConsentMissing("nobody consented on this device")
+        delay = self._delivery_seconds * self._jitter()
+        try:
+            decision = self._ledger.decide(survey, index, now, delay, self._draw)
+        except NotReady:
+            if not self._bundled:
+                raise self._why_not_ready(survey) from None
+            self._offer_bundled(survey)
+            decision = self._ledger.decide(survey, index, now, delay, self._draw)
+        status = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
+        return Outcome(survey.name, status, decision.epoch)
+
+    def _why_not_ready(self, survey: Survey) -> NotRecorded:
+        return self._errors.get(survey.name) or NotReady("no verified manifest; call refresh()")
+
+    def _is_ready(self, survey: Survey) -> bool:
+        try:
+            return self._ledger.newest_manifest_id(survey.name, self._clock.now()) is not None
+        except NotRecorded:
+            return False
+
+    def _offer_bundled(self, survey: Survey) -> None:
+        for envelope in self._bundled:
+            self._offer(survey, envelope)
+
+    def _offer(self, survey: Survey, envelope: bytes) -> None:
+        manifest = read_manifest(envelope, self._authority, survey, self._collector)
+        self._ledger.offer_manifest(manifest, envelope, survey, self._ceiling, self._clock.now())
+
+    def _fetch(self, survey: Survey) -> None:
+        held = self._ledger.newest_manifest_id(survey.name, self._clock.now())
+        headers = {"If-None-Match": f'"{held.hex()}"'} if held else {}
+        try:
+            answer = self._transport.request(
+                "GET",
+                f"/v1/surveys/{survey.name}/manifest",
+                headers,
+                b"",
+                MAX_MANIFEST_BYTES + 1024,
+            )
+        except TransportError as error:
+            raise NotReady(f"the collector cannot be reached ({error})") from error
+        if answer.status == 304 and held:
+            return
+        if answer.status != 200:
+            raise NotReady(f"the collector has no manifest of this name (HTTP {answer.status})")
+        self._offer(survey, answer.body)
+
+    def _refresh_when_due(self) -> None:
+        with self._lock:
+            due = self._clock.now() >= self._next_refresh
+        if due:
+            self.refresh()
+
+
+def _authority_key(authority: bytes | str) -> bytes:
+    key = bytes.fromhex(authority) if isinstance(authority, str) else bytes(authority)
+    try:
+        check_public_key(key)
+    except Refusal as refusal:
+        raise ValueError("authority must be a public key: 32 bytes, or 64 hex digits") from refusal
+    return key
+
+
+def _by_name(surveys: Iterable[Survey]) -> dict[str, Survey]:
+    declared = list(surveys)
+    by_name = {survey.name: survey for survey in declared}
+    if len(by_name) != len(declared):
+        raise InvalidManifest("name", "two declared surveys have the same name")
+    return by_name
+
+
+def _state_path(state: object) -> Path | None:
+    if state is IN_MEMORY:
+        return None
+    if not isinstance(state, str | PathLike) or str(state).startswith(":"):
+        raise TypeError(
+            "state must be the path of a file; tests may pass deniable.client.IN_MEMORY"
+        )
+    return Path(state)

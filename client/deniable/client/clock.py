@@ -1,0 +1,35 @@
+"""Time as an argument: what the device knows of it."""
+
+import time
+from typing import Protocol
+
+__all__ = ["Clock", "SystemClock"]
+
+
+class Clock(Protocol):
+    """Where the client gets its time from."""
+
+    def now(self) -> float:
+        """Return Unix seconds, as the device believes them to be."""
+
+    def monotonic(self) -> float:
+        """Return seconds that never run backwards."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        """Return Unix seconds."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Return seconds that never run backwards."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)

@@ -1,0 +1,114 @@
+"""Errors of the device, as a tree.
+
+- ``DeniableError``
+
+  - ``AppError`` (a ValueError): the app's own bug; always raised
+
+    - ``UndeclaredSurvey``: the name is not among the client's surveys
+    - ``UndeclaredAnswer``: the answer is not among the survey's categories
+
+  - ``NotRecorded``: what the world did; held by an Outcome, raised with ``strict=True`` only
+
+    - ``ConsentMissing``: nobody agreed, or somebody withdrew
+    - ``NotReady``: no verified manifest yet
+    - ``ManifestRefused``: the collector's manifest breaks a rule that protects the user
+    - ``NotRunning``: the survey has not begun, or is over
+    - ``EpochUndecidable``: this epoch may have been decided by a state that is gone
+    - ``ReportDropped``: this epoch's report was drawn and then dropped; there is no second
+    - ``StateUnavailable``: the state cannot be read or written; without it nothing is drawn
+
+No message ever repeats an answer.
+"""
+
+from enum import StrEnum
+
+__all__ = [
+    "AppError",
+    "ConsentMissing",
+    "DeniableError",
+    "EpochUndecidable",
+    "ManifestFault",
+    "ManifestRefused",
+    "NotReady",
+    "NotRecorded",
+    "NotRunning",
+    "ReportDropped",
+    "StateUnavailable",
+    "UndeclaredAnswer",
+    "UndeclaredSurvey",
+]
+
+
+class DeniableError(Exception):
+    """Base of everything that the client raises."""
+
+
+class AppError(DeniableError, ValueError):
+    """The app called the client with something that it never declared."""
+
+
+class UndeclaredSurvey(AppError):
+    """The survey's name is not among those the client was constructed with."""
+
+
+class UndeclaredAnswer(AppError):
+    """The answer is not among the survey's declared categories."""
+
+
+class NotRecorded(DeniableError):
+    """Nothing was recorded, for a reason that is not the app's fault."""
+
+
+class ConsentMissing(NotRecorded):
+    """Consent is not on: nothing was randomised, stored or sent."""
+
+
+class NotReady(NotRecorded):
+    """The client holds no verified manifest of the survey yet."""
+
+
+class NotRunning(NotRecorded):
+    """The survey has not begun, or is over."""
+
+
+class EpochUndecidable(NotRecorded):
+    """A state that is gone may have decided this epoch, so this one must not (D5)."""
+
+
+class ReportDropped(NotRecorded):
+    """This epoch was decided, and its report dropped; a second is never drawn (D4)."""
+
+
+class StateUnavailable(NotRecorded):
+    """The state cannot be read or written."""
+
+
+class ManifestFault(StrEnum):
+    """Which rule a manifest broke (D1, D2, D3)."""
+
+    MALFORMED = "malformed"
+    BAD_SIGNATURE = "bad-signature"
+    WRONG_NAME = "wrong-name"
+    WRONG_ORIGIN = "wrong-origin"
+    NOT_AS_DECLARED = "not-as-declared"
+    ROLLED_BACK = "rolled-back"
+    EQUIVOCATION = "equivocation"
+    ENDED = "ended"
+    TOO_HIGH_EPSILON = "too-high-epsilon"
+    TOO_HIGH_DELTA = "too-high-delta"
+    TOO_SHORT_EPOCHS = "too-short-epochs"
+    UNCERTIFIED = "uncertified"
+    ENROLMENT = "enrolment"
+    OVER_BUDGET = "over-budget"
+
+
+class ManifestRefused(NotRecorded):
+    """A manifest that this device will not follow.
+
+    Attributes:
+        fault: which rule it broke.
+    """
+
+    def __init__(self, fault: ManifestFault, reason: str) -> None:
+        super().__init__(f"{fault.value}: {reason}")
+        self.fault = fault

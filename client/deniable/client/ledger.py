@@ -1,0 +1,260 @@
+"""The ledger: which manifests are followed, and the one decision per name and epoch.
+
+1. An epoch of a name is decided at most once, whatever happens afterwards (D3, D4).
+2. Charge, draw and signed bytes are one transaction, committed before anything may send them (D5).
+3. Accepting a manifest reserves everything it could ever cost; nothing is given back (D3, D4).
+4. No operation here depends on the answer's value, except for the response inside signed bytes.
+"""
+
+import sqlite3
+from contextlib import suppress
+from dataclasses import dataclass
+
+from deniable.budget import Ceiling, pure_cost
+from deniable.client.admission import NameRecord, admit_manifest, check_declaration
+from deniable.client.consent import Consent
+from deniable.client.errors import (
+    ConsentMissing,
+    EpochUndecidable,
+    ManifestFault,
+    ManifestRefused,
+    NotReady,
+    NotRecorded,
+    NotRunning,
+    ReportDropped,
+)
+from deniable.client.mark import Mark
+from deniable.client.state import State, stored_consent
+from deniable.client.survey import Survey
+from deniable.mechanisms import Draw
+from deniable.messages import Manifest, Refusal, Report, open_manifest, sign_report
+
+__all__ = ["Decision", "Ledger"]
+
+_MOST_PROOFS = 4
+"""Equivocating manifests kept per name: two prove the point, an attacker must not fill the disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The one decision about an epoch.
+
+    Attributes:
+        epoch: which.
+        drawn: whether it was made now, or had been made before.
+    """
+
+    epoch: int
+    drawn: bool
+
+
+class Ledger:
+    """What the device follows and has decided.
+
+    Args:
+        state: where it is durable.
+        authority: the public key under which stored manifests must verify.
+    """
+
+    def __init__(self, state: State, authority: bytes) -> None:
+        self._state = state
+        self._authority = authority
+        self._manifests: dict[bytes, Manifest] = {}
+
+    def offer_manifest(
+        self, manifest: Manifest, envelope: bytes, survey: Survey, ceiling: Ceiling, now: float
+    ) -> None:
+        """Accept a verified manifest and reserve its cost, or remember that it was refused.
+
+        Raises:
+            ManifestRefused: for a manifest that breaks a rule.
+            StateUnavailable: if the state cannot be read or written.
+        """
+        refused: ManifestRefused | None = None
+        with self._state.transaction(now) as connection:
+            try:
+                record = _name_record(connection, manifest.name)
+                reserved = admit_manifest(manifest, survey, record, ceiling, now)
+                if manifest.survey_id in record.accepted:
+                    return
+                _store_manifest(connection, manifest, envelope, "accepted", reserved)
+            except ManifestRefused as error:
+                refused = error
+                _remember_refused(connection, manifest, envelope, error.fault)
+        if refused is not None:
+            raise refused
+
+    def newest_manifest_id(self, name: str, now: float) -> bytes | None:
+        """Return the id of the newest accepted manifest of a name."""
+        with self._state.transaction(now) as connection:
+            accepted = self._accepted(connection, name)
+            return accepted[0].survey_id if accepted else None
+
+    def decide(self, survey: Survey, answer: int, now: float, delay: float, draw: Draw) -> Decision:
+        """Draw, sign and store the one report of this name's current epoch.
+
+        Args:
+            survey: the app's declaration.
+            answer: index of the true category. It reaches nothing but the mechanism.
+            now: Unix seconds.
+            delay: seconds until the report may first be sent.
+            draw: the source of 64-bit words.
+
+        Returns:
+            The decision: a new one, or the one that stands.
+
+        Raises:
+            NotRecorded: for any reason not to draw.
+        """
+        with self._state.transaction(now) as connection:
+            if stored_consent(connection) is not Consent.ON:
+                raise ConsentMissing("nobody consented on this device")
+            standing, highest = _standing_decision(connection, survey.name, now)
+            if standing is not None:
+                return standing
+            manifest, epoch = self._running(connection, survey, now)
+            schedule = manifest.schedule
+            _check_fresh(connection, schedule.epoch_start(epoch), epoch, highest)
+            (secret,) = connection.execute("SELECT secret FROM device").fetchone()
+            response = manifest.mechanism.randomise(answer, draw)
+            envelope = sign_report(secret, Report(manifest.survey_id, epoch, response))
+            connection.execute(
+                "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', '', ?, 0, 0, ?)",
+                (
+                    survey.name,
+                    epoch,
+                    manifest.survey_id,
+                    pure_cost(manifest.mechanism),
+                    schedule.epoch_start(epoch),
+                    schedule.epoch_start(epoch + 1),
+                    schedule.closes(epoch),
+                    envelope,
+                    now + delay,
+                ),
+            )
+            connection.execute("UPDATE device SET generation = generation + 1")
+            token, generation = connection.execute("SELECT mark, generation FROM device").fetchone()
+        if self._state.path is not None:
+            # After the commit: a state that is ahead of its mark is the newest one.
+            with suppress(OSError):
+                Mark(token, generation).write(self._state.path)
+        return Decision(epoch, drawn=True)
+
+    def _running(
+        self, connection: sqlite3.Connection, survey: Survey, now: float
+    ) -> tuple[Manifest, int]:
+        accepted = self._accepted(connection, survey.name)
+        if not accepted:
+            raise NotReady("no verified manifest yet; call refresh()")
+        why_not: NotRecorded = NotRunning("the survey has not begun, or is over")
+        for manifest in accepted:
+            epoch = manifest.schedule.epoch_at(now)
+            if epoch is None:
+                continue
+            try:
+                check_declaration(manifest, survey)
+            except ManifestRefused as refused:
+                why_not = refused
+                continue
+            return manifest, epoch
+        raise why_not
+
+    def _accepted(self, connection: sqlite3.Connection, name: str) -> list[Manifest]:
+        rows = connection.execute(
+            "SELECT survey_id, envelope FROM manifests WHERE name = ? AND role = 'accepted'"
+            " ORDER BY sequence DESC",
+            (name,),
+        ).fetchall()
+        for survey_id, envelope in rows:
+            if survey_id not in self._manifests:
+                # An app update may trust another authority now.
+                with suppress(Refusal):
+                    self._manifests[survey_id] = open_manifest(envelope, self._authority)
+        return [self._manifests[survey_id] for survey_id, _ in rows if survey_id in self._manifests]
+
+
+def _name_record(connection: sqlite3.Connection, name: str) -> NameRecord:
+    highest = connection.execute(
+        "SELECT sequence, survey_id FROM manifests WHERE name = ? AND role != 'equivocating'"
+        " ORDER BY sequence DESC LIMIT 1",
+        (name,),
+    ).fetchone()
+    accepted = connection.execute(
+        "SELECT survey_id FROM manifests WHERE name = ? AND role = 'accepted'", (name,)
+    ).fetchall()
+    (reserved,) = connection.execute("SELECT coalesce(sum(reserved), 0) FROM manifests").fetchone()
+    return NameRecord(highest, frozenset(survey_id for (survey_id,) in accepted), reserved)
+
+
+def _store_manifest(
+    connection: sqlite3.Connection, manifest: Manifest, envelope: bytes, role: str, reserved: int
+) -> None:
+    connection.execute(
+        "INSERT INTO manifests VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (survey_id) DO UPDATE SET role = excluded.role, reserved = excluded.reserved",
+        (manifest.survey_id, manifest.name, manifest.sequence, envelope, role, reserved),
+    )
+    # One refused manifest a name is enough to notice a rollback.
+    connection.execute(
+        "DELETE FROM manifests WHERE name = ? AND role = 'refused' AND sequence < ?",
+        (manifest.name, manifest.sequence),
+    )
+
+
+def _remember_refused(
+    connection: sqlite3.Connection, manifest: Manifest, envelope: bytes, fault: ManifestFault
+) -> None:
+    known = connection.execute(
+        "SELECT 1 FROM manifests WHERE survey_id = ?", (manifest.survey_id,)
+    ).fetchone()
+    if known or fault is ManifestFault.ROLLED_BACK:
+        return
+    if fault is not ManifestFault.EQUIVOCATION:
+        _store_manifest(connection, manifest, envelope, "refused", 0)
+        return
+    (proofs,) = connection.execute(
+        "SELECT count(*) FROM manifests WHERE name = ? AND role = 'equivocating'", (manifest.name,)
+    ).fetchone()
+    if proofs < _MOST_PROOFS:
+        _store_manifest(connection, manifest, envelope, "equivocating", 0)
+
+
+def _standing_decision(
+    connection: sqlite3.Connection, name: str, now: float
+) -> tuple[Decision | None, int]:
+    """Return the decision that stands until its epoch ends, if any, and the highest decided epoch.
+
+    A successor manifest, too, waits for the end of the last epoch decided (D3).
+    """
+    newest = connection.execute(
+        "SELECT epoch, status, verdict FROM decisions WHERE name = ? ORDER BY epoch DESC LIMIT 1",
+        (name,),
+    ).fetchone()
+    if newest is None:
+        return None, -1
+    epoch, status, verdict = newest
+    (ends,) = connection.execute(
+        "SELECT max(ends) FROM decisions WHERE name = ?", (name,)
+    ).fetchone()
+    if now >= ends:
+        return None, epoch
+    if status == "dropped":
+        raise ReportDropped(
+            f"epoch {epoch} was decided and its report dropped ({verdict}); "
+            "the next epoch can be reported"
+        )
+    return Decision(epoch, drawn=False), epoch
+
+
+def _check_fresh(
+    connection: sqlite3.Connection, epoch_start: int, epoch: int, highest: int
+) -> None:
+    (fresh_from,) = connection.execute("SELECT fresh_from FROM device").fetchone()
+    if epoch_start <= fresh_from:
+        raise EpochUndecidable(
+            f"epoch {epoch} may have been decided by a state that is gone; the next can be reported"
+        )
+    if epoch <= highest:
+        raise EpochUndecidable(
+            f"epoch {epoch} is not above epoch {highest}, the last one decided under this name"
+        )

@@ -1,0 +1,86 @@
+"""The outbox: decided reports on their way to the collector, as the state holds them.
+
+The bytes of a report are the same at every send. They are erased once they are of no more use; the
+decision itself is never undone (D4).
+"""
+
+from dataclasses import dataclass, field
+
+from deniable.client.state import State
+
+__all__ = ["Outbox", "PendingReport"]
+
+
+@dataclass(frozen=True, slots=True)
+class PendingReport:
+    """A report that waits to be sent.
+
+    Attributes:
+        name: the survey's name.
+        epoch: the decided epoch; with the name, its key in the state.
+        envelope: the signed bytes, the same at every send.
+        starts: when the epoch begins, Unix seconds.
+        closes: when the collector stops taking it, Unix seconds.
+        attempts: sends so far.
+        unanswered: sends whose fate is unknown.
+        due: when to send next, Unix seconds.
+    """
+
+    name: str
+    epoch: int
+    envelope: bytes = field(repr=False)
+    starts: int
+    closes: int
+    attempts: int
+    unanswered: int
+    due: float
+
+
+class Outbox:
+    """Reports that wait, and what became of those that were sent.
+
+    Args:
+        state: where they are durable. Every method raises ``StateUnavailable`` if it is not.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def pending(self, now: float) -> list[PendingReport]:
+        """Return the reports that wait, the one due first in front."""
+        with self._state.transaction(now) as connection:
+            rows = connection.execute(
+                "SELECT name, epoch, envelope, starts, closes, attempts, unanswered, due"
+                " FROM decisions WHERE status = 'pending' ORDER BY due"
+            ).fetchall()
+        return [PendingReport(*row) for row in rows]
+
+    def postpone(self, report: PendingReport, due: float, *, answered: bool, now: float) -> None:
+        """Keep a report's bytes for another send."""
+        with self._state.transaction(now) as connection:
+            connection.execute(
+                "UPDATE decisions SET attempts = attempts + 1, unanswered = unanswered + ?, due = ?"
+                " WHERE name = ? AND epoch = ? AND status = 'pending'",
+                (not answered, due, report.name, report.epoch),
+            )
+
+    def settle(self, report: PendingReport, status: str, verdict: str, now: float) -> None:
+        """Record the end of a report: ``delivered``, or ``dropped`` with its bytes erased."""
+        with self._state.transaction(now) as connection:
+            connection.execute(
+                "UPDATE decisions SET status = ?, verdict = ?, attempts = attempts + 1,"
+                " envelope = CASE WHEN ? = 'dropped' THEN NULL ELSE envelope END"
+                " WHERE name = ? AND epoch = ? AND status = 'pending'",
+                (status, verdict, status, report.name, report.epoch),
+            )
+
+    def erase_settled(self, now: float) -> None:
+        """Erase the bytes of what is delivered and past its grace, leaving the decision (D9)."""
+        with self._state.transaction(now) as connection:
+            erased = connection.execute(
+                "UPDATE decisions SET envelope = NULL"
+                " WHERE status != 'pending' AND closes <= ? AND envelope IS NOT NULL",
+                (int(now),),
+            ).rowcount
+        if erased:
+            self._state.truncate_log()

@@ -1,0 +1,70 @@
+"""What came of a call: frozen facts, none of which depends on the answer's value."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from deniable.client.errors import NotRecorded
+
+__all__ = ["Delivery", "Outcome", "OutcomeStatus", "Refresh"]
+
+
+class OutcomeStatus(StrEnum):
+    """What ``report()`` did."""
+
+    RECORDED = "recorded"
+    """A response was drawn, signed and stored; it will be sent."""
+    REPEATED = "repeated"
+    """This epoch was decided before; its one report stands, whatever was answered now."""
+    NOT_RECORDED = "not-recorded"
+    """Nothing was drawn; the error says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one ``report()``.
+
+    Attributes:
+        survey: the survey's name.
+        status: what was done.
+        epoch: the epoch it is about, if one was reached.
+        error: why nothing was recorded; what ``strict=True`` raises.
+    """
+
+    survey: str
+    status: OutcomeStatus
+    epoch: int | None = None
+    error: NotRecorded | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether this epoch's report stands."""
+        return self.error is None
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """What came of one ``refresh()``.
+
+    Attributes:
+        ready: names of the surveys for which a verified manifest is held.
+        errors: why not, or why a newer one was not taken, by name.
+    """
+
+    ready: tuple[str, ...]
+    errors: Mapping[str, NotRecorded] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What came of one ``flush()``.
+
+    Attributes:
+        delivered: reports that the collector acknowledged.
+        dropped: reports that it refused for good, or that became too old.
+        pending: reports still waiting.
+    """
+
+    delivered: int = 0
+    dropped: int = 0
+    pending: int = 0

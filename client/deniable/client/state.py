@@ -1,0 +1,122 @@
+"""The device's durable state: one SQLite file, opened when first needed, and the user's consent.
+
+What cannot be made durable did not happen: every failure of the disk is ``StateUnavailable``.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from deniable.client.consent import Consent
+from deniable.client.errors import StateUnavailable
+from deniable.client.state_file import open_in_memory, open_state_file
+
+__all__ = ["State", "stored_consent"]
+
+
+class State:
+    """One device's state in one SQLite file, opened when first needed.
+
+    Args:
+        path: the file; None for a state in memory, which forgets every decision when closed and is
+            therefore for tests and demonstrations only.
+        initial_consent: what a state that does not exist yet starts with; a stored one wins.
+
+    Safe to share between threads, and the file between processes.
+    """
+
+    def __init__(self, path: Path | None, initial_consent: Consent) -> None:
+        self._path = path
+        self._initial_consent = initial_consent
+        self._connection: sqlite3.Connection | None = None
+        self._lock = threading.RLock()
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def __repr__(self) -> str:
+        return f"State({str(self._path) if self._path else 'in memory'!r})"
+
+    def consent(self, now: float) -> Consent:
+        """Return the stored consent; the initial one, without creating a file, where there is none.
+
+        Raises:
+            StateUnavailable: if there is a state and it cannot be read.
+        """
+        absent = self._path is not None and self._connection is None and not self._path.exists()
+        if absent and self._initial_consent is not Consent.ON:
+            return self._initial_consent
+        with self.transaction(now) as connection:
+            return stored_consent(connection)
+
+    def set_consent(self, consent: Consent, now: float) -> None:
+        """Store a decision of the user; OFF erases all report bytes, undoes no decision (D4).
+
+        Raises:
+            StateUnavailable: if it cannot be stored.
+        """
+        with self.transaction(now) as connection:
+            connection.execute(
+                "UPDATE device SET consent = ?, consent_at = ?", (consent.value, int(now))
+            )
+            if consent is not Consent.ON:
+                connection.execute(
+                    "UPDATE decisions SET status = 'dropped', verdict = 'consent-withdrawn'"
+                    " WHERE status = 'pending'"
+                )
+                connection.execute("UPDATE decisions SET envelope = NULL")
+        self.truncate_log()
+
+    @property
+    def path(self) -> Path | None:
+        """Return the file's path; None for a state in memory."""
+        return self._path
+
+    @contextmanager
+    def transaction(self, now: float) -> Iterator[sqlite3.Connection]:
+        """Hold the state's write lock: committed when the block ends, undone when it raises.
+
+        Raises:
+            StateUnavailable: if the state cannot be read or written.
+        """
+        with self._lock:
+            try:
+                connection = self._open(now)
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+            except (sqlite3.Error, OSError) as error:
+                raise StateUnavailable(f"the state cannot be used: {error}") from error
+
+    def _open(self, now: float) -> sqlite3.Connection:
+        if self._connection is None:
+            initial = self._initial_consent.value
+            self._connection = (
+                open_in_memory(initial, int(now))
+                if self._path is None
+                else open_state_file(self._path, initial, int(now))
+            )
+        return self._connection
+
+    def truncate_log(self) -> None:
+        """Erase the write-ahead log, where erased bytes would live on until the next checkpoint."""
+        with self._lock, suppress(sqlite3.Error):
+            if self._connection is not None:
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def stored_consent(connection: sqlite3.Connection) -> Consent:
+    """Return the stored consent, inside a transaction."""
+    (consent,) = connection.execute("SELECT consent FROM device").fetchone()
+    return Consent(consent)

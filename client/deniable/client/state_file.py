@@ -1,0 +1,165 @@
+"""Opening the device's state file: creating it, and refusing to trust one that is not the newest.
+
+1. The file is private to its user (0600) and durable: synchronous=FULL, secure_delete on.
+2. A file that is damaged is set aside, never deleted, and replaced.
+3. Whatever replaces another state, or is a copy or an old backup of one, decides no epoch that has
+   begun by then, and draws a new device secret (D5).
+4. A file of a schema that this version does not know is refused, not touched.
+"""
+
+import logging
+import os
+import secrets
+import sqlite3
+from importlib.resources import files
+from pathlib import Path
+
+from deniable.client.mark import Mark, machine_digest
+
+__all__ = ["UnknownSchema", "open_in_memory", "open_state_file"]
+
+_LOG = logging.getLogger("deniable")
+_SCHEMA_VERSION = 1
+_NEVER = -(2**62)
+
+
+class UnknownSchema(OSError):
+    """The state was written by a newer version of deniable."""
+
+
+def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
+    """Open the state, creating or replacing it as the rules at the head of this module say.
+
+    Args:
+        path: the file; its folder is created if missing.
+        consent: the initial consent of a state that is created.
+        now: Unix seconds.
+
+    Raises:
+        UnknownSchema: for a file of a newer schema.
+        OSError, sqlite3.Error: if the disk does not allow it.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    mark = Mark.read(path)
+    lost = mark is not None
+    try:
+        connection = _connect(path)
+        created = _check(connection)
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError):  # a lock or a full disk is no damage
+            raise
+        _set_aside(path, now)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        connection, created, lost = _connect(path), False, True
+    if created:
+        _check_newest(connection, path, now)
+    else:
+        token = _create(connection, consent, now, now if lost else _NEVER)
+        Mark(token, 0).write(path)
+    return connection
+
+
+def open_in_memory(consent: str, now: int) -> sqlite3.Connection:
+    """Return a state that forgets all decisions when closed: for tests and demonstrations."""
+    connection = _connect(Path(":memory:"))
+    _create(connection, consent, now, _NEVER)
+    return connection
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA secure_delete=ON")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _create(connection: sqlite3.Connection, consent: str, now: int, fresh_from: int) -> str:
+    schema = files("deniable.client").joinpath("schema.sql").read_text("utf-8")
+    token = secrets.token_hex(16) + machine_digest()
+    try:
+        connection.executescript(f"BEGIN IMMEDIATE; {schema}")
+        connection.execute(
+            "INSERT INTO device VALUES (1, ?, ?, 0, ?, ?, ?)",
+            (secrets.token_bytes(32), token, fresh_from, consent, now),
+        )
+        connection.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    except sqlite3.OperationalError:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        if _schema_version(connection) == 0:
+            raise
+        # Another process was faster.
+        (token,) = connection.execute("SELECT mark FROM device").fetchone()
+    return token
+
+
+def _check(connection: sqlite3.Connection) -> bool:
+    """Tell whether the state was created; False for a file whose creation has not been committed.
+
+    Raises:
+        UnknownSchema: if a newer version wrote it.
+        sqlite3.DatabaseError: if it is damaged.
+    """
+    try:
+        version = _schema_version(connection)
+        if version > _SCHEMA_VERSION:
+            raise UnknownSchema("the state was written by a newer version of deniable; upgrade")
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if version == 0 and tables == 0 and verdict == "ok":
+            return False
+        rows = connection.execute("SELECT count(*) FROM device").fetchone() if version else (0,)
+        if verdict != "ok" or rows != (1,):
+            raise sqlite3.DatabaseError("the state is damaged")
+    except (sqlite3.Error, UnknownSchema):
+        connection.close()
+        raise
+    return True
+
+
+def _schema_version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _check_newest(connection: sqlite3.Connection, path: Path, now: int) -> None:
+    """Turn a state that is a copy or an old backup into a new device, from the next epoch on."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        mark = Mark.read(path)
+        token, generation = connection.execute("SELECT mark, generation FROM device").fetchone()
+        newest = (
+            mark is not None
+            and mark.token == token
+            and mark.generation <= generation
+            and token.endswith(machine_digest())
+        )
+        if not newest:
+            _LOG.warning("the state is a copy or a backup: a new device from the next epoch on")
+            new_token = secrets.token_hex(16) + machine_digest()
+            generation = max(generation, mark.generation if mark else 0)
+            connection.execute(
+                "UPDATE device SET secret = ?, mark = ?, generation = ?,"
+                " fresh_from = max(fresh_from, ?)",
+                (secrets.token_bytes(32), new_token, generation, now),
+            )
+            Mark(new_token, generation).write(path)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _set_aside(path: Path, now: int) -> None:
+    _LOG.warning("the state is damaged: it is set aside, and no epoch that has begun is decided")
+    for suffix in ("", "-wal", "-shm"):
+        file = path.with_name(path.name + suffix)
+        if file.exists():
+            file.replace(path.with_name(f"{path.name}.damaged-{now}{suffix}"))

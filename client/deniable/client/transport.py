@@ -1,0 +1,98 @@
+"""One HTTP request on a connection of its own (D7), with the standard library's client.
+
+Redirects are not followed, encodings not decoded, cookies not kept, and no answer is read beyond a
+cap in bytes and in time: whatever the network does, the device neither hangs nor fills its memory.
+"""
+
+import http.client
+import ssl
+import time
+from collections.abc import Mapping
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+from deniable.client.delivery import HttpAnswer
+
+__all__ = ["HttpTransport", "Transport", "TransportError"]
+
+_USER_AGENT: Final = "deniable/1"
+"""Constant, so that it tells devices apart by nothing."""
+_CHUNK: Final = 16 * 1024
+
+
+class TransportError(Exception):
+    """No usable answer came."""
+
+
+class Transport(Protocol):
+    """How the client reaches its collector."""
+
+    def request(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes, most: int
+    ) -> HttpAnswer:
+        """Send one request.
+
+        Args:
+            method: GET or POST.
+            path: from the root of the collector's origin.
+            headers: beside those that every request has.
+            body: may be empty.
+            most: how many bytes of an answer are taken.
+
+        Raises:
+            TransportError: if no usable answer came.
+        """
+
+
+class HttpTransport:
+    """HTTP/1.1 to one origin, a connection a request.
+
+    Args:
+        origin: a checked origin; http only for this machine.
+        timeout: seconds for the whole exchange.
+    """
+
+    def __init__(self, origin: str, timeout: float = 20.0) -> None:
+        parts = urlsplit(origin)
+        self._secure = parts.scheme == "https"
+        self._host = parts.hostname or ""
+        self._port = parts.port
+        self._timeout = timeout
+
+    def request(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes, most: int
+    ) -> HttpAnswer:
+        """Send one request; see :class:`Transport`."""
+        deadline = time.monotonic() + self._timeout
+        connection = self._connect()
+        try:
+            fixed = {"User-Agent": _USER_AGENT, "Connection": "close"}
+            connection.request(method, path, body=body or None, headers={**fixed, **headers})
+            response = connection.getresponse()
+            received = {name.lower(): value for name, value in response.getheaders()}
+            if received.get("content-encoding", "identity") != "identity":
+                raise TransportError("an encoded answer, which was not asked for")
+            return HttpAnswer(response.status, received, _read(response, most, deadline))
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise TransportError(type(error).__name__) from error
+        finally:
+            connection.close()
+
+    def _connect(self) -> http.client.HTTPConnection:
+        if not self._secure:
+            return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+        return http.client.HTTPSConnection(
+            self._host, self._port, timeout=self._timeout, context=ssl.create_default_context()
+        )
+
+
+def _read(response: http.client.HTTPResponse, most: int, deadline: float) -> bytes:
+    body = bytearray()
+    # read1 returns whatever has arrived, so that the deadline is looked at between slow drips.
+    while chunk := response.read1(_CHUNK):
+        body += chunk
+        if len(body) > most:
+            raise TransportError("the answer is too long")
+        if time.monotonic() > deadline:
+            raise TransportError("the answer takes too long")
+    return bytes(body)

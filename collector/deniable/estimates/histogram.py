@@ -1,0 +1,173 @@
+"""The debiased histogram: what an analyst reads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.estimates.covariance import Model, standard_errors
+from deniable.estimates.intervals import IntervalMethod, frequency_intervals
+from deniable.estimates.inverse import debias
+from deniable.mechanisms import RandomisedResponse
+from deniable.messages import Manifest
+
+__all__ = ["Histogram", "estimate_histogram"]
+
+Floats = NDArray[np.float64]
+
+_BAR = 24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """Debiased frequencies of one survey and epoch, with their uncertainty.
+
+    Attributes:
+        survey: the survey's name.
+        survey_id: 64 hex digits; histograms of different ids are never pooled.
+        question: what was asked.
+        epochs: the epochs it covers.
+        n: number of reports.
+        categories: the answers, in the survey's order.
+        raw: how often each response was counted; noise included.
+        estimate: unbiased frequencies; they sum to 1 and may leave [0, 1].
+        standard_error: of each estimate, in the model named; NaN for a single report.
+        low, high: ends of each category's confidence interval, within [0, 1].
+        level: of each interval by itself.
+        model: what the standard errors take as random.
+        methods: how each interval was made.
+        outside: whose interval lay wholly outside [0, 1]: chance, or false reports.
+        epsilon: what one report can reveal at most: odds of e^epsilon to 1.
+        influence: how far n times an estimate moves by one false report at most.
+        enrolment: who vouches that each report comes from another device.
+    """
+
+    survey: str
+    survey_id: str
+    question: str
+    epochs: tuple[int, ...]
+    n: int
+    categories: tuple[str, ...]
+    raw: NDArray[np.int64]
+    estimate: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    level: float
+    model: Model
+    methods: tuple[IntervalMethod, ...]
+    outside: NDArray[np.bool_] = field(repr=False)
+    epsilon: str
+    influence: float
+    enrolment: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON; a standard error that does not exist is None."""
+        return {
+            "survey": self.survey,
+            "survey_id": self.survey_id,
+            "question": self.question,
+            "epochs": list(self.epochs),
+            "n": self.n,
+            "level": self.level,
+            "model": self.model.value,
+            "epsilon": self.epsilon,
+            "influence": self.influence,
+            "enrolment": self.enrolment,
+            "categories": [
+                {
+                    "category": category,
+                    "raw": int(self.raw[i]),
+                    "estimate": float(self.estimate[i]),
+                    "standard_error": (
+                        None if np.isnan(self.standard_error[i]) else float(self.standard_error[i])
+                    ),
+                    "low": float(self.low[i]),
+                    "high": float(self.high[i]),
+                    "method": self.methods[i].value,
+                    "outside": bool(self.outside[i]),
+                }
+                for i, category in enumerate(self.categories)
+            ],
+        }
+
+    def __str__(self) -> str:
+        """Return a table with bars, for a terminal or a notebook."""
+        width = max(map(len, self.categories))
+        lines = [
+            f"{self.survey}  epoch {', '.join(map(str, self.epochs))}  {self.n:,} reports  "
+            f"epsilon {self.epsilon}",
+            self.question,
+        ]
+        for i, category in enumerate(self.categories):
+            bar = "█" * round(_BAR * float(np.clip(self.estimate[i], 0, 1)))
+            lines.append(
+                f"{category:>{width}}  {self.estimate[i]:7.1%}  "
+                f"[{self.low[i]:6.1%}, {self.high[i]:6.1%}]  {bar}"
+            )
+        lines.append(f"{self.level:.0%} intervals, each by itself; devices: {self.enrolment}")
+        return "\n".join(lines)
+
+
+def estimate_histogram(
+    manifest: Manifest,
+    epoch: int,
+    counts: Sequence[int],
+    level: float = 0.95,
+    model: Model = Model.SAMPLED,
+) -> Histogram:
+    """Debias the counts of one survey and epoch.
+
+    Args:
+        manifest: the survey, whose mechanism the devices sampled from.
+        epoch: the time slice that was counted.
+        counts: how often each response was counted.
+        level: confidence level of each interval, in (0, 1).
+        model: what the standard errors take as random.
+
+    Raises:
+        ValueError: if there are no reports, or for a level outside (0, 1).
+    """
+    mechanism = manifest.mechanism
+    n = int(sum(counts))
+    estimate = debias(mechanism, counts)
+    single = model is Model.SAMPLED and n < 2
+    errors = (
+        np.full(mechanism.categories, np.nan)
+        if single
+        else standard_errors(mechanism, counts, model)
+    )
+    intervals = frequency_intervals(mechanism, counts, level)
+    return Histogram(
+        survey=manifest.name,
+        survey_id=manifest.survey_id.hex(),
+        question=manifest.question,
+        epochs=(epoch,),
+        n=n,
+        categories=manifest.categories,
+        raw=np.asarray(counts, dtype=np.int64),
+        estimate=estimate,
+        standard_error=errors,
+        low=intervals.low,
+        high=intervals.high,
+        level=level,
+        model=model,
+        methods=intervals.methods,
+        outside=intervals.outside,
+        epsilon=manifest.epsilon,
+        influence=_influence(mechanism),
+        enrolment=_vouched(manifest),
+    )
+
+
+def _influence(mechanism: RandomisedResponse) -> float:
+    # A false report adds at most max_y g_y = (1 - q)/kappa to n times a category's estimate.
+    return float((1 - mechanism.lie) / mechanism.contraction)
+
+
+def _vouched(manifest: Manifest) -> str:
+    if manifest.enrolment.mode == "open":
+        return "open (nobody vouches that reports come from different devices)"
+    issuers = ", ".join(issuer.hex()[:16] for issuer in manifest.enrolment.issuers)
+    return f"vouched for by {issuers}"

@@ -1,0 +1,25 @@
+"""Stores: where acknowledged reports are durable and counted once."""
+
+from deniable.stores.sqlite import SqliteStore
+from deniable.stores.store import (
+    Overloaded,
+    Role,
+    Store,
+    StoreError,
+    StoreFull,
+    SurveyConflict,
+    UnknownSchema,
+    Verdict,
+)
+
+__all__ = [
+    "Overloaded",
+    "Role",
+    "SqliteStore",
+    "Store",
+    "StoreError",
+    "StoreFull",
+    "SurveyConflict",
+    "UnknownSchema",
+    "Verdict",
+]

@@ -1,0 +1,146 @@
+"""The embedded store: SQLite behind two threads, with group commit and no timer.
+
+Whatever arrives while one commit is under way is committed together by the next. Under load the
+groups grow by themselves, and an idle store commits at once.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from deniable.messages import Manifest, SignedReport
+from deniable.stores.sqlite_database import SqliteDatabase
+from deniable.stores.store import Overloaded, Role, StoreError, Verdict
+
+__all__ = ["SqliteStore"]
+
+Result = TypeVar("Result")
+_Waiting = tuple[Sequence[SignedReport], "asyncio.Future[list[Verdict]]"]
+
+
+class SqliteStore:
+    """A store in one SQLite file; open it with :meth:`open`, inside the running event loop.
+
+    Args:
+        writer: the database as the writing thread uses it.
+        reader: the same file, as the reading thread uses it.
+        most_waiting: how many reports may wait for their commit before ``add`` is overloaded.
+    """
+
+    def __init__(
+        self, writer: SqliteDatabase, reader: SqliteDatabase, most_waiting: int = 20_000
+    ) -> None:
+        self._writer, self._reader = writer, reader
+        self._writing = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
+        self._reading = ThreadPoolExecutor(1, thread_name_prefix="store-reader")
+        self._most_waiting = most_waiting
+        self._waiting: list[_Waiting] = []
+        self._unacknowledged = 0
+        self._committing: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, path: Path, most_waiting: int = 20_000) -> "SqliteStore":
+        """Open the file, creating or migrating it.
+
+        Raises:
+            StoreError: if it cannot be opened, or a newer version of deniable wrote it.
+        """
+        writer = await asyncio.to_thread(SqliteDatabase, path)
+        return cls(writer, await asyncio.to_thread(SqliteDatabase, path), most_waiting)
+
+    async def add(self, reports: Sequence[SignedReport]) -> list[Verdict]:
+        """Store verified reports durably; one verdict each, in their order."""
+        if self._unacknowledged + len(reports) > self._most_waiting:
+            raise Overloaded("too many reports wait for their commit")
+        self._unacknowledged += len(reports)
+        future: asyncio.Future[list[Verdict]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((reports, future))
+        if self._committing is None:
+            self._committing = asyncio.create_task(self._commit_waiting())
+        return await future
+
+    async def _commit_waiting(self) -> None:
+        group: list[_Waiting] = []
+        try:
+            while self._waiting:
+                group, self._waiting = self._waiting, []
+                together = [report for reports, _ in group for report in reports]
+                self._unacknowledged -= len(together)
+                try:
+                    _acknowledge(group, await self._write(partial(_add, together)))
+                except StoreError as error:
+                    _fail(group, error)
+        finally:
+            # Nobody may wait for ever, whatever ended the loop; for those answered this is nothing.
+            _fail(group + self._waiting, StoreError("the commit did not take place"))
+            self._waiting = []
+            self._committing = None
+
+    async def publish(self, manifest: Manifest, envelope: bytes) -> None:
+        """Add a survey."""
+        await self._write(lambda database: database.publish(manifest, envelope))
+
+    async def surveys(self) -> list[bytes]:
+        """Return the envelopes of all surveys, by name and descending sequence."""
+        return await self._read(lambda database: database.surveys())
+
+    async def counts(self, survey_id: bytes, epoch: int, responses: int) -> list[int]:
+        """Return how often each response was counted, as figures may show it."""
+        return await self._read(lambda database: database.counts(survey_id, epoch, responses))
+
+    async def newest_epoch(self, survey_id: bytes) -> int | None:
+        """Return the newest epoch that has a figure to show."""
+        return await self._read(lambda database: database.newest_epoch(survey_id))
+
+    async def seal(self, survey_id: bytes, epoch: int) -> None:
+        """Seal an epoch for good."""
+        await self._write(lambda database: database.seal(survey_id, epoch))
+
+    async def add_token(self, digest: bytes, role: Role, label: str) -> None:
+        """Keep the digest of a token."""
+        await self._write(lambda database: database.add_token(digest, role, label))
+
+    async def token_role(self, digest: bytes) -> Role | None:
+        """Return the role of the token with this digest."""
+        return await self._read(lambda database: database.token_role(digest))
+
+    async def ping(self) -> None:
+        """Return if the store can be read."""
+        await self._read(lambda database: database.ping())
+
+    async def close(self) -> None:
+        """Commit what was taken, then close the file."""
+        if self._committing is not None:
+            await self._committing
+        for executor, database in ((self._writing, self._writer), (self._reading, self._reader)):
+            await asyncio.get_running_loop().run_in_executor(executor, database.close)
+            executor.shutdown()
+
+    async def _write(self, work: Callable[[SqliteDatabase], Result]) -> Result:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._writing, work, self._writer)
+
+    async def _read(self, work: Callable[[SqliteDatabase], Result]) -> Result:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._reading, work, self._reader)
+
+
+def _add(reports: list[SignedReport], database: SqliteDatabase) -> list[Verdict]:
+    return database.add(reports)
+
+
+def _acknowledge(group: list[_Waiting], verdicts: list[Verdict]) -> None:
+    start = 0
+    for reports, future in group:
+        if not future.done():  # a cancelled request learns nothing; its reports are stored
+            future.set_result(verdicts[start : start + len(reports)])
+        start += len(reports)
+
+
+def _fail(group: list[_Waiting], error: Exception) -> None:
+    for _, future in group:
+        if not future.done():
+            future.set_exception(error)

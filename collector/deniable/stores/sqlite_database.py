@@ -1,0 +1,261 @@
+"""The store's work in SQLite, synchronously: one object is used by one thread.
+
+The rules S1 to S5 stand in ``store.py``. SQLite's write-ahead log with synchronous=FULL makes a
+commit durable before it returns (S1).
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+from deniable.messages import Manifest, SignedReport
+from deniable.stores.store import (
+    Role,
+    StoreError,
+    StoreFull,
+    SurveyConflict,
+    UnknownSchema,
+    Verdict,
+)
+
+__all__ = ["SqliteDatabase"]
+
+_MIGRATIONS = ("0001_initial.sql",)
+
+
+class SqliteDatabase:
+    """A collector's store in one SQLite file, created and migrated when opened.
+
+    Args:
+        path: the file.
+
+    Raises:
+        UnknownSchema: if a newer version of deniable wrote it.
+        StoreError: if it cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._connection = sqlite3.connect(
+                path, timeout=10, isolation_level=None, check_same_thread=False
+            )
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=FULL")
+            self._connection.execute("PRAGMA foreign_keys=ON")
+        except sqlite3.Error as error:
+            raise StoreError(f"{path} cannot be opened: {error}") from error
+        self._surveys: dict[bytes, tuple[int, int]] = {}
+        self._migrate()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def add(self, reports: Sequence[SignedReport]) -> list[Verdict]:
+        """Store verified reports in one transaction; one verdict each, in their order."""
+        verdicts: list[Verdict] = []
+        counted: Counter[tuple[int, int, int]] = Counter()
+        sealed: dict[tuple[int, int], bool] = {}
+        with self._transaction() as connection:
+            for signed in reports:
+                report = signed.report
+                survey, _ = self._survey(report.survey_id)
+                slot = (survey, report.epoch)
+                if slot not in sealed:
+                    sealed[slot] = self._is_sealed(*slot)
+                if sealed[slot]:
+                    verdicts.append(Verdict.SEALED)
+                    continue
+                stored = connection.execute(
+                    "INSERT INTO receipts VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    (*slot, signed.public_key, report.response),
+                ).rowcount
+                if stored:
+                    counted[*slot, report.response] += 1
+                    verdicts.append(Verdict.ACCEPTED)
+                    continue
+                (first,) = connection.execute(
+                    "SELECT response FROM receipts"
+                    " WHERE survey = ? AND epoch = ? AND public_key = ?",
+                    (*slot, signed.public_key),
+                ).fetchone()
+                same = first == report.response
+                verdicts.append(Verdict.DUPLICATE if same else Verdict.CONFLICT)
+            connection.executemany(
+                "INSERT INTO counts VALUES (?, ?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET reports = reports + excluded.reports",
+                [(*key, reports) for key, reports in counted.items()],
+            )
+            for survey, epoch in {(survey, epoch) for survey, epoch, _ in counted}:
+                self._publish_counts(survey, epoch)
+        return verdicts
+
+    def publish(self, manifest: Manifest, envelope: bytes) -> None:
+        """Add a survey; publishing the same one again changes nothing."""
+        with self._transaction() as connection:
+            newest = connection.execute(
+                "SELECT survey_id, sequence FROM surveys WHERE name = ?"
+                " ORDER BY sequence DESC LIMIT 1",
+                (manifest.name,),
+            ).fetchone()
+            if newest is not None and newest[0] == manifest.survey_id:
+                return
+            if newest is not None and newest[1] >= manifest.sequence:
+                raise SurveyConflict(
+                    f"{manifest.name} has sequence {newest[1]}; a successor needs a higher one"
+                )
+            connection.execute(
+                "INSERT INTO surveys (survey_id, name, sequence, minimum, envelope)"
+                " VALUES (?, ?, ?, ?, ?)",
+                (
+                    manifest.survey_id,
+                    manifest.name,
+                    manifest.sequence,
+                    manifest.minimum_reports,
+                    envelope,
+                ),
+            )
+
+    def surveys(self) -> list[bytes]:
+        """Return the envelopes of all surveys, by name and descending sequence."""
+        with self._reading() as connection:
+            rows = connection.execute("SELECT envelope FROM surveys ORDER BY name, sequence DESC")
+            return [envelope for (envelope,) in rows]
+
+    def counts(self, survey_id: bytes, epoch: int, responses: int) -> list[int]:
+        """Return how often each response was counted, as figures may show it."""
+        counts = [0] * responses
+        with self._reading() as connection:
+            survey, minimum = self._survey(survey_id)
+            rows = connection.execute(
+                f"SELECT response, reports FROM {_shown(minimum)}"  # noqa: S608
+                " WHERE survey = ? AND epoch = ?",
+                (survey, epoch),
+            )
+            for response, reports in rows:
+                counts[response] = reports
+        return counts
+
+    def newest_epoch(self, survey_id: bytes) -> int | None:
+        """Return the newest epoch that has a figure to show."""
+        with self._reading() as connection:
+            survey, minimum = self._survey(survey_id)
+            (epoch,) = connection.execute(
+                f"SELECT max(epoch) FROM {_shown(minimum)} WHERE survey = ?",  # noqa: S608
+                (survey,),
+            ).fetchone()
+            return None if epoch is None else int(epoch)
+
+    def seal(self, survey_id: bytes, epoch: int) -> None:
+        """Seal an epoch for good."""
+        with self._transaction() as connection:
+            survey, _ = self._survey(survey_id)
+            connection.execute("INSERT OR IGNORE INTO seals VALUES (?, ?)", (survey, epoch))
+
+    def add_token(self, digest: bytes, role: Role, label: str) -> None:
+        """Keep the digest of a token."""
+        with self._transaction() as connection:
+            connection.execute("INSERT INTO tokens VALUES (?, ?, ?)", (digest, role.value, label))
+
+    def token_role(self, digest: bytes) -> Role | None:
+        """Return the role of the token with this digest."""
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT role FROM tokens WHERE digest = ?", (digest,)
+            ).fetchone()
+            return None if row is None else Role(row[0])
+
+    def ping(self) -> None:
+        """Return if the store can be read."""
+        with self._reading() as connection:
+            connection.execute("SELECT 1 FROM surveys LIMIT 1").fetchone()
+
+    def _publish_counts(self, survey: int, epoch: int) -> None:
+        """Copy the counts to be shown once `minimum` more reports have come since the last copy."""
+        (minimum,) = self._connection.execute(
+            "SELECT minimum FROM surveys WHERE survey = ?", (survey,)
+        ).fetchone()
+        if minimum <= 1:
+            return
+        slot = (survey, epoch)
+        (new,) = self._connection.execute(
+            "SELECT (SELECT coalesce(sum(reports), 0) FROM counts"
+            " WHERE survey = ?1 AND epoch = ?2)"
+            " - (SELECT coalesce(sum(reports), 0) FROM published_counts"
+            " WHERE survey = ?1 AND epoch = ?2)",
+            slot,
+        ).fetchone()
+        if new < minimum:
+            return
+        self._connection.execute(
+            "DELETE FROM published_counts WHERE survey = ? AND epoch = ?", slot
+        )
+        self._connection.execute(
+            "INSERT INTO published_counts SELECT * FROM counts WHERE survey = ? AND epoch = ?", slot
+        )
+
+    def _survey(self, survey_id: bytes) -> tuple[int, int]:
+        """Return the survey's number in this store and its minimum_reports."""
+        known = self._surveys.get(survey_id)
+        if known is None:
+            known = self._connection.execute(
+                "SELECT survey, minimum FROM surveys WHERE survey_id = ?", (survey_id,)
+            ).fetchone()
+            if known is None:
+                raise StoreError("the survey is not in this store")
+            self._surveys[survey_id] = known
+        return known
+
+    def _is_sealed(self, survey: int, epoch: int) -> bool:
+        row = self._connection.execute(
+            "SELECT 1 FROM seals WHERE survey = ? AND epoch = ?", (survey, epoch)
+        ).fetchone()
+        return row is not None
+
+    def _migrate(self) -> None:
+        with self._reading() as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version > len(_MIGRATIONS):
+            self.close()
+            raise UnknownSchema("the store was written by a newer version of deniable; upgrade")
+        for number, name in enumerate(_MIGRATIONS[version:], start=version + 1):
+            script = files("deniable.stores").joinpath("migrations", name).read_text("utf-8")
+            with self._reading() as connection:
+                try:
+                    connection.executescript(
+                        f"BEGIN IMMEDIATE; {script}; PRAGMA user_version={number}; COMMIT"
+                    )
+                except sqlite3.OperationalError:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    (now,) = connection.execute("PRAGMA user_version").fetchone()
+                    if now < number:  # else another process was faster
+                        raise
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._reading() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        try:
+            yield self._connection
+        except sqlite3.Error as error:
+            full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+            kind = StoreFull if full else StoreError
+            raise kind(f"the store failed: {error}") from error
+
+
+def _shown(minimum: int) -> str:
+    return "counts" if minimum <= 1 else "published_counts"

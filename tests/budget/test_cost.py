@@ -1,0 +1,173 @@
+"""The cost of a report in billionths of epsilon: exact, and rounded in the user's favour only."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.mechanisms.taylor import exp_bounds
+
+from deniable.budget import NANO, Ceiling, epsilon_to_nano, format_nano, pure_cost
+from deniable.mechanisms import (
+    Draw,
+    InvalidPrivacyParameter,
+    Mechanism,
+    Privacy,
+    RandomisedResponse,
+    os_random_word,
+)
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=100)
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A mechanism of which only the guarantee matters."""
+
+    privacy: Privacy
+    categories: int = 2
+    responses: int = 2
+
+    def probability(self, category: int, response: int) -> Fraction:
+        return self.privacy.truth if category == response else self.privacy.lie
+
+    def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "cost"),
+    [
+        # Example 3 of the paper: ln 6 = 1.791759469 228…
+        (Stated(Privacy(Fraction(6, 10), Fraction(1, 10))), 1_791_759_470),
+        (Stated(Privacy(Fraction(1, 2), Fraction(1, 2))), 0),
+        # One part in 2^64 more truth than lie still costs one unit: nothing is free.
+        (Stated(Privacy(Fraction(2**63 + 1, 2**64), Fraction(2**63, 2**64))), 1),
+        # Lies are rounded up, so a declared epsilon is an upper bound of eps'; the missing part
+        # is far below one unit at 64 bits, and visible at 8: ln(100/39) = .941608539 858…
+        (RandomisedResponse(5, "1"), NANO),
+        (RandomisedResponse(65_536, "0.1"), NANO // 10),
+        (RandomisedResponse(5, "1", bits=8), 941_608_540),
+        # With delta the pure level is above epsilon, and it is the pure level that is charged:
+        # eps'(1, 1e-6, m = 4) = 1.000002471 517…
+        (RandomisedResponse(5, "1", "0.000001"), 1_000_002_472),
+    ],
+)
+def test_a_response_costs_its_pure_level_rounded_up(mechanism: Mechanism, cost: int) -> None:
+    assert pure_cost(mechanism) == cost
+
+
+@PROPERTY
+@given(st.integers(2, 1000), st.integers(1, 40_000), st.integers(0, 999_999))
+def test_the_cost_is_the_smallest_integer_that_covers_the_odds(
+    categories: int, milli: int, millionths: int
+) -> None:
+    mechanism = RandomisedResponse(categories, Fraction(milli, 1000), Fraction(millionths, 10**6))
+    cost = pure_cost(mechanism)
+    assert cost > 0
+    assert exp_bounds(Fraction(cost, NANO))[0] >= mechanism.privacy.odds
+    assert exp_bounds(Fraction(cost - 1, NANO))[1] < mechanism.privacy.odds
+
+
+@PROPERTY
+@given(st.integers(2, 1000), st.integers(1, 40_000))
+def test_without_delta_a_response_costs_at_most_the_declared_epsilon(
+    categories: int, milli: int
+) -> None:
+    epsilon = Fraction(milli, 1000)
+    assert pure_cost(RandomisedResponse(categories, epsilon)) <= epsilon_to_nano(
+        "lifetime_epsilon", epsilon
+    )
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "nano"),
+    [
+        ("0", 0),
+        ("1", NANO),
+        ("40", 40 * NANO),
+        ("9999", 9999 * NANO),  # a lifetime's ceiling may exceed any one survey's epsilon
+        ("0.000000001", 1),
+        ("0.000000000999999999", 0),
+        ("0.000000001999999999", 1),
+        (Decimal("2.5"), 2_500_000_000),
+        (Fraction(1, 3), 333_333_333),
+        (7, 7 * NANO),
+    ],
+)
+def test_a_ceiling_is_rounded_down(epsilon: str | Decimal | Fraction | int, nano: int) -> None:
+    assert epsilon_to_nano("lifetime_epsilon", epsilon) == nano
+
+
+@pytest.mark.parametrize(
+    "epsilon", ["-1", "10000", "1.0", "1e9", Decimal("NaN"), Decimal("1e999999999"), -1]
+)
+def test_a_ceiling_that_is_negative_or_not_written_plainly_is_refused_by_name(
+    epsilon: str | Decimal | int,
+) -> None:
+    with pytest.raises(InvalidPrivacyParameter, match=r"^lifetime_epsilon must"):
+        epsilon_to_nano("lifetime_epsilon", epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, True, None])
+def test_a_ceiling_of_an_inexact_type_is_refused_by_name(epsilon: object) -> None:
+    with pytest.raises(TypeError, match=r"^lifetime_epsilon must"):
+        epsilon_to_nano("lifetime_epsilon", epsilon)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("cost", "shown"),
+    [
+        (0, "0.000"),
+        (1, "0.001"),
+        (1_000_000, "0.001"),
+        (1_000_001, "0.002"),
+        (999_000_001, "1.000"),
+        (NANO, "1.000"),
+        (NANO + 1, "1.001"),
+        (1_791_759_470, "1.792"),
+        (123 * NANO, "123.000"),
+    ],
+)
+def test_a_cost_is_shown_to_people_rounded_up(cost: int, shown: str) -> None:
+    assert format_nano(cost) == shown
+
+
+@PROPERTY
+@given(st.integers(0, 10**18))
+def test_what_is_shown_never_understates_and_exceeds_by_less_than_a_thousandth(cost: int) -> None:
+    shown = Fraction(format_nano(cost))
+    assert 0 <= shown - Fraction(cost, NANO) < Fraction(1, 1000)
+
+
+@pytest.mark.parametrize(
+    ("most", "reserved", "cost", "epochs", "fits"),
+    [
+        (10, 0, 1, 10, True),
+        (10, 0, 1, 11, False),
+        (10, 4, 2, 3, True),
+        (10, 5, 2, 3, False),
+        (10, 10, 0, 10_000, True),
+        (10, 10, 1, 1, False),
+        (0, 0, 1, 1, False),
+        # Beyond 64 bits nothing wraps around.
+        (2**63, 2**63 - 1, 2**62, 10_000, False),
+    ],
+)
+def test_a_survey_is_admitted_only_if_all_its_epochs_fit(
+    most: int, reserved: int, cost: int, epochs: int, fits: bool
+) -> None:
+    # D3: accepting a manifest reserves epochs × its pure level against the lifetime ceiling.
+    assert Ceiling(most).admits(reserved, cost, epochs) is fits
+
+
+def test_ten_reports_of_a_tenth_fit_a_ceiling_of_one_exactly() -> None:
+    # With floats 10 × 0.1 summed one by one is not 1; integers neither drift nor round.
+    ceiling, cost = (
+        Ceiling(epsilon_to_nano("lifetime_epsilon", "1")),
+        pure_cost(RandomisedResponse(2, "0.1")),
+    )
+    assert ceiling.admits(sum([cost] * 9), cost, 1)
+    assert not ceiling.admits(sum([cost] * 10), cost, 1)

@@ -1,0 +1,165 @@
+"""The enclosure of e^x and the ceiling of ln x, against the bare series and published digits."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tests.mechanisms.taylor import exp_bounds
+
+from deniable.mechanisms import exp_enclosure, log_ceiling
+
+# Derandomised: a failure found once is found again. No deadline: no test here measures time.
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)
+
+# Fifty digits of e^x, truncated: the true value lies in [digits, digits + one unit in the last).
+DIGITS = {
+    "0.1": "1.1051709180756476248117078264902466682245471947375",
+    "0.5": "1.6487212707001281468486507878141635716537761007101",
+    "1": "2.7182818284590452353602874713526624977572470936999",
+    "3": "20.085536923187667740928529654581717896987907838554",
+    "5": "148.41315910257660342111558004055227962348766759387",
+    "10": "22026.465794806716516957900645284244366353512618556",
+    "40": "235385266837019985.40789991074903480450887161725455",
+}
+
+exponents = st.one_of(
+    st.fractions(0, 40, max_denominator=10**18),
+    st.integers(1, 10**6).map(lambda n: Fraction(n, 10**18)),  # the smallest the protocol writes
+    st.integers(0, 7).map(lambda j: Fraction(2**j, 2)),  # where the number of halvings changes
+)
+
+
+def as_fractions(x: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    low, high = exp_enclosure(x, bits)
+    return Fraction(low, 1 << bits), Fraction(high, 1 << bits)
+
+
+@pytest.mark.parametrize(("x", "digits"), DIGITS.items())
+@pytest.mark.parametrize("bits", [16, 64, 128, 512])
+def test_the_enclosure_holds_the_published_digits(x: str, digits: str, bits: int) -> None:
+    low, high = as_fractions(Fraction(x), bits)
+    unit = Fraction(1, 10 ** len(digits.partition(".")[2]))
+    assert low < Fraction(digits) + unit
+    assert high >= Fraction(digits)
+
+
+@pytest.mark.parametrize(("x", "digits"), DIGITS.items())
+def test_the_judge_itself_holds_the_published_digits(x: str, digits: str) -> None:
+    below, above = exp_bounds(Fraction(x))
+    unit = Fraction(1, 10 ** len(digits.partition(".")[2]))
+    assert Fraction(digits) <= above
+    assert below < Fraction(digits) + unit
+    assert above - below < above / 2**270
+
+
+@PROPERTY
+@given(exponents, st.integers(1, 400))
+@example(Fraction(40), 1)
+@example(Fraction(1, 10**18), 64)
+@example(Fraction(1, 2**1000), 128)
+def test_the_enclosure_holds_e_to_the_x(x: Fraction, bits: int) -> None:
+    low, high = as_fractions(x, bits)
+    below, above = exp_bounds(x)
+    # below <= e^x <= above, less than 2^-270 of it apart: an end on the wrong side by more fails.
+    assert low <= above
+    assert high >= below
+
+
+@PROPERTY
+@given(exponents, st.integers(1, 180))
+@example(Fraction(40), 1)
+def test_the_ends_lie_strictly_on_their_sides_below_the_judges_resolution(
+    x: Fraction, bits: int
+) -> None:
+    # Rounding to so coarse a grid moves the ends by far more than the judge's 2^-270, except at 0,
+    # where both are exact: so here the judge leaves no slack.
+    low, high = as_fractions(x, bits)
+    below, above = exp_bounds(x)
+    assert low <= below
+    assert high >= above
+
+
+@PROPERTY
+@given(exponents, st.integers(1, 512))
+@example(Fraction(40), 512)
+def test_the_enclosure_is_narrow(x: Fraction, bits: int) -> None:
+    # Derivation, with j halvings and w = bits + 2j + 16 working bits. Each of the J terms of the
+    # series is off by at most 2 units of 2^-w on either side (its own rounding and half of its
+    # predecessor's error), and the tail adds 2: a relative gap of (4J + 2) 2^-w, less than
+    # 2^(9-w) since J < 120 at these precisions. Each squaring doubles it and adds 2 units; after
+    # j of them it is below 2^(j+10-w) = 2^-(bits+j+6). Rounding to the grid adds 2 units of it.
+    low, high = exp_enclosure(x, bits)
+    assert high - low <= 2 + (high >> (bits + 6))
+
+
+@PROPERTY
+@given(exponents, st.integers(32, 256))
+def test_doubling_the_precision_refines_the_enclosure(x: Fraction, bits: int) -> None:
+    low, high = as_fractions(x, bits)
+    lower, higher = as_fractions(x, 2 * bits)
+    assert low <= lower <= higher <= high
+    assert higher - lower < high - low or x == 0
+
+
+@pytest.mark.parametrize("bits", [1, 64, 128, 1024])
+def test_the_enclosure_is_exact_at_zero(bits: int) -> None:
+    assert exp_enclosure(Fraction(0), bits) == (1 << bits, 1 << bits)
+
+
+def test_a_negative_exponent_is_refused() -> None:
+    with pytest.raises(ValueError, match="must not be negative"):
+        exp_enclosure(Fraction(-1, 10**18), 64)
+
+
+odds_at_least_one = st.one_of(
+    st.fractions(1, 10**6).filter(lambda odds: odds > 1),
+    st.builds(Fraction, st.integers(2**64 + 1, 2**90), st.integers(1, 2**64)),
+    # Odds just above 1, which a float cannot tell from 1.
+    st.integers(1, 2**20).map(lambda n: 1 + Fraction(n, 2**80)),
+)
+
+
+@PROPERTY
+@given(odds_at_least_one, st.sampled_from([1, 3, 1000, 10**9, 10**12]))
+@example(1 + Fraction(1, 2**1000), 10**12)
+@example(Fraction(2**57), 10**9)
+def test_the_logarithm_is_the_smallest_integer_that_suffices(odds: Fraction, unit: int) -> None:
+    ceiling = log_ceiling(odds, unit)
+    # e^(c/unit) >= odds and e^((c-1)/unit) < odds, decided by the bare series.
+    assert exp_bounds(Fraction(ceiling, unit))[0] >= odds
+    assert ceiling > 0
+    assert exp_bounds(Fraction(ceiling - 1, unit))[1] < odds
+
+
+@pytest.mark.parametrize(
+    ("odds", "unit", "ceiling"),
+    [
+        (Fraction(1), 10**12, 0),
+        (Fraction(2), 1, 1),
+        (Fraction(3), 1, 2),
+        (Fraction(2), 10**12, 693_147_180_560),  # ln 2 = .693147180559945…
+        (Fraction(6), 10**12, 1_791_759_469_229),  # ln 6 = 1.791759469228055…
+        (Fraction(10), 10**9, 2_302_585_093),  # ln 10 = 2.302585092994…
+    ],
+)
+def test_the_logarithm_has_the_published_value(odds: Fraction, unit: int, ceiling: int) -> None:
+    assert log_ceiling(odds, unit) == ceiling
+
+
+@pytest.mark.parametrize("unit", [1, 10, 10**9, 10**12])
+@pytest.mark.parametrize("steps", [1, 7, 10**9])
+def test_the_logarithm_turns_over_exactly_at_its_step(unit: int, steps: int) -> None:
+    # A grid of 200 bits puts rationals just below and just above e^(steps/unit).
+    x = Fraction(steps, unit)
+    if x > 40:
+        x, steps = Fraction(40), 40 * unit
+    low, high = exp_enclosure(x, 200)
+    assert log_ceiling(Fraction(low, 1 << 200), unit) == steps
+    assert log_ceiling(Fraction(high, 1 << 200), unit) == steps + 1
+
+
+@pytest.mark.parametrize("odds", [Fraction(0), Fraction(-1), 1 - Fraction(1, 10**30)])
+def test_odds_below_one_have_no_cost(odds: Fraction) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        log_ceiling(odds, 1)

@@ -1,0 +1,140 @@
+"""The guarantee of a two-valued matrix: tight, exact, and rounded against the collector only."""
+
+import decimal
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.mechanisms.taylor import exp_bounds
+
+from deniable.mechanisms import GridTooCoarse, Privacy, RandomisedResponse
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)
+
+# Example 3 of the paper: m = 4 other categories, each lie with probability 1/10.
+EXAMPLE_3 = Privacy(Fraction(6, 10), Fraction(1, 10))
+
+
+def test_example_3_of_the_paper_has_its_published_levels() -> None:
+    assert EXAMPLE_3.odds == 6
+    # ln 6 = 1.791759469228055…, rounded up; and .6 - e/10 = .328171817154095…
+    assert EXAMPLE_3.epsilon == Decimal("1.791759469229")
+    assert abs(EXAMPLE_3.delta_at(1) - Fraction("0.328171817154095476")) < Fraction(1, 10**17)
+    below, above = exp_bounds(Fraction(1))
+    excess = EXAMPLE_3.delta_at(1) - (Fraction(6, 10) - above / 10)
+    assert 0 <= excess <= Fraction(1, 2**128) + above - below
+
+
+def test_the_pure_level_is_the_published_one() -> None:
+    # FORMULAS 1: eps'(eps=1, delta=1e-6, m=4) = 1.000002471517…
+    level = RandomisedResponse(5, "1", "0.000001").privacy.epsilon
+    assert abs(level - Decimal("1.000002471517182")) <= Decimal("1e-12")
+    # m = 999,999 is beyond the protocol's categories, but not beyond the formula: 1.3132624185773.
+    m, delta = 999_999, Fraction(1, 10**6)
+    lie = (1 - delta) / (exp_bounds(Fraction(1))[0] + m)
+    level = Privacy(1 - m * lie, lie).epsilon
+    assert abs(level - Decimal("1.3132624185772653")) <= Decimal("1e-12")
+
+
+def test_a_coarse_grid_states_the_smaller_epsilon_that_it_gives() -> None:
+    # FORMULAS 3: 8 bits at k = 5 and epsilon = 1 give a = 39 and only eps = 0.9416.
+    privacy = RandomisedResponse(5, "1", bits=8).privacy
+    assert privacy.odds == Fraction(100, 39)
+    assert privacy.epsilon.quantize(Decimal("0.0001")) == Decimal("0.9416")
+
+
+@pytest.mark.parametrize("categories", [2, 3, 5, 256, 65_536])
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "3", "40"])
+@pytest.mark.parametrize("delta", ["0", "0.000001", "0.5"])
+def test_the_odds_are_those_of_the_identity_within_one_step_of_the_grid(
+    categories: int, epsilon: str, delta: str
+) -> None:
+    # e^eps' = (E + m delta)/(1 - delta) at q* = (1 - delta)/(E + m). The implemented q lies in
+    # [q*, q* + 1/N), and the odds are d/q = 1/q - m; so they lie in (1/(q* + 1/N) - m, 1/q* - m].
+    m = categories - 1
+    privacy = RandomisedResponse(categories, epsilon, delta).privacy
+    below, above = exp_bounds(Fraction(epsilon))
+    slack = Fraction(delta)
+    assert privacy.odds <= (above + m * slack) / (1 - slack)
+    assert privacy.odds > 1 / ((1 - slack) / (below + m) + Fraction(1, 2**64)) - m
+
+
+probabilities = st.integers(2, 1000).flatmap(
+    lambda k: st.integers(1, (2**64 - 1) // k).map(
+        lambda a: Privacy(Fraction(2**64 - (k - 1) * a, 2**64), Fraction(a, 2**64))
+    )
+)
+deltas = st.integers(0, 10**18 - 1).map(lambda n: Fraction(n, 10**18))
+levels = st.integers(0, 40 * 10**6).map(lambda n: Fraction(n, 10**6))
+
+
+@settings(PROPERTY, max_examples=50)
+@given(probabilities, deltas)
+def test_epsilon_at_is_the_smallest_step_that_holds_with_delta(
+    privacy: Privacy, delta: Fraction
+) -> None:
+    level = privacy.epsilon_at(delta)
+    assert level == round(level, 12) >= 0
+    holds, _ = exp_bounds(Fraction(level))
+    assert privacy.truth <= holds * privacy.lie + delta
+    if level > 0:
+        _, fails = exp_bounds(Fraction(level - Decimal("1e-12")))
+        assert privacy.truth > fails * privacy.lie + delta
+
+
+@PROPERTY
+@given(probabilities, levels)
+def test_delta_at_is_never_too_small_and_at_most_2_to_the_minus_128_too_large(
+    privacy: Privacy, epsilon: Fraction
+) -> None:
+    below, above = exp_bounds(epsilon)
+    stated = privacy.delta_at(epsilon)
+    assert stated >= max(Fraction(0), privacy.truth - above * privacy.lie)
+    assert stated <= max(Fraction(0), privacy.truth - below * privacy.lie) + Fraction(1, 2**128)
+
+
+@PROPERTY
+@given(probabilities, levels, deltas)
+def test_satisfies_never_certifies_what_does_not_hold(
+    privacy: Privacy, epsilon: Fraction, delta: Fraction
+) -> None:
+    if privacy.satisfies(epsilon, delta):
+        assert privacy.truth <= exp_bounds(epsilon)[1] * privacy.lie + delta
+    else:
+        # A refusal may be wrong by the 2^-128 of delta_at, and by no more.
+        least = exp_bounds(epsilon)[0] * privacy.lie + delta
+        assert privacy.truth > least - Fraction(1, 2**128)
+
+
+@PROPERTY
+@given(st.integers(2, 65_536), st.integers(1, 40_000), st.integers(0, 999_999), st.integers(1, 64))
+def test_a_mechanism_certifies_what_was_asked_of_it(
+    categories: int, milli: int, millionths: int, bits: int
+) -> None:
+    epsilon, delta = Fraction(milli, 1000), Fraction(millionths, 10**6)
+    try:
+        mechanism = RandomisedResponse(categories, epsilon, delta, bits=bits)
+    except GridTooCoarse:
+        return
+    assert mechanism.privacy.satisfies(epsilon, delta)
+    assert Fraction(mechanism.privacy.epsilon_at(delta)) <= epsilon + Fraction(1, 10**12)
+    assert mechanism.privacy.odds * mechanism.lie == mechanism.truth
+
+
+def test_truth_and_lie_alike_give_epsilon_0_and_a_certain_truth_nearly_delta_1() -> None:
+    assert Privacy(Fraction(1, 2), Fraction(1, 2)).epsilon == 0
+    assert Privacy(Fraction(1, 2), Fraction(1, 2)).delta_at(0) == 0
+    nearly = Privacy(1 - Fraction(1, 2**64), Fraction(1, 2**64))
+    assert nearly.delta_at(0) == 1 - Fraction(2, 2**64)
+    assert Decimal("44.361419555") < nearly.epsilon < Decimal("44.361419556")  # ln(2^64 - 1)
+
+
+@pytest.mark.parametrize("rounding", [decimal.ROUND_HALF_EVEN, decimal.ROUND_FLOOR])
+def test_the_applications_decimal_context_does_not_round_a_level_down(rounding: str) -> None:
+    # An app may compute money with seven digits; that must not make a guarantee look stronger.
+    with decimal.localcontext() as context:
+        context.prec, context.rounding = 7, rounding
+        level = EXAMPLE_3.epsilon
+    assert level >= Decimal("1.791759469229")  # ln 6, rounded up; 1.791759 would be too little

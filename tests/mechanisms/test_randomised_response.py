@@ -1,0 +1,226 @@
+"""Randomised response: its matrix, enumerated draw by draw, and what its integers guarantee."""
+
+import itertools
+import os
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+from tests.mechanisms.taylor import exp_bounds
+
+from deniable.mechanisms import Draw, GridTooCoarse, Mechanism, RandomisedResponse, os_random_word
+
+# (categories, epsilon, delta, bits), small enough to enumerate all 2^bits words.
+SMALL = [
+    (2, "1", "0", 4),
+    (2, "0.1", "0", 8),
+    (2, "0", "0.5", 6),
+    (2, "40", "0", 10),
+    (3, "2", "0", 5),
+    (3, "1", "0.1", 7),
+    (4, "3", "0", 6),
+    (5, "1", "0", 8),
+    (5, "1", "0.25", 8),
+    (7, "0.5", "0.5", 9),
+    (16, "4", "0", 10),
+    (33, "2", "0.000001", 10),
+]
+
+
+def word(value: int) -> Draw:
+    return lambda: value
+
+
+@pytest.mark.parametrize(("categories", "epsilon", "delta", "bits"), SMALL)
+def test_all_draws_together_give_exactly_the_stated_probabilities(
+    categories: int, epsilon: str, delta: str, bits: int
+) -> None:
+    mechanism = RandomisedResponse(categories, epsilon, delta, bits=bits)
+    for answer in range(categories):
+        counts = Counter(mechanism.randomise(answer, word(r)) for r in range(1 << bits))
+        assert set(counts) <= set(range(categories))
+        for response in range(categories):
+            enumerated = Fraction(counts[response], 1 << bits)
+            assert enumerated == mechanism.probability(answer, response)
+            assert enumerated == (mechanism.truth if answer == response else mechanism.lie)
+
+
+@pytest.mark.parametrize(("categories", "epsilon", "delta", "bits"), SMALL)
+def test_only_the_low_bits_of_a_word_count_on_a_small_grid(
+    categories: int, epsilon: str, delta: str, bits: int
+) -> None:
+    # A word always has 64 bits; masking keeps it uniform on the grid.
+    mechanism = RandomisedResponse(categories, epsilon, delta, bits=bits)
+    high = (2**64 - 1) >> bits << bits
+    for r in range(1 << bits):
+        assert mechanism.randomise(1, word(high | r)) == mechanism.randomise(1, word(r))
+
+
+@pytest.mark.parametrize(("categories", "epsilon", "delta", "bits"), SMALL)
+def test_rows_and_columns_sum_to_one(categories: int, epsilon: str, delta: str, bits: int) -> None:
+    mechanism = RandomisedResponse(categories, epsilon, delta, bits=bits)
+    indices = range(categories)
+    for i in indices:
+        assert sum(mechanism.probability(i, j) for j in indices) == 1
+        assert sum(mechanism.probability(j, i) for j in indices) == 1
+    assert mechanism.contraction == mechanism.truth - mechanism.lie > 0
+
+
+@pytest.mark.parametrize(("categories", "epsilon", "delta", "bits"), SMALL)
+def test_the_hockey_stick_of_every_pair_of_rows_stays_within_delta(
+    categories: int, epsilon: str, delta: str, bits: int
+) -> None:
+    # (epsilon, delta)-privacy is sum_y (P_xy - E P_x'y)_+ <= delta for all x != x' (FORMULAS 1,
+    # Thm 2+). E is replaced by a bound from below, which can only make the sum larger.
+    mechanism = RandomisedResponse(categories, epsilon, delta, bits=bits)
+    least, _ = exp_bounds(Fraction(epsilon))
+    for one, other in itertools.permutations(range(categories), 2):
+        excess = sum(
+            max(
+                Fraction(0), mechanism.probability(one, y) - least * mechanism.probability(other, y)
+            )
+            for y in range(categories)
+        )
+        assert excess <= Fraction(delta)
+
+
+@pytest.mark.parametrize(("categories", "epsilon", "delta", "bits"), SMALL)
+def test_no_ratio_of_two_rows_exceeds_the_stated_odds(
+    categories: int, epsilon: str, delta: str, bits: int
+) -> None:
+    mechanism = RandomisedResponse(categories, epsilon, delta, bits=bits)
+    indices = range(categories)
+    ratios = {
+        mechanism.probability(one, y) / mechanism.probability(other, y)
+        for one, other in itertools.permutations(indices, 2)
+        for y in indices
+    }
+    assert max(ratios) == mechanism.privacy.odds
+    if delta == "0":
+        assert max(ratios) <= exp_bounds(Fraction(epsilon))[0]
+
+
+FULL_GRID = [
+    (2, "1", "0", 64),
+    (5, "1", "0.000001", 64),
+    (65_536, "40", "0", 64),
+    (65_536, "0.1", "0.000000001", 64),
+    (65_536, "0", "0.999999999999999999", 64),
+    (2, "0.000000000000000001", "0", 64),
+    (2, "40", "0.5", 64),
+    (1000, "12.5", "0", 64),
+]
+
+
+@pytest.mark.parametrize(("categories", "epsilon", "delta", "bits"), SMALL + FULL_GRID)
+def test_the_integers_are_private_and_one_lie_less_is_not(
+    categories: int, epsilon: str, delta: str, bits: int
+) -> None:
+    mechanism = RandomisedResponse(categories, epsilon, delta, bits=bits)
+    m, n, a = categories - 1, 1 << bits, mechanism.lies
+    below, above = exp_bounds(Fraction(epsilon))
+    # d <= E q + delta, even with the low end of E ...
+    assert Fraction(n - m * a, n) <= below * Fraction(a, n) + Fraction(delta)
+    # ... and with a - 1 not even with its high end: a is the best integer on the grid.
+    assert Fraction(n - m * (a - 1), n) > above * Fraction(a - 1, n) + Fraction(delta)
+
+
+# FORMULAS 3, column "value of a".
+@pytest.mark.parametrize(
+    ("categories", "epsilon", "delta", "bits", "lies"),
+    [
+        (5, "1", "0", 32, 639295494),
+        (5, "1", "0", 64, 2745753236425425926),
+        (5, "1", "0.000001", 64, 2745750490672189501),
+        (2, "0.1", "0", 32, 2040198855),
+        (256, "3", "0.000000001", 64, 67058211280710499),
+        (2, "5", "0", 53, 60283841857312),
+        (5, "1", "0", 8, 39),
+    ],
+)
+def test_the_integers_are_those_of_the_formula_sheet(
+    categories: int, epsilon: str, delta: str, bits: int, lies: int
+) -> None:
+    mechanism = RandomisedResponse(categories, epsilon, delta, bits=bits)
+    assert mechanism.lies == lies
+    assert mechanism.grid == 1 << bits
+    assert mechanism.categories == mechanism.responses == categories
+    assert (mechanism.epsilon, mechanism.delta) == (Fraction(epsilon), Fraction(delta))
+
+
+@pytest.mark.parametrize("categories", [2, 3, 5, 16, 100])
+@pytest.mark.parametrize("epsilon", ["0.01", "0.1", "1", "10"])
+@pytest.mark.parametrize("delta", ["0", "0.01"])
+def test_a_grid_is_too_coarse_exactly_when_truth_is_no_likelier_than_a_lie(
+    categories: int, epsilon: str, delta: str
+) -> None:
+    m = categories - 1
+    below, above = exp_bounds(Fraction(epsilon))
+    for bits in range(1, 21):
+        # FORMULAS 3: N >= (m+1)(E+m)/(E-1+delta(m+1)) is fine enough; the low end of E is strict.
+        enough = (m + 1) * (below + m) / (below - 1 + Fraction(delta) * (m + 1))
+        best = (1 << bits) * (1 - Fraction(delta)) / (above + m)  # N q from below
+        try:
+            mechanism = RandomisedResponse(categories, epsilon, delta, bits=bits)
+        except GridTooCoarse:
+            assert (1 << bits) < enough
+            assert (m + 1) * (int(best) + 1) >= 1 << bits
+        else:
+            assert mechanism.truth > mechanism.lie > 0
+
+
+def test_each_response_takes_one_draw_whatever_the_answer() -> None:
+    calls: list[None] = []
+
+    def draw() -> int:
+        calls.append(None)
+        return 0
+
+    mechanism = RandomisedResponse(5, "1")
+    for count, answer in enumerate([0, 1, 2, 3, 4, 4, 0], start=1):
+        mechanism.randomise(answer, draw)
+        assert len(calls) == count
+
+
+def test_by_default_eight_bytes_of_the_operating_system_decide(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mechanism = RandomisedResponse(5, "1")
+    asked = []
+
+    def urandom(value: int) -> Callable[[int], bytes]:
+        def answer(length: int) -> bytes:
+            asked.append(length)
+            return value.to_bytes(length, "big")
+
+        return answer
+
+    # The first word of block 3 names category 3; the last word of all tells the truth.
+    monkeypatch.setattr(os, "urandom", urandom(3 * mechanism.lies))
+    assert mechanism.randomise(1) == 3
+    monkeypatch.setattr(os, "urandom", urandom(2**64 - 1))
+    assert mechanism.randomise(1) == 1
+    assert os_random_word() == 2**64 - 1
+    assert asked == [8, 8, 8]
+
+
+def test_mechanisms_with_the_same_matrix_are_equal() -> None:
+    one, same = RandomisedResponse(5, "1"), RandomisedResponse(5, Fraction(1), 0)
+    assert one == same
+    assert hash(one) == hash(same)
+    others = [
+        RandomisedResponse(4, "1"),
+        RandomisedResponse(5, "1.000000000000000001"),
+        RandomisedResponse(5, "1", "0.000001"),
+        RandomisedResponse(5, "1", bits=63),
+    ]
+    assert len({one, same, *others}) == 5
+    assert repr(one) == "RandomisedResponse(5, epsilon=1, delta=0)"
+    assert one != repr(one)
+
+
+def test_randomised_response_is_a_mechanism() -> None:
+    # Structural: this assignment is what mypy checks; the call is what the protocol promises.
+    mechanism: Mechanism = RandomisedResponse(2, "1")
+    assert mechanism.randomise(1, word(2**64 - 1)) == 1

@@ -1,0 +1,224 @@
+"""What a mechanism does not take: inexact, unbounded or senseless parameters, foreign answers."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable.mechanisms import (
+    MAX_CATEGORIES,
+    GridTooCoarse,
+    InvalidPrivacyParameter,
+    Number,
+    Privacy,
+    RandomisedResponse,
+    exact_delta,
+    exact_epsilon,
+)
+
+# Strings outside the protocol's pattern. Some would be numbers to int(), float() or Fraction().
+NOT_CANONICAL = [
+    "",
+    " ",
+    ".",
+    "1.",
+    ".5",
+    "-1",
+    "+1",
+    "-0",
+    "01",
+    "00",
+    "1.0",
+    "0.0",
+    "0.10",
+    "1e0",
+    "1E-3",
+    "1e999999999",
+    "1e-999999999",
+    "1/2",
+    "1_0",
+    "0x1",
+    " 1",
+    "1 ",
+    "1\n",
+    "\n1",
+    "1\0",
+    "1,5",
+    "１",  # fullwidth digit one
+    "١",  # Arabic-Indic digit one
+    "0.١",
+    "10000",  # five digits before the point
+    "0.0000000000000000001",  # nineteen behind it
+    pytest.param("9" * 5000, id="5000 digits"),
+    "nan",
+    "NaN",
+    "inf",
+    "Infinity",
+    "∞",
+]
+
+# Numbers that are exact, but not small: their Fraction or its powers would fill the memory.
+# A refusal that came only after the conversion would never return.
+OVERSIZED = [
+    Decimal("1e999999999"),
+    Decimal("1e-999999999"),
+    Decimal("-1e999999999"),
+    Decimal("0e999999999"),
+    Decimal("0.0000000000000000001"),
+    Decimal(10**30),
+    Fraction(1, 2**1024),
+    pytest.param(1 << 100_000, id="an int of 100,000 bits"),
+]
+
+NOT_FINITE = [Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), Decimal("-Infinity")]
+
+NOT_EXACT: list[object] = [
+    0.1,
+    1.0,
+    float("nan"),
+    np.float64(1.0),
+    np.float32(1.0),
+    np.int64(1),
+    True,
+    False,
+    None,
+    b"1",
+    1j,
+    ["1"],
+]
+
+
+@pytest.mark.parametrize("text", NOT_CANONICAL)
+def test_strings_beyond_the_protocols_pattern_are_refused(text: str) -> None:
+    for take in (exact_epsilon, exact_delta):
+        with pytest.raises(InvalidPrivacyParameter, match="must be a plain decimal"):
+            take(text)
+
+
+@pytest.mark.parametrize("number", OVERSIZED)
+def test_oversized_numbers_are_refused_before_they_are_expanded(number: Number) -> None:
+    for take in (exact_epsilon, exact_delta):
+        with pytest.raises(InvalidPrivacyParameter, match=r"must (have at most|fit)"):
+            take(number)
+
+
+@pytest.mark.parametrize("number", NOT_FINITE)
+def test_numbers_that_are_not_finite_are_refused(number: Decimal) -> None:
+    for take in (exact_epsilon, exact_delta):
+        with pytest.raises(InvalidPrivacyParameter, match="finite"):
+            take(number)
+
+
+@pytest.mark.parametrize("value", NOT_EXACT)
+def test_types_that_do_not_hold_the_number_exactly_are_refused(value: object) -> None:
+    name = type(value).__name__
+    for take, parameter in ((exact_epsilon, "epsilon"), (exact_delta, "delta")):
+        with pytest.raises(TypeError, match=f"{parameter} must be .* not {name}"):
+            take(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [0.1, np.float64(0.1)])
+def test_the_refusal_of_a_float_says_why_and_what_to_write(value: float) -> None:
+    with pytest.raises(TypeError) as refusal:
+        RandomisedResponse(2, value)  # type: ignore[arg-type]
+    assert "0.1 is slightly more than 1/10" in str(refusal.value)
+    assert 'write it as a string, such as "0.1"' in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("number", "exact"),
+    [
+        ("0", Fraction(0)),
+        ("40", Fraction(40)),
+        ("0.1", Fraction(1, 10)),
+        ("0.000000000000000001", Fraction(1, 10**18)),
+        (Decimal("1.10"), Fraction(11, 10)),
+        (Decimal("1e1"), Fraction(10)),
+        (Fraction(1, 3), Fraction(1, 3)),
+        (Fraction(1, 2**1023), Fraction(1, 2**1023)),
+        (7, Fraction(7)),
+    ],
+)
+def test_exact_numbers_are_taken_as_they_are(number: Number, exact: Fraction) -> None:
+    assert exact_epsilon(number) == exact
+
+
+@pytest.mark.parametrize("epsilon", ["40.000000000000000001", "41", 41, -1, Fraction(-1, 10**9)])
+def test_epsilon_lies_between_0_and_40(epsilon: Number) -> None:
+    with pytest.raises(InvalidPrivacyParameter, match=r"epsilon must be in \[0, 40\]"):
+        RandomisedResponse(2, epsilon)
+
+
+@pytest.mark.parametrize("delta", ["1", "1.5", 2, -1, Fraction(-1, 10**9), Decimal("1.000")])
+def test_delta_lies_in_0_to_1_exclusive(delta: Number) -> None:
+    with pytest.raises(InvalidPrivacyParameter, match=r"delta must be in \[0, 1\)"):
+        RandomisedResponse(2, "1", delta)
+
+
+def test_epsilon_and_delta_are_not_both_0() -> None:
+    with pytest.raises(InvalidPrivacyParameter, match="both 0"):
+        RandomisedResponse(2, "0", "0")
+
+
+@pytest.mark.parametrize("categories", [-1, 0, 1, MAX_CATEGORIES + 1, 10**18])
+def test_there_are_2_to_65536_categories(categories: int) -> None:
+    with pytest.raises(ValueError, match=r"categories must be in \[2, 65536\]"):
+        RandomisedResponse(categories, "1")
+
+
+@pytest.mark.parametrize("bits", [-1, 0, 65])
+def test_the_grid_has_1_to_64_bits(bits: int) -> None:
+    with pytest.raises(ValueError, match=r"bits must be in \[1, 64\]"):
+        RandomisedResponse(2, "1", bits=bits)
+
+
+@pytest.mark.parametrize("value", [True, 2.0, "2", None, np.int64(2), Fraction(2)])
+def test_categories_and_bits_are_ints(value: object) -> None:
+    with pytest.raises(TypeError, match="must be ints"):
+        RandomisedResponse(value, "1")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="must be ints"):
+        RandomisedResponse(2, "1", bits=value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("categories", "epsilon", "bits"),
+    [(2, "1", 1), (65_536, "0.000000000000000001", 64), (5, Fraction(1, 2**1000), 64)],
+)
+def test_a_grid_that_cannot_tell_truth_from_lie_is_refused_never_clamped(
+    categories: int, epsilon: Number, bits: int
+) -> None:
+    with pytest.raises(GridTooCoarse, match="raise epsilon or merge categories"):
+        RandomisedResponse(categories, epsilon, bits=bits)
+
+
+def undrawable() -> int:
+    raise AssertionError("an answer outside the domain must not cost a draw")
+
+
+@pytest.mark.parametrize("answer", [-1, 5, 7777, -7777, 2**64, np.int64(7777)])
+def test_an_answer_outside_the_domain_raises_without_draw_and_without_echo(answer: int) -> None:
+    mechanism = RandomisedResponse(5, "1")
+    with pytest.raises(IndexError) as refusal:
+        mechanism.randomise(answer, undrawable)
+    # The message is about the domain alone: it is the same for every answer.
+    assert str(refusal.value) == "a category index must be in [0, 5)"
+    for category, response in ((answer, 0), (0, answer)):
+        with pytest.raises(IndexError):
+            mechanism.probability(category, response)
+
+
+@pytest.mark.parametrize("answer", [1.0, "marker", None, b"marker"])
+def test_an_answer_that_is_no_index_raises_without_draw_and_without_echo(answer: object) -> None:
+    with pytest.raises(TypeError) as refusal:
+        RandomisedResponse(5, "1").randomise(answer, undrawable)  # type: ignore[arg-type]
+    assert "marker" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, "0.50", "41"])
+def test_a_guarantee_is_asked_for_in_exact_numbers_too(epsilon: Number) -> None:
+    privacy = Privacy(Fraction(3, 4), Fraction(1, 4))
+    with pytest.raises((TypeError, InvalidPrivacyParameter)):
+        privacy.delta_at(epsilon)
+    with pytest.raises((TypeError, InvalidPrivacyParameter)):
+        privacy.satisfies(epsilon, "0")

@@ -1,0 +1,148 @@
+"""Signing keys: RFC 8032's vectors, HKDF by hand, contexts, and secrets that do not leak."""
+
+import copy
+import hmac
+import pickle
+from hashlib import sha256
+
+import pytest
+from nacl.signing import SigningKey as SodiumSigningKey
+
+from deniable.messages import Refusal, RefusalCode, SigningKey, derive_report_key, verify
+from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
+
+# RFC 8032, section 7.1, tests 1 to 3: seed, public key, message, signature.
+RFC_8032 = [
+    (
+        "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
+        "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+        "",
+        "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155"
+        "5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b",
+    ),
+    (
+        "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
+        "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+        "72",
+        "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+        "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
+    ),
+    (
+        "c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7",
+        "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
+        "af82",
+        "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac"
+        "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a",
+    ),
+]
+
+SECRET = bytes(range(32))
+SURVEY = bytes(range(100, 132))
+CONTEXTS = [CONTEXT_MANIFEST, CONTEXT_REPORT, CONTEXT_ENROL]
+
+
+@pytest.mark.parametrize(("seed", "public", "message", "signature"), RFC_8032)
+def test_signatures_are_those_of_rfc_8032(
+    seed: str, public: str, message: str, signature: str
+) -> None:
+    key = SigningKey(bytes.fromhex(seed))
+    assert key.public_key.hex() == public
+    assert key.sign(b"", bytes.fromhex(message)).hex() == signature
+    verify(key.public_key, b"", bytes.fromhex(message), bytes.fromhex(signature))
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_context_and_payload_are_signed_as_one_string(context: bytes) -> None:
+    key = SigningKey(SECRET)
+    expected = SodiumSigningKey(SECRET).sign(context + b"payload").signature
+    assert key.sign(context, b"payload") == expected
+
+
+def test_the_contexts_are_the_protocols() -> None:
+    assert CONTEXTS == [b"deniable/manifest/v1\0", b"deniable/report/v1\0", b"deniable/enrol/v1\0"]
+
+
+@pytest.mark.parametrize("signed", CONTEXTS)
+@pytest.mark.parametrize("read", CONTEXTS)
+def test_a_signature_is_good_for_its_own_context_only(signed: bytes, read: bytes) -> None:
+    key = SigningKey(SECRET)
+    signature = key.sign(signed, b"payload")
+    if signed == read:
+        verify(key.public_key, read, b"payload", signature)
+    else:
+        with pytest.raises(Refusal) as refusal:
+            verify(key.public_key, read, b"payload", signature)
+        assert refusal.value.code is RefusalCode.BAD_SIGNATURE
+
+
+def hkdf_sha256(secret: bytes, salt: bytes, info: bytes) -> bytes:
+    """RFC 5869 for 32 bytes: extract, then the first block of expand."""
+    extracted = hmac.digest(salt, secret, sha256)
+    return hmac.digest(extracted, info + b"\x01", sha256)
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 255, 256, 9_999, 2**32, 2**63 - 1])
+def test_report_keys_are_derived_as_the_protocol_says(epoch: int) -> None:
+    info = b"deniable/report-key/v1\0" + epoch.to_bytes(8, "big")
+    expected = SodiumSigningKey(hkdf_sha256(SECRET, SURVEY, info))
+    key = derive_report_key(SECRET, SURVEY, epoch)
+    assert key.public_key == bytes(expected.verify_key)
+    assert key.sign(CONTEXT_REPORT, b"payload") == (
+        expected.sign(CONTEXT_REPORT + b"payload").signature
+    )
+
+
+def test_the_hand_made_hkdf_is_that_of_rfc_5869() -> None:
+    # RFC 5869, test case 1, the first 32 bytes of its output.
+    made = hkdf_sha256(
+        bytes.fromhex("0b" * 22),
+        bytes.fromhex("000102030405060708090a0b0c"),
+        bytes.fromhex("f0f1f2f3f4f5f6f7f8f9"),
+    )
+    assert made.hex() == "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf"
+
+
+def test_surveys_epochs_and_devices_share_no_key() -> None:
+    keys = {
+        derive_report_key(secret, survey, epoch).public_key
+        for secret in (SECRET, SECRET[::-1])
+        for survey in (SURVEY, SURVEY[::-1])
+        for epoch in (0, 1, 2)
+    }
+    assert len(keys) == 12
+
+
+@pytest.mark.parametrize("length", [0, 16, 31, 33, 64])
+def test_secrets_ids_and_seeds_have_32_bytes(length: int) -> None:
+    for make in (
+        lambda: SigningKey(bytes(length)),
+        lambda: derive_report_key(bytes(length), SURVEY, 0),
+        lambda: derive_report_key(SECRET, bytes(length), 0),
+    ):
+        with pytest.raises(ValueError, match="32 bytes"):
+            make()
+
+
+def test_a_signing_key_shows_nothing_of_its_seed() -> None:
+    key = SigningKey(SECRET)
+    assert repr(key) == str(key) == f"{key}" == "SigningKey(<secret>)"
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_signing_key_is_not_pickled(protocol: int) -> None:
+    with pytest.raises(TypeError, match="not pickled"):
+        pickle.dumps(SigningKey(SECRET), protocol)
+
+
+def test_a_signing_key_is_not_copied_either() -> None:
+    for duplicate in (copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError):
+            duplicate(SigningKey(SECRET))
+
+
+def test_a_refused_key_or_signature_is_not_repeated_in_the_refusal() -> None:
+    key, signature = SigningKey(SECRET), bytes(64)
+    with pytest.raises(Refusal) as refusal:
+        verify(key.public_key, b"", b"marker", signature)
+    assert "marker" not in str(refusal.value)
+    assert key.public_key.hex() not in str(refusal.value)
