@@ -18,7 +18,7 @@ CREATE TABLE manifests (
     role         TEXT    NOT NULL CHECK (role IN (
                      'accepted',      -- may be followed
                      'refused',       -- the newest one seen, kept to notice a rollback
-                     'equivocating')) -- a second one of the same sequence: proof against its signer
+                     'equivocating')), -- a second one of the same sequence: proof against its signer
     reserved     INTEGER NOT NULL     -- what accepting it reserved, in 1e-9 epsilon; never given back
 ) WITHOUT ROWID;
 

@@ -38,7 +38,7 @@ class SqliteStore:
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="store-reader")
         self._most_waiting = most_waiting
         self._waiting: list[_Waiting] = []
-        self._unacknowledged = 0
+        self._queued = 0
         self._committing: asyncio.Task[None] | None = None
 
     @classmethod
@@ -53,9 +53,9 @@ class SqliteStore:
 
     async def add(self, reports: Sequence[SignedReport]) -> list[Verdict]:
         """Store verified reports durably; one verdict each, in their order."""
-        if self._unacknowledged + len(reports) > self._most_waiting:
+        if self._queued + len(reports) > self._most_waiting:
             raise Overloaded("too many reports wait for their commit")
-        self._unacknowledged += len(reports)
+        self._queued += len(reports)
         future: asyncio.Future[list[Verdict]] = asyncio.get_running_loop().create_future()
         self._waiting.append((reports, future))
         if self._committing is None:
@@ -68,7 +68,7 @@ class SqliteStore:
             while self._waiting:
                 group, self._waiting = self._waiting, []
                 together = [report for reports, _ in group for report in reports]
-                self._unacknowledged -= len(together)
+                self._queued -= len(together)
                 try:
                     _acknowledge(group, await self._write(partial(_add, together)))
                 except StoreError as error:
@@ -76,7 +76,7 @@ class SqliteStore:
         finally:
             # Nobody may wait for ever, whatever ended the loop; for those answered this is nothing.
             _fail(group + self._waiting, StoreError("the commit did not take place"))
-            self._waiting = []
+            self._waiting, self._queued = [], 0
             self._committing = None
 
     async def publish(self, manifest: Manifest, envelope: bytes) -> None:

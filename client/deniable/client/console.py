@@ -1,0 +1,161 @@
+"""Device commands of the command line, with the standard library only.
+
+``report`` is a device in a shell: it shows what is asked and on what privacy terms, asks for the
+answer (an argument would stay in the shell's history), and sends a randomised response.
+"""
+
+import argparse
+import os
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from deniable.client.client import Client
+from deniable.client.consent import Consent
+from deniable.client.errors import DeniableError, NotRecorded
+from deniable.client.outcome import OutcomeStatus
+from deniable.client.survey import Survey
+from deniable.client.transport import HttpTransport, TransportError
+from deniable.messages import MAX_MANIFEST_BYTES, InvalidManifest, Manifest, Refusal, open_manifest
+
+__all__ = ["main", "report"]
+
+_FLUSH_SECONDS = 20.0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a device command; return the exit status."""
+    if arguments and arguments[0] == "report":
+        return report(arguments[1:])
+    print(
+        "deniable: this installation is the device SDK, whose one command is: deniable report NAME"
+        '\nthe others need the collector: pip install "deniable[collector]"',
+        file=sys.stderr,
+    )
+    return 2
+
+
+def report(arguments: Sequence[str]) -> int:
+    """Run ``deniable report``; return the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _report(options)
+    except (DeniableError, Refusal, TransportError, InvalidManifest, ValueError, OSError) as error:
+        print(f"deniable report: {error}", file=sys.stderr)
+    except (EOFError, KeyboardInterrupt):
+        print("\ndeniable report: nothing was sent", file=sys.stderr)
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="deniable report",
+        description="Answer a survey from this shell: asks for the answer, randomises it here, "
+        "and sends only the randomised response.",
+    )
+    parser.add_argument("name", help="the survey's name")
+    parser.add_argument(
+        "--dir",
+        type=Path,
+        default=Path(os.environ.get("DENIABLE_DIR", ".")),
+        help="a collector's directory on this machine, to read its origin and authority from "
+        "(default: $DENIABLE_DIR, else the current one)",
+    )
+    parser.add_argument("--collector", help="the collector's origin, instead of --dir")
+    parser.add_argument("--authority", help="its authority's public key in hex, instead of --dir")
+    parser.add_argument(
+        "--state",
+        type=Path,
+        help="this device's state file (default: device.sqlite in the user's state folder)",
+    )
+    parser.add_argument(
+        "--max-epsilon", default="2", help="the highest epsilon you accept (default: 2)"
+    )
+    return parser
+
+
+def _report(options: argparse.Namespace) -> int:
+    collector, authority = _whom(options)
+    manifest = _fetch(collector, authority, options.name)
+    survey = Survey(
+        manifest.name,
+        manifest.question,
+        manifest.categories,
+        options.max_epsilon,
+        # The person at the shell reads the terms below, and is the judge of the epoch's length.
+        min_epoch_seconds=manifest.schedule.epoch_seconds,
+    )
+    state = options.state or _default_state()
+    with Client(
+        collector, authority=authority, surveys=[survey], state=state, background=False
+    ) as client:
+        _show_terms(manifest, collector)
+        if client.consent is not Consent.ON:
+            if input("Take part, now and whenever you call this command? [y/N] ").lower() != "y":
+                print("Nothing was stored or sent.")
+                return 0
+            client.set_consent(Consent.ON)
+        refreshed = client.refresh()
+        if survey.name not in refreshed.ready:
+            raise refreshed.errors[survey.name]
+        outcome = client.report(survey.name, _ask(manifest), strict=True)
+        delivery = client.flush(_FLUSH_SECONDS)
+    if outcome.status is OutcomeStatus.REPEATED:
+        print(f"Epoch {outcome.epoch} was answered before; its one report stands.")
+    if delivery.pending:
+        print("The collector did not take it yet. It waits in the state file; call again to send.")
+        return 1
+    if delivery.dropped:
+        print("The collector refused the report for good; this epoch has no other.")
+        return 1
+    if delivery.delivered:
+        print(f"Sent: one randomised response for epoch {outcome.epoch}. Your answer stayed here.")
+    return 0
+
+
+def _whom(options: argparse.Namespace) -> tuple[str, str]:
+    if options.collector and options.authority:
+        return str(options.collector), str(options.authority)
+    file = options.dir / "collector.toml"
+    try:
+        settings = tomllib.loads(file.read_text("utf-8"))
+        found = (str(settings["origin"]), str(settings["authority"]))
+    except (OSError, KeyError, ValueError) as error:
+        raise ValueError(
+            f"no collector in {options.dir}; give --dir, or --collector and --authority"
+        ) from error
+    return options.collector or found[0], options.authority or found[1]
+
+
+def _fetch(collector: str, authority: str, name: str) -> Manifest:
+    path = f"/v1/surveys/{name}/manifest"
+    answer = HttpTransport(collector).request("GET", path, {}, b"", MAX_MANIFEST_BYTES + 1024)
+    if answer.status != 200:
+        raise NotRecorded(f"{collector} publishes no survey named {name!r}")
+    return open_manifest(answer.body, bytes.fromhex(authority))
+
+
+def _show_terms(manifest: Manifest, collector: str) -> None:
+    privacy = manifest.mechanism.privacy
+    print(f"{manifest.question}\n")
+    print(f"  asked by   {collector}")
+    print(f"  privacy    epsilon {manifest.epsilon}: whatever you answer, each response is at most")
+    print(f"             {float(privacy.odds):.3g} times likelier than with any other answer")
+    print(f"  truth      is sent with probability {float(privacy.truth):.1%}, at random")
+    print("  once       an epoch; who takes part, and when, is not hidden\n")
+
+
+def _ask(manifest: Manifest) -> str:
+    for number, category in enumerate(manifest.categories, start=1):
+        print(f"  {number}  {category}")
+    while True:
+        typed = input("\nYour answer, by number: ").strip()
+        if typed.isascii() and typed.isdigit() and 1 <= int(typed) <= len(manifest.categories):
+            return manifest.categories[int(typed) - 1]
+        print(f"Please type a number from 1 to {len(manifest.categories)}.")
+
+
+def _default_state() -> Path:
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "deniable" / "device.sqlite"

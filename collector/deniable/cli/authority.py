@@ -1,0 +1,71 @@
+"""The authority's private key: in a file of its own, outside the server's directory.
+
+Only ``survey publish`` reads it. Who holds it decides what devices believe to be asked.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from deniable.messages import SigningKey
+
+__all__ = ["AuthorityKeyError", "create_authority_key", "default_key_file", "read_authority_key"]
+
+
+class AuthorityKeyError(Exception):
+    """The key file is missing, exposed, or not what it should be; the message says what to do."""
+
+
+def default_key_file(directory: Path) -> Path:
+    """Return where ``init`` puts the key of a collector: beside its directory, not in it."""
+    resolved = directory.resolve()
+    return resolved.with_name(f"{resolved.name}-authority.pem")
+
+
+def create_authority_key(file: Path) -> SigningKey:
+    """Make a key and write it, readable by its owner only (PKCS #8 PEM).
+
+    Raises:
+        AuthorityKeyError: if the file exists or cannot be written.
+    """
+    key = Ed25519PrivateKey.generate()
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        raise AuthorityKeyError(f"{file} exists; a key is never overwritten") from error
+    except OSError as error:
+        raise AuthorityKeyError(f"{file} cannot be written: {error.strerror}") from error
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(pem)
+        stream.flush()
+        os.fsync(descriptor)
+    return SigningKey(key.private_bytes_raw())
+
+
+def read_authority_key(file: Path) -> SigningKey:
+    """Read the key.
+
+    Raises:
+        AuthorityKeyError: if it is missing, readable by others, or no Ed25519 key.
+    """
+    try:
+        mode = stat.S_IMODE(file.stat().st_mode)
+        if mode & 0o077:
+            raise AuthorityKeyError(f"{file} is open to other users; run: chmod 600 {file}")
+        key = load_pem_private_key(file.read_bytes(), password=None)
+    except OSError as error:
+        raise AuthorityKeyError(f"{file}: {error.strerror}; give --authority-key") from error
+    except (ValueError, TypeError) as error:
+        raise AuthorityKeyError(f"{file} is not an unencrypted PEM private key") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise AuthorityKeyError(f"{file} is not an Ed25519 key")
+    return SigningKey(key.private_bytes_raw())

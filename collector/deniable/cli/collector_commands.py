@@ -1,0 +1,120 @@
+"""``deniable init``, ``serve`` and ``token``: making and running a collector."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import click
+
+from deniable.cli.authority import create_authority_key, default_key_file
+from deniable.cli.options import directory_option
+from deniable.cli.survey_file import EXAMPLE
+from deniable.cli.workplace import with_store
+from deniable.messages import check_origin
+from deniable.server import CONFIG_FILE, SETTINGS, Config, new_token, token_digest
+from deniable.server import serve as serve_collector
+from deniable.stores import Role, SqliteStore
+
+__all__ = ["create_collector", "init", "serve", "token"]
+
+_EXAMPLE_FILE = "example-survey.toml"
+
+
+@click.command()
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--origin",
+    default="http://127.0.0.1:8377",
+    show_default=True,
+    help="https://host[:port] by which devices will reach the collector; signed into manifests.",
+)
+@click.option("--port", type=int, default=8377, show_default=True, help="Port to listen on.")
+@click.option(
+    "--authority-key",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to put the authority's private key.  [default: beside DIRECTORY]",
+)
+def init(directory: Path, origin: str, port: int, authority_key: Path | None) -> None:
+    """Make a collector in DIRECTORY: settings, store, an example survey, an authority key.
+
+    The authority's private key is put outside DIRECTORY. Only `survey publish` reads it: keep it
+    off the server if you can.
+    """
+    key_file = authority_key or default_key_file(directory)
+    public_key = create_collector(directory, origin, port, key_file)
+    click.echo(f"settings       {directory / CONFIG_FILE}")
+    click.echo(f"example        {directory / _EXAMPLE_FILE}")
+    click.echo(f"authority key  {key_file}  (private; back it up, keep it off the server)")
+    click.echo(f"authority      {public_key.hex()}  (public; your app ships it)")
+    click.echo("\nnext:")
+    click.echo(f"  deniable survey publish {directory / _EXAMPLE_FILE} --dir {directory}")
+    click.echo(f"  deniable serve --dir {directory}")
+
+
+def create_collector(directory: Path, origin: str, port: int, key_file: Path) -> bytes:
+    """Make a collector's directory and its authority's key; return the public key.
+
+    Raises:
+        InvalidManifest: for an origin that no manifest may name.
+        AuthorityKeyError: if the key file exists, or is inside the directory.
+        OSError: if the directory holds a collector, or cannot be written.
+    """
+    check_origin(origin)
+    config_file = directory / CONFIG_FILE
+    if config_file.exists():
+        raise FileExistsError(f"{config_file} exists; a collector is never overwritten")
+    if key_file.resolve().is_relative_to(directory.resolve()):
+        raise click.UsageError("the authority's key must be outside the server's directory")
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    key = create_authority_key(key_file)
+    values: dict[str, object] = {"origin": origin, "authority": key.public_key.hex(), "port": port}
+    lines = ["# Settings of a deniable collector; `deniable serve` reads them when it starts.\n"]
+    for setting in SETTINGS:
+        value = values.get(setting.name, setting.default)
+        written = f'"{value}"' if setting.kind is str else str(value)
+        lines.append(f"# {setting.meaning}\n{setting.name} = {written}\n")
+    config_file.write_text("\n".join(lines), "utf-8")
+    (directory / _EXAMPLE_FILE).write_text(EXAMPLE, "utf-8")
+
+    async def nothing(_: SqliteStore) -> None:
+        """Opening the store creates it."""
+
+    with_store(Config.load(directory), nothing)
+    os.chmod(Config.load(directory).store, 0o600)  # noqa: PTH101
+    return key.public_key
+
+
+@click.command()
+@directory_option
+def serve(directory: Path) -> None:
+    """Run the collector until it is told to stop (SIGTERM or Ctrl-C); it loses nothing then."""
+    config = Config.load(directory)
+
+    def announce(address: str) -> None:
+        click.echo(f"deniable collector: listening on {address} for {config.origin}")
+
+    asyncio.run(serve_collector(config, announce))
+    click.echo("deniable collector: stopped; everything acknowledged is stored")
+
+
+@click.group()
+def token() -> None:
+    """Tokens of those who may read histograms."""
+
+
+@token.command("new")
+@directory_option
+@click.option(
+    "--role",
+    type=click.Choice([role.value for role in Role]),
+    default=Role.ANALYST.value,
+    show_default=True,
+    help="What it allows.",
+)
+@click.option("--label", default="", help="Whose it is, for your own records.")
+def token_new(directory: Path, role: str, label: str) -> None:
+    """Make a token and print it, once; the store keeps only its SHA-256."""
+    secret = new_token()
+    config = Config.load(directory)
+    with_store(config, lambda store: store.add_token(token_digest(secret), Role(role), label))
+    click.echo(secret)

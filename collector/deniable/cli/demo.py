@@ -1,0 +1,159 @@
+"""``deniable demo``: the main job on real data, with nothing in it that is not the real thing."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from socket import socket
+from typing import Final
+
+import click
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from deniable.cli.authority import default_key_file
+from deniable.cli.collector_commands import create_collector
+from deniable.cli.demo_data import DEMO_SURVEYS, DemoSurvey
+from deniable.cli.demo_fleet import Fleet
+from deniable.cli.demo_result import DemoResult
+from deniable.cli.screen import console
+from deniable.cli.survey_commands import publish_survey
+from deniable.cli.survey_file import SurveyFile
+from deniable.cli.workplace import with_store
+from deniable.client import HttpTransport, NotRecorded, Survey
+from deniable.messages import Manifest
+from deniable.server import Config, new_token, token_digest
+from deniable.stores import Role
+
+__all__ = ["demo"]
+
+_START_SECONDS: Final = 30.0
+_MOST_HISTOGRAM_BYTES: Final = 64 << 20
+
+
+@click.command()
+@click.option(
+    "--survey",
+    type=click.Choice(sorted(DEMO_SURVEYS)),
+    default="marriage",
+    show_default=True,
+    help="Which data.",
+)
+@click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
+@click.option("--devices", type=click.IntRange(2), help="How many take part.")
+@click.option(
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the collector in this new directory, to look at it afterwards.",
+)
+def demo(survey: str, epsilon: str, devices: int | None, keep: Path | None) -> None:
+    """Run the whole thing on real data: devices, collector, debiased histogram.
+
+    Every person of the data is a device of its own, with its own secret, that randomises, signs and
+    sends over HTTP to a collector process on this machine.
+    """
+    data = DEMO_SURVEYS[survey]
+    try:
+        answers = data.population(devices)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--devices") from error
+    with tempfile.TemporaryDirectory(prefix="deniable-demo-") as scratch:
+        directory = keep or Path(scratch) / "collector"
+        _run(data, answers, epsilon, directory)
+    if keep:
+        screen = console()
+        screen.print(f"\nThe collector is kept. Look again: deniable hist {data.name} --dir {keep}")
+
+
+def _run(data: DemoSurvey, answers: list[str], epsilon: str, directory: Path) -> None:
+    screen = console()
+    origin = f"http://127.0.0.1:{_free_port()}"
+    manifest, token = _set_up(data, epsilon, origin, directory)
+    config = Config.load(directory)
+    declared = Survey(data.name, data.question, tuple(data.counts()), epsilon)
+    screen.print(f"{data.question}\n{data.source}\n", style="bold")
+    with _running_collector(directory):
+        started = time.monotonic()
+        _report_all(Fleet(origin, config.authority, declared), answers)
+        seconds = time.monotonic() - started
+        histogram = _read_histogram(origin, data.name, token)
+    screen.print(
+        f"\n{len(answers):,} devices reported in {seconds:.1f} s; the collector counted "
+        f"{histogram['n']:,} responses at epsilon {epsilon}.\n"
+    )
+    DemoResult(answers, histogram, float(manifest.mechanism.privacy.odds)).show(screen)
+
+
+def _set_up(data: DemoSurvey, epsilon: str, origin: str, directory: Path) -> tuple[Manifest, str]:
+    """Make a collector with the survey published; return its manifest and an analyst's token."""
+    key_file = default_key_file(directory)
+    port = int(origin.rpartition(":")[2])
+    create_collector(directory, origin, port, key_file)
+    config = Config.load(directory)
+    written = SurveyFile(
+        name=data.name,
+        question=data.question,
+        categories=tuple(data.counts()),
+        epsilon=epsilon,
+        delta="0",
+        epoch_seconds=86_400,
+        epochs=1,
+        grace_seconds=86_400,
+        start=int(time.time()),
+        minimum_reports=1,
+    )
+    manifest = publish_survey(config, written, key_file)
+    token = new_token()
+    digest = token_digest(token)
+    with_store(config, lambda store: store.add_token(digest, Role.ANALYST, "demo"))
+    return manifest, token
+
+
+@contextmanager
+def _running_collector(directory: Path) -> Iterator[None]:
+    command = [sys.executable, "-m", "deniable.cli", "serve", "--dir", str(directory)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+        try:
+            assert process.stdout is not None
+            if "listening" not in process.stdout.readline():
+                raise click.ClickException("the collector did not start; see its message above")
+            yield
+        finally:
+            process.terminate()
+            process.wait(_START_SECONDS)
+
+
+def _report_all(fleet: Fleet, answers: list[str]) -> None:
+    columns = (
+        TextColumn("devices"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    try:
+        with Progress(*columns, console=console()) as progress:
+            task = progress.add_task("devices", total=len(answers))
+            for done in fleet.report(answers):
+                progress.advance(task, done)
+    except (NotRecorded, RuntimeError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _read_histogram(origin: str, name: str, token: str) -> dict[str, object]:
+    path = f"/v1/surveys/{name}/histogram"
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = HttpTransport(origin).request("GET", path, headers, b"", _MOST_HISTOGRAM_BYTES)
+    if answer.status != 200:
+        raise click.ClickException(f"the collector gave no histogram (HTTP {answer.status})")
+    histogram: dict[str, object] = json.loads(answer.body)
+    return histogram
+
+
+def _free_port() -> int:
+    with socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,88 @@
+"""The demonstration's data: real counts, whose sources stand in ``examples/data/README.md``."""
+
+import csv
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final
+
+__all__ = ["DEMO_SURVEYS", "DemoSurvey"]
+
+
+@dataclass(frozen=True, slots=True)
+class DemoSurvey:
+    """Real data behind a survey.
+
+    Attributes:
+        name: the survey's name.
+        question: what is asked.
+        source: where the data come from, in a line.
+        counts: reads category -> how many people or things are in it, in order.
+        devices: how many take part unless told otherwise; None for all.
+    """
+
+    name: str
+    question: str
+    source: str
+    counts: Callable[[], dict[str, int]]
+    devices: int | None
+
+    def population(self, devices: int | None) -> list[str]:
+        """Return one true answer a device, in random order.
+
+        Args:
+            devices: how many; None for the survey's default. Fewer than there are data are drawn
+                without replacement.
+
+        Raises:
+            ValueError: if there are not so many.
+        """
+        counts = self.counts()
+        everyone = [category for category, count in counts.items() for _ in range(count)]
+        wanted = devices or self.devices or len(everyone)
+        if wanted > len(everyone):
+            raise ValueError(f"the data have {len(everyone):,} answers; ask for fewer devices")
+        return random.SystemRandom().sample(everyone, wanted)
+
+
+def _marriage() -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for row in _rows("fair1978_marriage.csv"):
+        counts[row["rating_of_marriage"]] += int(row["respondents"])
+    return dict(counts)
+
+
+def _flights() -> dict[str, int]:
+    return {row["name"]: int(row["flights"]) for row in _rows("flights2013_carrier.csv")}
+
+
+def _rows(file: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(_data().joinpath(file).read_text("utf-8").splitlines()))
+
+
+def _data() -> Traversable:
+    # A wheel carries the data inside the package; a checkout has them where readers look.
+    packaged = files("deniable.cli").joinpath("data")
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "examples" / "data"
+
+
+DEMO_SURVEYS: Final = {
+    "marriage": DemoSurvey(
+        "rating-of-marriage",
+        "How do you rate your marriage?",
+        "Ray C. Fair, 1978: 6,366 respondents of a magazine's survey",
+        _marriage,
+        None,
+    ),
+    "flights": DemoSurvey(
+        "airline-of-flight",
+        "Which airline operates your flight?",
+        "US Bureau of Transportation Statistics: 336,776 flights from New York City in 2013",
+        _flights,
+        20_000,
+    ),
+}

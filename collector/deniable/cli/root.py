@@ -1,0 +1,69 @@
+"""The ``deniable`` command: its subcommands, and errors that are one line each."""
+
+import click
+
+from deniable.cli.authority import AuthorityKeyError
+from deniable.cli.collector_commands import init, serve, token
+from deniable.cli.demo import demo
+from deniable.cli.histogram_command import hist
+from deniable.cli.survey_commands import survey
+from deniable.client import TransportError
+from deniable.client.console import report as report_from_shell
+from deniable.messages import InvalidManifest, Refusal
+from deniable.server import InvalidConfig
+from deniable.stores import StoreError
+
+__all__ = ["deniable"]
+
+_EXPECTED = (
+    AuthorityKeyError,
+    InvalidConfig,
+    InvalidManifest,
+    OSError,
+    Refusal,
+    StoreError,
+    TransportError,
+)
+
+
+class _OneLineErrors(click.Group):
+    """A group whose expected errors are one line that says what to do."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except _EXPECTED as error:
+            raise click.ClickException(" ".join(str(error).split())) from error
+
+
+_HELP = """Private categorical telemetry: devices randomise, a collector debiases.
+
+\b
+Try it:   deniable demo
+Collect:  deniable init DIR, survey publish FILE, serve
+Answer:   deniable report NAME
+Analyse:  deniable hist NAME
+"""
+
+
+@click.group(
+    cls=_OneLineErrors, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(package_name="deniable")
+def deniable() -> None:
+    """Run the command line."""
+
+
+@deniable.command(
+    "report",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+@click.pass_context
+def report(ctx: click.Context) -> None:
+    """Answer a survey from this shell, as a device."""
+    ctx.exit(report_from_shell(ctx.args))
+
+
+for _command in (demo, hist, init, serve, survey, token):
+    deniable.add_command(_command)

@@ -1,0 +1,153 @@
+"""``deniable survey``: publishing surveys and showing what is being asked."""
+
+import math
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from deniable.budget import format_nano, pure_cost
+from deniable.cli.authority import AuthorityKeyError, default_key_file, read_authority_key
+from deniable.cli.options import directory_option
+from deniable.cli.screen import console
+from deniable.cli.survey_file import SurveyFile, next_manifest
+from deniable.cli.workplace import find_survey, published, with_store
+from deniable.messages import Manifest, sign_manifest
+from deniable.server import Config
+from deniable.stores import SqliteStore
+
+__all__ = ["publish_survey", "survey"]
+
+
+@click.group()
+def survey() -> None:
+    """Publish surveys, and show what is being asked."""
+
+
+@survey.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@directory_option
+@click.option(
+    "--authority-key",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The authority's private key.  [default: where init put it]",
+)
+def publish(file: Path, directory: Path, authority_key: Path | None) -> None:
+    """Sign the survey in FILE (TOML) and publish it; a running server offers it at once.
+
+    Publishing a name again makes a successor: another survey, whose figures are kept apart.
+    """
+    config = Config.load(directory)
+    manifest = publish_survey(
+        config, SurveyFile.load(file), authority_key or default_key_file(directory)
+    )
+    click.echo(f"published {manifest.name}, sequence {manifest.sequence}")
+    click.echo(f"id        {manifest.survey_id.hex()}")
+    click.echo(f"costs     a device at most {_lifetime(manifest)} in all\n")
+    click.echo("declare it in your app:\n")
+    click.echo(_declaration(manifest))
+
+
+def publish_survey(config: Config, written: SurveyFile, key_file: Path) -> Manifest:
+    """Sign a survey and put it into the store; return its manifest.
+
+    Raises:
+        AuthorityKeyError: for a key that is unreadable or not this collector's authority.
+        InvalidManifest: naming the field at fault.
+        StoreError: if the store cannot take it.
+    """
+    key = read_authority_key(key_file)
+    if key.public_key != config.authority:
+        raise AuthorityKeyError(f"{key_file} is not the key of this collector's authority")
+
+    async def work(store: SqliteStore) -> Manifest:
+        predecessor = await find_survey(store, config, written.name)
+        manifest = next_manifest(written, predecessor, config.origin, os.urandom(16), time.time())
+        await store.publish(manifest, sign_manifest(manifest, key))
+        return manifest
+
+    return with_store(config, work)
+
+
+@survey.command("list")
+@directory_option
+def list_surveys(directory: Path) -> None:
+    """List the published surveys, the newest of each name first."""
+    config = Config.load(directory)
+    manifests = with_store(config, lambda store: published(store, config))
+    if not manifests:
+        click.echo("no survey is published; see: deniable survey publish --help")
+        return
+    table = Table("name", "seq", "categories", "epsilon", "epoch now", "question", box=None)
+    now = time.time()
+    for manifest in manifests:
+        epoch = manifest.schedule.epoch_at(now)
+        table.add_row(
+            manifest.name,
+            str(manifest.sequence),
+            str(len(manifest.categories)),
+            manifest.epsilon,
+            "-" if epoch is None else f"{epoch} of {manifest.schedule.epochs}",
+            Text(manifest.question),
+        )
+    console().print(table)
+
+
+@survey.command()
+@click.argument("name")
+@directory_option
+def show(name: str, directory: Path) -> None:
+    """Show what NAME asks, its privacy in words, and how an app declares it."""
+    config = Config.load(directory)
+    manifest = with_store(config, lambda store: find_survey(store, config, name))
+    if manifest is None:
+        raise click.ClickException(f"no survey {name!r} is published; see: deniable survey list")
+    schedule, privacy = manifest.schedule, manifest.mechanism.privacy
+    click.echo(manifest.question)
+    for category in manifest.categories:
+        click.echo(f"  {category}")
+    click.echo(f"\nid        {manifest.survey_id.hex()}, sequence {manifest.sequence}")
+    click.echo(
+        f"privacy   epsilon {manifest.epsilon}, delta {manifest.delta}: whatever somebody answers, "
+        f"a response is at most\n          {float(privacy.odds):.4g} times likelier than with any "
+        f"other answer; the truth is sent with probability {float(privacy.truth):.1%}"
+    )
+    click.echo(f"in all    at most {_lifetime(manifest)}")
+    click.echo(
+        f"epochs    {schedule.epochs} of {schedule.epoch_seconds} s, from "
+        f"{_date(schedule.start)} to {_date(schedule.end)}"
+    )
+    click.echo(f"devices   {manifest.enrolment.mode}")
+    click.echo(f"figures   from {manifest.minimum_reports} reports on\n")
+    click.echo(_declaration(manifest))
+
+
+def _lifetime(manifest: Manifest) -> str:
+    cost, epochs = pure_cost(manifest.mechanism), manifest.schedule.epochs
+    return f"epsilon {format_nano(cost * epochs)}: {epochs} epochs of {format_nano(cost)}"
+
+
+def _declaration(manifest: Manifest) -> str:
+    """Return the Python that declares this survey in an app."""
+    lines = [
+        "Survey(",
+        f"    name={manifest.name!r},",
+        f"    question={manifest.question!r},",
+        f"    categories={manifest.categories!r},",
+        f"    max_epsilon={manifest.epsilon!r},",
+    ]
+    if manifest.delta != "0":
+        lines.append(f"    max_delta={manifest.delta!r},")
+    if manifest.schedule.epoch_seconds < 86_400:
+        lines.append(f"    min_epoch_seconds={manifest.schedule.epoch_seconds},")
+    return "\n".join([*lines, ")"])
+
+
+def _date(instant: int) -> str:
+    if instant > math.floor(datetime.max.replace(tzinfo=UTC).timestamp()):
+        return "beyond the year 9999"
+    return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%d %H:%M UTC")

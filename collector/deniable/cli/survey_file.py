@@ -1,0 +1,208 @@
+"""A survey as an operator writes it: TOML, read strictly and turned into a manifest."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from deniable.messages import Enrolment, InvalidManifest, Manifest, Schedule
+
+__all__ = ["EXAMPLE", "FIELDS", "SurveyFile", "next_manifest"]
+
+_DAY: Final = 86_400
+_UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": _DAY, "week": 7 * _DAY}
+_DURATION: Final = re.compile(r"(0|[1-9][0-9]{0,8}) (second|minute|hour|day|week)s?", re.ASCII)
+
+FIELDS: Final = {
+    "name": "lasting name: a-z, 0-9 and -, at most 64",
+    "question": "what the user is told is being asked",
+    "categories": "every possible answer; their order is kept",
+    "epsilon": 'privacy of one report, as a string such as "1"; smaller is more private',
+    "delta": 'slack, as a string; leave it at "0"',
+    "epoch": 'how often a device may report: "1 day", "1 week", "12 hours"',
+    "epochs": "how many epochs the survey lasts",
+    "grace": 'how long after an epoch its reports are still taken, such as "1 day"',
+    "start": "when epoch 0 begins, a time with offset; default: midnight UTC today",
+    "minimum_reports": "figures appear from, and advance in steps of, this many reports",
+}
+"""Every field of a survey file; the documentation's table is tested against it."""
+
+_DEFAULTS: Final[dict[str, object]] = {"delta": "0", "grace": "1 day", "minimum_reports": 100}
+
+EXAMPLE: Final = """\
+# A survey. Publish it with: deniable survey publish example-survey.toml
+
+name = "rating-of-marriage"
+question = "How do you rate your marriage?"
+categories = ["very poor", "poor", "fair", "good", "very good"]
+
+# The privacy of one report: whatever somebody answers, each response is at most e^epsilon times
+# likelier than with any other answer. A string, since 0.1 is no exact number to a computer.
+epsilon = "1"
+
+# A device reports at most once an epoch, and each report adds to what it reveals over time.
+epoch = "1 week"
+epochs = 8
+grace = "1 day"
+
+# Figures appear from this many reports on; 1 lets you try things out. Use 100 or more in earnest.
+minimum_reports = 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyFile:
+    """A survey file's fields, checked for their types; the manifest checks their domains.
+
+    Attributes: see :data:`FIELDS`; durations and start are in (Unix) seconds.
+    """
+
+    name: str
+    question: str
+    categories: tuple[str, ...]
+    epsilon: str
+    delta: str
+    epoch_seconds: int
+    epochs: int
+    grace_seconds: int
+    start: int | None
+    minimum_reports: int
+
+    @classmethod
+    def load(cls, file: Path) -> "SurveyFile":
+        """Read a file.
+
+        Raises:
+            InvalidManifest: naming the field at fault.
+            OSError: if it cannot be read.
+        """
+        try:
+            return cls.parse(file.read_text("utf-8"))
+        except UnicodeDecodeError as error:
+            raise InvalidManifest(str(file), "is not UTF-8 text") from error
+
+    @classmethod
+    def parse(cls, text: str) -> "SurveyFile":
+        """Read a file's text.
+
+        Raises:
+            InvalidManifest: naming the field at fault.
+        """
+        try:
+            table = {**_DEFAULTS, **tomllib.loads(text)}
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidManifest("TOML", str(error)) from error
+        for field in table:
+            if field not in FIELDS:
+                raise InvalidManifest(field, f"is unknown; the fields are {', '.join(FIELDS)}")
+        return cls(
+            name=_text(table, "name"),
+            question=_text(table, "question"),
+            categories=_texts(table, "categories"),
+            epsilon=_text(table, "epsilon"),
+            delta=_text(table, "delta"),
+            epoch_seconds=_duration(table, "epoch"),
+            epochs=_count(table, "epochs"),
+            grace_seconds=_duration(table, "grace"),
+            start=_instant(table, "start"),
+            minimum_reports=_count(table, "minimum_reports"),
+        )
+
+
+def next_manifest(
+    survey: SurveyFile, predecessor: Manifest | None, origin: str, nonce: bytes, now: float
+) -> Manifest:
+    """Return the manifest to be published.
+
+    Epochs are numbered on: a device never decides an epoch number of a name twice, so a successor
+    begins with the number after its predecessor's current epoch, when that one ends.
+
+    Args:
+        survey: what the operator wrote.
+        predecessor: the newest manifest of that name, if there is one.
+        origin: the collector's.
+        nonce: 16 fresh random bytes.
+        now: Unix seconds.
+
+    Raises:
+        InvalidManifest: naming the field at fault.
+    """
+    start = survey.start
+    if predecessor is None:
+        start = int(now // _DAY) * _DAY if start is None else start
+    else:
+        before = predecessor.schedule
+        last = (now - before.start) // before.epoch_seconds
+        used = max(0, min(int(last) + 1, before.epochs))
+        if start is None:
+            start = before.epoch_start(used) - used * survey.epoch_seconds
+        if survey.epochs <= used:
+            raise InvalidManifest(
+                "epochs",
+                f"must exceed {used}: numbers go on from the survey published before under this "
+                "name, whose epochs cannot be used again",
+            )
+    if start < 0:
+        raise InvalidManifest("epoch", "is too long to number on from the survey before; set start")
+    return Manifest(
+        name=survey.name,
+        sequence=0 if predecessor is None else predecessor.sequence + 1,
+        nonce=nonce,
+        question=survey.question,
+        categories=survey.categories,
+        epsilon=survey.epsilon,
+        delta=survey.delta,
+        schedule=Schedule(start, survey.epoch_seconds, survey.epochs, survey.grace_seconds),
+        origin=origin,
+        enrolment=Enrolment(),
+        minimum_reports=survey.minimum_reports,
+    )
+
+
+def _field(table: dict[str, object], field: str) -> object:
+    if field not in table:
+        raise InvalidManifest(field, f"is missing: {FIELDS[field]}")
+    return table[field]
+
+
+def _text(table: dict[str, object], field: str) -> str:
+    value = _field(table, field)
+    if isinstance(value, float | int) and field in {"epsilon", "delta"}:
+        raise InvalidManifest(
+            field, f'must be a string, such as {field} = "0.5": floats are inexact'
+        )
+    if not isinstance(value, str):
+        raise InvalidManifest(field, "must be a string")
+    return value
+
+
+def _texts(table: dict[str, object], field: str) -> tuple[str, ...]:
+    value = _field(table, field)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise InvalidManifest(field, "must be a list of strings")
+    return tuple(value)
+
+
+def _count(table: dict[str, object], field: str) -> int:
+    value = _field(table, field)
+    if type(value) is not int:
+        raise InvalidManifest(field, "must be a whole number")
+    return value
+
+
+def _duration(table: dict[str, object], field: str) -> int:
+    match = _DURATION.fullmatch(_text(table, field))
+    if match is None:
+        raise InvalidManifest(field, 'must be a number and a unit, such as "1 week" or "12 hours"')
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _instant(table: dict[str, object], field: str) -> int | None:
+    value = table.get(field)
+    if value is None:
+        return None
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        raise InvalidManifest(field, "must be a time with offset, such as 2026-01-05T00:00:00Z")
+    return int(value.timestamp())

@@ -1,0 +1,18 @@
+"""The collector's HTTP server: uploads in, debiased histograms out."""
+
+from deniable.server.app import build_app
+from deniable.server.config import CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting
+from deniable.server.serve import serve
+from deniable.server.tokens import new_token, token_digest
+
+__all__ = [
+    "CONFIG_FILE",
+    "SETTINGS",
+    "Config",
+    "InvalidConfig",
+    "Setting",
+    "build_app",
+    "new_token",
+    "serve",
+    "token_digest",
+]

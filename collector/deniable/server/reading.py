@@ -1,0 +1,149 @@
+"""What can be read: the surveys by anyone, their histograms by those who may."""
+
+import asyncio
+import json
+import math
+import re
+from typing import Final
+
+from aiohttp import web
+
+from deniable.budget import format_nano, pure_cost
+from deniable.estimates import estimate_histogram
+from deniable.messages import Manifest, Refusal, RefusalCode
+from deniable.server.catalogue import Catalogue
+from deniable.server.config import Config
+from deniable.server.tokens import require_role
+from deniable.stores import Role, Store
+
+__all__ = ["reading_routes"]
+
+_HEX_ID: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_MANIFEST_TYPE: Final = "application/msgpack"
+
+
+def reading_routes(config: Config, store: Store, catalogue: Catalogue) -> list[web.RouteDef]:
+    """Return the routes under ``/v1/surveys``."""
+    reading = _Reading(config, store, catalogue)
+    return [
+        web.get("/v1/surveys", reading.surveys),
+        web.get("/v1/surveys/{name}", reading.survey),
+        web.get("/v1/surveys/{name}/manifest", reading.manifest),
+        web.get("/v1/surveys/{name}/histogram", reading.histogram),
+    ]
+
+
+class _Reading:
+    def __init__(self, config: Config, store: Store, catalogue: Catalogue) -> None:
+        self._config = config
+        self._store = store
+        self._catalogue = catalogue
+
+    async def surveys(self, request: web.Request) -> web.Response:
+        _only(request, ())
+        await self._catalogue.reread()
+        return _json({"surveys": [_describe(manifest) for manifest in self._catalogue.newest()]})
+
+    async def survey(self, request: web.Request) -> web.Response:
+        _only(request, ("survey",))
+        return _json(_describe(await self._find(request)))
+
+    async def manifest(self, request: web.Request) -> web.Response:
+        _only(request, ("survey",))
+        manifest = await self._find(request)
+        etag = manifest.survey_id.hex()
+        headers = {"ETag": f'"{etag}"', "Cache-Control": "no-cache"}
+        if any(match.value == etag for match in request.if_none_match or ()):
+            return web.Response(status=304, headers=headers)
+        envelope = self._catalogue.envelope(manifest)
+        return web.Response(body=envelope, content_type=_MANIFEST_TYPE, headers=headers)
+
+    async def histogram(self, request: web.Request) -> web.Response:
+        _only(request, ("survey", "epoch", "level"))
+        if request.match_info["name"] not in self._config.public:
+            await require_role(request, self._store, Role.ANALYST)
+        manifest = await self._find(request)
+        level = _level(request.query.get("level", "0.95"))
+        epoch = _epoch(request.query.get("epoch"), manifest)
+        if epoch is None:
+            epoch = await self._store.newest_epoch(manifest.survey_id)
+        responses = manifest.mechanism.responses
+        counts = (
+            await self._store.counts(manifest.survey_id, epoch, responses)
+            if epoch is not None
+            else []
+        )
+        if epoch is None or not any(counts):
+            raise Refusal(
+                RefusalCode.TOO_FEW_REPORTS,
+                f"figures appear from {max(1, manifest.minimum_reports)} reports of an epoch on",
+            )
+        estimated = await asyncio.to_thread(estimate_histogram, manifest, epoch, counts, level)
+        return _json(estimated.to_dict())
+
+    async def _find(self, request: web.Request) -> Manifest:
+        """Return the newest survey of the path's name, or the one of ``?survey=``."""
+        name, wanted = request.match_info["name"], request.query.get("survey")
+        if wanted is not None and not _HEX_ID.fullmatch(wanted):
+            raise Refusal(RefusalCode.BAD_QUERY, "survey must be an id of 64 hex digits")
+        await self._catalogue.reread()
+        for manifest in self._catalogue.named(name):
+            if wanted is None or manifest.survey_id.hex() == wanted:
+                return manifest
+        raise Refusal(RefusalCode.NOT_FOUND, "no such survey is published here")
+
+
+def _describe(manifest: Manifest) -> dict[str, object]:
+    """Return what is being asked, with its privacy terms."""
+    schedule = manifest.schedule
+    return {
+        "name": manifest.name,
+        "survey_id": manifest.survey_id.hex(),
+        "sequence": manifest.sequence,
+        "question": manifest.question,
+        "categories": list(manifest.categories),
+        "mechanism": "randomised-response",
+        "epsilon": manifest.epsilon,
+        "delta": manifest.delta,
+        "pure_epsilon": format_nano(pure_cost(manifest.mechanism)),
+        "start": schedule.start,
+        "epoch_seconds": schedule.epoch_seconds,
+        "epochs": schedule.epochs,
+        "grace_seconds": schedule.grace_seconds,
+        "enrolment": manifest.enrolment.mode,
+        "minimum_reports": manifest.minimum_reports,
+    }
+
+
+def _only(request: web.Request, allowed: tuple[str, ...]) -> None:
+    unknown = [key for key in request.query if key not in allowed]
+    if unknown or any(len(request.query.getall(key)) > 1 for key in request.query):
+        takes = ", ".join(allowed) if allowed else "none"
+        raise Refusal(RefusalCode.BAD_QUERY, f"parameters taken here, once each: {takes}")
+
+
+def _level(text: str) -> float:
+    try:
+        level = float(text)
+    except ValueError:
+        level = math.nan
+    if not 0 < level < 1:
+        raise Refusal(RefusalCode.BAD_QUERY, "level must be in (0, 1), such as 0.95")
+    return level
+
+
+def _epoch(text: str | None, manifest: Manifest) -> int | None:
+    if text is None:
+        return None
+    epochs = manifest.schedule.epochs
+    if not (text.isascii() and text.isdigit()) or len(text) > 6 or int(text) >= epochs:
+        raise Refusal(RefusalCode.BAD_QUERY, f"epoch must be in [0, {epochs})")
+    return int(text)
+
+
+def _json(value: object) -> web.Response:
+    return web.Response(
+        body=json.dumps(value, allow_nan=False).encode(),
+        content_type="application/json",
+        headers={"Cache-Control": "no-store"},
+    )

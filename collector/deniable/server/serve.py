@@ -1,0 +1,54 @@
+"""Running the collector: sockets, signals, and an end that loses nothing."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+from aiohttp import web
+
+from deniable.server.app import build_app
+from deniable.server.config import Config
+from deniable.stores import SqliteStore
+
+__all__ = ["serve"]
+
+_DRAIN_SECONDS = 30.0
+
+
+async def serve(config: Config, announce: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT; then finish what was begun, and close the store.
+
+    Args:
+        config: the collector's settings.
+        announce: called with the address once requests are taken.
+
+    Raises:
+        OSError: if the address cannot be listened on.
+        StoreError: if the store cannot be opened.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    store = await SqliteStore.open(config.store, config.most_waiting)
+    try:
+        # No access log: an address beside a time would link what the protocol keeps apart.
+        runner = web.AppRunner(
+            build_app(config, store), access_log=None, shutdown_timeout=_DRAIN_SECONDS
+        )
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, config.host, config.port)
+            await site.start()
+            announce(site.name if config.port else _bound_address(runner, config))
+            await stop.wait()
+        finally:
+            # Stops listening, waits for requests under way, then cuts what is left.
+            await runner.cleanup()
+    finally:
+        await store.close()
+
+
+def _bound_address(runner: web.AppRunner, config: Config) -> str:
+    port = runner.addresses[0][1]
+    return f"http://{config.host}:{port}"

@@ -1,0 +1,239 @@
+"""D8: a device acts on a well-formed answer whose numbers add up, and on nothing else."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.messages import PROBLEM_JSON, RefusalCode, UploadAnswer, pack_problem, read_problem
+
+# PROTOCOL.md's table: the status of each code when it speaks of a whole request.
+STATUS = {
+    "malformed": 400,
+    "bad-key": None,
+    "bad-signature": None,
+    "not-enrolled": None,
+    "unknown-survey": None,
+    "out-of-domain": None,
+    "too-early": None,
+    "epoch-closed": None,
+    "survey-ended": None,
+    "report-conflict": None,
+    "too-large": 413,
+    "unsupported-media-type": 415,
+    "timeout": 408,
+    "rate-limited": 429,
+    "overloaded": 503,
+    "storage-full": 507,
+    "unauthorised": 401,
+    "forbidden": 403,
+    "not-found": 404,
+    "bad-query": 400,
+    "too-few-reports": 409,
+}
+WHOLE = [code for code in RefusalCode if code.http_status is not None]
+SINGLE = [code for code in RefusalCode if code.http_status is None]
+ALL_GOOD: dict[str, object] = {"accepted": 2, "duplicates": 1, "refused": []}
+ONE_REFUSED = {"accepted": 2, "duplicates": 0, "refused": [{"index": 1, "code": "bad-key"}]}
+
+
+def body_of(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def test_the_codes_and_statuses_are_those_of_the_protocol() -> None:
+    assert {code.value: code.http_status for code in RefusalCode} == STATUS
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> tuple[UploadAnswer, int]:
+    sent = draw(st.integers(1, 256))
+    indices = sorted(draw(st.sets(st.integers(0, sent - 1), max_size=sent)))
+    refused = tuple(
+        (index, draw(st.sampled_from([RefusalCode.MALFORMED, *SINGLE]))) for index in indices
+    )
+    accepted = draw(st.integers(0, sent - len(refused)))
+    return UploadAnswer(accepted, sent - len(refused) - accepted, refused), sent
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(answers())
+def test_a_well_formed_answer_is_read_as_it_was_written(given_: tuple[UploadAnswer, int]) -> None:
+    answer, sent = given_
+    assert UploadAnswer.from_json(answer.to_json(), sent) == answer
+    # It adds up to what was sent, so it is no answer to a request of another size.
+    assert UploadAnswer.from_json(answer.to_json(), sent + 1) is None
+    assert UploadAnswer.from_json(answer.to_json(), sent - 1) is None
+
+
+def test_the_body_is_the_protocols() -> None:
+    answer = UploadAnswer(2, 0, ((1, RefusalCode.BAD_KEY),))
+    assert json.loads(answer.to_json()) == ONE_REFUSED
+    assert UploadAnswer.from_json(body_of(ALL_GOOD), 3) == UploadAnswer(2, 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"accepted": 1},  # does not add up
+        {"accepted": 3},
+        {"accepted": True, "duplicates": 2},
+        {"accepted": 2.0},
+        {"accepted": "2"},
+        {"accepted": None},
+        {"accepted": -1, "duplicates": 4},
+        {"accepted": 4, "duplicates": -1},
+        {"duplicates": True},
+        {"duplicates": 1.0},
+        {"refused": None},
+        {"refused": {}},
+        {"refused": ""},
+        {"refused": 0},
+        {"more": 1},
+        {"status": 200},
+    ],
+)
+def test_numbers_that_do_not_add_up_or_are_none_leave_the_device_as_it_was(
+    change: dict[str, object],
+) -> None:
+    assert UploadAnswer.from_json(body_of(ALL_GOOD | change), 3) is None
+
+
+@pytest.mark.parametrize("field", ALL_GOOD)
+def test_a_missing_field_leaves_the_device_as_it_was(field: str) -> None:
+    rest = {name: value for name, value in ONE_REFUSED.items() if name != field}
+    assert UploadAnswer.from_json(body_of(rest), 3) is None
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        [{"index": 3, "code": "bad-key"}],  # three reports were sent: 0, 1, 2
+        [{"index": -1, "code": "bad-key"}],
+        [{"index": True, "code": "bad-key"}],
+        [{"index": 1.0, "code": "bad-key"}],
+        [{"index": "1", "code": "bad-key"}],
+        [{"index": None, "code": "bad-key"}],
+        [{"index": 1, "code": "unheard-of"}],
+        [{"index": 1, "code": "BAD-KEY"}],
+        [{"index": 1, "code": "urn:deniable:error:bad-key"}],
+        [{"index": 1, "code": ["bad-key"]}],
+        [{"index": 1, "code": None}],
+        [{"index": 1}],
+        [{"code": "bad-key"}],
+        [{"index": 1, "code": "bad-key", "detail": "x"}],
+        [[1, "bad-key"]],
+        ["bad-key"],
+        [None],
+    ],
+)
+def test_an_entry_that_is_not_index_and_known_code_leaves_the_device_as_it_was(
+    refused: list[object],
+) -> None:
+    body = body_of({"accepted": 3 - len(refused), "duplicates": 0, "refused": refused})
+    assert UploadAnswer.from_json(body, 3) is None
+
+
+@pytest.mark.parametrize("indices", [(1, 1), (2, 0), (0, 2, 1)])
+def test_indices_ascend_so_that_none_is_named_twice(indices: tuple[int, ...]) -> None:
+    refused = [{"index": index, "code": "bad-key"} for index in indices]
+    body = body_of({"accepted": 3 - len(refused), "duplicates": 0, "refused": refused})
+    assert UploadAnswer.from_json(body, 3) is None
+
+
+NO_ANSWER = [
+    b"",
+    b"null",
+    b"3",
+    b"[]",
+    b"{}",
+    b'"accepted"',
+    b"NaN",
+    b"<!doctype html><title>Sign in to the hotel's network</title>",
+    b'{"accepted": 2, "duplicates": 1, "refused": []',
+    b'{"accepted": 2, "duplicates": 1, "refused": []}}',
+    b'{"accepted": NaN, "duplicates": 1, "refused": []}',
+    b'{"accepted": ' + b"9" * 10_000 + b', "duplicates": 1, "refused": []}',
+    b'{"accepted": 2, "duplicates": 1, "refused": ' + b"[" * 100_000,
+    b"[" * 100_000,
+    b'{"a":' * 100_000,
+    b"\xff\xfe\xfd",
+    b"\x00" * 100,
+]
+
+
+@pytest.mark.parametrize("body", NO_ANSWER, ids=lambda body: body[:24])
+def test_a_captive_portals_page_is_no_answer(body: bytes) -> None:
+    assert UploadAnswer.from_json(body, 3) is None
+    assert read_problem(body, PROBLEM_JSON, 400) is None
+
+
+def test_a_field_that_is_given_twice_is_no_answer() -> None:
+    # JSON leaves open which of the two holds; "accepted" must not depend on the parser.
+    body = b'{"accepted": 0, "accepted": 3, "duplicates": 0, "refused": []}'
+    assert UploadAnswer.from_json(body, 3) is None
+
+
+@pytest.mark.parametrize("code", WHOLE)
+def test_a_problem_is_read_as_it_was_written(code: RefusalCode) -> None:
+    status = code.http_status
+    assert status is not None
+    problem = pack_problem(code, "split the upload")
+    assert json.loads(problem) == {
+        "type": f"urn:deniable:error:{code.value}",
+        "title": code.value.replace("-", " "),
+        "status": status,
+        "detail": "split the upload",
+    }
+    assert read_problem(problem, PROBLEM_JSON, status) is code
+    # Under any other status it is somebody else's document, or a broken one.
+    for other in {200, 204, 302, 400, 404, 413, 500, 502} - {status}:
+        assert read_problem(problem, PROBLEM_JSON, other) is None
+
+
+@pytest.mark.parametrize("code", SINGLE)
+@pytest.mark.parametrize("status", [200, 400, 404, 409, 422])
+def test_a_code_of_single_reports_never_speaks_of_a_whole_request(
+    code: RefusalCode, status: int
+) -> None:
+    assert read_problem(pack_problem(code, ""), PROBLEM_JSON, status) is None
+
+
+@pytest.mark.parametrize(
+    ("content_type", "taken"),
+    [
+        ("application/problem+json", True),
+        ("Application/Problem+JSON", True),
+        ("application/problem+json; charset=utf-8", True),
+        ("application/problem+json ;charset=utf-8", True),
+        ("application/json", False),
+        ("text/html", False),
+        ("application/problem+jsonx", False),
+        ("text/html; application/problem+json", False),
+        ("", False),
+    ],
+)
+def test_only_a_problem_document_is_a_problem(content_type: str, taken: bool) -> None:
+    problem = pack_problem(RefusalCode.MALFORMED, "")
+    assert (read_problem(problem, content_type, 400) is RefusalCode.MALFORMED) is taken
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "malformed",
+        "about:blank",
+        "urn:deniable:error:",
+        "urn:deniable:error:unheard-of",
+        "urn:deniable:error:MALFORMED",
+        " urn:deniable:error:malformed",
+        None,
+        400,
+        ["x"],
+        {},
+    ],
+)
+def test_only_a_known_type_is_a_problem(kind: object) -> None:
+    assert read_problem(body_of({"type": kind, "status": 400}), PROBLEM_JSON, 400) is None
+    assert read_problem(body_of({"status": 400}), PROBLEM_JSON, 400) is None

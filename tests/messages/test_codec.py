@@ -1,0 +1,214 @@
+"""Canonical msgpack: one value, one encoding, exact types; hostile bytes refused cheaply."""
+
+import tracemalloc
+from collections.abc import Callable
+
+import msgpack
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from deniable.messages import Refusal, RefusalCode, codec
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=300)
+
+values = st.recursive(
+    st.one_of(st.integers(0, 2**63 - 1), st.text(max_size=40), st.binary(max_size=300), st.none()),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=20), st.dictionaries(st.text(max_size=8), inner, max_size=20)
+    ),
+    max_leaves=30,
+)
+
+# Any bytes, and bytes that nearly are a message: a valid one with a few of its bytes replaced.
+mutated = st.builds(
+    lambda value, where, what: (
+        (data := msgpack.packb(value))[: where % len(data)] + what + data[where % len(data) + 1 :]
+    ),
+    values,
+    st.integers(0, 10_000),
+    st.binary(max_size=6),
+)
+
+
+def refused(call: Callable[..., object], *arguments: object) -> RefusalCode | None:
+    try:
+        call(*arguments)
+    except Refusal as refusal:
+        return refusal.code
+    return None
+
+
+@PROPERTY
+@given(values)
+def test_what_is_encoded_is_decoded(value: object) -> None:
+    assert codec.decode(codec.encode(value)) == value
+
+
+@PROPERTY
+@given(st.one_of(st.binary(max_size=200), mutated, values.map(msgpack.packb)))
+@example(bytes.fromhex("c3"))
+@example(bytes.fromhex("cb3ff0000000000000"))
+def test_what_is_decoded_has_no_other_encoding(data: bytes) -> None:
+    code = refused(codec.decode, data)
+    assert code in {None, RefusalCode.MALFORMED}
+    if code is None:
+        assert codec.encode(codec.decode(data)) == data
+
+
+# The same value in a longer form than necessary.
+@pytest.mark.parametrize(
+    "data",
+    [
+        "cc00",  # 0 as uint8
+        "cc7f",
+        "cd00ff",
+        "ce0000ffff",
+        "cf00000000ffffffff",
+        "d005",  # 5 as int8
+        "d10005",
+        "d3000000000000ffff",
+        "d0ff",  # -1 as int8
+        "d90161",  # "a" as str8
+        "da000161",
+        "db0000000161",
+        "c5000161",  # b"a" as bin16
+        "c60000000161",
+        "dc000101",  # [1] as array16
+        "dd0000000101",
+        "de0001a16101",  # {"a": 1} as map16
+        "df00000001a16101",
+        "c7010561",  # ext8 of length 1 for fixext1
+        "ca3f800000",  # 1.0 in four bytes
+        "82a16101a16101",  # a key twice
+        "82a16101a16102",
+    ],
+)
+def test_other_encodings_of_a_value_are_malformed(data: str) -> None:
+    assert refused(codec.decode, bytes.fromhex(data)) is RefusalCode.MALFORMED
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "",  # nothing
+        "0101",  # bytes behind the value
+        "01c0",
+        "c1",  # never used by msgpack
+        "a2ff",  # truncated text
+        "a1ff",  # text that is not UTF-8
+        "a3eda080",  # a lone surrogate
+        "a2c080",  # NUL in overlong UTF-8
+        "92",  # truncated array
+        "9201",
+        "81a161",  # truncated map
+        "8101a161",  # a key that is no text: 1
+        "81c0a161",
+        "819101a161",  # a key that cannot be hashed
+        "cb3ff00000",  # truncated float
+        "dbffffffff",  # text, bytes, array, map and ext that claim 2^32 - 1
+        "c6ffffffff",
+        "ddffffffff",
+        "dfffffffff",
+        "c9ffffffff05",
+        "ddffffffff" * 1000,
+    ],
+)
+def test_what_is_no_single_value_is_malformed(data: str) -> None:
+    assert refused(codec.decode, bytes.fromhex(data)) is RefusalCode.MALFORMED
+
+
+@pytest.mark.parametrize("depth", [10_000, 65_536, 1_000_000])
+@pytest.mark.parametrize("level", [b"\x91", b"\x81\xa0", b"\xdc\x00\x01", b"\x92\xc0"])
+def test_nesting_bombs_are_malformed(level: bytes, depth: int) -> None:
+    for data in (level * depth + b"\xc0", level * depth):
+        assert refused(codec.decode, data) is RefusalCode.MALFORMED
+
+
+def test_claimed_lengths_are_not_believed_to_the_point_of_allocating_them() -> None:
+    # 64 KiB of arrays in arrays, each claiming as many elements as there are bytes. A decoder
+    # that made room for all of them at once would ask for 8 × 65,000 × 1,020 bytes = 530 MB
+    # (msgpack 1.1.0 was measured to); 128 MiB is 2,000 times the input, and generous.
+    data = (b"\xdd" + (65_000).to_bytes(4, "big")) * 1_020
+    data += bytes(65_536 - len(data))
+    tracemalloc.start()
+    try:
+        code = refused(codec.decode, data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert code is RefusalCode.MALFORMED
+    assert peak < 128 * 2**20
+
+
+# Values that come through decode(), since they are their own canonical encoding, and that only the
+# readers of exact types refuse. In Python [True, 1.0] == [1, 1].
+UNWANTED: list[object] = [
+    True,
+    False,
+    None,
+    1.0,
+    0.0,
+    -0.0,
+    float("nan"),
+    float("inf"),
+    -1,
+    -(2**63),
+    2**63,
+    2**64 - 1,
+    msgpack.ExtType(5, b"12345678"),
+    msgpack.Timestamp(1_800_000_000, 0),
+]
+READERS: list[Callable[[object], object]] = [
+    codec.uint,
+    codec.text,
+    codec.binary,
+    lambda value: codec.exact_array(value, 1),
+    lambda value: codec.exact_map(value, ("a",)),
+]
+
+
+@pytest.mark.parametrize("value", UNWANTED, ids=repr)
+@pytest.mark.parametrize("reader", range(len(READERS)))
+def test_no_reader_takes_a_value_of_a_kind_that_is_not_listed(value: object, reader: int) -> None:
+    decoded = codec.decode(msgpack.packb(value))
+    assert refused(READERS[reader], decoded) is RefusalCode.MALFORMED
+
+
+@pytest.mark.parametrize("reader", range(len(READERS)))
+def test_each_reader_takes_its_own_kind_only(reader: int) -> None:
+    kinds: list[object] = [7, "text", b"bytes", [7], {"a": 7}]
+    for kind, value in enumerate(kinds):
+        code = refused(READERS[reader], value)
+        assert code is (None if kind == reader else RefusalCode.MALFORMED)
+
+
+@pytest.mark.parametrize("value", [0, 1, 127, 128, 2**32, 2**63 - 1])
+def test_integers_go_up_to_what_sql_holds(value: int) -> None:
+    assert codec.uint(codec.decode(codec.encode(value))) == value
+
+
+def test_integers_are_bounded_by_their_field_too() -> None:
+    assert codec.uint(9, most=9) == 9
+    assert refused(codec.uint, 10, 9) is RefusalCode.MALFORMED
+
+
+@pytest.mark.parametrize("length", [0, 31, 33])
+def test_bytes_have_exactly_the_length_of_their_field(length: int) -> None:
+    assert codec.binary(bytes(32), 32) == bytes(32)
+    assert refused(codec.binary, bytes(length), 32) is RefusalCode.MALFORMED
+    assert refused(codec.exact_array, [0] * length, 32) is RefusalCode.MALFORMED
+
+
+def test_maps_have_exactly_the_listed_keys_in_the_listed_order() -> None:
+    keys = ("a", "b")
+    assert codec.exact_map({"a": 1, "b": 2}, keys) == {"a": 1, "b": 2}
+    for wrong in ({"b": 2, "a": 1}, {"a": 1}, {"a": 1, "b": 2, "c": 3}, {"a": 1, b"b": 2}, {}):
+        assert refused(codec.exact_map, wrong, keys) is RefusalCode.MALFORMED
+
+
+def test_a_refusal_repeats_nothing_of_the_bytes() -> None:
+    for data in (b"\xa6marker\x00", b"\xc4\x07marker", msgpack.packb({"marker": 1}) + b"x"):
+        with pytest.raises(Refusal) as refusal:
+            codec.decode(data)
+        assert "marker" not in str(refusal.value)

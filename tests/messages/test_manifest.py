@@ -1,0 +1,231 @@
+"""The manifest as a whole: its id, envelope, map and size, and what an operator is told."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.vectors.scene import (
+    AUTHORITY,
+    CERTIFICATE,
+    CERTIFICATE_PAYLOAD,
+    CERTIFICATE_SURVEY,
+    ISSUER,
+    OPEN_PAYLOAD,
+    OPEN_SURVEY,
+    manifest_envelope,
+    manifest_fields,
+    pack,
+    seed,
+)
+
+from deniable.mechanisms import RandomisedResponse
+from deniable.messages import (
+    MAX_MANIFEST_BYTES,
+    Enrolment,
+    InvalidManifest,
+    Manifest,
+    Refusal,
+    RefusalCode,
+    Schedule,
+    SigningKey,
+    open_manifest,
+    sign_manifest,
+)
+from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT
+
+
+def code_of(call: Callable[..., object], *arguments: object) -> RefusalCode | None:
+    try:
+        call(*arguments)
+    except Refusal as refusal:
+        return refusal.code
+    return None
+
+
+def test_a_manifest_says_what_its_payload_says() -> None:
+    assert (
+        Manifest(
+            name="tea",
+            sequence=1,
+            nonce=seed("nonce")[:16],
+            question="How often do you drink tea?",
+            categories=("never", "sometimes", "often", "always"),
+            epsilon="1",
+            delta="0",
+            schedule=Schedule(1_800_000_000, 86_400, 10, 3_600),
+            origin="https://collector.example",
+            enrolment=Enrolment(),
+            minimum_reports=100,
+        )
+        == OPEN_SURVEY
+    )
+    assert OPEN_SURVEY.mechanism == RandomisedResponse(4, "1")
+    assert CERTIFICATE_SURVEY.enrolment.issuers == tuple(CERTIFICATE["issuers"])
+
+
+@pytest.mark.parametrize("payload", [OPEN_PAYLOAD, CERTIFICATE_PAYLOAD])
+def test_the_id_is_the_hash_of_the_bytes_that_were_received(payload: bytes) -> None:
+    manifest = Manifest.from_payload(payload)
+    assert manifest.payload == payload
+    assert manifest.survey_id == sha256(payload).digest()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "coffee"},
+        {"sequence": 2},
+        {"nonce": bytes(16)},
+        {"question": "How often?"},
+        {"categories": ("sometimes", "never", "often", "always")},
+        {"epsilon": "2"},
+        {"delta": "0.1"},
+        {"schedule": Schedule(1_800_000_001, 86_400, 10, 3_600)},
+        {"schedule": Schedule(1_800_000_000, 86_401, 10, 3_600)},
+        {"schedule": Schedule(1_800_000_000, 86_400, 11, 3_600)},
+        {"schedule": Schedule(1_800_000_000, 86_400, 10, 3_601)},
+        {"origin": "https://other.example"},
+        {"enrolment": Enrolment("certificate", (ISSUER.public_key,))},
+        {"minimum_reports": 101},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_any_change_makes_another_survey(change: dict[str, Any]) -> None:
+    assert replace(OPEN_SURVEY, **change).survey_id != OPEN_SURVEY.survey_id
+
+
+@pytest.mark.parametrize("manifest", [OPEN_SURVEY, CERTIFICATE_SURVEY])
+def test_what_the_authority_signed_is_opened(manifest: Manifest) -> None:
+    envelope = sign_manifest(manifest, AUTHORITY)
+    assert envelope == manifest_envelope(manifest.payload)
+    assert open_manifest(envelope, AUTHORITY.public_key) == manifest
+
+
+@pytest.mark.parametrize("position", range(0, len(OPEN_PAYLOAD) + 70, 7))
+def test_a_flipped_bit_anywhere_is_refused(position: int) -> None:
+    envelope = bytearray(manifest_envelope(OPEN_PAYLOAD))
+    envelope[position] ^= 1
+    code = code_of(open_manifest, bytes(envelope), AUTHORITY.public_key)
+    assert code in {RefusalCode.MALFORMED, RefusalCode.BAD_SIGNATURE}
+
+
+@pytest.mark.parametrize(
+    "envelope",
+    [
+        manifest_envelope(OPEN_PAYLOAD, by=SigningKey(seed("somebody else"))),
+        manifest_envelope(OPEN_PAYLOAD, context=CONTEXT_REPORT),
+        manifest_envelope(OPEN_PAYLOAD, context=CONTEXT_ENROL),
+        manifest_envelope(OPEN_PAYLOAD, context=b""),
+        pack([CERTIFICATE_PAYLOAD, AUTHORITY.sign(b"deniable/manifest/v1\0", OPEN_PAYLOAD)]),
+        # The signature is judged before the payload is read, so this payload is never parsed.
+        pack([b"\xc1", bytes(64)]),
+    ],
+)
+def test_what_the_authority_did_not_sign_as_a_manifest_is_a_bad_signature(envelope: bytes) -> None:
+    assert code_of(open_manifest, envelope, AUTHORITY.public_key) is RefusalCode.BAD_SIGNATURE
+
+
+@pytest.mark.parametrize("authority", [b"\1" + bytes(31), bytes(32), b"\xff" * 32, b"", bytes(31)])
+def test_an_unsound_authority_key_is_a_bad_key(authority: bytes) -> None:
+    code = code_of(open_manifest, manifest_envelope(OPEN_PAYLOAD), authority)
+    assert code is RefusalCode.BAD_KEY
+
+
+SIGNATURE = AUTHORITY.sign(b"deniable/manifest/v1\0", OPEN_PAYLOAD)
+
+
+@pytest.mark.parametrize(
+    "envelope",
+    [
+        b"",
+        pack([]),
+        pack([OPEN_PAYLOAD]),
+        pack([OPEN_PAYLOAD, SIGNATURE, None]),
+        pack([OPEN_PAYLOAD, SIGNATURE[:63]]),
+        pack([OPEN_PAYLOAD, SIGNATURE + b"\0"]),
+        pack([OPEN_PAYLOAD, "x" * 64]),
+        pack([OPEN_PAYLOAD, None]),
+        pack([manifest_fields(), SIGNATURE]),
+        pack({"payload": OPEN_PAYLOAD, "signature": SIGNATURE}),
+        pack([OPEN_PAYLOAD, SIGNATURE]) + b"\0",
+        b"\xdc\x00\x02" + pack([OPEN_PAYLOAD, SIGNATURE])[1:],
+        manifest_envelope(OPEN_PAYLOAD + b"\0"),
+        manifest_envelope(b""),
+        manifest_envelope(pack([])),
+        manifest_envelope(pack(list(manifest_fields().values()))),
+    ],
+)
+def test_another_form_is_malformed_even_when_signed(envelope: bytes) -> None:
+    assert code_of(open_manifest, envelope, AUTHORITY.public_key) is RefusalCode.MALFORMED
+
+
+@pytest.mark.parametrize("field", manifest_fields())
+def test_a_missing_a_repeated_and_a_misplaced_field_are_malformed(field: str) -> None:
+    fields = manifest_fields()
+    value = fields.pop(field)
+    absent = pack(fields)
+    # A map of 18 entries: the 17 fields and one of them again, behind the others.
+    again = b"\xde\x00\x12" + pack(manifest_fields())[3:] + pack(field) + pack(value)
+    wrong = [absent, again, pack(fields | {field.upper(): value}), pack({"more": 1} | fields)]
+    if field != "minimum_reports":  # the last one is at its place at the end
+        wrong.append(pack(fields | {field: value}))
+    for payload in wrong:
+        assert code_of(Manifest.from_payload, payload) is RefusalCode.MALFORMED
+
+
+def test_an_unknown_field_is_malformed() -> None:
+    for payload in (manifest_fields() | {"colour": 1}, {"colour": 1} | manifest_fields()):
+        assert code_of(Manifest.from_payload, pack(payload)) is RefusalCode.MALFORMED
+
+
+def test_a_manifest_has_at_most_a_mebibyte() -> None:
+    texts = [f"{number:0200}" for number in range(5_000)]
+    fields = manifest_fields(categories=texts)
+    # Lengthen texts by the bytes that are missing, 55 at most each: a longer header begins at 256.
+    missing = MAX_MANIFEST_BYTES - len(pack(fields))
+    for number in range(-(-missing // 55)):
+        texts[number] += "x" * min(55, missing - number * 55)
+    payload = pack(fields)
+    assert len(payload) == MAX_MANIFEST_BYTES
+    largest = Manifest.from_payload(payload)
+    assert largest.payload == payload
+    texts[-1] += "x"
+    assert code_of(Manifest.from_payload, pack(fields)) is RefusalCode.MALFORMED
+    with pytest.raises(InvalidManifest, match="exceeds 1048576 bytes"):
+        replace(largest, categories=tuple(texts))
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"name": "Tea"}, "name"),
+        ({"sequence": -1}, "sequence"),
+        ({"nonce": b""}, "nonce"),
+        ({"question": ""}, "question"),
+        ({"categories": ("yes", "YES")}, "categories"),
+        ({"epsilon": "1.0"}, "epsilon"),
+        ({"epsilon": "41"}, "epsilon"),
+        ({"epsilon": "0"}, "epsilon"),
+        ({"delta": "0.0"}, "delta"),
+        ({"delta": "1"}, "delta"),
+        ({"origin": "collector.example"}, "origin"),
+        ({"minimum_reports": -1}, "minimum_reports"),
+    ],
+)
+def test_an_operator_is_told_which_field_is_at_fault(change: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidManifest) as invalid:
+        replace(OPEN_SURVEY, **change)
+    assert invalid.value.field == field
+    assert str(invalid.value) == f"{field}: {invalid.value.reason}"
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.integers(0, len(OPEN_PAYLOAD) - 1), st.binary(max_size=3))
+def test_whatever_is_read_is_written_alike(where: int, what: bytes) -> None:
+    payload = OPEN_PAYLOAD[:where] + what + OPEN_PAYLOAD[where + 1 :]
+    if code_of(Manifest.from_payload, payload) is None:
+        assert Manifest.from_payload(payload).payload == payload

@@ -1,0 +1,200 @@
+"""The report: its payload, its envelope, its credential, and the upload that carries it."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.vectors.scene import (
+    CERTIFICATE_SURVEY,
+    DEVICE_SECRET,
+    EPOCH,
+    ISSUER,
+    NEXT_ISSUER,
+    OPEN_SURVEY,
+    RESPONSE,
+    credential,
+    pack,
+    report_envelope,
+    report_key,
+    report_payload,
+    seed,
+)
+
+from deniable.messages import (
+    MAX_UPLOAD_BYTES,
+    Refusal,
+    RefusalCode,
+    Report,
+    SignedReport,
+    SigningKey,
+    derive_report_key,
+    enrolment_statement,
+    pack_upload,
+    sign_report,
+    split_upload,
+)
+from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
+
+REPORT = Report(OPEN_SURVEY.survey_id, EPOCH, RESPONSE)
+ISSUERS = [ISSUER.public_key, NEXT_ISSUER.public_key]
+
+
+def code_of(call: Callable[..., object], *arguments: object) -> RefusalCode | None:
+    try:
+        call(*arguments)
+    except Refusal as refusal:
+        return refusal.code
+    return None
+
+
+def test_a_report_is_three_values_and_nothing_else() -> None:
+    assert REPORT.payload == report_payload() == pack([OPEN_SURVEY.survey_id, EPOCH, RESPONSE])
+    assert Report.from_payload(REPORT.payload) == REPORT
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.binary(min_size=32, max_size=32), st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))
+def test_a_report_is_read_as_it_was_written(survey: bytes, epoch: int, response: int) -> None:
+    report = Report(survey, epoch, response)
+    assert Report.from_payload(report.payload) == report
+    signed = SignedReport.from_envelope(sign_report(DEVICE_SECRET, report))
+    signed.verify_signature()
+    assert (signed.report, signed.payload) == (report, report.payload)
+    assert signed.public_key == derive_report_key(DEVICE_SECRET, survey, epoch).public_key
+
+
+@pytest.mark.parametrize("vouched", [None, bytes(64), credential()])
+def test_an_envelope_holds_key_payload_signature_and_credential(vouched: bytes | None) -> None:
+    envelope = sign_report(DEVICE_SECRET, REPORT, vouched)
+    assert envelope == report_envelope(credential=vouched)
+    signed = SignedReport.from_envelope(envelope)
+    assert signed.credential == vouched
+    assert signed.signature == report_key().sign(CONTEXT_REPORT, REPORT.payload)
+
+
+def test_the_same_report_is_signed_to_the_same_bytes() -> None:
+    # Ed25519 is deterministic: a retry resends identical bytes even if they were made anew (D4).
+    assert sign_report(DEVICE_SECRET, REPORT) == sign_report(DEVICE_SECRET, REPORT)
+
+
+@pytest.mark.parametrize("context", [CONTEXT_MANIFEST, CONTEXT_ENROL, b""])
+def test_a_signature_under_another_context_is_bad(context: bytes) -> None:
+    signed = SignedReport.from_envelope(report_envelope(context=context))
+    assert code_of(signed.verify_signature) is RefusalCode.BAD_SIGNATURE
+
+
+def test_a_signature_of_another_report_is_bad() -> None:
+    other = report_key().sign(CONTEXT_REPORT, report_payload(response=RESPONSE + 1))
+    envelope = pack([report_key().public_key, report_payload(), other, None])
+    signed = SignedReport.from_envelope(envelope)
+    assert code_of(signed.verify_signature) is RefusalCode.BAD_SIGNATURE
+
+
+def test_form_is_judged_before_the_key_and_the_key_before_the_signature() -> None:
+    identity = b"\1" + bytes(31)
+    malformed_too = pack([identity, pack([OPEN_SURVEY.survey_id, EPOCH]), bytes(64), None])
+    assert code_of(SignedReport.from_envelope, malformed_too) is RefusalCode.MALFORMED
+    unsigned_too = pack([identity, report_payload(), bytes(64), None])
+    assert code_of(SignedReport.from_envelope, unsigned_too) is RefusalCode.BAD_KEY
+
+
+@pytest.mark.parametrize("cut", range(0, 140, 9))
+def test_a_truncated_envelope_is_malformed(cut: int) -> None:
+    assert code_of(SignedReport.from_envelope, report_envelope()[:cut]) is RefusalCode.MALFORMED
+
+
+def test_responses_keys_signatures_and_credentials_are_left_out_of_reprs() -> None:
+    marker = 7_777_777
+    report = Report(OPEN_SURVEY.survey_id, EPOCH, marker)
+    envelope = sign_report(DEVICE_SECRET, report, b"\xab" * 64)
+    signed = SignedReport.from_envelope(envelope)
+    for shown in (repr(report), str(report), repr(signed), str(signed), f"{signed}"):
+        assert str(marker) not in shown
+        assert repr(pack(marker))[2:-1] not in shown  # the response as it stands in the payload
+        assert repr(signed.signature)[2:-1] not in shown
+        assert "\\xab" not in shown
+
+
+@pytest.mark.parametrize("issuer", [ISSUER, NEXT_ISSUER])
+def test_any_listed_issuer_may_vouch(issuer: SigningKey) -> None:
+    report = Report(CERTIFICATE_SURVEY.survey_id, EPOCH, RESPONSE)
+    envelope = sign_report(DEVICE_SECRET, report, credential(by=issuer))
+    signed = SignedReport.from_envelope(envelope)
+    signed.verify_credential(ISSUERS)
+    signed.verify_credential(reversed(ISSUERS))
+    signed.verify_credential(iter(ISSUERS))
+
+
+def test_what_an_issuer_signs_names_survey_epoch_and_key() -> None:
+    key = report_key().public_key
+    assert enrolment_statement(OPEN_SURVEY.survey_id, EPOCH, key) == pack(
+        [OPEN_SURVEY.survey_id, EPOCH, key]
+    )
+
+
+@pytest.mark.parametrize(
+    "vouched",
+    [
+        None,
+        bytes(64),
+        credential(by=SigningKey(seed("somebody else"))),
+        credential(epoch=EPOCH + 1),
+        credential(OPEN_SURVEY),
+        credential(context=CONTEXT_REPORT),
+        credential()[:63] + bytes([credential()[63] ^ 1]),
+    ],
+)
+def test_a_key_for_which_no_issuer_vouches_is_not_enrolled(vouched: bytes | None) -> None:
+    report = Report(CERTIFICATE_SURVEY.survey_id, EPOCH, RESPONSE)
+    signed = SignedReport.from_envelope(sign_report(DEVICE_SECRET, report, vouched))
+    signed.verify_signature()
+    assert code_of(signed.verify_credential, ISSUERS) is RefusalCode.NOT_ENROLLED
+
+
+@pytest.mark.parametrize("issuers", [[], [NEXT_ISSUER.public_key], [b"\1" + bytes(31), bytes(31)]])
+def test_an_issuer_that_is_not_listed_or_not_sound_vouches_for_nobody(issuers: list[bytes]) -> None:
+    report = Report(CERTIFICATE_SURVEY.survey_id, EPOCH, RESPONSE)
+    signed = SignedReport.from_envelope(sign_report(DEVICE_SECRET, report, credential()))
+    assert code_of(signed.verify_credential, issuers) is RefusalCode.NOT_ENROLLED
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 256])
+def test_an_upload_is_an_array_of_envelopes(count: int) -> None:
+    envelopes = [pack([number, b"x"]) for number in range(count)]
+    body = pack_upload(envelopes)
+    assert body == pack([[number, b"x"] for number in range(count)])
+    assert list(split_upload(body)) == envelopes
+
+
+@pytest.mark.parametrize("count", [0, 257])
+def test_an_upload_of_another_number_is_the_callers_mistake(count: int) -> None:
+    with pytest.raises(ValueError, match="1 to 256 reports"):
+        pack_upload([b"\xc0"] * count)
+
+
+def test_256_reports_with_credentials_fit_into_an_upload() -> None:
+    # The largest envelope: epoch and response of 9 bytes each (no manifest allows more).
+    largest = sign_report(DEVICE_SECRET, Report(bytes(32), 2**63 - 1, 2**63 - 1), bytes(64))
+    assert len(pack_upload([largest] * 256)) <= MAX_UPLOAD_BYTES
+
+
+def test_an_upload_has_at_most_64_kib_whatever_it_holds() -> None:
+    # One element of bytes: array header, bin16 or bin32 header, content.
+    assert MAX_UPLOAD_BYTES == 65_536
+    fits = pack([bytes(MAX_UPLOAD_BYTES - 4)])
+    assert (len(fits), len(list(split_upload(fits)))) == (MAX_UPLOAD_BYTES, 1)
+    for too_large in (pack([bytes(MAX_UPLOAD_BYTES - 3)]), bytes(MAX_UPLOAD_BYTES + 1)):
+        assert len(too_large) == MAX_UPLOAD_BYTES + 1
+        assert code_of(split_upload, too_large) is RefusalCode.TOO_LARGE
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.integers(0, len(report_envelope()) - 1), st.binary(max_size=3))
+def test_whatever_envelope_is_read_is_written_alike(where: int, what: bytes) -> None:
+    envelope = report_envelope()[:where] + what + report_envelope()[where + 1 :]
+    if code_of(SignedReport.from_envelope, envelope) is None:
+        signed = SignedReport.from_envelope(envelope)
+        parts = [signed.public_key, signed.payload, signed.signature, signed.credential]
+        assert pack(parts) == envelope
+        assert signed.report.payload == signed.payload

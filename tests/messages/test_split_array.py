@@ -1,0 +1,160 @@
+"""Splitting an upload into its elements: what is wrong in one of them stays its own."""
+
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.messages import Refusal, RefusalCode, codec
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=300)
+MOST = 256
+
+
+def refused(body: bytes, most: int = MOST) -> RefusalCode:
+    # Not list(): a refusal must come from the call itself, before an element is handed out.
+    with pytest.raises(Refusal) as refusal:
+        codec.split_array(body, most)
+    return refusal.value.code
+
+
+# Elements whose end can be found, though none of them is acceptable to decode().
+DEFECTIVE = [
+    "cc00",  # not minimal
+    "dc000101",
+    "a1ff",  # not UTF-8
+    "82a16101a16102",  # a key twice
+    "8101a161",  # a key that is no text
+    "819101a161",
+    "cb7ff8000000000000",  # NaN
+    "d6ff00000000",  # a timestamp
+    "c7010561",
+    "cfffffffffffffffff",
+    "c0",
+    "91" * 500 + "c0",
+]
+
+
+@pytest.mark.parametrize("defect", DEFECTIVE)
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_a_defect_in_one_element_leaves_the_others_alone(defect: str, position: int) -> None:
+    good = [codec.encode([1, b"one"]), codec.encode([2, b"two"])]
+    elements = [*good[:position], bytes.fromhex(defect), *good[position:]]
+    body = codec.array_header(3) + b"".join(elements)
+    assert list(codec.split_array(body, MOST)) == elements
+
+
+@PROPERTY
+@given(
+    st.lists(
+        st.one_of(st.integers(), st.text(), st.binary(), st.lists(st.none())).filter(
+            lambda value: not isinstance(value, int) or -(2**63) <= value < 2**64
+        ),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_elements_are_split_where_they_were_joined(values: list[object]) -> None:
+    elements = [msgpack.packb(value) for value in values]
+    assert list(codec.split_array(msgpack.packb(values), MOST)) == elements
+
+
+@PROPERTY
+@given(
+    st.one_of(
+        st.binary(max_size=300),
+        st.builds(bytes.__add__, st.sampled_from([b"\x91", b"\x93", b"\xdc\x00\x14"]), st.binary()),
+    )
+)
+def test_what_is_split_can_be_joined_again(body: bytes) -> None:
+    try:
+        elements = list(codec.split_array(body, MOST))
+    except Refusal:
+        return
+    assert 1 <= len(elements) <= MOST
+    assert codec.array_header(len(elements)) + b"".join(elements) == body
+
+
+@pytest.mark.parametrize("length", [1, 15, 16, 255, 256])
+def test_1_to_256_elements_are_taken(length: int) -> None:
+    body = codec.array_header(length) + b"\xc0" * length
+    assert list(codec.split_array(body, MOST)) == [b"\xc0"] * length
+
+
+@pytest.mark.parametrize("length", [257, 65_535, 65_536])
+def test_more_than_256_elements_are_too_large(length: int) -> None:
+    assert refused(codec.array_header(length) + b"\xc0" * length) is RefusalCode.TOO_LARGE
+
+
+def test_an_empty_array_is_malformed() -> None:
+    assert refused(b"\x90") is RefusalCode.MALFORMED
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "c1",
+        "c0",
+        "01",
+        "80",
+        "81a161c0",
+        "a0",
+        "c400",
+        "c7000501",
+        "cb3ff0000000000000",
+    ],
+)
+def test_what_is_no_array_is_malformed(body: str) -> None:
+    assert refused(bytes.fromhex(body)) is RefusalCode.MALFORMED
+
+
+@pytest.mark.parametrize("behind", ["00", "c0", "c1", "91c0", "00" * 1000])
+def test_bytes_behind_the_array_are_malformed(behind: str) -> None:
+    assert refused(bytes.fromhex("92c0c0" + behind)) is RefusalCode.MALFORMED
+
+
+@pytest.mark.parametrize("header", ["dc0001", "dd00000001"])
+def test_a_header_that_is_not_minimal_is_malformed(header: str) -> None:
+    assert refused(bytes.fromhex(header + "c0")) is RefusalCode.MALFORMED
+
+
+def test_a_minimal_header_of_sixteen_bits_is_not_shortened() -> None:
+    assert refused(bytes.fromhex("dd00000010" + "c0" * 16)) is RefusalCode.MALFORMED
+    assert len(list(codec.split_array(bytes.fromhex("dc0010" + "c0" * 16), MOST))) == 16
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        "",  # missing
+        "91",  # truncated
+        "c40361",
+        "a361",
+        "c1",  # no msgpack
+        "dbffffffff",  # text, bytes, array, map and ext that claim 2^32 - 1
+        "c6ffffffff",
+        "ddffffffff",
+        "dfffffffff",
+        "c9ffffffff05",
+    ],
+)
+def test_an_element_without_an_end_spoils_the_array(element: str) -> None:
+    assert refused(bytes.fromhex("92c0" + element)) is RefusalCode.MALFORMED
+
+
+def test_an_array_that_claims_2_to_the_32_elements_is_refused_without_reading_them() -> None:
+    # The claim alone exceeds 256: size is judged before form.
+    assert refused(bytes.fromhex("ddffffffff")) is RefusalCode.TOO_LARGE
+
+
+@pytest.mark.parametrize("level", [b"\x91", b"\x81\xa0", b"\x81\xc0", b"\xdc\x00\x01"])
+@pytest.mark.parametrize("depth", [10_000, 65_000])
+def test_nesting_bombs_are_malformed(level: bytes, depth: int) -> None:
+    assert refused(level * depth + b"\xc0") is RefusalCode.MALFORMED
+    assert refused(b"\x91" + level * depth) is RefusalCode.MALFORMED
+
+
+def test_a_bomb_inside_bytes_is_only_bytes_to_the_splitter() -> None:
+    element = codec.encode([b"\x91" * 50_000])
+    assert list(codec.split_array(b"\x91" + element, MOST)) == [element]

@@ -1,0 +1,120 @@
+"""The fixed cast of the vectors: keys, surveys and a clock, all derived from names.
+
+Maps and lists are packed with msgpack itself, not with ``deniable.messages.codec``, so that a
+vector can say what the codec refuses to say.
+"""
+
+from hashlib import sha256
+from typing import Final
+
+import msgpack
+
+from deniable.messages import Manifest, SigningKey, derive_report_key, enrolment_statement
+from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
+
+
+def seed(name: str) -> bytes:
+    """Return 32 bytes that belong to a name."""
+    return sha256(b"deniable test vectors: " + name.encode()).digest()
+
+
+AUTHORITY: Final = SigningKey(seed("authority"))
+ISSUER: Final = SigningKey(seed("issuer"))
+NEXT_ISSUER: Final = SigningKey(seed("next issuer"))
+DEVICE_SECRET: Final = seed("device secret")
+
+START: Final = 1_800_000_000
+DAY: Final = 86_400
+EPOCHS: Final = 10
+GRACE: Final = 3_600
+EPOCH: Final = 3
+NOW: Final = START + EPOCH * DAY + DAY // 2
+"""The middle of epoch 3."""
+
+CATEGORIES: Final = ("never", "sometimes", "often", "always")
+RESPONSE: Final = 2
+
+
+def pack(value: object) -> bytes:
+    """Pack a value of any kind, listed in the protocol or not."""
+    packed = msgpack.packb(value)
+    assert isinstance(packed, bytes)
+    return packed
+
+
+def manifest_fields(**changes: object) -> dict[str, object]:
+    """Return the fields of a sound manifest in the protocol's order, some of them replaced."""
+    fields: dict[str, object] = {
+        "version": 1,
+        "name": "tea",
+        "sequence": 1,
+        "nonce": seed("nonce")[:16],
+        "question": "How often do you drink tea?",
+        "categories": list(CATEGORIES),
+        "mechanism": {"kind": "randomised-response"},
+        "epsilon": "1",
+        "delta": "0",
+        "repeat": {"kind": "fresh"},
+        "start": START,
+        "epoch_seconds": DAY,
+        "epochs": EPOCHS,
+        "grace_seconds": GRACE,
+        "origin": "https://collector.example",
+        "enrolment": {"mode": "open"},
+        "minimum_reports": 100,
+    }
+    assert set(changes) <= set(fields)
+    return fields | changes
+
+
+CERTIFICATE: Final = {"mode": "certificate", "issuers": [ISSUER.public_key, NEXT_ISSUER.public_key]}
+OPEN_PAYLOAD: Final = pack(manifest_fields())
+CERTIFICATE_PAYLOAD: Final = pack(
+    manifest_fields(name="tea-certified", nonce=seed("other nonce")[:16], enrolment=CERTIFICATE)
+)
+OPEN_SURVEY: Final = Manifest.from_payload(OPEN_PAYLOAD)
+CERTIFICATE_SURVEY: Final = Manifest.from_payload(CERTIFICATE_PAYLOAD)
+
+
+def manifest_envelope(
+    payload: bytes, *, by: SigningKey = AUTHORITY, context: bytes = CONTEXT_MANIFEST
+) -> bytes:
+    """Return ``[payload, signature]``, whatever the payload says."""
+    return pack([payload, by.sign(context, payload)])
+
+
+def report_key(survey: Manifest = OPEN_SURVEY, epoch: int = EPOCH) -> SigningKey:
+    """Return the device's key."""
+    return derive_report_key(DEVICE_SECRET, survey.survey_id, epoch)
+
+
+def report_payload(
+    survey: Manifest = OPEN_SURVEY, epoch: int = EPOCH, response: int = RESPONSE
+) -> bytes:
+    """Return a report's payload, in the domain or not."""
+    return pack([survey.survey_id, epoch, response])
+
+
+def credential(
+    survey: Manifest = CERTIFICATE_SURVEY,
+    epoch: int = EPOCH,
+    *,
+    by: SigningKey = ISSUER,
+    context: bytes = CONTEXT_ENROL,
+) -> bytes:
+    """Return what an issuer hands to the device."""
+    public_key = report_key(survey, epoch).public_key
+    return by.sign(context, enrolment_statement(survey.survey_id, epoch, public_key))
+
+
+def report_envelope(
+    payload: bytes | None = None,
+    *,
+    by: SigningKey | None = None,
+    context: bytes = CONTEXT_REPORT,
+    credential: object = None,
+) -> bytes:
+    """Return an envelope whose signature is good, whatever else is not."""
+    payload = report_payload() if payload is None else payload
+    key = by or report_key()
+    return pack([key.public_key, payload, key.sign(context, payload), credential])
