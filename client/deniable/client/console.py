@@ -13,11 +13,11 @@ from pathlib import Path
 
 from deniable.client.client import Client
 from deniable.client.consent import Consent
-from deniable.client.errors import DeniableError, NotRecorded
+from deniable.client.errors import DeniableError, NotReady
 from deniable.client.outcome import OutcomeStatus
 from deniable.client.survey import Survey
 from deniable.client.transport import HttpTransport, TransportError
-from deniable.messages import MAX_MANIFEST_BYTES, InvalidManifest, Manifest, Refusal, open_manifest
+from deniable.messages import MAX_MANIFEST_BYTES, Manifest, Refusal, open_manifest
 
 __all__ = ["main", "report"]
 
@@ -41,7 +41,7 @@ def report(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     try:
         return _report(options)
-    except (DeniableError, Refusal, TransportError, InvalidManifest, ValueError, OSError) as error:
+    except (DeniableError, Refusal, ValueError, OSError) as error:
         print(f"deniable report: {error}", file=sys.stderr)
     except (EOFError, KeyboardInterrupt):
         print("\ndeniable report: nothing was sent", file=sys.stderr)
@@ -130,9 +130,12 @@ def _whom(options: argparse.Namespace) -> tuple[str, str]:
 
 def _fetch(collector: str, authority: str, name: str) -> Manifest:
     path = f"/v1/surveys/{name}/manifest"
-    answer = HttpTransport(collector).request("GET", path, {}, b"", MAX_MANIFEST_BYTES + 1024)
+    try:
+        answer = HttpTransport(collector).request("GET", path, {}, b"", MAX_MANIFEST_BYTES + 1024)
+    except TransportError as error:
+        raise NotReady(f"{collector} cannot be reached ({error}); is it running?") from error
     if answer.status != 200:
-        raise NotRecorded(f"{collector} publishes no survey named {name!r}")
+        raise NotReady(f"{collector} publishes no survey named {name!r}")
     return open_manifest(answer.body, bytes.fromhex(authority))
 
 

@@ -20,7 +20,7 @@ __all__ = ["create_collector", "init", "serve", "token"]
 _EXAMPLE_FILE = "example-survey.toml"
 
 
-@click.command()
+@click.command(short_help="Make a collector in DIRECTORY.")
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--origin",
@@ -28,7 +28,13 @@ _EXAMPLE_FILE = "example-survey.toml"
     show_default=True,
     help="https://host[:port] by which devices will reach the collector; signed into manifests.",
 )
-@click.option("--port", type=int, default=8377, show_default=True, help="Port to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8377,
+    show_default=True,
+    help="Port to listen on.",
+)
 @click.option(
     "--authority-key",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -84,7 +90,7 @@ def create_collector(directory: Path, origin: str, port: int, key_file: Path) ->
     return key.public_key
 
 
-@click.command()
+@click.command(short_help="Run the collector.")
 @directory_option
 def serve(directory: Path) -> None:
     """Run the collector until it is told to stop (SIGTERM or Ctrl-C); it loses nothing then."""

@@ -34,7 +34,7 @@ _START_SECONDS: Final = 30.0
 _MOST_HISTOGRAM_BYTES: Final = 64 << 20
 
 
-@click.command()
+@click.command(short_help="Run the whole thing on real data, on this machine.")
 @click.option(
     "--survey",
     type=click.Choice(sorted(DEMO_SURVEYS)),
@@ -74,7 +74,7 @@ def _run(data: DemoSurvey, answers: list[str], epsilon: str, directory: Path) ->
     manifest, token = _set_up(data, epsilon, origin, directory)
     config = Config.load(directory)
     declared = Survey(data.name, data.question, tuple(data.counts()), epsilon)
-    screen.print(f"{data.question}\n{data.source}\n", style="bold")
+    screen.print(f"{data.question}\n{data.source}", style="bold")
     with _running_collector(directory):
         started = time.monotonic()
         _report_all(Fleet(origin, config.authority, declared), answers)

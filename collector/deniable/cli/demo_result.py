@@ -66,8 +66,8 @@ class DemoResult:
         covering = sum(row.covers for row in self._rows)
         worst = max(abs(row.estimate - row.truth) for row in self._rows)
         screen.print(
-            f"{covering} of {len(self._rows)} intervals cover the truth (each does with 95 % "
-            f"probability at least); the largest error is {100 * worst:.1f} percentage points."
+            f"{covering} of {len(self._rows)} intervals cover the truth (each does so in about 95 "
+            f"of 100 runs); the largest error is {100 * worst:.1f} percentage points."
         )
         screen.print(
             "\nWhat the collector could learn about one person: whatever odds it gave to any two "

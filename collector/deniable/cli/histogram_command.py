@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from pathlib import Path
 
 import click
@@ -36,7 +37,7 @@ _CSV_COLUMNS = (
 )
 
 
-@click.command()
+@click.command(short_help="Show the debiased histogram of a survey.")
 @click.argument("name")
 @directory_option
 @click.option("--epoch", type=click.IntRange(0), help="Which epoch.  [default: newest with data]")
@@ -96,12 +97,12 @@ def _show(histogram: Histogram) -> None:
     screen = console()
     screen.print(Text(histogram.question, style="bold"))
     screen.print(
-        f"{histogram.survey}, epoch {histogram.epochs[0]}: {histogram.n:,} reports at epsilon "
+        f"{histogram.survey}, epoch {histogram.epochs[0]}; reports: {histogram.n:,}; epsilon "
         f"{histogram.epsilon}\n"
     )
     table = Table(box=None, pad_edge=False)
     table.add_column("category", overflow="fold")
-    for heading in ("raw", "estimate", "std error", f"{histogram.level:.4g} interval"):
+    for heading in ("raw", "estimate", "std error", f"{100 * histogram.level:.4g} % interval"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     for i, category in enumerate(histogram.categories):
@@ -110,7 +111,7 @@ def _show(histogram: Histogram) -> None:
             Text(category),
             f"{int(histogram.raw[i]):,}",
             f"{float(histogram.estimate[i]):.1%}",
-            "-" if error != error else f"{error:.1%}",
+            "-" if math.isnan(error) else f"{error:.1%}",
             f"{float(histogram.low[i]):.1%} – {float(histogram.high[i]):.1%}"
             + ("!" if histogram.outside[i] else ""),
             bar(float(histogram.estimate[i]), float(histogram.low[i]), float(histogram.high[i])),
@@ -141,7 +142,7 @@ def _csv(histogram: Histogram) -> str:
                 "category": f"'{category}" if category.startswith(_FORMULA_SIGNS) else category,
                 "raw": int(histogram.raw[i]),
                 "estimate": float(histogram.estimate[i]),
-                "standard_error": float(histogram.standard_error[i]),
+                "standard_error": _number(float(histogram.standard_error[i])),
                 "low": float(histogram.low[i]),
                 "high": float(histogram.high[i]),
                 "level": histogram.level,
@@ -149,3 +150,7 @@ def _csv(histogram: Histogram) -> str:
             }
         )
     return stream.getvalue()
+
+
+def _number(value: float) -> float | str:
+    return "" if math.isnan(value) else value

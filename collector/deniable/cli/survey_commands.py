@@ -47,7 +47,7 @@ def publish(file: Path, directory: Path, authority_key: Path | None) -> None:
     )
     click.echo(f"published {manifest.name}, sequence {manifest.sequence}")
     click.echo(f"id        {manifest.survey_id.hex()}")
-    click.echo(f"costs     a device at most {_lifetime(manifest)} in all\n")
+    click.echo(f"costs     a device at most {_lifetime(manifest)}\n")
     click.echo("declare it in your app:\n")
     click.echo(_declaration(manifest))
 
@@ -116,7 +116,7 @@ def show(name: str, directory: Path) -> None:
         f"a response is at most\n          {float(privacy.odds):.4g} times likelier than with any "
         f"other answer; the truth is sent with probability {float(privacy.truth):.1%}"
     )
-    click.echo(f"in all    at most {_lifetime(manifest)}")
+    click.echo(f"costs     a device at most {_lifetime(manifest)}")
     click.echo(
         f"epochs    {schedule.epochs} of {schedule.epoch_seconds} s, from "
         f"{_date(schedule.start)} to {_date(schedule.end)}"
@@ -128,7 +128,7 @@ def show(name: str, directory: Path) -> None:
 
 def _lifetime(manifest: Manifest) -> str:
     cost, epochs = pure_cost(manifest.mechanism), manifest.schedule.epochs
-    return f"epsilon {format_nano(cost * epochs)}: {epochs} epochs of {format_nano(cost)}"
+    return f"epsilon {format_nano(cost * epochs)} in all ({epochs} epochs of {format_nano(cost)})"
 
 
 def _declaration(manifest: Manifest) -> str:

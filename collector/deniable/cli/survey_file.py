@@ -92,7 +92,7 @@ class SurveyFile:
         """
         try:
             table = {**_DEFAULTS, **tomllib.loads(text)}
-        except tomllib.TOMLDecodeError as error:
+        except ValueError as error:  # TOMLDecodeError, or an integer of thousands of digits
             raise InvalidManifest("TOML", str(error)) from error
         for field in table:
             if field not in FIELDS:
@@ -130,21 +130,23 @@ def next_manifest(
         InvalidManifest: naming the field at fault.
     """
     start = survey.start
+    midnight = int(now // _DAY) * _DAY
     if predecessor is None:
-        start = int(now // _DAY) * _DAY if start is None else start
+        start = midnight if start is None else start
     else:
         before = predecessor.schedule
         last = (now - before.start) // before.epoch_seconds
         used = max(0, min(int(last) + 1, before.epochs))
         if start is None:
-            start = before.epoch_start(used) - used * survey.epoch_seconds
+            # If the predecessor ended long ago, today is when its successor begins.
+            start = max(before.epoch_start(used), midnight) - used * survey.epoch_seconds
         if survey.epochs <= used:
             raise InvalidManifest(
                 "epochs",
                 f"must exceed {used}: numbers go on from the survey published before under this "
                 "name, whose epochs cannot be used again",
             )
-    if start < 0:
+    if start < 0 and survey.start is None:
         raise InvalidManifest("epoch", "is too long to number on from the survey before; set start")
     return Manifest(
         name=survey.name,

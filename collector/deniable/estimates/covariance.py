@@ -1,4 +1,4 @@
-"""The exact covariance of the estimate, in the two models that FORMULAS 4 distinguishes.
+"""The exact covariance of the estimate, in the two models that differ in what is random.
 
 ``SAMPLED``: the devices are a random sample, and the estimate is of the population they came from.
 ``FIXED``: the devices are all there is, and only the mechanism is random. The two differ by
@@ -38,7 +38,7 @@ def covariance(mechanism: Mechanism, frequencies: Floats, n: int, model: Model) 
     Returns:
         Shape (categories, categories).
 
-    Source: FORMULAS 4, "exact covariance".
+    Source: docs/mathematics.md, section 4.
     """
     return _covariance(solution_matrix(mechanism), frequencies, model) / n
 

@@ -58,7 +58,7 @@ def wilson(counts: Floats, n: int, level: float) -> tuple[Floats, Floats]:
         level: confidence level in (0, 1).
     """
     # |p - lam| <= z sqrt(lam (1-lam)/n), solved for lam.
-    z2 = special.ndtri((1 + level) / 2) ** 2
+    z2 = _normal_quantile(level) ** 2
     p = counts / n
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
@@ -96,7 +96,7 @@ def frequency_intervals(mechanism: Mechanism, counts: Sequence[int], level: floa
     Raises:
         ValueError: for a level outside (0, 1), or counts that allow no estimate.
 
-    Source: FORMULAS 4, "Intervals for f_j".
+    Source: docs/mathematics.md, section 5.
     """
     if not 0 < level < 1:
         raise ValueError("the level must be in (0, 1), such as 0.95")
@@ -113,8 +113,14 @@ def frequency_intervals(mechanism: Mechanism, counts: Sequence[int], level: floa
         )
     else:
         estimate = debias(mechanism, counts)
-        half = special.ndtri((1 + level) / 2) * standard_errors(mechanism, counts, Model.SAMPLED)
+        half = _normal_quantile(level) * standard_errors(mechanism, counts, Model.SAMPLED)
         low, high = estimate - half, estimate + half
         methods = (IntervalMethod.NORMAL,) * mechanism.categories
     outside = (high < 0) | (low > 1)
     return Intervals(np.clip(low, 0, 1), np.clip(high, 0, 1), methods, outside)
+
+
+def _normal_quantile(level: float) -> float:
+    # From the lower tail: (1 + level)/2 rounds to 1, whose quantile is infinite, for the last
+    # levels below 1.
+    return -float(special.ndtri((1 - level) / 2))

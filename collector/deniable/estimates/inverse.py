@@ -61,7 +61,7 @@ def debias(mechanism: Mechanism, counts: Sequence[int]) -> Floats:
     Raises:
         ValueError: for a wrong number of counts, or no reports.
 
-    Source: FORMULAS 4.
+    Source: docs/mathematics.md, section 3.
     """
     n = check_counts(mechanism, counts)
     if isinstance(mechanism, RandomisedResponse):

@@ -49,6 +49,8 @@ def _problem(code: RefusalCode, detail: str) -> web.Response:
     if status is None:  # a report's own code never speaks of a request
         status, code = 400, RefusalCode.MALFORMED
     headers = {"Retry-After": _RETRY_SECONDS} if status in {429, 503, 507} else {}
+    if status == 401:
+        headers = {"WWW-Authenticate": "Bearer"}
     return web.Response(
         status=status, body=pack_problem(code, detail), content_type=PROBLEM_JSON, headers=headers
     )

@@ -8,7 +8,6 @@ from typing import Final
 
 from aiohttp import web
 
-from deniable.budget import format_nano, pure_cost
 from deniable.estimates import estimate_histogram
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.server.catalogue import Catalogue
@@ -105,7 +104,7 @@ def _describe(manifest: Manifest) -> dict[str, object]:
         "mechanism": "randomised-response",
         "epsilon": manifest.epsilon,
         "delta": manifest.delta,
-        "pure_epsilon": format_nano(pure_cost(manifest.mechanism)),
+        "pure_epsilon": str(manifest.mechanism.privacy.epsilon),
         "start": schedule.start,
         "epoch_seconds": schedule.epoch_seconds,
         "epochs": schedule.epochs,

@@ -25,7 +25,8 @@ def token_digest(token: str) -> bytes:
     Looking the digest up by equality leaks no more than the time of comparing hashes of 256 random
     bits, from which nothing about a valid token follows.
     """
-    return hashlib.sha256(token.encode()).digest()
+    # A header may hold any bytes; aiohttp hands on those that are no UTF-8 as surrogates.
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
 async def require_role(request: web.Request, store: Store, role: Role) -> None:

@@ -5,6 +5,7 @@ commit durable before it returns (S1).
 """
 
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ from deniable.stores.store import (
 __all__ = ["SqliteDatabase"]
 
 _MIGRATIONS = ("0001_initial.sql",)
+_BUSY_SECONDS = 10.0
+_RETRY_SECONDS = 0.01
 
 
 class SqliteDatabase:
@@ -40,15 +43,22 @@ class SqliteDatabase:
     def __init__(self, path: Path) -> None:
         try:
             self._connection = sqlite3.connect(
-                path, timeout=10, isolation_level=None, check_same_thread=False
+                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=FULL")
-            self._connection.execute("PRAGMA foreign_keys=ON")
         except sqlite3.Error as error:
             raise StoreError(f"{path} cannot be opened: {error}") from error
         self._surveys: dict[bytes, tuple[int, int]] = {}
-        self._migrate()
+        try:
+            self._use_wal()
+            self._connection.execute("PRAGMA synchronous=FULL")
+            self._connection.execute("PRAGMA foreign_keys=ON")
+            self._migrate()
+        except sqlite3.Error as error:
+            self.close()
+            raise StoreError(f"{path} cannot be opened: {error}") from error
+        except StoreError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close the file."""
@@ -215,11 +225,25 @@ class SqliteDatabase:
         ).fetchone()
         return row is not None
 
+    def _use_wal(self) -> None:
+        # Processes that open a new file at once refuse each other here without waiting: the busy
+        # timeout does not hold for the switch to write-ahead logging.
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode=WAL")
+            except sqlite3.OperationalError as error:
+                busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() >= deadline:
+                    raise
+                time.sleep(_RETRY_SECONDS)
+            else:
+                return
+
     def _migrate(self) -> None:
         with self._reading() as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version > len(_MIGRATIONS):
-            self.close()
             raise UnknownSchema("the store was written by a newer version of deniable; upgrade")
         for number, name in enumerate(_MIGRATIONS[version:], start=version + 1):
             script = files("deniable.stores").joinpath("migrations", name).read_text("utf-8")

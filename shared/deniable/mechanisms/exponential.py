@@ -20,7 +20,7 @@ def exp_enclosure(exponent: Fraction, bits: int) -> tuple[int, int]:
     Raises:
         ValueError: for a negative exponent.
 
-    Source: FORMULAS 3, "certified exponent".
+    Source: docs/mathematics.md, section 2.
     """
     if exponent < 0:
         raise ValueError("exponent must not be negative")

@@ -20,7 +20,7 @@ class Privacy:
         truth: probability of the true category, d.
         lie: probability of each other category, q, with 0 < q <= d.
 
-    Source: Holohan, Leith and Mason, Theorem 8; FORMULAS 1 (item 4) and 2.
+    Source: Holohan, Leith and Mason, Theorem 8; docs/mathematics.md, section 1.
     """
 
     truth: Fraction

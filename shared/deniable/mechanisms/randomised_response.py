@@ -7,7 +7,7 @@ Its solution matrix has ``d`` on and ``q`` off the diagonal. Theorem 10: among a
 
 lies least often, whichever category is true.
 
-In integers over N = 2^bits (FORMULAS 3): a = ceil(N q), so that lies are rounded *up*, towards
+In integers over N = 2^bits (docs/mathematics.md, 2): a = ceil(N q), so that lies are rounded *up*, towards
 privacy. e^epsilon enters as a certified enclosure, refined until both of its ends give the same a;
 a is therefore the best integer on the grid, and one inequality between integers proves it private.
 """
@@ -45,7 +45,7 @@ class RandomisedResponse:
         ValueError: for a number of categories or bits outside its domain.
         GridTooCoarse: if 2^bits does not separate truth from lie at this epsilon.
 
-    Source: Theorems 8 and 10 of the paper; FORMULAS 3.
+    Source: Theorems 8 and 10 of the paper; docs/mathematics.md, sections 1 and 2.
     """
 
     __slots__ = ("_categories", "_delta", "_epsilon", "_grid", "_lies")

@@ -91,7 +91,7 @@ def derive_report_key(device_secret: bytes, survey_id: bytes, epoch: int) -> Sig
         survey_id: 32 bytes.
         epoch: 0 … 2^63 - 1.
 
-    Source: RFC 5869 (HKDF-SHA256) as PROTOCOL.md, "Report", sets its inputs.
+    Source: RFC 5869 (HKDF-SHA256), with the inputs of docs/protocol.md, "Report".
     """
     if len(device_secret) != KEY_BYTES or len(survey_id) != KEY_BYTES:
         raise ValueError(f"a device secret and a survey id have {KEY_BYTES} bytes each")

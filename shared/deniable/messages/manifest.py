@@ -78,7 +78,7 @@ class Enrolment:
 
 @dataclass(frozen=True)
 class Manifest:
-    """One survey, as PROTOCOL.md's table has it; validated whenever it is constructed.
+    """One survey, as the table of docs/protocol.md has it; validated whenever it is constructed.
 
     Raises:
         InvalidManifest: for any field outside its domain, or parameters for which no mechanism

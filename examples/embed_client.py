@@ -1,0 +1,35 @@
+"""An app with deniable in it: run a collector (see the README), then this, with its authority key.
+
+    python examples/embed_client.py AUTHORITY good
+"""
+
+import sys
+from pathlib import Path
+
+from deniable.client import Client, Survey
+
+RATING = Survey(
+    name="rating-of-marriage",
+    question="How do you rate your marriage?",
+    categories=("very poor", "poor", "fair", "good", "very good"),
+    max_epsilon="1",
+)
+
+
+def main(authority: str, answer: str) -> None:
+    """Report one answer as an app would."""
+    state = Path.home() / ".local" / "state" / "example-app" / "telemetry.sqlite"
+    with Client(
+        "http://127.0.0.1:8377", authority=authority, surveys=[RATING], state=state
+    ) as client:
+        client.set_consent("on")  # once, when the user agrees; it is remembered
+        client.refresh()  # a background thread does this by itself in an app that stays
+        outcome = client.report("rating-of-marriage", answer)
+        print(outcome.status, outcome.error or "")
+        print(client.flush(timeout=5))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(sys.argv[1], sys.argv[2])
