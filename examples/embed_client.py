@@ -1,6 +1,6 @@
-"""An app with deniable in it: run a collector (see the README), then this, with its authority key.
+"""An app with deniable in it. Run a collector as the README says, then this with its public key:
 
-    python examples/embed_client.py AUTHORITY good
+python examples/embed_client.py AUTHORITY good
 """
 
 import sys
