@@ -1,5 +1,6 @@
-"""An app with deniable in it. Run a collector as the README says, then this with its public key:
+"""An app with deniable in it.
 
+Run a collector as the README says, then this, with the public key that `deniable init` printed:
 python examples/embed_client.py AUTHORITY good
 """
 

@@ -20,6 +20,8 @@ from deniable.client.consent import Consent
 from deniable.client.delivery import Backoff
 from deniable.client.errors import (
     ConsentMissing,
+    ManifestFault,
+    ManifestRefused,
     NotReady,
     NotRecorded,
     UndeclaredSurvey,
@@ -145,11 +147,11 @@ class Client:
             outcome = self._decide(declared, index)
         except NotRecorded as error:
             _LOG.info("survey %s: not recorded: %s", survey, error)
-            if strict:
-                raise
             outcome = Outcome(survey, OutcomeStatus.NOT_RECORDED, error=error)
         if self._background and not isinstance(outcome.error, ConsentMissing):
             self._uploader.start()
+        if strict and outcome.error is not None:
+            raise outcome.error
         return outcome
 
     def refresh(self) -> Refresh:
@@ -236,16 +238,13 @@ class Client:
         delay = self._delivery_seconds * self._jitter()
         try:
             decision = self._ledger.decide(survey, index, now, delay, self._draw)
-        except NotReady:
-            if not self._bundled:
-                raise self._why_not_ready(survey) from None
-            self._offer_bundled(survey)
+        except NotReady as error:
+            refused = self._offer_bundled(survey) or self._errors.get(survey.name)
+            if not self._is_ready(survey):
+                raise refused or error from None
             decision = self._ledger.decide(survey, index, now, delay, self._draw)
         status = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
         return Outcome(survey.name, status, decision.epoch)
-
-    def _why_not_ready(self, survey: Survey) -> NotRecorded:
-        return self._errors.get(survey.name) or NotReady("no verified manifest; call refresh()")
 
     def _is_ready(self, survey: Survey) -> bool:
         try:
@@ -253,9 +252,19 @@ class Client:
         except NotRecorded:
             return False
 
-    def _offer_bundled(self, survey: Survey) -> None:
+    def _offer_bundled(self, survey: Survey) -> ManifestRefused | None:
+        """Offer the manifests that came with the app; return why the last of this name was refused.
+
+        One that is older than what was fetched since is no fault, and no reason not to fetch.
+        """
+        refused = None
         for envelope in self._bundled:
-            self._offer(survey, envelope)
+            try:
+                self._offer(survey, envelope)
+            except ManifestRefused as error:
+                if error.fault not in {ManifestFault.WRONG_NAME, ManifestFault.ROLLED_BACK}:
+                    refused = error
+        return refused
 
     def _offer(self, survey: Survey, envelope: bytes) -> None:
         manifest = read_manifest(envelope, self._authority, survey, self._collector)
@@ -288,11 +297,11 @@ class Client:
 
 
 def _authority_key(authority: bytes | str) -> bytes:
-    key = bytes.fromhex(authority) if isinstance(authority, str) else bytes(authority)
     try:
+        key = bytes.fromhex(authority) if isinstance(authority, str) else bytes(authority)
         check_public_key(key)
-    except Refusal as refusal:
-        raise ValueError("authority must be a public key: 32 bytes, or 64 hex digits") from refusal
+    except (ValueError, Refusal) as error:
+        raise ValueError("authority must be a public key: 32 bytes, or 64 hex digits") from error
     return key
 
 

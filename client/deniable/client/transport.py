@@ -5,9 +5,12 @@ cap in bytes and in time: whatever the network does, the device neither hangs no
 """
 
 import http.client
+import io
+import socket
 import ssl
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
@@ -64,19 +67,22 @@ class HttpTransport:
     ) -> HttpAnswer:
         """Send one request; see :class:`Transport`."""
         deadline = time.monotonic() + self._timeout
-        connection = self._connect()
+        connection = None
         try:
+            connection = self._connect()
+            connection.response_class = partial(_Response, deadline)  # type: ignore[assignment]
             fixed = {"User-Agent": _USER_AGENT, "Connection": "close"}
             connection.request(method, path, body=body or None, headers={**fixed, **headers})
             response = connection.getresponse()
             received = {name.lower(): value for name, value in response.getheaders()}
             if received.get("content-encoding", "identity") != "identity":
                 raise TransportError("an encoded answer, which was not asked for")
-            return HttpAnswer(response.status, received, _read(response, most, deadline))
+            return HttpAnswer(response.status, received, _read(response, most))
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise TransportError(type(error).__name__) from error
         finally:
-            connection.close()
+            if connection is not None:
+                connection.close()
 
     def _connect(self) -> http.client.HTTPConnection:
         if not self._secure:
@@ -86,13 +92,45 @@ class HttpTransport:
         )
 
 
-def _read(response: http.client.HTTPResponse, most: int, deadline: float) -> bytes:
-    body = bytearray()
-    # read1 returns whatever has arrived, so that the deadline is looked at between slow drips.
-    while chunk := response.read1(_CHUNK):
-        body += chunk
-        if len(body) > most:
-            raise TransportError("the answer is too long")
-        if time.monotonic() > deadline:
-            raise TransportError("the answer takes too long")
-    return bytes(body)
+class _Response(http.client.HTTPResponse):
+    """A response whose bytes must all have come by a deadline, however slowly they drip."""
+
+    def __init__(
+        self,
+        deadline: float,
+        sock: socket.socket,
+        debuglevel: int = 0,
+        method: str | None = None,
+        url: str | None = None,
+    ) -> None:
+        super().__init__(sock, debuglevel, method, url)
+        # The stream underneath keeps the socket open until this one is closed.
+        self.fp = io.BufferedReader(_DeadlineStream(self.fp, sock, deadline))
+
+
+class _DeadlineStream(io.RawIOBase):
+    def __init__(self, under: io.BufferedIOBase, sock: socket.socket, deadline: float) -> None:
+        self._under = under
+        self._sock = sock
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._sock.settimeout(left)
+        return self._sock.recv_into(buffer)
+
+    def close(self) -> None:
+        self._under.close()
+        super().close()
+
+
+def _read(response: http.client.HTTPResponse, most: int) -> bytes:
+    body = response.read(most + 1)
+    if len(body) > most:
+        raise TransportError("the answer is too long")
+    return body

@@ -1,13 +1,16 @@
 """The published surveys as the server holds them in memory, read anew when needed."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Final
 
-from deniable.messages import Manifest, open_manifest
+from deniable.messages import Manifest, Refusal, open_manifest
 from deniable.stores import Store
 
 __all__ = ["Catalogue"]
+
+_LOG = logging.getLogger("deniable.collector")
 
 _SECONDS_BETWEEN_READS: Final = 1.0
 
@@ -28,6 +31,7 @@ class Catalogue:
         self._store = store
         self._authority = authority
         self._clock = clock
+        self._opened: dict[bytes, Manifest] = {}
         self._by_id: dict[bytes, Manifest] = {}
         self._by_name: dict[str, list[Manifest]] = {}
         self._envelopes: dict[bytes, bytes] = {}
@@ -45,10 +49,11 @@ class Catalogue:
     async def _read(self) -> None:
         by_name: dict[str, list[Manifest]] = {}
         for envelope in await self._store.surveys():
-            manifest = self._opened(envelope)
-            by_name.setdefault(manifest.name, []).append(manifest)
-            self._by_id[manifest.survey_id] = manifest
-            self._envelopes[manifest.survey_id] = envelope
+            manifest = self._open(envelope)
+            if manifest is not None:
+                by_name.setdefault(manifest.name, []).append(manifest)
+                self._by_id[manifest.survey_id] = manifest
+                self._envelopes[manifest.survey_id] = envelope
         self._by_name = by_name
 
     def by_id(self, survey_id: bytes) -> Manifest | None:
@@ -67,6 +72,10 @@ class Catalogue:
         """Return the signed bytes of a survey of this catalogue."""
         return self._envelopes[manifest.survey_id]
 
-    def _opened(self, envelope: bytes) -> Manifest:
-        known = next((id_ for id_, held in self._envelopes.items() if held == envelope), None)
-        return self._by_id[known] if known else open_manifest(envelope, self._authority)
+    def _open(self, envelope: bytes) -> Manifest | None:
+        if envelope not in self._opened:
+            try:
+                self._opened[envelope] = open_manifest(envelope, self._authority)
+            except Refusal as refusal:
+                _LOG.error("a stored survey is not offered: %s", refusal)
+        return self._opened.get(envelope)

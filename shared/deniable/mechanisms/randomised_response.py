@@ -8,8 +8,9 @@ Its solution matrix has ``d`` on and ``q`` off the diagonal. Theorem 10: among a
 lies least often, whichever category is true.
 
 In integers over N = 2^bits (docs/mathematics.md, section 2): a = ceil(N q), so that lies are
-rounded *up*, towards privacy. e^epsilon enters as a certified enclosure, refined until both of its ends give the same a;
-a is therefore the best integer on the grid, and one inequality between integers proves it private.
+rounded *up*, towards privacy. e^epsilon enters as a certified enclosure, refined until both of its
+ends give the same a; a is therefore the best integer on the grid, and one inequality between
+integers proves it private.
 """
 
 import operator
