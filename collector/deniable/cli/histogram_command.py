@@ -16,7 +16,7 @@ from deniable.cli.screen import console
 from deniable.cli.workplace import find_survey, with_store
 from deniable.estimates import Histogram, estimate_histogram
 from deniable.server import Config
-from deniable.stores import SqliteStore
+from deniable.stores import SqliteStore, shown_figures
 
 __all__ = ["hist"]
 
@@ -40,6 +40,7 @@ _CSV_COLUMNS = (
 @click.command(short_help="Show the debiased histogram of a survey.")
 @click.argument("name")
 @directory_option
+@click.option("--survey", "survey_id", help="Its id, or how it begins.  [default: newest]")
 @click.option("--epoch", type=click.IntRange(0), help="Which epoch.  [default: newest with data]")
 @click.option(
     "--level",
@@ -50,12 +51,19 @@ _CSV_COLUMNS = (
 )
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
-def hist(name: str, directory: Path, epoch: int | None, level: float, form: str | None) -> None:
+def hist(
+    name: str,
+    directory: Path,
+    survey_id: str | None,
+    epoch: int | None,
+    level: float,
+    form: str | None,
+) -> None:
     """Show the debiased histogram of the newest survey of NAME, with intervals.
 
     Surveys of one name but different ids are never pooled.
     """
-    histogram = _read(Config.load(directory), name, epoch, level)
+    histogram = _read(Config.load(directory), name, survey_id, epoch, level)
     if form == "json":
         click.echo(json.dumps(histogram.to_dict(), indent=2, ensure_ascii=False))
     elif form == "csv":
@@ -64,31 +72,22 @@ def hist(name: str, directory: Path, epoch: int | None, level: float, form: str 
         _show(histogram)
 
 
-def _read(config: Config, name: str, epoch: int | None, level: float) -> Histogram:
+def _read(
+    config: Config, name: str, survey_id: str | None, epoch: int | None, level: float
+) -> Histogram:
     async def work(store: SqliteStore) -> Histogram:
-        manifest = await find_survey(store, config, name)
-        if manifest is None:
-            raise click.ClickException(
-                f"no survey {name!r} is published; see: deniable survey list"
-            )
+        manifest = await find_survey(store, config, name, survey_id)
         epochs = manifest.schedule.epochs
         if epoch is not None and epoch >= epochs:
             raise click.ClickException(f"{name} has epochs 0 to {epochs - 1}")
-        shown = epoch
-        if shown is None:
-            shown = await store.newest_epoch(manifest.survey_id)
-        counts = (
-            []
-            if shown is None
-            else await store.counts(manifest.survey_id, shown, manifest.mechanism.responses)
-        )
-        if shown is None or not any(counts):
+        figures = await shown_figures(store, manifest, epoch)
+        if figures is None:
             where = "yet" if epoch is None else f"for epoch {epoch}"
             raise click.ClickException(
                 f"no figures {where}: they appear from {max(1, manifest.minimum_reports)} reports "
                 "of an epoch on"
             )
-        return estimate_histogram(manifest, shown, counts, level)
+        return estimate_histogram(manifest, figures.epoch, figures.counts, level)
 
     return with_store(config, work)
 

@@ -65,7 +65,8 @@ def publish_survey(config: Config, written: SurveyFile, key_file: Path) -> Manif
         raise AuthorityKeyError(f"{key_file} is not the key of this collector's authority")
 
     async def work(store: SqliteStore) -> Manifest:
-        predecessor = await find_survey(store, config, written.name)
+        before = [old for old in await published(store, config) if old.name == written.name]
+        predecessor = before[0] if before else None
         manifest = next_manifest(written, predecessor, config.origin, os.urandom(16), time.time())
         await store.publish(manifest, sign_manifest(manifest, key))
         return manifest
@@ -104,8 +105,6 @@ def show(name: str, directory: Path) -> None:
     """Show what NAME asks, its privacy in words, and how an app declares it."""
     config = Config.load(directory)
     manifest = with_store(config, lambda store: find_survey(store, config, name))
-    if manifest is None:
-        raise click.ClickException(f"no survey {name!r} is published; see: deniable survey list")
     schedule, privacy = manifest.schedule, manifest.mechanism.privacy
     click.echo(manifest.question)
     for category in manifest.categories:

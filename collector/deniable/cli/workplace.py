@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+import click
+
 from deniable.messages import Manifest, open_manifest
 from deniable.server import Config
 from deniable.stores import SqliteStore
@@ -31,9 +33,16 @@ async def published(store: SqliteStore, config: Config) -> list[Manifest]:
     return [open_manifest(envelope, config.authority) for envelope in await store.surveys()]
 
 
-async def find_survey(store: SqliteStore, config: Config, name: str) -> Manifest | None:
-    """Return the newest survey of a name."""
+async def find_survey(
+    store: SqliteStore, config: Config, name: str, survey_id: str | None = None
+) -> Manifest:
+    """Return the newest survey of a name, or the newest whose id begins as given.
+
+    Raises:
+        click.ClickException: if there is none.
+    """
     for manifest in await published(store, config):
-        if manifest.name == name:
+        if manifest.name == name and manifest.survey_id.hex().startswith(survey_id or ""):
             return manifest
-    return None
+    which = f"{name!r}" if survey_id is None else f"{name!r} with this id"
+    raise click.ClickException(f"no survey {which} is published; see: deniable survey list")

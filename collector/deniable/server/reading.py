@@ -13,7 +13,7 @@ from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
 from deniable.server.tokens import require_role
-from deniable.stores import Role, Store
+from deniable.stores import Role, Store, shown_figures
 
 __all__ = ["reading_routes"]
 
@@ -64,20 +64,15 @@ class _Reading:
         manifest = await self._find(request)
         level = _level(request.query.get("level", "0.95"))
         epoch = _epoch(request.query.get("epoch"), manifest)
-        if epoch is None:
-            epoch = await self._store.newest_epoch(manifest.survey_id)
-        responses = manifest.mechanism.responses
-        counts = (
-            await self._store.counts(manifest.survey_id, epoch, responses)
-            if epoch is not None
-            else []
-        )
-        if epoch is None or not any(counts):
+        figures = await shown_figures(self._store, manifest, epoch)
+        if figures is None:
             raise Refusal(
                 RefusalCode.TOO_FEW_REPORTS,
                 f"figures appear from {max(1, manifest.minimum_reports)} reports of an epoch on",
             )
-        estimated = await asyncio.to_thread(estimate_histogram, manifest, epoch, counts, level)
+        estimated = await asyncio.to_thread(
+            estimate_histogram, manifest, figures.epoch, figures.counts, level
+        )
         return _json(estimated.to_dict())
 
     async def _find(self, request: web.Request) -> Manifest:

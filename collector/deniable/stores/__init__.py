@@ -1,5 +1,6 @@
 """Stores: where acknowledged reports are durable and counted once."""
 
+from deniable.stores.figures import Figures, shown_figures
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.store import (
     Overloaded,
@@ -13,6 +14,7 @@ from deniable.stores.store import (
 )
 
 __all__ = [
+    "Figures",
     "Overloaded",
     "Role",
     "SqliteStore",
@@ -22,4 +24,5 @@ __all__ = [
     "SurveyConflict",
     "UnknownSchema",
     "Verdict",
+    "shown_figures",
 ]

@@ -1,0 +1,93 @@
+"""The documents keep up with the code: settings, fields, commands, routes and codes."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from deniable.cli.root import deniable
+from deniable.cli.survey_file import FIELDS
+from deniable.messages import RefusalCode
+from deniable.server import SETTINGS, Config, build_app
+from deniable.server.config import Setting
+from deniable.stores import SqliteStore
+
+ROOT = Path(__file__).parents[2]
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text("utf-8")
+PROTOCOL = (ROOT / "docs" / "protocol.md").read_text("utf-8")
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_every_setting_stands_in_the_table_with_its_default_and_meaning(setting: Setting) -> None:
+    default = "" if setting.default is None else f"`{setting.default}` "
+    assert f"| `{setting.name}` | {default}| {setting.meaning} |" in OPERATIONS
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_every_field_of_a_survey_file_stands_in_the_table_with_its_meaning(field: str) -> None:
+    rows = [line for line in OPERATIONS.splitlines() if line.startswith(f"| `{field}` |")]
+    assert [FIELDS[field] in row for row in rows] == [True]
+
+
+@pytest.mark.parametrize("code", RefusalCode)
+def test_every_refusal_code_stands_in_the_protocol(code: RefusalCode) -> None:
+    assert code.value in PROTOCOL
+
+
+def commands(group: click.Command, path: str = "deniable") -> list[tuple[str, click.Command]]:
+    if not isinstance(group, click.Group):
+        return [(path, group)]
+    return [
+        found
+        for name, command in group.commands.items()
+        for found in commands(command, f"{path} {name}")
+    ]
+
+
+@pytest.mark.parametrize("path", [path for path, _ in commands(deniable)])
+def test_every_command_stands_in_the_operations_guide(path: str) -> None:
+    _, *words = path.split()
+    assert any(
+        line.startswith("| `deniable ") and all(word in line for word in words)
+        for line in OPERATIONS.splitlines()
+    )
+
+
+@pytest.mark.asyncio
+async def test_every_route_stands_in_the_operations_guide(tmp_path: Path) -> None:
+    config = Config(
+        origin="http://127.0.0.1:8377",
+        authority=bytes(32),
+        host="127.0.0.1",
+        port=0,
+        store=tmp_path / "store.sqlite",
+        public=frozenset(),
+        most_waiting=1,
+    )
+    store = await SqliteStore.open(config.store)
+    routes = {
+        (route.method, route.resource.canonical)
+        for route in build_app(config, store).router.routes()
+        if route.resource is not None and route.method != "HEAD"
+    }
+    await store.close()
+    assert len(routes) == 7
+    assert [route for route in routes if f"| `{route[0]} {route[1]}` |" not in OPERATIONS] == []
+
+
+def test_every_relative_link_of_the_documents_leads_somewhere() -> None:
+    documents = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]
+    broken = [
+        (document.name, target)
+        for document in documents
+        for target in _links(document.read_text("utf-8"))
+        if not (document.parent / target).exists()
+    ]
+    assert broken == []
+
+
+def _links(text: str) -> list[str]:
+    targets = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", text))
+    return [target for target in targets if not target.startswith(("http", "#"))]
