@@ -7,7 +7,6 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms.taylor import exp_bounds
 
 from deniable.budget import NANO, Ceiling, epsilon_to_nano, format_nano, pure_cost
 from deniable.mechanisms import (
@@ -18,6 +17,7 @@ from deniable.mechanisms import (
     RandomisedResponse,
     os_random_word,
 )
+from tests.mechanisms.taylor import exp_bounds
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=100)
 

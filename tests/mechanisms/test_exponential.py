@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.mechanisms.taylor import exp_bounds
 
 from deniable.mechanisms import exp_enclosure, log_ceiling
+from tests.mechanisms.taylor import exp_bounds
 
 # Derandomised: a failure found once is found again. No deadline: no test here measures time.
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)

@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms.taylor import exp_bounds
 
 from deniable.mechanisms import GridTooCoarse, Privacy, RandomisedResponse
+from tests.mechanisms.taylor import exp_bounds
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)
 

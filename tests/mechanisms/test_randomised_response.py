@@ -7,9 +7,9 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
-from tests.mechanisms.taylor import exp_bounds
 
 from deniable.mechanisms import Draw, GridTooCoarse, Mechanism, RandomisedResponse, os_random_word
+from tests.mechanisms.taylor import exp_bounds
 
 # (categories, epsilon, delta, bits), small enough to enumerate all 2^bits words.
 SMALL = [

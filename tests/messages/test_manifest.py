@@ -8,19 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.vectors.scene import (
-    AUTHORITY,
-    CERTIFICATE,
-    CERTIFICATE_PAYLOAD,
-    CERTIFICATE_SURVEY,
-    ISSUER,
-    OPEN_PAYLOAD,
-    OPEN_SURVEY,
-    manifest_envelope,
-    manifest_fields,
-    pack,
-    seed,
-)
 
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import (
@@ -36,6 +23,19 @@ from deniable.messages import (
     sign_manifest,
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT
+from tests.vectors.scene import (
+    AUTHORITY,
+    CERTIFICATE,
+    CERTIFICATE_PAYLOAD,
+    CERTIFICATE_SURVEY,
+    ISSUER,
+    OPEN_PAYLOAD,
+    OPEN_SURVEY,
+    manifest_envelope,
+    manifest_fields,
+    pack,
+    seed,
+)
 
 
 def code_of(call: Callable[..., object], *arguments: object) -> RefusalCode | None:

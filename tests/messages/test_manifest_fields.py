@@ -4,9 +4,9 @@ from typing import Any
 
 import msgpack
 import pytest
-from tests.vectors.scene import CERTIFICATE, ISSUER, NEXT_ISSUER, manifest_fields
 
 from deniable.messages import Manifest, Refusal, RefusalCode
+from tests.vectors.scene import CERTIFICATE, ISSUER, NEXT_ISSUER, manifest_fields
 
 LAST_INSTANT = 2**53
 ONE = ISSUER.public_key

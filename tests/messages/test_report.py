@@ -5,21 +5,6 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.vectors.scene import (
-    CERTIFICATE_SURVEY,
-    DEVICE_SECRET,
-    EPOCH,
-    ISSUER,
-    NEXT_ISSUER,
-    OPEN_SURVEY,
-    RESPONSE,
-    credential,
-    pack,
-    report_envelope,
-    report_key,
-    report_payload,
-    seed,
-)
 
 from deniable.messages import (
     MAX_UPLOAD_BYTES,
@@ -35,6 +20,21 @@ from deniable.messages import (
     split_upload,
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
+from tests.vectors.scene import (
+    CERTIFICATE_SURVEY,
+    DEVICE_SECRET,
+    EPOCH,
+    ISSUER,
+    NEXT_ISSUER,
+    OPEN_SURVEY,
+    RESPONSE,
+    credential,
+    pack,
+    report_envelope,
+    report_key,
+    report_payload,
+    seed,
+)
 
 REPORT = Report(OPEN_SURVEY.survey_id, EPOCH, RESPONSE)
 ISSUERS = [ISSUER.public_key, NEXT_ISSUER.public_key]

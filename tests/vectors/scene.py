@@ -4,6 +4,7 @@ Maps and lists are packed with msgpack itself, not with ``deniable.messages.code
 vector can say what the codec refuses to say.
 """
 
+import re
 from hashlib import sha256
 from typing import Final
 
@@ -118,3 +119,22 @@ def report_envelope(
     payload = report_payload() if payload is None else payload
     key = by or report_key()
     return pack([key.public_key, payload, key.sign(context, payload), credential])
+
+
+Vector = dict[str, object]
+"""One bad vector: name, what is wrong, the layer that judges, the code, the time, the bytes."""
+
+
+def vector(
+    name: str, what: str, code: str, *, layer: str = "messages", now: int = NOW, **data: bytes
+) -> Vector:
+    """Return a bad vector. ``data`` is one of ``body``, ``envelope`` and ``manifest``."""
+    ((kind, value),) = data.items()
+    return {
+        "name": re.sub("[^a-z0-9]+", "-", f"{name} {what}".lower()).strip("-"),
+        "what": f"{name}: {what}",
+        "layer": layer,
+        "code": code,
+        "now": now,
+        kind: value.hex(),
+    }

@@ -41,7 +41,9 @@ class Privacy:
         """Return the smallest epsilon that holds with this delta, rounded up to 12 places."""
         # d <= E q + delta  <=>  E >= (d - delta)/q; and E is never below 1.
         odds = max(Fraction(1), (self.truth - exact_delta(delta)) / self.lie)
-        return Decimal(log_ceiling(odds, 10**_PLACES)).scaleb(-_PLACES)
+        # Put together from digits: arithmetic would round by the app's decimal context, even down.
+        digits = tuple(map(int, str(log_ceiling(odds, 10**_PLACES))))
+        return Decimal((0, digits, -_PLACES))
 
     def delta_at(self, epsilon: Number) -> Fraction:
         """Return the smallest delta that holds with this epsilon, at most 2^-128 too large."""

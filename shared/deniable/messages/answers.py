@@ -92,10 +92,16 @@ def read_problem(body: bytes, content_type: str, status: int) -> RefusalCode | N
 
 def _json_object(body: bytes) -> dict[str, object] | None:
     try:
-        value = json.loads(body)
+        value = json.loads(body, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError):
         return None
     return value if type(value) is dict else None
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise ValueError("a key is repeated")
+    return dict(pairs)
 
 
 def _known_code(value: object) -> RefusalCode | None:

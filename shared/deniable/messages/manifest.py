@@ -9,7 +9,12 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Final, Literal
 
-from deniable.mechanisms import DECIMAL_PATTERN, RandomisedResponse
+from deniable.mechanisms import (
+    InvalidPrivacyParameter,
+    RandomisedResponse,
+    exact_delta,
+    exact_epsilon,
+)
 from deniable.messages import codec
 from deniable.messages.ed25519 import (
     CONTEXT_MANIFEST,
@@ -27,6 +32,7 @@ from deniable.messages.texts import check_categories, check_text
 __all__ = ["MAX_MANIFEST_BYTES", "Enrolment", "Manifest", "open_manifest", "sign_manifest"]
 
 MAX_MANIFEST_BYTES: Final = 1 << 20
+_ENVELOPE_BYTES: Final = 128
 _VERSION: Final = 1
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
 _KEYS: Final = (
@@ -108,9 +114,14 @@ class Manifest:
             raise InvalidManifest("nonce", "must have 16 bytes")
         check_text("question", self.question, 1024)
         check_categories(self.categories)
-        for field, value in (("epsilon", self.epsilon), ("delta", self.delta)):
-            if not DECIMAL_PATTERN.fullmatch(value):
-                raise InvalidManifest(field, 'must be a plain decimal string such as "1" or "0.25"')
+        for field, value, exact in (
+            ("epsilon", self.epsilon, exact_epsilon),
+            ("delta", self.delta, exact_delta),
+        ):
+            try:
+                exact(value)
+            except InvalidPrivacyParameter as error:
+                raise InvalidManifest(field, str(error)) from error
         check_origin(self.origin)
         if not 0 <= self.minimum_reports <= codec.MAX_UINT:
             raise InvalidManifest("minimum_reports", "must not be negative")
@@ -210,6 +221,8 @@ def open_manifest(envelope: bytes, authority: bytes) -> Manifest:
     Raises:
         Refusal: malformed, bad-key or bad-signature.
     """
+    if len(envelope) > MAX_MANIFEST_BYTES + _ENVELOPE_BYTES:
+        raise Refusal(RefusalCode.MALFORMED, "a manifest has at most 1 MiB")
     payload_field, signature_field = codec.exact_array(codec.decode(envelope), 2)
     payload = codec.binary(payload_field)
     verify(authority, CONTEXT_MANIFEST, payload, codec.binary(signature_field, SIGNATURE_BYTES))

@@ -30,10 +30,11 @@ def check_origin(origin: str) -> None:
     host, port = match["host"], match["port"]
     if host.startswith("["):
         try:
-            canonical = str(ipaddress.IPv6Address(host[1:-1]))
+            address = ipaddress.IPv6Address(host[1:-1])
         except ValueError:
-            canonical = ""
-        if canonical != host[1:-1]:
+            address = None
+        # How a mapped IPv4 address is written differs between versions of Python.
+        if address is None or address.ipv4_mapped or str(address) != host[1:-1]:
             raise InvalidManifest("origin", "must hold a canonical IPv6 address")
     if ".." in host:
         raise InvalidManifest("origin", "must hold a host name")

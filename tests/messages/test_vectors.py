@@ -1,0 +1,206 @@
+"""The vectors: golden ones made again without our code, bad ones refused with their codes."""
+
+import hmac
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgpack.fallback import Packer
+from nacl.signing import SigningKey, VerifyKey
+
+from deniable.mechanisms import RandomisedResponse
+from deniable.messages import (
+    Refusal,
+    RefusalCode,
+    Report,
+    SignedReport,
+    open_manifest,
+    sign_report,
+    split_upload,
+)
+from tests.mechanisms.taylor import exp_bounds
+from tests.vectors.generate import documents
+
+VECTORS = Path(__file__).parents[1] / "vectors"
+GOLDEN: dict[str, Any] = json.loads((VECTORS / "golden.json").read_text("utf-8"))
+BAD: dict[str, Any] = json.loads((VECTORS / "bad.json").read_text("utf-8"))
+AUTHORITY = bytes.fromhex(GOLDEN["authority"])
+SURVEYS = [
+    open_manifest(bytes.fromhex(envelope), bytes.fromhex(BAD["authority"]))
+    for envelope in BAD["surveys"].values()
+]
+LAYERS: dict[str, list[dict[str, Any]]] = {
+    layer: [vector for vector in BAD["vectors"] if vector["layer"] == layer]
+    for layer in ("messages", "intake")
+}
+
+
+def name(vector: dict[str, Any]) -> str:
+    return str(vector["name"])
+
+
+def parameters(vector: dict[str, Any]) -> str:
+    return "-".join(map(str, vector.values()))
+
+
+def pack(value: object) -> bytes:
+    """Pack with msgpack's pure Python half: another implementation than the compiled one."""
+    packed: bytes = Packer().pack(value)
+    return packed
+
+
+def signed(seed: bytes, context: bytes, payload: bytes) -> bytes:
+    """Sign with libsodium: another implementation than OpenSSL."""
+    return SigningKey(seed).sign(context + payload).signature
+
+
+@pytest.mark.parametrize("file", ["golden.json", "bad.json"])
+def test_the_vectors_are_those_that_the_generator_writes(file: str) -> None:
+    # If this fails, the protocol changed: see the head of tests/vectors/generate.py.
+    assert (VECTORS / file).read_text("utf-8") == documents()[file]
+
+
+@pytest.mark.parametrize("vector", GOLDEN["mechanisms"], ids=parameters)
+def test_golden_mechanisms_are_the_ceiling_of_n_q(vector: dict[str, Any]) -> None:
+    categories, epsilon, delta = vector["categories"], vector["epsilon"], vector["delta"]
+    # a = ceil(2^64 (1 - delta)/(E + m)), from the bare series alone.
+    ends = [end + categories - 1 for end in exp_bounds(Fraction(epsilon))]
+    ceilings = {math.ceil(2**64 * (1 - Fraction(delta)) / end) for end in ends}
+    assert ceilings == {int(vector["lies"])}
+    assert RandomisedResponse(categories, epsilon, delta).lies == int(vector["lies"])
+
+
+@pytest.mark.parametrize("vector", GOLDEN["manifests"], ids=name)
+def test_golden_manifests_follow_from_their_fields(vector: dict[str, Any]) -> None:
+    fields = dict(vector["fields"])
+    fields["nonce"] = bytes.fromhex(fields["nonce"])
+    if fields["enrolment"]["mode"] == "certificate":
+        issuers = [bytes.fromhex(issuer) for issuer in fields["enrolment"]["issuers"]]
+        fields["enrolment"] = {"mode": "certificate", "issuers": issuers}
+    payload = pack(fields)
+    assert payload.hex() == vector["payload"]
+    assert sha256(payload).hexdigest() == vector["survey_id"]
+    authority_seed = bytes.fromhex(GOLDEN["authority_seed"])
+    signature = signed(authority_seed, b"deniable/manifest/v1\0", payload)
+    assert pack([payload, signature]).hex() == vector["envelope"]
+    VerifyKey(AUTHORITY).verify(b"deniable/manifest/v1\0" + payload, signature)
+
+
+@pytest.mark.parametrize("vector", GOLDEN["manifests"], ids=name)
+def test_golden_manifests_are_opened(vector: dict[str, Any]) -> None:
+    manifest = open_manifest(bytes.fromhex(vector["envelope"]), AUTHORITY)
+    assert manifest.survey_id.hex() == vector["survey_id"]
+    assert manifest.payload.hex() == vector["payload"]
+    assert manifest.mechanism.lies == int(vector["lies"])
+
+
+@pytest.mark.parametrize("vector", GOLDEN["reports"], ids=name)
+def test_golden_reports_follow_from_the_devices_secret(vector: dict[str, Any]) -> None:
+    survey_id, epoch = bytes.fromhex(vector["survey_id"]), int(vector["epoch"])
+    # HKDF-SHA256 by hand (RFC 5869): extract, and one block of expand.
+    extracted = hmac.digest(survey_id, bytes.fromhex(vector["device_secret"]), sha256)
+    info = b"deniable/report-key/v1\0" + epoch.to_bytes(8, "big")
+    seed = hmac.digest(extracted, info + b"\1", sha256)
+    payload = pack([survey_id, epoch, int(vector["response"])])
+    assert seed.hex() == vector["signing_seed"]
+    assert bytes(SigningKey(seed).verify_key).hex() == vector["public_key"]
+    assert payload.hex() == vector["payload"]
+    signature = signed(seed, b"deniable/report/v1\0", payload)
+    assert signature.hex() == vector["signature"]
+    vouched = bytes.fromhex(vector["credential"]) if vector["credential"] else None
+    envelope = pack([bytes.fromhex(vector["public_key"]), payload, signature, vouched])
+    assert envelope.hex() == vector["envelope"]
+
+
+@pytest.mark.parametrize("vector", GOLDEN["reports"], ids=name)
+def test_golden_reports_are_signed_and_read_alike(vector: dict[str, Any]) -> None:
+    report = Report(
+        bytes.fromhex(vector["survey_id"]), int(vector["epoch"]), int(vector["response"])
+    )
+    vouched = bytes.fromhex(vector["credential"]) if vector["credential"] else None
+    envelope = sign_report(bytes.fromhex(vector["device_secret"]), report, vouched)
+    assert envelope.hex() == vector["envelope"]
+    read = SignedReport.from_envelope(envelope)
+    read.verify_signature()
+    assert (read.report, read.credential) == (report, vouched)
+
+
+def test_the_golden_credential_follows_from_the_issuers_key() -> None:
+    vector = GOLDEN["enrolment"]
+    survey_id, key = bytes.fromhex(vector["survey_id"]), bytes.fromhex(vector["public_key"])
+    statement = pack([survey_id, int(vector["epoch"]), key])
+    vouched = signed(bytes.fromhex(vector["issuer_seed"]), b"deniable/enrol/v1\0", statement)
+    assert vouched.hex() == vector["credential"]
+    (report,) = [v for v in GOLDEN["reports"] if v["credential"] == vector["credential"]]
+    assert report["public_key"] == vector["public_key"]
+    SignedReport.from_envelope(bytes.fromhex(report["envelope"])).verify_credential(
+        [bytes.fromhex(vector["issuer"])]
+    )
+
+
+def read_report(vector: dict[str, Any]) -> None:
+    """Read a report without verifying it."""
+    SignedReport.from_envelope(bytes.fromhex(vector["envelope"]))
+
+
+def judge(vector: dict[str, Any]) -> None:
+    """Do with a vector all that can be done without a clock and the list of surveys."""
+    if "manifest" in vector:
+        open_manifest(bytes.fromhex(vector["manifest"]), bytes.fromhex(BAD["authority"]))
+    elif "body" in vector:
+        split_upload(bytes.fromhex(vector["body"]))
+    else:
+        report = SignedReport.from_envelope(bytes.fromhex(vector["envelope"]))
+        report.verify_signature()
+        for survey in SURVEYS:
+            if survey.survey_id == report.report.survey_id and survey.enrolment.issuers:
+                report.verify_credential(survey.enrolment.issuers)
+
+
+def code_of(call: Callable[[dict[str, Any]], None], vector: dict[str, Any]) -> RefusalCode | None:
+    try:
+        call(vector)
+    except Refusal as refusal:
+        return refusal.code
+    return None
+
+
+@pytest.mark.parametrize("vector", LAYERS["messages"], ids=name)
+def test_bad_messages_are_refused_with_their_code(vector: dict[str, Any]) -> None:
+    assert code_of(judge, vector) == RefusalCode(vector["code"])
+
+
+@pytest.mark.parametrize("vector", LAYERS["intake"], ids=name)
+def test_what_is_left_to_intake_is_well_formed(vector: dict[str, Any]) -> None:
+    # Otherwise the vector would test the messages layer again and not intake.
+    assert code_of(read_report, vector) is None
+
+
+def test_the_bad_vectors_cover_every_code_that_a_message_can_get() -> None:
+    codes = {layer: Counter(vector["code"] for vector in LAYERS[layer]) for layer in LAYERS}
+    assert codes["messages"].keys() == {
+        "malformed",
+        "too-large",
+        "bad-key",
+        "bad-signature",
+        "not-enrolled",
+    }
+    assert codes["intake"].keys() == {
+        "malformed",
+        "unknown-survey",
+        "out-of-domain",
+        "too-early",
+        "epoch-closed",
+        "bad-signature",
+    }
+    assert sum(map(len, LAYERS.values())) == len(BAD["vectors"])
+
+
+def test_the_surveys_of_the_bad_vectors_are_one_of_each_mode() -> None:
+    assert [survey.enrolment.mode for survey in SURVEYS] == ["open", "certificate"]

@@ -1,0 +1,196 @@
+"""Bad vectors of judgement: well-formed reports of which something else is not good."""
+
+import math
+from collections.abc import Iterator
+
+from deniable.messages import Report, SigningKey, enrolment_statement
+from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
+from tests.vectors import edwards25519 as curve
+from tests.vectors.scene import (
+    CERTIFICATE_SURVEY,
+    DAY,
+    EPOCH,
+    EPOCHS,
+    GRACE,
+    ISSUER,
+    NOW,
+    OPEN_SURVEY,
+    START,
+    Vector,
+    credential,
+    pack,
+    report_envelope,
+    report_key,
+    report_payload,
+    seed,
+    vector,
+)
+
+PAYLOAD = report_payload()
+MESSAGE = CONTEXT_REPORT + PAYLOAD
+ATTACKER_SEED = seed("attacker")
+ATTACKER = SigningKey(ATTACKER_SEED)
+SCALAR = curve.secret_scalar(ATTACKER_SEED)
+
+
+def assemble(key: bytes, signature: bytes, payload: bytes = PAYLOAD) -> bytes:
+    """Return the envelope of a report with no credential."""
+    return pack([key, payload, signature, None])
+
+
+def keys() -> Iterator[Vector]:
+    """Return keys that nobody owns, each with a signature that its equation accepts."""
+    for times, point in enumerate(curve.small_order_points()):
+        key = curve.encode(point)
+        for s in range(1, 1_000):
+            r = curve.multiply(s, curve.BASE)
+            forged = curve.signature_bytes(curve.encode(r), s)
+            if curve.equation_holds(point, key, MESSAGE, r, forged):
+                break
+        else:
+            raise AssertionError("no forgery was found")
+        what = f"torsion point {times}, of order {8 // math.gcd(8, times)}" if times else "identity"
+        yield vector("public key", what, "bad-key", envelope=assemble(key, forged))
+    honest = ATTACKER.sign(CONTEXT_REPORT, PAYLOAD)
+    odd = {
+        "y = p, not canonical for 0": curve.P,
+        "y = p + 1, not canonical for the identity": curve.P + 1,
+        "y = p + 1 with the sign bit": curve.P + 1 | 1 << 255,
+        "y = p + 18, the largest": curve.P + 18,
+        "the identity with the sign bit": 1 | 1 << 255,
+        "order 2 with the sign bit": curve.P - 1 | 1 << 255,
+        "all bits set": 2**256 - 1,
+    }
+    for what, encoding in odd.items():
+        key = encoding.to_bytes(32, "little")
+        yield vector("public key", what, "bad-key", envelope=assemble(key, honest))
+
+
+def signatures() -> Iterator[Vector]:
+    """Return signatures that do not match, or match in a way that is not the canonical one."""
+    key = ATTACKER.public_key
+    honest = ATTACKER.sign(CONTEXT_REPORT, PAYLOAD)
+    for times, point in enumerate(curve.small_order_points()):
+        r = curve.encode(point)
+        s = curve.challenge(r, key, MESSAGE) * SCALAR % curve.L
+        what = f"R = torsion point {times}" if times else "R = identity under an honest key"
+        envelope = assemble(key, curve.signature_bytes(r, s))
+        yield vector("signature", what, "bad-signature", envelope=envelope)
+    r = (curve.P + 1).to_bytes(32, "little")
+    s = curve.challenge(r, key, MESSAGE) * SCALAR % curve.L
+    half = int.from_bytes(honest[32:], "little")
+    others = {
+        "R = identity, not canonical": curve.signature_bytes(r, s),
+        "S + L": curve.signature_bytes(honest[:32], half + curve.L),
+        "S + 15 L": curve.signature_bytes(honest[:32], half + 15 * curve.L),
+        "S is L itself": curve.signature_bytes(honest[:32], curve.L),
+        "a flipped bit in R": bytes([honest[0] ^ 1]) + honest[1:],
+        "a flipped bit in S": honest[:32] + bytes([honest[32] ^ 1]) + honest[33:],
+        "the top bit of S": honest[:63] + bytes([honest[63] ^ 0x80]),
+        "zeros": bytes(64),
+        "by another key": report_key().sign(CONTEXT_REPORT, PAYLOAD),
+        "of another epoch": ATTACKER.sign(CONTEXT_REPORT, report_payload(epoch=EPOCH - 1)),
+        "of another response": ATTACKER.sign(CONTEXT_REPORT, report_payload(response=0)),
+        "in the context of manifests": ATTACKER.sign(CONTEXT_MANIFEST, PAYLOAD),
+        "in the context of enrolment": ATTACKER.sign(CONTEXT_ENROL, PAYLOAD),
+        "without a context": ATTACKER.sign(b"", PAYLOAD),
+        "in a context without its NUL": ATTACKER.sign(CONTEXT_REPORT[:-1], PAYLOAD),
+    }
+    for what, signature in others.items():
+        yield vector("signature", what, "bad-signature", envelope=assemble(key, signature))
+    off = next(y for y in range(2, 100) if curve.from_y(y) is None)
+    envelope = assemble(off.to_bytes(32, "little"), honest)
+    yield vector("signature", "under a key off the curve", "bad-signature", envelope=envelope)
+    yield vector(
+        "order of checks",
+        "malformed before bad-key",
+        "malformed",
+        envelope=assemble(b"\1" + bytes(31), honest, PAYLOAD[:-1]),
+    )
+    yield vector(
+        "order of checks",
+        "bad-key before bad-signature",
+        "bad-key",
+        envelope=assemble(b"\1" + bytes(31), bytes(64)),
+    )
+
+
+def credentials() -> Iterator[Vector]:
+    """Return reports of the certificate survey for which no issuer of it vouches."""
+    payload, key = report_payload(CERTIFICATE_SURVEY), report_key(CERTIFICATE_SURVEY)
+    other = enrolment_statement(CERTIFICATE_SURVEY.survey_id, EPOCH, ATTACKER.public_key)
+    given = {
+        "missing": None,
+        "zeros": bytes(64),
+        "by a key that is not listed": credential(by=ATTACKER),
+        "by the device itself": credential(by=key),
+        "of another epoch": credential(epoch=EPOCH + 1),
+        "of another survey": credential(OPEN_SURVEY),
+        "of another key": ISSUER.sign(CONTEXT_ENROL, other),
+        "in the context of reports": credential(context=CONTEXT_REPORT),
+        "S + L": credential()[:32]
+        + (int.from_bytes(credential()[32:], "little") + curve.L).to_bytes(32, "little"),
+    }
+    for what, value in given.items():
+        envelope = report_envelope(payload, by=key, credential=value)
+        yield vector("credential", what, "not-enrolled", envelope=envelope)
+    unsigned = pack([key.public_key, payload, bytes(64), None])
+    yield vector(
+        "order of checks", "bad-signature before not-enrolled", "bad-signature", envelope=unsigned
+    )
+    # Judged by intake, which knows the survey's mode, after the signature.
+    for what, value in {"a good one": credential(), "zeros": bytes(64)}.items():
+        yield vector(
+            "credential in open mode",
+            what,
+            "malformed",
+            layer="intake",
+            envelope=report_envelope(credential=value),
+        )
+    broken = pack([report_key().public_key, PAYLOAD, bytes(64), credential()])
+    yield vector(
+        "order of checks",
+        "bad-signature before a credential in open mode",
+        "bad-signature",
+        layer="intake",
+        envelope=broken,
+    )
+
+
+def surveys() -> Iterator[Vector]:
+    """Return reports that only the surveys and the clock tell apart from good ones."""
+
+    def signed(report: Report) -> bytes:
+        return report_envelope(report.payload, by=ATTACKER)
+
+    survey_id, opens, closes = OPEN_SURVEY.survey_id, START - 300, START + DAY + GRACE
+    unknown = seed("unknown survey")
+    huge = 2**63 - 1
+    faults: list[tuple[str, str, int, Report]] = [
+        ("survey", "unknown-survey", NOW, Report(unknown, EPOCH, 0)),
+        ("survey of zeros", "unknown-survey", NOW, Report(bytes(32), EPOCH, 0)),
+        ("epoch beyond the last", "out-of-domain", NOW, Report(survey_id, EPOCHS, 0)),
+        ("epoch 2^63 - 1", "out-of-domain", NOW, Report(survey_id, huge, 0)),
+        ("next epoch", "too-early", NOW, Report(survey_id, EPOCH + 1, 0)),
+        ("last epoch", "too-early", NOW, Report(survey_id, EPOCHS - 1, 0)),
+        ("first epoch, 301 s early", "too-early", opens - 1, Report(survey_id, 0, 0)),
+        ("first epoch, at the end of grace", "epoch-closed", closes, Report(survey_id, 0, 0)),
+        ("an epoch long closed", "epoch-closed", NOW, Report(survey_id, 0, 0)),
+        ("response k", "out-of-domain", NOW, Report(survey_id, EPOCH, 4)),
+        ("response 2^63 - 1", "out-of-domain", NOW, Report(survey_id, EPOCH, huge)),
+    ]
+    for what, code, now, report in faults:
+        yield vector("judged", what, code, layer="intake", now=now, envelope=signed(report))
+        # Each of these is judged before the signature, so a bad one changes nothing.
+        unsigned = assemble(ATTACKER.public_key, bytes(64), report.payload)
+        what = f"{what}, and the signature is bad"
+        yield vector("order of checks", what, code, layer="intake", now=now, envelope=unsigned)
+    pairs: list[tuple[str, str, Report]] = [
+        ("unknown-survey before out-of-domain", "unknown-survey", Report(unknown, huge, huge)),
+        ("too-early before out-of-domain", "too-early", Report(survey_id, EPOCH + 1, 4)),
+        ("epoch-closed before out-of-domain", "epoch-closed", Report(survey_id, 0, 4)),
+    ]
+    for what, code, report in pairs:
+        yield vector("order of checks", what, code, layer="intake", envelope=signed(report))
+    identity = assemble(b"\1" + bytes(31), bytes(64), Report(unknown, huge, huge).payload)
+    yield vector("order of checks", "bad-key before unknown-survey", "bad-key", envelope=identity)

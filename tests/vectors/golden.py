@@ -1,0 +1,173 @@
+"""Golden vectors: what every implementation of the protocol must arrive at, byte by byte."""
+
+from typing import Any
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from deniable.mechanisms import RandomisedResponse
+from deniable.messages import Manifest, Report, SignedReport, sign_manifest, sign_report
+from tests.vectors.scene import (
+    AUTHORITY,
+    CERTIFICATE,
+    CERTIFICATE_SURVEY,
+    DEVICE_SECRET,
+    EPOCH,
+    ISSUER,
+    OPEN_SURVEY,
+    RESPONSE,
+    credential,
+    manifest_fields,
+    pack,
+    report_key,
+    seed,
+)
+
+MECHANISMS = [
+    (2, "0.1", "0"),
+    (2, "1", "0"),
+    (2, "5", "0"),
+    (2, "40", "0"),
+    (2, "0.000000000000000001", "0"),
+    (2, "0", "0.5"),
+    (3, "0.5", "0"),
+    (3, "1.098612288668109691", "0"),
+    (4, "1", "0"),
+    (5, "1", "0"),
+    (5, "1", "0.000001"),
+    (5, "0", "0.000000000000000001"),
+    (10, "2.5", "0"),
+    (16, "4", "0.25"),
+    (100, "0.01", "0"),
+    (256, "3", "0.000000001"),
+    (1_000, "12.345678901234567891", "0"),
+    (4_096, "8", "0.999999999999999999"),
+    (65_536, "0.1", "0"),
+    (65_536, "1", "0"),
+    (65_536, "40", "0"),
+]
+
+MANIFESTS: dict[str, dict[str, object]] = {
+    "open": manifest_fields(),
+    "certificate": manifest_fields(
+        name="tea-certified", nonce=seed("other nonce")[:16], enrolment=CERTIFICATE
+    ),
+    "one issuer, delta, texts beyond ASCII": manifest_fields(
+        name="t",
+        sequence=2**32 - 1,
+        question="Wie oft trinkst du Tee? 🍵",
+        categories=["nie", "manchmal", "täglich", "寿司"],
+        epsilon="0.5",
+        delta="0.000001",
+        start=0,
+        epoch_seconds=1,
+        epochs=1,
+        grace_seconds=0,
+        origin="http://[::1]:8080",
+        enrolment={"mode": "certificate", "issuers": [ISSUER.public_key]},
+        minimum_reports=0,
+    ),
+    "the widest numbers": manifest_fields(
+        name="a" * 64,
+        categories=[f"category {number}" for number in range(300)],
+        epsilon="40",
+        start=2**53 - 2**40 - 10_000 * 2**20 - 1,
+        epoch_seconds=2**20,
+        epochs=10_000,
+        grace_seconds=2**40,
+        minimum_reports=2**63 - 1,
+    ),
+}
+
+REPORTS = {
+    "open": (DEVICE_SECRET, Report(OPEN_SURVEY.survey_id, EPOCH, RESPONSE), None),
+    "certificate": (
+        DEVICE_SECRET,
+        Report(CERTIFICATE_SURVEY.survey_id, EPOCH, RESPONSE),
+        credential(),
+    ),
+    "next epoch": (DEVICE_SECRET, Report(OPEN_SURVEY.survey_id, EPOCH + 1, RESPONSE), None),
+    "zeros": (bytes(32), Report(bytes(32), 0, 0), None),
+    "the last category of the largest survey": (
+        bytes(range(32)),
+        Report(bytes(range(32, 64)), 9_999, 65_535),
+        None,
+    ),
+    "the widest numbers": (
+        b"\xff" * 32,
+        Report(b"\xff" * 32, 2**63 - 1, 2**63 - 1),
+        bytes(64),
+    ),
+}
+
+
+def plain(value: object) -> Any:
+    """Return a value with its bytes in hex, as JSON can hold it."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return value
+
+
+def manifest_vector(name: str, fields: dict[str, object]) -> dict[str, object]:
+    """Return a manifest, from its fields to its envelope."""
+    manifest = Manifest.from_payload(pack(fields))
+    return {
+        "name": name,
+        "fields": plain(fields),
+        "payload": manifest.payload.hex(),
+        "survey_id": manifest.survey_id.hex(),
+        "envelope": sign_manifest(manifest, AUTHORITY).hex(),
+        "lies": str(manifest.mechanism.lies),
+    }
+
+
+def report_vector(name: str, secret: bytes, report: Report, vouched: bytes | None) -> object:
+    """Return a report, from the device's secret to its envelope."""
+    envelope = sign_report(secret, report, vouched)
+    signed = SignedReport.from_envelope(envelope)
+    info = b"deniable/report-key/v1\0" + report.epoch.to_bytes(8, "big")
+    signing_seed = HKDF(SHA256(), 32, salt=report.survey_id, info=info).derive(secret)
+    return {
+        "name": name,
+        "device_secret": secret.hex(),
+        "survey_id": report.survey_id.hex(),
+        "epoch": str(report.epoch),
+        "response": str(report.response),
+        "signing_seed": signing_seed.hex(),
+        "public_key": signed.public_key.hex(),
+        "payload": report.payload.hex(),
+        "signature": signed.signature.hex(),
+        "credential": vouched.hex() if vouched else None,
+        "envelope": envelope.hex(),
+    }
+
+
+def golden() -> dict[str, object]:
+    """Return everything that goes into golden.json. Wide integers are strings in it."""
+    return {
+        "authority_seed": seed("authority").hex(),
+        "authority": AUTHORITY.public_key.hex(),
+        "mechanisms": [
+            {
+                "categories": categories,
+                "epsilon": epsilon,
+                "delta": delta,
+                "lies": str(RandomisedResponse(categories, epsilon, delta).lies),
+            }
+            for categories, epsilon, delta in MECHANISMS
+        ],
+        "manifests": [manifest_vector(name, fields) for name, fields in MANIFESTS.items()],
+        "reports": [report_vector(name, *given) for name, given in REPORTS.items()],
+        "enrolment": {
+            "issuer_seed": seed("issuer").hex(),
+            "issuer": ISSUER.public_key.hex(),
+            "survey_id": CERTIFICATE_SURVEY.survey_id.hex(),
+            "epoch": str(EPOCH),
+            "public_key": report_key(CERTIFICATE_SURVEY).public_key.hex(),
+            "credential": credential().hex(),
+        },
+    }
