@@ -8,6 +8,7 @@ import logging
 import random
 import threading
 from collections.abc import Iterable
+from copy import copy
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -114,7 +115,7 @@ class Client:
         self._draw = unsafe_draw or os_random_word
         self._jitter = random.SystemRandom().random
         self._state = State(_state_path(state), Consent(consent))
-        self._ledger = Ledger(self._state, self._authority)
+        self._ledger = Ledger(self._state, self._authority, collector)
         self._uploader = Uploader(
             Outbox(self._state),
             self._transport,
@@ -150,8 +151,10 @@ class Client:
             outcome = Outcome(survey, OutcomeStatus.NOT_RECORDED, error=error)
         if self._background and not isinstance(outcome.error, ConsentMissing):
             self._uploader.start()
-        if strict and outcome.error is not None:
-            raise outcome.error
+        if outcome.error is not None:
+            _drop_frames(outcome.error)
+            if strict:
+                raise outcome.error
         return outcome
 
     def refresh(self) -> Refresh:
@@ -159,19 +162,21 @@ class Client:
 
         Never raises for what the network or the collector does; without consent, does nothing.
         """
+        try:
+            self._check_consent(self._clock.now())
+        except NotRecorded as error:
+            # Not remembered: whoever consents next must not wait a day for the next refresh.
+            return Refresh((), dict.fromkeys(self._surveys, error))
         errors: dict[str, NotRecorded] = {}
         ready: list[str] = []
         for survey in self._surveys.values():
             try:
-                now = self._clock.now()
-                if self._state.consent(now) is not Consent.ON:
-                    raise ConsentMissing("nobody consented on this device")
                 self._offer_bundled(survey)
                 self._fetch(survey)
             except NotRecorded as error:
                 errors[survey.name] = error
                 _LOG.info("survey %s: no newer manifest: %s", survey.name, error)
-            if not isinstance(errors.get(survey.name), ConsentMissing) and self._is_ready(survey):
+            if self._is_ready(survey):
                 ready.append(survey.name)
         with self._lock:
             self._errors = errors
@@ -233,18 +238,22 @@ class Client:
 
     def _decide(self, survey: Survey, index: int) -> Outcome:
         now = self._clock.now()
-        if self._state.consent(now) is not Consent.ON:
-            raise ConsentMissing("nobody consented on this device")
+        self._check_consent(now)
         delay = self._delivery_seconds * self._jitter()
         try:
             decision = self._ledger.decide(survey, index, now, delay, self._draw)
         except NotReady as error:
-            refused = self._offer_bundled(survey) or self._errors.get(survey.name)
+            # A copy: what is raised collects frames, and those hold the answer.
+            refused = self._offer_bundled(survey) or copy(self._errors.get(survey.name))
             if not self._is_ready(survey):
                 raise refused or error from None
             decision = self._ledger.decide(survey, index, now, delay, self._draw)
         status = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
         return Outcome(survey.name, status, decision.epoch)
+
+    def _check_consent(self, now: float) -> None:
+        if self._state.consent(now) is not Consent.ON:
+            raise ConsentMissing("nobody consented on this device")
 
     def _is_ready(self, survey: Survey) -> bool:
         try:
@@ -294,6 +303,14 @@ class Client:
             due = self._clock.now() >= self._next_refresh
         if due:
             self.refresh()
+
+
+def _drop_frames(error: BaseException) -> None:
+    """Forget the frames of an error that an app may keep: they hold the answer."""
+    error.__traceback__ = None
+    for link in (error.__cause__, error.__context__):
+        if link is not None:
+            _drop_frames(link)
 
 
 def _authority_key(authority: bytes | str) -> bytes:

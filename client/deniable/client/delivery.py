@@ -140,7 +140,7 @@ def next_step(
 
 def _retry_after(value: str) -> int | None:
     # Rounded up to three coarse values, so that a collector cannot mark a device by its delay.
-    if not (value.isascii() and value.isdigit()) or len(value) > 9:
+    if not (value.isascii() and value.isdigit()):
         return None
-    seconds = int(value)
+    seconds = int(value) if len(value) < 10 else _COARSE_SECONDS[-1]
     return next((coarse for coarse in _COARSE_SECONDS if seconds <= coarse), _COARSE_SECONDS[-1])

@@ -107,8 +107,13 @@ class ManifestRefused(NotRecorded):
 
     Attributes:
         fault: which rule it broke.
+        reason: how.
     """
 
     def __init__(self, fault: ManifestFault, reason: str) -> None:
-        super().__init__(f"{fault.value}: {reason}")
+        super().__init__(fault, reason)
         self.fault = fault
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.fault.value}: {self.reason}"

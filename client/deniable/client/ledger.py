@@ -33,6 +33,7 @@ __all__ = ["Decision", "Ledger"]
 
 _MOST_PROOFS = 4
 """Equivocating manifests kept per name: two prove the point, an attacker must not fill the disk."""
+_NEVER = -(2**62)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,13 @@ class Ledger:
     Args:
         state: where it is durable.
         authority: the public key under which stored manifests must verify.
+        collector: the origin that they must be for.
     """
 
-    def __init__(self, state: State, authority: bytes) -> None:
+    def __init__(self, state: State, authority: bytes, collector: str) -> None:
         self._state = state
         self._authority = authority
+        self._collector = collector
         self._manifests: dict[bytes, Manifest] = {}
 
     def offer_manifest(
@@ -109,12 +112,12 @@ class Ledger:
         with self._state.transaction(now) as connection:
             if stored_consent(connection) is not Consent.ON:
                 raise ConsentMissing("nobody consented on this device")
-            standing, highest = _standing_decision(connection, survey.name, now)
+            standing, highest, ended = _standing_decision(connection, survey.name, now)
             if standing is not None:
                 return standing
             manifest, epoch = self._running(connection, survey, now)
             schedule = manifest.schedule
-            _check_fresh(connection, schedule.epoch_start(epoch), epoch, highest)
+            _check_fresh(connection, schedule.epoch_start(epoch), epoch, highest, ended)
             (secret,) = connection.execute("SELECT secret FROM device").fetchone()
             response = manifest.mechanism.randomise(answer, draw)
             envelope = sign_report(secret, Report(manifest.survey_id, epoch, response))
@@ -167,9 +170,11 @@ class Ledger:
         ).fetchall()
         for survey_id, envelope in rows:
             if survey_id not in self._manifests:
-                # An app update may trust another authority now.
+                # An app update may trust another authority now, or use another collector.
                 with suppress(Refusal):
-                    self._manifests[survey_id] = open_manifest(envelope, self._authority)
+                    manifest = open_manifest(envelope, self._authority)
+                    if manifest.origin == self._collector:
+                        self._manifests[survey_id] = manifest
         return [self._manifests[survey_id] for survey_id, _ in rows if survey_id in self._manifests]
 
 
@@ -194,9 +199,11 @@ def _store_manifest(
         " ON CONFLICT (survey_id) DO UPDATE SET role = excluded.role, reserved = excluded.reserved",
         (manifest.survey_id, manifest.name, manifest.sequence, envelope, role, reserved),
     )
-    # One refused manifest a name is enough to notice a rollback.
+    # One refused manifest a name is enough to notice a rollback; the others go, but for proofs.
     connection.execute(
-        "DELETE FROM manifests WHERE name = ? AND role = 'refused' AND sequence < ?",
+        "DELETE FROM manifests WHERE name = ?1 AND role = 'refused' AND sequence < ?2"
+        " AND sequence NOT IN"
+        " (SELECT sequence FROM manifests WHERE name = ?1 AND role = 'equivocating')",
         (manifest.name, manifest.sequence),
     )
 
@@ -221,33 +228,34 @@ def _remember_refused(
 
 def _standing_decision(
     connection: sqlite3.Connection, name: str, now: float
-) -> tuple[Decision | None, int]:
-    """Return the decision that stands until its epoch ends, if any, and the highest decided epoch.
+) -> tuple[Decision | None, int, int]:
+    """Return the decision that stands until its epoch ends, if any.
 
-    A successor manifest, too, waits for the end of the last epoch decided (D3).
+    With it, the highest epoch decided and the end of the last one: a successor manifest takes
+    effect only after that (D3).
     """
     newest = connection.execute(
         "SELECT epoch, status, verdict FROM decisions WHERE name = ? ORDER BY epoch DESC LIMIT 1",
         (name,),
     ).fetchone()
     if newest is None:
-        return None, -1
+        return None, -1, _NEVER
     epoch, status, verdict = newest
     (ends,) = connection.execute(
         "SELECT max(ends) FROM decisions WHERE name = ?", (name,)
     ).fetchone()
     if now >= ends:
-        return None, epoch
+        return None, epoch, ends
     if status == "dropped":
         raise ReportDropped(
             f"epoch {epoch} was decided and its report dropped ({verdict}); "
             "the next epoch can be reported"
         )
-    return Decision(epoch, drawn=False), epoch
+    return Decision(epoch, drawn=False), epoch, ends
 
 
 def _check_fresh(
-    connection: sqlite3.Connection, epoch_start: int, epoch: int, highest: int
+    connection: sqlite3.Connection, epoch_start: int, epoch: int, highest: int, ended: int
 ) -> None:
     (fresh_from,) = connection.execute("SELECT fresh_from FROM device").fetchone()
     if epoch_start <= fresh_from:
@@ -257,4 +265,10 @@ def _check_fresh(
     if epoch <= highest:
         raise EpochUndecidable(
             f"epoch {epoch} is not above epoch {highest}, the last one decided under this name"
+        )
+    if epoch_start < ended:
+        # Else a collector could publish schedules that end one second after each other, and get a
+        # response a second from epochs of a day.
+        raise EpochUndecidable(
+            f"epoch {epoch} began before the last decided one had ended; the next can be reported"
         )

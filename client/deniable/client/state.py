@@ -31,6 +31,7 @@ class State:
         self._path = path
         self._initial_consent = initial_consent
         self._connection: sqlite3.Connection | None = None
+        self._opened: tuple[int, int] | None = None
         self._lock = threading.RLock()
 
     def close(self) -> None:
@@ -107,7 +108,17 @@ class State:
                 if self._path is None
                 else open_state_file(self._path, initial, int(now))
             )
+            self._opened = self._file_identity()
+        if self._opened != self._file_identity():
+            # Another process may decide in the file that stands there now, so this one must not.
+            raise StateUnavailable("the state file was replaced while it was open; start again")
         return self._connection
+
+    def _file_identity(self) -> tuple[int, int] | None:
+        if self._path is None or not self._path.exists():
+            return None
+        status = self._path.stat()
+        return status.st_dev, status.st_ino
 
     def truncate_log(self) -> None:
         """Erase the write-ahead log, where erased bytes would live on until the next checkpoint."""

@@ -52,18 +52,20 @@ def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
         _set_aside(path, now)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         connection, created, lost = _connect(path), False, True
-    if created:
+    try:
+        if not created:
+            _create(connection, path, consent, now, now if lost else _NEVER)
         _check_newest(connection, path, now)
-    else:
-        token = _create(connection, consent, now, now if lost else _NEVER)
-        Mark(token, 0).write(path)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
 def open_in_memory(consent: str, now: int) -> sqlite3.Connection:
     """Return a state that forgets all decisions when closed: for tests and demonstrations."""
     connection = _connect(Path(":memory:"))
-    _create(connection, consent, now, _NEVER)
+    _create(connection, None, consent, now, _NEVER)
     return connection
 
 
@@ -79,25 +81,31 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _create(connection: sqlite3.Connection, consent: str, now: int, fresh_from: int) -> str:
+def _create(
+    connection: sqlite3.Connection, path: Path | None, consent: str, now: int, fresh_from: int
+) -> None:
+    """Create the tables, unless another process is faster; the mark is written before the commit.
+
+    So whoever sees the state sees its mark as well, and does not take it for a copy.
+    """
     schema = files("deniable.client").joinpath("schema.sql").read_text("utf-8")
-    token = secrets.token_hex(16) + machine_digest()
+    mark = Mark(secrets.token_hex(16) + machine_digest(), 0)
     try:
         connection.executescript(f"BEGIN IMMEDIATE; {schema}")
         connection.execute(
-            "INSERT INTO device VALUES (1, ?, ?, 0, ?, ?, ?)",
-            (secrets.token_bytes(32), token, fresh_from, consent, now),
+            "INSERT INTO device VALUES (1, ?, ?, ?, ?, ?, ?)",
+            (secrets.token_bytes(32), mark.token, mark.generation, fresh_from, consent, now),
         )
         connection.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
+        if path is not None:
+            mark.write(path)
         connection.execute("COMMIT")
-    except sqlite3.OperationalError:
+    except (sqlite3.OperationalError, OSError) as error:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        if _schema_version(connection) == 0:
+        if isinstance(error, OSError) or _schema_version(connection) == 0:
             raise
         # Another process was faster.
-        (token,) = connection.execute("SELECT mark FROM device").fetchone()
-    return token
 
 
 def _check(connection: sqlite3.Connection) -> bool:
@@ -108,20 +116,22 @@ def _check(connection: sqlite3.Connection) -> bool:
         sqlite3.DatabaseError: if it is damaged.
     """
     try:
+        # One snapshot: what another process is creating meanwhile must not look damaged.
+        connection.execute("BEGIN")
         version = _schema_version(connection)
         if version > _SCHEMA_VERSION:
             raise UnknownSchema("the state was written by a newer version of deniable; upgrade")
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if version == 0 and tables == 0 and verdict == "ok":
-            return False
+        created = version != 0 or tables != 0 or verdict != "ok"
         rows = connection.execute("SELECT count(*) FROM device").fetchone() if version else (0,)
-        if verdict != "ok" or rows != (1,):
+        if created and (verdict != "ok" or rows != (1,)):
             raise sqlite3.DatabaseError("the state is damaged")
+        connection.execute("COMMIT")
     except (sqlite3.Error, UnknownSchema):
         connection.close()
         raise
-    return True
+    return created
 
 
 def _schema_version(connection: sqlite3.Connection) -> int:

@@ -40,7 +40,8 @@ def covariance(mechanism: Mechanism, frequencies: Floats, n: int, model: Model) 
 
     Source: docs/mathematics.md, section 4.
     """
-    return _covariance(solution_matrix(mechanism), frequencies, model) / n
+    matrix = solution_matrix(mechanism)
+    return _covariance(matrix, frequencies, matrix.T @ frequencies, model) / n
 
 
 def estimated_covariance(mechanism: Mechanism, counts: Sequence[int], model: Model) -> Floats:
@@ -50,7 +51,10 @@ def estimated_covariance(mechanism: Mechanism, counts: Sequence[int], model: Mod
         ValueError: for fewer than two reports in the sampled model, or no reports.
     """
     n = check_counts(mechanism, counts)
-    at_estimate = _covariance(solution_matrix(mechanism), debias(mechanism, counts), model)
+    # The responses' frequencies are taken as they were counted: in the sampled model that is the
+    # sample covariance of G's columns, never negative, even if G is not square.
+    lam = np.asarray(counts, dtype=np.float64) / n
+    at_estimate = _covariance(solution_matrix(mechanism), debias(mechanism, counts), lam, model)
     # Sampled: E[lamhat - lamhat^2] = (n-1)/n (lam - lam^2), so n becomes n - 1. Fixed: the
     # covariance is linear in f, so putting the unbiased fhat for f is unbiased as it stands.
     return at_estimate / (_degrees(n) if model is Model.SAMPLED else n)
@@ -80,10 +84,9 @@ def standard_errors(mechanism: Mechanism, counts: Sequence[int], model: Model) -
     return np.sqrt(np.maximum(variance, 0.0)) / kappa
 
 
-def _covariance(matrix: Floats, frequencies: Floats, model: Model) -> Floats:
+def _covariance(matrix: Floats, frequencies: Floats, lam: Floats, model: Model) -> Floats:
     """Return n times the covariance: G Cov(one response's indicator) G^T."""
     inverse = left_inverse(matrix)
-    lam = matrix.T @ frequencies
     if model is Model.SAMPLED:
         responses = np.diag(lam) - np.outer(lam, lam)
     else:

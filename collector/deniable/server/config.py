@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deniable.messages import InvalidManifest, Refusal, check_origin, check_public_key
+from deniable.messages import (
+    MAX_UPLOAD_REPORTS,
+    InvalidManifest,
+    Refusal,
+    check_origin,
+    check_public_key,
+)
 
 __all__ = ["CONFIG_FILE", "SETTINGS", "Config", "InvalidConfig", "Setting"]
 
@@ -50,6 +56,11 @@ def _check_names(value: object) -> None:
         raise ValueError("must be a list of survey names")
 
 
+def _check_most_waiting(value: object) -> None:
+    if not isinstance(value, int) or value < MAX_UPLOAD_REPORTS:
+        raise ValueError(f"must be at least {MAX_UPLOAD_REPORTS}, what one request may hold")
+
+
 SETTINGS: Final = (
     Setting(
         "origin",
@@ -75,7 +86,13 @@ SETTINGS: Final = (
         "names of surveys whose histograms anyone may read, without a token",
         _check_names,
     ),
-    Setting("most_waiting", int, 20_000, "reports that may wait for their commit before HTTP 503"),
+    Setting(
+        "most_waiting",
+        int,
+        20_000,
+        "reports that may wait for their commit before HTTP 503",
+        _check_most_waiting,
+    ),
 )
 """Every setting there is; the documentation's table is tested against it."""
 

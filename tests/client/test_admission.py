@@ -1,0 +1,196 @@
+"""Which manifests may be followed (D1, D2, D3): every fault, one step inside and one outside."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.budget import NANO, Ceiling, pure_cost
+from deniable.client import ManifestFault, ManifestRefused, Survey
+from deniable.client.admission import NameRecord, admit_manifest, read_manifest
+from deniable.messages import Enrolment, Manifest, Schedule, SigningKey, sign_manifest
+from tests.support.surveys import (
+    AUTHORITY,
+    CATEGORIES,
+    DAY,
+    DECLARED,
+    MANIFEST,
+    ORIGIN,
+    QUESTION,
+    START,
+    manifest,
+)
+from tests.support.understated import understated
+
+UNSEEN = NameRecord(None, frozenset(), 0)
+PLENTY = Ceiling(1_000 * NANO)
+SEEN = NameRecord((4, manifest(sequence=4).survey_id), frozenset(), 0)
+STRANGER = SigningKey(b"somebody else's seed, 32 bytes..")
+
+
+def judge(
+    offered: Manifest = MANIFEST,
+    survey: Survey = DECLARED,
+    record: NameRecord = UNSEEN,
+    ceiling: Ceiling = PLENTY,
+    now: float = START,
+) -> ManifestFault | None:
+    try:
+        admit_manifest(offered, survey, record, ceiling, now)
+    except ManifestRefused as refused:
+        return refused.fault
+    return None
+
+
+def read(
+    envelope: bytes, authority: bytes = AUTHORITY.public_key, origin: str = ORIGIN
+) -> ManifestFault | None:
+    try:
+        read_manifest(envelope, authority, DECLARED, origin)
+    except ManifestRefused as refused:
+        return refused.fault
+    return None
+
+
+SIGNED = sign_manifest(MANIFEST, AUTHORITY)
+
+
+def test_a_sound_manifest_is_read_and_admitted() -> None:
+    assert read_manifest(SIGNED, AUTHORITY.public_key, DECLARED, ORIGIN) == MANIFEST
+    assert judge() is None
+
+
+@pytest.mark.parametrize(
+    "envelope",
+    [b"", b"\x00", SIGNED[:-1], SIGNED + b"\x00", b"<html>log in</html>", b"\x92\xc0\xc0"],
+)
+def test_d2_what_is_no_envelope_is_malformed(envelope: bytes) -> None:
+    assert read(envelope) is ManifestFault.MALFORMED
+
+
+def test_d2_a_signed_payload_that_is_no_manifest_is_malformed() -> None:
+    payload = MANIFEST.payload.replace(b"randomised-response", b"randomised_response")
+    assert payload != MANIFEST.payload
+    broken = manifest()
+    broken.__dict__["payload"] = payload
+    assert read(sign_manifest(broken, AUTHORITY)) is ManifestFault.MALFORMED
+
+
+@pytest.mark.parametrize("offset", [-1, -64, 200])
+def test_d2_one_changed_bit_is_a_bad_signature(offset: int) -> None:
+    changed = bytearray(SIGNED)
+    changed[offset] ^= 1
+    assert read(bytes(changed)) is ManifestFault.BAD_SIGNATURE
+
+
+def test_d2_only_the_apps_authority_may_sign() -> None:
+    assert read(sign_manifest(MANIFEST, STRANGER)) is ManifestFault.BAD_SIGNATURE
+    assert read(sign_manifest(MANIFEST, STRANGER), STRANGER.public_key) is None
+
+
+def test_d1_another_surveys_manifest_is_refused_by_its_name() -> None:
+    assert read(sign_manifest(manifest(name="another"), AUTHORITY)) is ManifestFault.WRONG_NAME
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://127.0.0.1:8378",
+        "http://127.0.0.1",
+        "https://127.0.0.1:8377",
+        "http://[::1]:8377",
+        "https://collector.example",
+    ],
+)
+def test_d2_the_origin_is_compared_byte_for_byte(origin: str) -> None:
+    assert read(sign_manifest(manifest(origin=origin), AUTHORITY)) is ManifestFault.WRONG_ORIGIN
+    assert read(SIGNED, origin=origin) is ManifestFault.WRONG_ORIGIN
+    assert read(sign_manifest(manifest(origin=origin), AUTHORITY), origin=origin) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"question": QUESTION + "!"},
+        {"question": QUESTION.upper()},
+        {"categories": CATEGORIES[:-1]},
+        {"categories": (*CATEGORIES, "no answer")},
+        {"categories": tuple(reversed(CATEGORIES))},
+        {"categories": ("Very poor", *CATEGORIES[1:])},
+    ],
+)
+def test_d1_question_and_categories_must_match_to_the_letter(changes: dict[str, Any]) -> None:
+    assert judge(manifest(**changes)) is ManifestFault.NOT_AS_DECLARED
+    assert judge(manifest(**changes), replace(DECLARED, **changes)) is None
+
+
+def test_d2_a_sequence_below_one_that_was_seen_is_a_rollback() -> None:
+    assert judge(manifest(sequence=3), record=SEEN) is ManifestFault.ROLLED_BACK
+    assert judge(manifest(sequence=5), record=SEEN) is None
+
+
+def test_d2_an_equal_sequence_with_another_id_is_equivocation() -> None:
+    again = manifest(sequence=4)
+    assert judge(again, record=SEEN) is None
+    other = manifest(sequence=4, nonce=b"\1" + bytes(15))
+    assert judge(other, record=SEEN) is ManifestFault.EQUIVOCATION
+
+
+@pytest.mark.parametrize(("now", "fault"), [(-1, None), (0, ManifestFault.ENDED)])
+def test_d2_a_manifest_has_ended_with_its_last_epoch(now: int, fault: ManifestFault | None) -> None:
+    assert judge(now=MANIFEST.schedule.end + now) is fault
+
+
+def test_d2_a_manifest_that_has_not_begun_may_be_accepted() -> None:
+    assert judge(now=START - 400 * DAY) is None
+
+
+def test_d2_epsilon_may_equal_the_ceiling_but_not_exceed_it() -> None:
+    assert judge(survey=replace(DECLARED, max_epsilon="1")) is None
+    over = "1.000000000000000001"
+    assert judge(manifest(epsilon=over)) is ManifestFault.TOO_HIGH_EPSILON
+    assert judge(manifest(epsilon=over), replace(DECLARED, max_epsilon=over)) is None
+
+
+def test_d2_delta_has_no_ceiling_but_zero_unless_the_app_says_so() -> None:
+    slack = "0.000000000000000001"
+    assert judge(manifest(delta=slack)) is ManifestFault.TOO_HIGH_DELTA
+    assert judge(manifest(delta=slack), replace(DECLARED, max_delta=slack)) is None
+
+
+def test_d2_epochs_may_be_as_short_as_the_apps_floor_and_not_shorter() -> None:
+    shorter = manifest(schedule=Schedule(START, DAY - 1, 8, DAY))
+    assert judge(shorter) is ManifestFault.TOO_SHORT_EPOCHS
+    assert judge(shorter, replace(DECLARED, min_epoch_seconds=DAY - 1)) is None
+
+
+def test_d2_the_guarantee_is_recomputed_from_the_integers_that_will_be_sampled() -> None:
+    assert judge(understated()) is ManifestFault.UNCERTIFIED
+    assert judge(understated(), replace(DECLARED, max_epsilon="2")) is ManifestFault.UNCERTIFIED
+    assert judge(manifest(epsilon="2"), replace(DECLARED, max_epsilon="2")) is None
+
+
+def test_a_manifest_that_asks_for_certificates_is_refused() -> None:
+    certified = manifest(enrolment=Enrolment("certificate", (AUTHORITY.public_key,)))
+    assert judge(certified) is ManifestFault.ENROLMENT
+
+
+def test_d3_a_manifest_reserves_all_its_epochs_and_fits_exactly_or_not() -> None:
+    cost = 8 * pure_cost(MANIFEST.mechanism)
+    assert admit_manifest(MANIFEST, DECLARED, UNSEEN, Ceiling(cost), START) == cost
+    assert judge(ceiling=Ceiling(cost - 1)) is ManifestFault.OVER_BUDGET
+    beside = NameRecord(None, frozenset(), 1)
+    assert judge(record=beside, ceiling=Ceiling(cost)) is ManifestFault.OVER_BUDGET
+    assert judge(record=beside, ceiling=Ceiling(cost + 1)) is None
+
+
+def test_d3_a_manifest_that_was_accepted_reserves_nothing_again() -> None:
+    held = NameRecord((0, MANIFEST.survey_id), frozenset({MANIFEST.survey_id}), 8 * NANO)
+    assert admit_manifest(MANIFEST, DECLARED, held, Ceiling(0), START) == 0
+
+
+def test_every_fault_has_a_case_in_this_file() -> None:
+    cases = Path(__file__).read_text("utf-8")
+    for fault in ManifestFault:
+        assert f"ManifestFault.{fault.name}" in cases

@@ -1,0 +1,173 @@
+"""With the draw forced to a lie, nothing tells the true answers apart: no byte, log or request.
+
+A state is prepared once, so that the device secret is the same; each true answer then gets a copy
+of the file and of its mark, in a folder of its own, where the file has the same name.
+"""
+
+import gc
+import logging
+import random
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from deniable.client import HttpAnswer, OutcomeStatus
+from deniable.messages import RefusalCode
+from tests.support.clock import FakeClock
+from tests.support.devices import (
+    NAME,
+    PORTAL,
+    UNREACHABLE,
+    Bench,
+    FakeTransport,
+    Request,
+    lie,
+    read_upload,
+    refused,
+    truth,
+)
+from tests.support.surveys import CATEGORIES, DAY, MANIFEST, START
+
+LIE = 3
+
+
+class FixedRandom:
+    """What the client takes its jitter from, made the same for every run."""
+
+    def random(self) -> float:
+        return 0.25
+
+
+@dataclass(frozen=True)
+class Trace:
+    """All that one device's run leaves behind.
+
+    Attributes:
+        files: the bytes of every file in its folder, before and after closing.
+        requests: what it sent.
+        said: its logs, reprs and outcomes.
+        slept: how long it waited.
+    """
+
+    files: dict[str, bytes]
+    requests: list[Request]
+    said: list[str]
+    slept: list[float]
+
+
+@pytest.fixture
+def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(random, "SystemRandom", FixedRandom)
+    folder = tmp_path / "prepared"
+    folder.mkdir()
+    with Bench(folder) as bench:
+        bench.ready()
+    assert {file.name for file in folder.iterdir()} == {"device.sqlite", "device.sqlite.mark"}
+    return folder
+
+
+def live(
+    prepared: Path,
+    answer: str,
+    draw: Callable[[], int],
+    caplog: pytest.LogCaptureFixture,
+    upload: HttpAnswer | Exception,
+) -> Trace:
+    """Report, repeat, send and close with one true answer; return every trace."""
+    folder = prepared.with_name(f"of-{CATEGORIES.index(answer)}")
+    shutil.copytree(prepared, folder)
+    caplog.clear()
+    said: list[str] = []
+    transport, clock = FakeTransport(MANIFEST), FakeClock()
+    transport.answer = upload
+    with Bench(folder) as bench:
+        client = bench.client(unsafe_draw=draw, transport=transport, clock=clock)
+        for day in (0, 1):
+            clock.time = START + day * DAY + 7.5
+            said += [repr(client.report(NAME, answer)) for _ in range(2)]
+            said += [repr(client.flush(5000)), repr(client.refresh())]
+        said += [repr(client.report(NAME, CATEGORIES[0])), repr(client)]
+        # The log ahead of the file has salts of SQLite's own; its length must not differ.
+        said += [f"{name} {len(content)}" for name, content in bench.files().items()]
+    said += [record.getMessage() for record in caplog.records]
+    said += [repr(record.args) for record in caplog.records]
+    files = bench.files()
+    shutil.rmtree(folder)
+    return Trace(files, transport.requests, said, clock.slept)
+
+
+@pytest.mark.parametrize("wrong", range(len(CATEGORIES)))
+def test_a_lie_leaves_the_same_traces_whatever_is_true(
+    prepared: Path, caplog: pytest.LogCaptureFixture, wrong: int
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    accepted = FakeTransport().answer
+    assert isinstance(accepted, HttpAnswer)
+    traces = [live(prepared, answer, lie(wrong), caplog, accepted) for answer in CATEGORIES]
+    assert [read_upload(trace.requests[0].body).report.response for trace in traces] == [wrong] * 5
+    assert all(trace == traces[0] for trace in traces)
+
+
+@pytest.mark.parametrize(
+    "upload",
+    [
+        UNREACHABLE,
+        PORTAL,
+        refused(RefusalCode.TOO_EARLY),
+        refused(RefusalCode.REPORT_CONFLICT),
+        refused(RefusalCode.OVERLOADED, retry_after="1"),
+    ],
+)
+def test_whatever_the_collector_answers_a_lie_leaves_the_same_traces(
+    prepared: Path, caplog: pytest.LogCaptureFixture, upload: HttpAnswer | Exception
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    traces = [live(prepared, answer, lie(LIE), caplog, upload) for answer in CATEGORIES]
+    assert len(traces[0].requests) > 2
+    assert all(trace == traces[0] for trace in traces)
+
+
+def test_the_truth_leaves_different_bytes_so_the_comparison_sees_something(
+    prepared: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    accepted = FakeTransport().answer
+    assert isinstance(accepted, HttpAnswer)
+    traces = [live(prepared, answer, truth(), caplog, accepted) for answer in CATEGORIES]
+    assert len({trace.files["device.sqlite"] for trace in traces}) == len(CATEGORIES)
+    assert len({trace.requests[0].body for trace in traces}) == len(CATEGORIES)
+    # And even then nothing but the signed bytes differs.
+    assert all(trace.said == traces[0].said for trace in traces)
+    assert all(trace.slept == traces[0].slept for trace in traces)
+    assert all(len(trace.requests) == len(traces[0].requests) for trace in traces)
+    lengths = {tuple(map(len, trace.files.values())) for trace in traces}
+    assert len(lengths) == 1
+
+
+def test_a_lie_draws_as_many_words_as_the_truth(bench: Bench) -> None:
+    # One word a response, whatever comes of it: a second would tell a lie by its time.
+    client = bench.ready()
+    for epoch in range(8):
+        bench.clock.time = START + epoch * DAY
+        assert client.report(NAME, CATEGORIES[epoch % 5]).status is OutcomeStatus.RECORDED
+        assert bench.draw.count == epoch + 1
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_the_true_answer_lives_only_as_an_argument(
+    bench: Bench, caplog: pytest.LogCaptureFixture, ready: bool
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    client = bench.client()
+    if ready:
+        client.refresh()
+    answer = "".join(list(CATEGORIES[1]))  # an object of its own, whose references can be counted
+    before = sys.getrefcount(answer)
+    outcomes = [client.report(NAME, answer) for _ in range(3)]
+    assert [outcome.ok for outcome in outcomes] == 3 * [ready]
+    client.flush()
+    gc.collect()
+    assert sys.getrefcount(answer) == before

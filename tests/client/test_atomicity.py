@@ -1,0 +1,219 @@
+"""Charge, draw and bytes are one transaction (D5): no durable state, no report."""
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from deniable.client import Client, Delivery, Outcome, OutcomeStatus, StateUnavailable
+from deniable.messages import Schedule
+from tests.support.devices import NAME, Bench, read_upload
+from tests.support.surveys import CATEGORIES, DAY, START, manifest
+
+LONG = Schedule(START, DAY, 400, 500 * DAY)
+RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
+
+
+class Failing:
+    """A connection whose nth statement fails, as a full disk or a dying one would make it.
+
+    Args:
+        real: the connection that does the work.
+        at: which statement fails, from 0.
+        late: whether it is carried out all the same, and only its answer lost.
+    """
+
+    def __init__(self, real: sqlite3.Connection, at: int, *, late: bool = False) -> None:
+        self._real = real
+        self._at = at
+        self._late = late
+        self.statements: list[str] = []
+
+    def execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
+        self.statements.append(statement)
+        fails = len(self.statements) - 1 == self._at
+        if not fails or self._late:
+            cursor = self._real.execute(statement, *arguments)
+        if fails:
+            raise sqlite3.OperationalError("disk I/O error")
+        return cursor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def break_statement(client: Client, at: int, *, late: bool = False) -> Callable[[], list[str]]:
+    """Make one of the client's next statements fail; return what mends it and lists them."""
+    real = client._state._connection
+    assert real is not None
+    failing = Failing(real, at, late=late)
+    client._state._connection = cast("sqlite3.Connection", failing)
+
+    def mend() -> list[str]:
+        client._state._connection = real
+        return failing.statements
+
+    return mend
+
+
+def statements_of_a_report(bench: Bench) -> list[str]:
+    mend = break_statement(client := bench.ready(), -1)
+    assert client.report(NAME, "good").status is RECORDED
+    return mend()
+
+
+def test_d5_a_report_is_consent_charge_draw_and_bytes_between_one_begin_and_one_commit(
+    bench: Bench,
+) -> None:
+    # The first transaction only asks for the consent.
+    words = [statement.split()[0] for statement in statements_of_a_report(bench)]
+    assert words[:3] == ["BEGIN", "SELECT", "COMMIT"]
+    decision = words[3:]
+    assert (decision[0], decision[-1]) == ("BEGIN", "COMMIT")
+    assert decision.count("BEGIN") == decision.count("COMMIT") == 1
+    assert "INSERT" in decision
+
+
+@pytest.mark.parametrize("at", range(13))
+def test_d5_whichever_statement_fails_nothing_is_decided_or_sent(bench: Bench, at: int) -> None:
+    client = bench.ready()
+    mend = break_statement(client, at)
+    outcome = client.report(NAME, "good")
+    assert isinstance(outcome.error, StateUnavailable)
+    assert outcome.status is OutcomeStatus.NOT_RECORDED
+    assert bench.rows("SELECT * FROM decisions") == []
+    assert bench.rows("SELECT generation FROM device") == [(0,)]
+    mend()
+    assert client.flush() == Delivery()
+    assert client.report(NAME, "good").status is RECORDED
+    assert client.report(NAME, "poor").status is REPEATED
+    client.flush()
+    assert len(bench.transport.uploads) == 1
+
+
+def test_d5_no_statement_of_a_report_is_left_out_above(bench: Bench) -> None:
+    assert len(statements_of_a_report(bench)) == 13
+
+
+def test_d5_a_commit_whose_answer_was_lost_is_found_by_the_next_call(bench: Bench) -> None:
+    client = bench.ready()
+    mend = break_statement(client, 12, late=True)
+    assert isinstance(client.report(NAME, "good").error, StateUnavailable)
+    assert mend()[-1] == "COMMIT"
+    assert client.report(NAME, "good").status is REPEATED
+    client.flush()
+    assert (bench.draw.count, len(bench.transport.uploads)) == (1, 1)
+
+
+def test_d5_on_a_full_disk_nothing_is_decided_and_nothing_decided_is_lost(bench: Bench) -> None:
+    bench.transport.publish(manifest(schedule=LONG))
+    client = bench.ready(lifetime_epsilon="1000")
+    connection = client._state._connection
+    assert connection is not None
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count={pages + 2}")
+    outcomes: list[Outcome] = []
+    while len(outcomes) < 400 and (not outcomes or outcomes[-1].ok):
+        bench.clock.time = START + len(outcomes) * DAY
+        outcomes.append(client.report(NAME, "good"))
+    full = outcomes.pop()
+    assert isinstance(full.error, StateUnavailable)
+    assert outcomes
+    assert bench.rows("SELECT count(*) FROM decisions") == [(len(outcomes),)]
+    connection.execute("PRAGMA max_page_count=4294967294")
+    assert client.report(NAME, "good").status is RECORDED
+    assert client.flush(100).delivered == len(outcomes) + 1
+    epochs = [read_upload(body).report.epoch for body in bench.transport.uploads]
+    assert sorted(epochs) == list(range(len(outcomes) + 1))
+
+
+def test_d5_a_state_that_cannot_be_written_decides_nothing(bench: Bench) -> None:
+    client = bench.ready()
+    connection = client._state._connection
+    assert connection is not None
+    connection.execute("PRAGMA query_only=ON")
+    for answer in CATEGORIES:
+        assert isinstance(client.report(NAME, answer).error, StateUnavailable)
+    assert client.flush() == Delivery()
+    assert bench.transport.uploads == []
+    assert bench.rows("SELECT * FROM decisions") == []
+
+
+def test_no_place_for_a_state_is_an_outcome_and_no_exception(bench: Bench, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"")
+    for place in (tmp_path, file / "device.sqlite", Path("/proc/nowhere/device.sqlite")):
+        client = bench.client(state=place)
+        assert isinstance(client.report(NAME, "good").error, StateUnavailable)
+        assert client.flush() == Delivery()
+        assert isinstance(client.refresh().errors[NAME], StateUnavailable)
+        with pytest.raises(StateUnavailable):
+            client.report(NAME, "good", strict=True)
+        with pytest.raises(StateUnavailable):
+            client.set_consent("on")
+        with pytest.raises(StateUnavailable):
+            _ = client.consent
+    assert bench.draw.count == 0
+    assert bench.transport.requests == []
+
+
+def race(clients: list[Client]) -> list[Outcome]:
+    """Let every client report at the same moment, each its own answer."""
+    barrier = threading.Barrier(len(clients))
+
+    def report(client: Client, answer: str) -> Outcome:
+        barrier.wait(30)
+        outcome = client.report(NAME, answer)
+        # SQLite does not wait for a lock while another connection makes a new file's log.
+        while isinstance(outcome.error, StateUnavailable):
+            outcome = client.report(NAME, answer)
+        return outcome
+
+    with ThreadPoolExecutor(len(clients)) as pool:
+        tasks = [
+            pool.submit(report, client, CATEGORIES[number % 5])
+            for number, client in enumerate(clients)
+        ]
+        return [task.result(60) for task in tasks]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_d5_of_all_who_race_one_draws_and_the_others_read_its_row(
+    bench: Bench, shared: bool
+) -> None:
+    bench.transport.publish(manifest(schedule=LONG))
+    first = bench.ready(lifetime_epsilon="1000")
+    clients = [first] * 6 if shared else [first, *(bench.client() for _ in range(5))]
+    for day in range(6):
+        bench.clock.time = START + day * DAY
+        statuses = [outcome.status for outcome in race(clients)]
+        assert sorted(statuses) == [RECORDED] + 5 * [REPEATED]
+        assert bench.draw.count == day + 1
+    for client in clients:
+        client.flush()
+    assert len(set(bench.transport.uploads)) == 6
+
+
+@pytest.mark.parametrize("attempt", range(6))
+def test_d5_who_races_for_a_state_that_does_not_exist_yet_still_decides_once(
+    bench: Bench, attempt: int
+) -> None:
+    bundled = [bench.transport.publish(manifest())]
+    clients = [bench.client(manifests=bundled) for _ in range(6)]
+    statuses = [outcome.status for outcome in race(clients)]
+    assert sorted(statuses) == [RECORDED] + 5 * [REPEATED]
+    assert bench.draw.count == 1
+    bench.close()
+    # And the file is the newest state of this device, not a copy of one.
+    bench.clock.time = START + DAY
+    assert bench.client().report(NAME, "good").status is RECORDED
+    bench.close()
+    bench.clock.time = START + 2 * DAY
+    again = bench.client()
+    (secret,) = again._state._open(bench.clock.time).execute("SELECT secret FROM device").fetchone()
+    assert again.report(NAME, "good").status is RECORDED
+    assert bench.rows("SELECT secret, fresh_from < 0 FROM device") == [(secret, 1)]

@@ -1,0 +1,189 @@
+"""Consent: without it nothing happens at all; withdrawn, bytes go and decisions stay (D4)."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from deniable.client import (
+    Client,
+    Consent,
+    ConsentMissing,
+    Delivery,
+    NotReady,
+    OutcomeStatus,
+    ReportDropped,
+)
+from deniable.messages import Schedule
+from tests.support.devices import NAME, UNREACHABLE, Bench
+from tests.support.surveys import DAY, DECLARED, MANIFEST, START, manifest
+
+LONG_SURVEY = Schedule(START, DAY, 400, DAY)
+
+
+@pytest.mark.parametrize("consent", [Consent.UNSET, Consent.OFF, "unset", "off"])
+def test_without_consent_nothing_is_drawn_stored_sent_or_started(
+    bench: Bench, tmp_path: Path, consent: Consent | str
+) -> None:
+    threads = threading.enumerate()
+    bundled = [bench.transport.publish(MANIFEST)]
+    client = bench.client(consent=consent, background=True, manifests=bundled)
+    outcome = client.report(NAME, "good")
+    assert outcome.status is OutcomeStatus.NOT_RECORDED
+    assert isinstance(outcome.error, ConsentMissing)
+    refresh = client.refresh()
+    assert refresh.ready == ()
+    assert isinstance(refresh.errors[NAME], ConsentMissing)
+    assert client.flush() == Delivery()
+    assert client.consent is Consent(consent)
+    client.close()
+    assert list(tmp_path.iterdir()) == []
+    assert bench.transport.requests == []
+    assert bench.draw.count == 0
+    assert threading.enumerate() == threads
+
+
+def test_without_consent_strict_raises(bench: Bench) -> None:
+    with pytest.raises(ConsentMissing):
+        bench.client(consent="unset").report(NAME, "good", strict=True)
+
+
+def test_constructing_a_client_touches_nothing_even_with_consent(
+    bench: Bench, tmp_path: Path
+) -> None:
+    threads = threading.enumerate()
+    bench.client(background=True)
+    assert list(tmp_path.iterdir()) == []
+    assert bench.transport.requests == []
+    assert threading.enumerate() == threads
+
+
+@pytest.mark.parametrize("stored", Consent)
+@pytest.mark.parametrize("constructed", Consent)
+def test_the_stored_decision_wins_over_the_constructors(
+    bench: Bench, stored: Consent, constructed: Consent
+) -> None:
+    first = bench.client(consent="unset")
+    first.set_consent(stored)
+    first.close()
+    again = bench.client(consent=constructed)
+    assert again.consent is stored
+    again.refresh()
+    assert again.report(NAME, "good").ok is (stored is Consent.ON)
+
+
+def test_consent_can_be_given_after_construction(bench: Bench) -> None:
+    client = bench.client(consent="unset")
+    client.set_consent("on")
+    assert client.refresh().ready == (NAME,)
+    assert client.report(NAME, "good").ok
+
+
+def test_a_refresh_before_consent_does_not_hold_up_the_one_after_it(bench: Bench) -> None:
+    client = bench.client(consent="unset")
+    client.refresh()
+    client.set_consent("on")
+    assert isinstance(client.report(NAME, "good").error, NotReady)
+    client._refresh_when_due()  # what the thread does each time it wakes
+    assert client.report(NAME, "good").ok
+
+
+def test_no_other_word_is_consent(bench: Bench) -> None:
+    client = bench.client(consent="unset")
+    for word in ("yes", "ON", "", "true"):
+        with pytest.raises(ValueError):
+            client.set_consent(word)
+    assert client.consent is Consent.UNSET
+
+
+def decide_days(bench: Bench, client: Client, days: int) -> list[bytes]:
+    for day in range(days):
+        bench.clock.time = START + day * DAY
+        assert client.report(NAME, "good").ok
+    rows = bench.rows("SELECT envelope FROM decisions ORDER BY epoch")
+    assert len(rows) == days
+    return [envelope for (envelope,) in rows]
+
+
+@pytest.mark.parametrize("withdrawn", ["off", "unset"])
+@pytest.mark.parametrize("days", [1, 120])
+def test_d4_withdrawing_erases_the_bytes_of_every_report_from_disk(
+    bench: Bench, days: int, withdrawn: str
+) -> None:
+    bench.transport.publish(manifest(schedule=LONG_SURVEY))
+    client = bench.ready(lifetime_epsilon="1000")
+    envelopes = decide_days(bench, client, days)
+    assert all(bench.on_disk(envelope) for envelope in envelopes)
+    client.set_consent(withdrawn)
+    # Not even a part of one: payloads, keys and signatures are looked for on their own.
+    for envelope in envelopes:
+        for part in (envelope[3:35], envelope[37:74], envelope[-60:-10]):
+            assert bench.on_disk(part) == []
+    assert len(bench.rows("SELECT epoch FROM decisions")) == days
+    client.close()
+    assert not [part for part in envelopes if bench.on_disk(part[-60:-10])]
+
+
+def test_d4_delivered_bytes_are_erased_as_well(bench: Bench) -> None:
+    client = bench.ready()
+    (envelope,) = decide_days(bench, client, 1)
+    assert client.flush().delivered == 1
+    client.set_consent("off")
+    assert bench.on_disk(envelope[-60:-10]) == []
+    assert bench.rows("SELECT status FROM decisions") == [("delivered",)]
+
+
+def test_d4_off_and_on_again_never_draws_a_second_time(bench: Bench) -> None:
+    client = bench.ready()
+    assert client.report(NAME, "good").ok
+    client.set_consent("off")
+    assert isinstance(client.report(NAME, "good").error, ConsentMissing)
+    assert client.flush() == Delivery()
+    client.set_consent("on")
+    again = client.report(NAME, "good")
+    assert isinstance(again.error, ReportDropped)
+    assert "consent-withdrawn" in str(again.error)
+    assert (bench.draw.count, bench.transport.uploads) == (1, [])
+    bench.clock.time = START + DAY
+    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+
+
+def test_d4_a_delivered_report_stands_after_off_and_on(bench: Bench) -> None:
+    client = bench.ready()
+    assert client.report(NAME, "good").ok
+    client.flush()
+    client.set_consent("off")
+    client.set_consent("on")
+    assert client.report(NAME, "fair").status is OutcomeStatus.REPEATED
+    client.flush()
+    assert (bench.draw.count, len(bench.transport.uploads)) == (1, 1)
+
+
+def test_d4_the_decision_stands_when_consent_returns_in_another_process(bench: Bench) -> None:
+    client = bench.ready()
+    assert client.report(NAME, "good").ok
+    client.set_consent("off")
+    client.close()
+    again = bench.client(consent="on")
+    again.set_consent("on")
+    assert isinstance(again.report(NAME, "good").error, ReportDropped)
+    assert bench.draw.count == 1
+
+
+def test_nothing_that_waited_is_sent_once_consent_is_withdrawn(bench: Bench) -> None:
+    client, other = bench.ready(), bench.client()
+    bench.transport.answer = UNREACHABLE
+    decide_days(bench, client, 3)
+    client.flush(0.5)
+    sent = len(bench.transport.uploads)
+    other.set_consent("off")
+    assert client.flush(10_000) == Delivery()
+    client._uploader._send_next(flushing=True)
+    assert len(bench.transport.uploads) == sent
+
+
+def test_consent_and_its_time_are_stored(bench: Bench) -> None:
+    client = bench.client(surveys=[DECLARED])
+    bench.clock.time = START + 77.9
+    client.set_consent(Consent.OFF)
+    assert bench.rows("SELECT consent, consent_at FROM device") == [("off", START + 77)]

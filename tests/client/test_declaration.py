@@ -1,0 +1,220 @@
+"""What the app declares in code (D1), and what happens to an answer that it never declared."""
+
+import gc
+import json
+import logging
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.client import AppError, Survey, UndeclaredAnswer, UndeclaredSurvey
+from deniable.mechanisms import InvalidPrivacyParameter
+from deniable.messages import InvalidManifest
+from tests.support.devices import NAME, Bench
+from tests.support.surveys import CATEGORIES, DECLARED, QUESTION
+
+MARKER = "zq-a-secret-nobody-declared-zq"
+
+
+def declared(**changes: Any) -> Survey:
+    arguments: dict[str, Any] = {
+        "name": NAME,
+        "question": QUESTION,
+        "categories": CATEGORIES,
+        "max_epsilon": "1",
+    }
+    return Survey(**{**arguments, **changes})
+
+
+def everything_said(error: BaseException) -> Iterator[str]:
+    """Yield every text that an error carries, and those of the errors that it is chained to."""
+    yield str(error)
+    yield repr(error)
+    yield repr(error.args)
+    yield repr(vars(error))
+    yield repr(getattr(error, "__notes__", []))
+    for link in (error.__cause__, error.__context__):
+        if link is not None:
+            yield from everything_said(link)
+
+
+@pytest.mark.parametrize("consent", ["unset", "off", "on"])
+def test_d1_an_undeclared_survey_always_raises_whatever_the_consent(
+    bench: Bench, consent: str
+) -> None:
+    client = bench.client(consent=consent)
+    with pytest.raises(UndeclaredSurvey):
+        client.report("nobody-declared-this", "good")
+
+
+@pytest.mark.parametrize("consent", ["unset", "off", "on"])
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("answer", [MARKER, "", "GOOD", "good ", " good", "goo", None, 3, True])
+def test_d1_an_undeclared_answer_always_raises_whatever_the_consent(
+    bench: Bench, consent: str, strict: bool, answer: Any
+) -> None:
+    client = bench.client(consent=consent)
+    with pytest.raises(UndeclaredAnswer) as caught:
+        client.report(NAME, answer, strict=strict)
+    assert isinstance(caught.value, AppError)
+    assert bench.draw.count == 0
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_d1_an_undeclared_answer_appears_nowhere(
+    bench: Bench, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str], ready: bool
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    client = bench.ready() if ready else bench.client()
+    with pytest.raises(UndeclaredAnswer) as caught:
+        client.report(NAME, MARKER)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert client.report(NAME, "fair").ok is ready
+    client.flush()
+    said = [*everything_said(caught.value), repr(client), str(client.refresh()), caplog.text]
+    said += [repr(vars(record)) for record in caplog.records]
+    said += [repr(request) + repr(request.body) for request in bench.transport.requests]
+    said += [*capsys.readouterr()]
+    assert not [text for text in said if MARKER in text]
+    assert bench.on_disk(MARKER.encode()) == []
+    client.close()
+    assert bench.on_disk(MARKER.encode()) == []
+
+
+def test_the_search_for_the_marker_finds_what_is_there(bench: Bench) -> None:
+    # The test above can fail: the question, which is stored, is found by the same search.
+    client = bench.ready()
+    assert client.report(NAME, "fair").ok
+    assert bench.on_disk(QUESTION.encode()) != []
+    error = ValueError(MARKER)
+    error.__context__ = KeyError(MARKER)
+    assert len([text for text in everything_said(error) if MARKER in text]) == 6
+
+
+def test_d1_an_undeclared_name_appears_in_no_error_either(bench: Bench) -> None:
+    # An app that swaps the arguments passes an answer as the name.
+    with pytest.raises(UndeclaredSurvey) as caught:
+        bench.client().report(MARKER, NAME)
+    assert not [text for text in everything_said(caught.value) if MARKER in text]
+
+
+def test_a_declared_answer_is_kept_by_no_outcome_that_an_app_may_keep(bench: Bench) -> None:
+    # Outcomes are kept, queued and logged; a traceback's frames hold the arguments of report().
+    client = bench.client()
+    bench.transport.manifests.clear()
+    client.refresh()
+    outcomes = [client.report(NAME, answer) for answer in CATEGORIES]
+    seen: list[BaseException] = [outcome.error for outcome in outcomes if outcome.error]
+    assert len(seen) == len(CATEGORIES)
+    for error in seen:
+        assert error.__traceback__ is None
+        seen += [link for link in (error.__cause__, error.__context__) if link is not None]
+
+
+def test_a_strict_error_of_an_earlier_call_leaves_no_frame_behind(bench: Bench) -> None:
+    client = bench.client()
+    bench.transport.manifests.clear()
+    client.refresh()
+    for _ in range(3):
+        with pytest.raises(Exception, match="no manifest of this name"):
+            client.report(NAME, "good", strict=True)
+    gc.collect()
+    held = [error for error in client._errors.values() if error.__traceback__ is not None]
+    names: list[str] = []
+    for error in held:
+        link = error.__traceback__
+        while link is not None:
+            names.append(link.tb_frame.f_code.co_name)
+            link = link.tb_next
+    assert "report" not in names
+
+
+def test_d1_categories_are_kept_in_their_order_and_an_answer_is_found_by_equality() -> None:
+    survey = declared(categories=list(CATEGORIES))
+    assert survey.categories == CATEGORIES
+    assert [survey.index_of(category) for category in CATEGORIES] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"categories": ("one",)},
+        {"categories": ("yes", "YES")},
+        {"categories": ("yes", " no")},
+        {"categories": ("yes", "no\n")},
+        {"categories": ("yes", "")},
+        {"question": ""},
+        {"question": "Really?\u202e"},
+        {"question": "x" * 1025},
+    ],
+)
+def test_texts_that_no_manifest_could_hold_are_refused_when_declared(
+    changes: dict[str, Any],
+) -> None:
+    with pytest.raises(InvalidManifest):
+        declared(**changes)
+
+
+@pytest.mark.parametrize("field", ["max_epsilon", "max_delta"])
+def test_a_ceiling_is_never_a_float(field: str) -> None:
+    with pytest.raises(TypeError, match="float"):
+        declared(**{field: 0.5})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("max_epsilon", "41"), ("max_epsilon", "-1"), ("max_epsilon", "1.0"), ("max_delta", "1")],
+)
+def test_a_ceiling_outside_its_domain_is_refused_when_declared(field: str, value: str) -> None:
+    with pytest.raises(InvalidPrivacyParameter):
+        declared(**{field: value})
+
+
+@pytest.mark.parametrize("ceiling", ["0.5", Decimal("0.5"), Fraction(1, 2)])
+def test_a_ceiling_is_exact_in_every_form_that_is_taken(ceiling: Any) -> None:
+    assert declared(max_epsilon=ceiling).epsilon_ceiling == Fraction(1, 2)
+
+
+def test_d1_one_name_is_declared_once(bench: Bench) -> None:
+    with pytest.raises(InvalidManifest, match="same name"):
+        bench.client(surveys=[DECLARED, declared(max_epsilon="0.5")])
+
+
+@pytest.mark.parametrize("state", [":memory:", 7, None, b"state"])
+def test_a_state_that_would_forget_is_no_path(bench: Bench, state: Any) -> None:
+    # ":memory:" would make every start a new device that decides the epoch once more (D3).
+    with pytest.raises(TypeError, match="path of a file"):
+        bench.client(state=state)
+
+
+def test_a_client_takes_no_collector_authority_or_consent_that_it_cannot_judge(
+    bench: Bench, tmp_path: Path
+) -> None:
+    for wrong in (
+        {"collector": "http://collector.example"},
+        {"collector": "https://collector.example/path"},
+        {"authority": bytes(31)},
+        {"authority": b"\1" + bytes(31)},
+        {"authority": "zz"},
+        {"consent": "yes"},
+        {"lifetime_epsilon": "-1"},
+    ):
+        with pytest.raises(ValueError):
+            bench.client(**wrong)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_reprs_show_neither_secret_nor_response(bench: Bench) -> None:
+    client = bench.ready()
+    outcome = client.report(NAME, "good")
+    (secret, envelope) = bench.rows("SELECT secret, envelope FROM device, decisions")[0]
+    pending = client._uploader._outbox.pending(bench.clock.now())
+    shown = json.dumps([repr(thing) for thing in (client, outcome, pending, client._state)])
+    for hidden in (secret, envelope):
+        assert repr(hidden)[2:-1] not in shown
+        assert hidden.hex() not in shown

@@ -1,0 +1,211 @@
+"""What the device remembers of manifests: reservations, rollbacks, and proofs of equivocation."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from deniable.budget import pure_cost
+from deniable.client import Client, ManifestFault, ManifestRefused, NotReady, OutcomeStatus, Survey
+from deniable.messages import Manifest, Schedule, SigningKey, sign_manifest
+from tests.support.devices import NAME, Bench
+from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
+
+COST = pure_cost(MANIFEST.mechanism)
+
+
+def twin(sequence: int, **changes: Any) -> Manifest:
+    """Return a manifest that differs from the usual one of this sequence."""
+    return manifest(sequence=sequence, nonce=b"another nonce 16", **changes)
+
+
+def offer(bench: Bench, client: Client, offered: Manifest) -> ManifestFault | None:
+    """Let the collector publish a manifest; return what the client says of it."""
+    bench.transport.publish(offered)
+    error = client.refresh().errors.get(offered.name)
+    assert error is None or isinstance(error, ManifestRefused)
+    return error.fault if error else None
+
+
+def roles(bench: Bench) -> list[tuple[int, str, int]]:
+    query = "SELECT sequence, role, reserved FROM manifests ORDER BY sequence, role"
+    return [(int(sequence), str(role), int(cost)) for sequence, role, cost in bench.rows(query)]
+
+
+REFUSED: list[tuple[ManifestFault, Callable[[], Manifest]]] = [
+    (ManifestFault.NOT_AS_DECLARED, lambda: manifest(categories=CATEGORIES[::-1])),
+    (ManifestFault.NOT_AS_DECLARED, lambda: manifest(categories=CATEGORIES[:2])),
+    (ManifestFault.TOO_HIGH_EPSILON, lambda: manifest(epsilon="1.1")),
+    (ManifestFault.TOO_HIGH_DELTA, lambda: manifest(delta="0.1")),
+    (ManifestFault.TOO_SHORT_EPOCHS, lambda: manifest(schedule=Schedule(START, DAY - 1, 8, 0))),
+    (ManifestFault.ENDED, lambda: manifest(schedule=Schedule(START - DAY, DAY, 1, DAY))),
+    (ManifestFault.OVER_BUDGET, lambda: manifest(schedule=Schedule(START, DAY, 21, DAY))),
+    (ManifestFault.WRONG_ORIGIN, lambda: manifest(origin="http://127.0.0.1:1")),
+]
+
+
+@pytest.mark.parametrize(("fault", "offered"), REFUSED)
+def test_d2_a_refused_manifest_leaves_nothing_spent_sent_or_drawn(
+    bench: Bench, fault: ManifestFault, offered: Callable[[], Manifest]
+) -> None:
+    client = bench.client()
+    assert offer(bench, client, offered()) is fault
+    outcome = client.report(NAME, "good")
+    assert outcome.status is OutcomeStatus.NOT_RECORDED
+    assert isinstance(outcome.error, ManifestRefused)
+    assert outcome.error.fault is fault
+    client.flush()
+    assert bench.draw.count == 0
+    assert bench.transport.uploads == []
+    assert bench.rows("SELECT * FROM decisions") == []
+    assert bench.rows("SELECT coalesce(sum(reserved), 0) FROM manifests") == [(0,)]
+
+
+def test_d2_a_rollback_is_noticed_even_to_one_that_was_accepted(bench: Bench) -> None:
+    client = bench.ready()
+    assert offer(bench, client, manifest(sequence=1)) is None
+    assert offer(bench, client, MANIFEST) is ManifestFault.ROLLED_BACK
+    assert roles(bench) == [(0, "accepted", 8 * COST), (1, "accepted", 8 * COST)]
+
+
+def test_d2_a_refused_manifest_counts_as_seen(bench: Bench) -> None:
+    # Otherwise a collector could try terms until some pass, one sequence at a time.
+    client = bench.ready()
+    assert offer(bench, client, manifest(sequence=5, epsilon="2")) is ManifestFault.TOO_HIGH_EPSILON
+    assert offer(bench, client, manifest(sequence=4)) is ManifestFault.ROLLED_BACK
+    assert offer(bench, client, twin(5)) is ManifestFault.EQUIVOCATION
+    assert offer(bench, client, manifest(sequence=6)) is None
+
+
+def test_d2_what_was_seen_is_remembered_by_the_next_start(bench: Bench) -> None:
+    client = bench.ready()
+    assert offer(bench, client, manifest(sequence=5, epsilon="2")) is not None
+    client.close()
+    again = bench.client()
+    assert offer(bench, again, manifest(sequence=4)) is ManifestFault.ROLLED_BACK
+
+
+def test_d2_both_manifests_of_an_equivocation_are_kept_as_proof(bench: Bench) -> None:
+    client = bench.ready()
+    assert offer(bench, client, twin(0)) is ManifestFault.EQUIVOCATION
+    kept = bench.rows("SELECT envelope FROM manifests WHERE sequence = 0")
+    assert {envelope for (envelope,) in kept} == {
+        sign_manifest(MANIFEST, AUTHORITY),
+        sign_manifest(twin(0), AUTHORITY),
+    }
+    assert client.report(NAME, "good").ok  # the first one stands
+
+
+def test_d2_the_proof_outlives_the_manifests_that_follow(bench: Bench) -> None:
+    client = bench.client()
+    first, second = manifest(sequence=1, epsilon="2"), twin(1)
+    assert offer(bench, client, first) is ManifestFault.TOO_HIGH_EPSILON
+    assert offer(bench, client, second) is ManifestFault.EQUIVOCATION
+    assert offer(bench, client, manifest(sequence=2)) is None
+    assert offer(bench, client, manifest(sequence=3, epsilon="3")) is not None
+    kept = bench.rows("SELECT survey_id FROM manifests WHERE sequence = 1")
+    assert {survey_id for (survey_id,) in kept} == {first.survey_id, second.survey_id}
+
+
+def test_d2_equivocating_manifests_do_not_fill_the_disk(bench: Bench) -> None:
+    client = bench.ready()
+    for number in range(12):
+        other = manifest(nonce=bytes([number + 1] * 16))
+        assert offer(bench, client, other) is ManifestFault.EQUIVOCATION
+        assert offer(bench, client, other) is ManifestFault.EQUIVOCATION
+    assert 2 <= len(roles(bench)) <= 5
+
+
+def test_d2_refused_manifests_do_not_fill_the_disk(bench: Bench) -> None:
+    client = bench.ready()
+    for sequence in range(1, 12):
+        offered = manifest(sequence=sequence, epsilon="2")
+        assert offer(bench, client, offered) is ManifestFault.TOO_HIGH_EPSILON
+    assert len(roles(bench)) == 2
+    for sequence in range(12, 32):
+        assert offer(bench, client, manifest(sequence=sequence, epsilon="2")) is not None
+        assert offer(bench, client, twin(sequence)) is ManifestFault.EQUIVOCATION
+    assert len(roles(bench)) <= 10
+
+
+def named(name: str) -> tuple[Survey, Manifest]:
+    return replace(DECLARED, name=name), manifest(name=name)
+
+
+def test_d3_the_lifetime_ceiling_is_shared_by_all_names(bench: Bench) -> None:
+    surveys = [named(name) for name in ("one", "two", "three")]
+    for _, offered in surveys:
+        bench.transport.publish(offered)
+    client = bench.client(surveys=[survey for survey, _ in surveys], lifetime_epsilon="16.1")
+    refresh = client.refresh()
+    assert refresh.ready == ("one", "two")
+    error = refresh.errors["three"]
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.OVER_BUDGET
+    assert bench.rows("SELECT sum(reserved) FROM manifests") == [(16 * COST,)]
+    assert [client.report(name, "good").ok for name in ("one", "two", "three")] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_d3_nothing_is_given_back_for_epochs_that_passed_unused(bench: Bench) -> None:
+    client = bench.ready(lifetime_epsilon="16.1")
+    bench.clock.time += 7 * DAY
+    following = Schedule(START + 8 * DAY, DAY, 8, DAY)
+    assert offer(bench, client, manifest(sequence=1, schedule=following)) is None
+    over = manifest(sequence=2, schedule=Schedule(START + 16 * DAY, DAY, 1, DAY))
+    assert offer(bench, client, over) is ManifestFault.OVER_BUDGET
+
+
+def test_d3_accepting_the_same_manifest_again_reserves_once(bench: Bench) -> None:
+    client = bench.ready(lifetime_epsilon="8.1")
+    for _ in range(3):
+        assert offer(bench, client, MANIFEST) is None
+    assert roles(bench) == [(0, "accepted", 8 * COST)]
+
+
+def test_d3_an_app_that_allows_more_may_accept_what_was_over_budget(bench: Bench) -> None:
+    client = bench.client(lifetime_epsilon="7.9")
+    assert offer(bench, client, MANIFEST) is ManifestFault.OVER_BUDGET
+    client.close()
+    assert offer(bench, bench.client(lifetime_epsilon="8.1"), MANIFEST) is None
+    assert roles(bench) == [(0, "accepted", 8 * COST)]
+
+
+LOWERED: list[tuple[ManifestFault, dict[str, Any]]] = [
+    (ManifestFault.TOO_HIGH_EPSILON, {"max_epsilon": "0.9"}),
+    (ManifestFault.TOO_SHORT_EPOCHS, {"min_epoch_seconds": DAY + 1}),
+    (ManifestFault.NOT_AS_DECLARED, {"question": "Is all well?"}),
+]
+
+
+@pytest.mark.parametrize(("fault", "changes"), LOWERED)
+def test_d2_an_app_that_demands_more_after_the_acceptance_is_obeyed_at_the_next_draw(
+    bench: Bench, fault: ManifestFault, changes: dict[str, Any]
+) -> None:
+    bench.ready().close()
+    client = bench.client(surveys=[replace(DECLARED, **changes)])
+    outcome = client.report(NAME, "good")
+    assert isinstance(outcome.error, ManifestRefused)
+    assert outcome.error.fault is fault
+    assert bench.draw.count == 0
+
+
+def test_d2_a_manifest_accepted_for_another_collector_is_not_followed(bench: Bench) -> None:
+    bench.ready().close()
+    client = bench.client(collector="https://elsewhere.example")
+    outcome = client.report(NAME, "good")
+    assert isinstance(outcome.error, NotReady)
+    assert bench.draw.count == 0
+
+
+def test_d2_a_manifest_of_an_authority_that_the_app_no_longer_trusts_is_not_followed(
+    bench: Bench,
+) -> None:
+    bench.ready().close()
+    client = bench.client(authority=SigningKey(bytes(range(32))).public_key)
+    assert isinstance(client.report(NAME, "good").error, NotReady)
+    assert bench.draw.count == 0

@@ -1,0 +1,83 @@
+"""Several processes on one state, and processes that are killed at the worst moments (D5)."""
+
+from pathlib import Path
+
+import pytest
+
+from deniable.client import EpochUndecidable, OutcomeStatus
+from tests.support.device_process import race, report_and_die
+from tests.support.devices import NAME, Bench
+from tests.support.surveys import DAY, MANIFEST, START
+
+
+@pytest.mark.parametrize("created", [True, False])
+def test_d5_processes_that_race_decide_each_epoch_once(bench: Bench, created: bool) -> None:
+    if created:
+        bench.ready().close()
+    days = 4
+    found = race(bench.path.parent, 3, days)
+    by_day = zip(*(statuses[:days] for statuses in found), strict=True)
+    assert [sorted(statuses) for statuses in by_day] == days * [["recorded"] + 2 * ["repeated"]]
+    sent = {body for statuses in found for body in statuses[days:]}
+    assert len(sent) <= days
+    assert bench.rows("SELECT count(*), max(epoch) FROM decisions") == [(days, days - 1)]
+    # None of them took the state for a copy.
+    assert bench.rows("SELECT generation, fresh_from < 0 FROM device") == [(days, 1)]
+
+
+def test_d5_what_was_reported_before_a_kill_is_delivered_by_the_next_process_exactly_once(
+    bench: Bench,
+) -> None:
+    report_and_die(bench.path.parent, "reported")
+    client = bench.client()
+    assert client.report(NAME, "poor").status is OutcomeStatus.REPEATED
+    ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
+    assert client.flush().delivered == 1
+    client.flush()
+    (body,) = bench.transport.uploads
+    assert body.endswith(envelope)
+    assert bench.draw.count == 0
+
+
+def test_d5_a_kill_between_sending_and_hearing_the_answer_repeats_the_same_bytes(
+    bench: Bench, tmp_path: Path
+) -> None:
+    report_and_die(bench.path.parent, "sending")
+    bench.client().flush()
+    assert bench.transport.uploads == [(tmp_path / "sent").read_bytes()]
+
+
+def test_d5_a_kill_while_drawing_decides_nothing(bench: Bench) -> None:
+    report_and_die(bench.path.parent, "drawing")
+    client = bench.client()
+    assert bench.rows("SELECT * FROM decisions") == []
+    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+    assert bench.draw.count == 1
+
+
+def test_d5_a_kill_between_the_commit_and_its_mark_costs_nothing(bench: Bench) -> None:
+    # The state is ahead of its mark, so it is the newest one.
+    report_and_die(bench.path.parent, "committed")
+    client = bench.client()
+    assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
+    assert client.flush().delivered == 1
+    bench.clock.time = START + DAY
+    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+
+
+def test_d5_a_kill_while_creating_the_state_costs_no_epoch(bench: Bench) -> None:
+    report_and_die(bench.path.parent, "creating")
+    assert bench.path.exists()
+    assert bench.ready().report(NAME, "good").status is OutcomeStatus.RECORDED
+
+
+def test_d5_a_state_whose_mark_was_never_written_costs_the_current_epoch_only(
+    bench: Bench,
+) -> None:
+    report_and_die(bench.path.parent, "reported")
+    bench.path.with_name(bench.path.name + ".mark").unlink()
+    client = bench.client()
+    assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
+    bench.clock.time = MANIFEST.schedule.epoch_start(1)
+    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+    assert not isinstance(client.report(NAME, "good").error, EpochUndecidable)

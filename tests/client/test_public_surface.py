@@ -1,0 +1,90 @@
+"""What ``import deniable.client`` gives, pinned: adding or losing a name is a decision."""
+
+import subprocess
+import sys
+
+import pytest
+
+import deniable
+import deniable.client
+
+SURFACE = [
+    "AppError",
+    "Backoff",
+    "Client",
+    "Consent",
+    "ConsentMissing",
+    "Delivery",
+    "DeniableError",
+    "EpochUndecidable",
+    "HttpAnswer",
+    "HttpTransport",
+    "IN_MEMORY",
+    "ManifestFault",
+    "ManifestRefused",
+    "NotReady",
+    "NotRecorded",
+    "NotRunning",
+    "Outcome",
+    "OutcomeStatus",
+    "Refresh",
+    "ReportDropped",
+    "StateUnavailable",
+    "Survey",
+    "Transport",
+    "TransportError",
+    "UndeclaredAnswer",
+    "UndeclaredSurvey",
+]
+
+_COLLECTOR_SIDE = ("aiohttp", "click", "nacl", "numpy", "rich", "scipy", "yarl")
+
+
+def test_the_public_names_are_exactly_these() -> None:
+    assert sorted(deniable.client.__all__) == SURFACE
+
+
+@pytest.mark.parametrize("name", SURFACE)
+def test_every_public_name_can_be_imported(name: str) -> None:
+    assert getattr(deniable.client, name) is not None
+
+
+def test_deniable_is_a_namespace_without_a_file_of_its_own() -> None:
+    # A stray __init__.py would hide the other source roots, while mypy still says Success.
+    assert deniable.__file__ is None
+
+
+def test_the_device_half_imports_nothing_of_the_collector_half() -> None:
+    program = (
+        "import sys, deniable.client;"
+        f"print([name for name in {_COLLECTOR_SIDE!r} if name in sys.modules],"
+        "[name for name in sys.modules if name.startswith('deniable.')"
+        " and name.split('.')[1] not in ('client', 'messages', 'budget', 'mechanisms')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.split("\n") == ["[] []", ""]
+
+
+def test_errors_are_the_apps_or_the_worlds_and_never_both() -> None:
+    client = deniable.client
+    for error in (client.UndeclaredSurvey, client.UndeclaredAnswer):
+        assert issubclass(error, client.AppError)
+        assert issubclass(error, ValueError)
+        assert not issubclass(error, client.NotRecorded)
+    for kind in (
+        client.ConsentMissing,
+        client.EpochUndecidable,
+        client.ManifestRefused,
+        client.NotReady,
+        client.NotRunning,
+        client.ReportDropped,
+        client.StateUnavailable,
+    ):
+        assert issubclass(kind, client.NotRecorded)
+        assert not issubclass(kind, client.AppError)

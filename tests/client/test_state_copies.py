@@ -1,0 +1,188 @@
+"""Copies and old backups of a state become new devices, from the next epoch on (D5)."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from deniable.client import Client, EpochUndecidable, OutcomeStatus
+from deniable.client import mark as mark_module
+from tests.support.devices import NAME, Bench, read_upload
+from tests.support.surveys import DAY, START
+
+RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
+STATE, MARK = "device.sqlite", "device.sqlite.mark"
+
+
+@contextmanager
+def clone(bench: Bench, *names: str) -> Iterator[Bench]:
+    """Copy some of a device's files to another folder; give the bench of the copy."""
+    folder = bench.path.parent.with_name("clone")
+    folder.mkdir()
+    for name in names:
+        shutil.copy(bench.path.parent / name, folder / name)
+    with Bench(folder) as copied:
+        copied.clock.time = bench.clock.time
+        copied.transport = bench.transport
+        yield copied
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    folder = tmp_path / "original"
+    folder.mkdir()
+    with Bench(folder) as bench:
+        yield bench
+
+
+def prepared(bench: Bench, days: int) -> None:
+    """Hold the manifest, decide so many days, and close."""
+    client = bench.ready()
+    for day in range(days):
+        bench.clock.time = START + day * DAY
+        assert client.report(NAME, "good").status is RECORDED
+    client.close()
+
+
+def secret(bench: Bench) -> bytes:
+    ((found,),) = bench.rows("SELECT secret FROM device")
+    return bytes(found)
+
+
+def becomes_new(bench: Bench, old_secret: bytes) -> None:
+    """Check that this state may not decide the epoch at its clock, and decides the next one."""
+    client = bench.client()
+    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
+    assert secret(bench) != old_secret
+    bench.clock.time += DAY
+    assert client.report(NAME, "good").status is RECORDED
+    fresh = secret(bench)
+    client.close()
+    bench.clock.time += DAY
+    assert bench.client().report(NAME, "good").status is RECORDED
+    assert secret(bench) == fresh  # once is enough
+
+
+def stays(bench: Bench, old_secret: bytes) -> None:
+    """Check that this state goes on as the device that it was."""
+    assert bench.client().report(NAME, "good").status is RECORDED
+    assert secret(bench) == old_secret
+
+
+def test_d5_a_copy_without_its_mark_is_a_new_device(bench: Bench) -> None:
+    prepared(bench, 0)
+    with clone(bench, STATE) as copied:
+        becomes_new(copied, secret(bench))
+    stays(bench, secret(bench))
+
+
+def test_d5_a_copy_with_another_states_mark_is_a_new_device(bench: Bench) -> None:
+    prepared(bench, 0)
+    with clone(bench, STATE) as copied:
+        other = copied.path.parent / "other"
+        with Bench(other) as unrelated:
+            unrelated.client().set_consent("on")
+        shutil.copy(other / MARK, copied.path.with_name(MARK))
+        becomes_new(copied, secret(bench))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"one", b"a b c", b"token notanumber", b"\0" * 64]
+)
+def test_d5_a_mark_that_cannot_be_read_is_no_mark(bench: Bench, content: bytes) -> None:
+    prepared(bench, 0)
+    before = secret(bench)
+    bench.path.with_name(MARK).write_bytes(content)
+    becomes_new(bench, before)
+
+
+def test_d5_a_copy_on_another_machine_is_a_new_device(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared(bench, 0)
+    before = secret(bench)
+    machine = tmp_path / "machine-id"
+    machine.write_text("another machine\n")
+    monkeypatch.setattr(mark_module, "_MACHINE_ID", machine)
+    becomes_new(bench, before)
+
+
+def test_a_machine_without_an_id_still_keeps_its_state(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mark_module, "_MACHINE_ID", tmp_path / "missing")
+    prepared(bench, 0)
+    stays(bench, secret(bench))
+
+
+def test_d5_an_older_backup_is_a_new_device_and_decides_nothing_twice(bench: Bench) -> None:
+    prepared(bench, 1)
+    backup = bench.path.read_bytes()
+    bench.clock.time = START + DAY
+    again = bench.client()
+    assert again.report(NAME, "good").status is RECORDED
+    again.close()
+    bench.path.write_bytes(backup)
+    becomes_new(bench, secret(bench))
+    assert bench.draw.count == 4  # days 0 and 1 before the restoration, 2 and 3 after it
+
+
+def test_d5_a_backup_restored_with_a_log_that_is_not_its_own_decides_nothing_twice(
+    bench: Bench,
+) -> None:
+    prepared(bench, 1)
+    backup = bench.path.read_bytes()
+    client = bench.client()
+    bench.clock.time = START + DAY
+    assert client.report(NAME, "good").status is RECORDED
+    with clone(bench, STATE, f"{STATE}-wal", MARK) as crashed:
+        crashed.path.write_bytes(backup)
+        assert crashed.ready().report(NAME, "good").status is not RECORDED
+
+
+def test_d5_the_newest_backup_goes_on_as_the_same_device(bench: Bench) -> None:
+    prepared(bench, 1)
+    backup = bench.path.read_bytes()
+    bench.path.unlink()
+    bench.path.write_bytes(backup)
+    bench.clock.time = START + DAY
+    stays(bench, secret(bench))
+
+
+def test_d5_a_copys_standing_decision_stands_and_its_bytes_stay_the_same(bench: Bench) -> None:
+    prepared(bench, 1)
+    with clone(bench, STATE) as copied:
+        client: Client = copied.client()
+        assert client.report(NAME, "poor").status is REPEATED
+        client.flush()
+        bench.client().flush()
+        assert copied.draw.count == 0
+    first, second = bench.transport.uploads
+    assert first == second
+
+
+def test_d5_original_and_copy_share_no_key_afterwards(bench: Bench) -> None:
+    prepared(bench, 0)
+    with clone(bench, STATE) as copied:
+        copied.client().report(NAME, "good")  # opens it, and is told that this epoch is not its own
+        for device in (bench, copied):
+            device.clock.time = START + DAY
+            client = device.client()
+            assert client.report(NAME, "good").status is RECORDED
+            client.flush()
+    first, second = (read_upload(body) for body in bench.transport.uploads)
+    assert first.public_key != second.public_key
+    assert first.report.epoch == second.report.epoch == 1
+
+
+def test_d5_a_copy_keeps_consent_and_what_was_reserved(bench: Bench) -> None:
+    prepared(bench, 1)
+    client = bench.client()
+    client.set_consent("off")
+    client.close()
+    reserved = bench.rows("SELECT survey_id, reserved FROM manifests")
+    with clone(bench, STATE) as copied:
+        assert copied.client(consent="on").consent == "off"
+        assert copied.rows("SELECT survey_id, reserved FROM manifests") == reserved

@@ -1,0 +1,183 @@
+"""The covariance of the estimate: exact in both models, and estimated without bias."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from deniable.estimates import Model, covariance, debias, estimated_covariance, standard_errors
+from deniable.mechanisms import Mechanism, RandomisedResponse
+from tests.estimates.matrices import (
+    FORMULAS,
+    FREQUENCIES,
+    MECHANISMS,
+    Floats,
+    Law,
+    explicit,
+    fixed_law,
+    sampled_law,
+)
+
+every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+N = 4
+
+
+def as_floats(values: Sequence[Fraction]) -> Floats:
+    return np.array([float(value) for value in values])
+
+
+def moments(mechanism: Mechanism, law: Law) -> tuple[Floats, Floats]:
+    """Return mean and covariance of the estimate under an exact law of the counts."""
+    outcomes = [(float(chance), debias(mechanism, counts)) for counts, chance in law]
+    mean = np.sum([chance * estimate for chance, estimate in outcomes], axis=0)
+    spread = [chance * np.outer(e - mean, e - mean) for chance, e in outcomes]
+    return mean, np.asarray(np.sum(spread, axis=0))
+
+
+def answers(mechanism: Mechanism) -> list[int]:
+    """Return N answers with exactly the frequencies of FREQUENCIES."""
+    f = FREQUENCIES[mechanism.categories]
+    return [x for x, share in enumerate(f) for _ in range(int(share * N))]
+
+
+@every_mechanism
+def test_sampled_devices_have_the_exact_covariance(mechanism: Mechanism) -> None:
+    f = FREQUENCIES[mechanism.categories]
+    mean, enumerated = moments(mechanism, sampled_law(mechanism, f, N))
+    np.testing.assert_allclose(mean, as_floats(f), atol=1e-12)
+    np.testing.assert_allclose(
+        covariance(mechanism, as_floats(f), N, Model.SAMPLED), enumerated, rtol=1e-10, atol=1e-12
+    )
+
+
+@every_mechanism
+def test_fixed_devices_have_the_exact_covariance(mechanism: Mechanism) -> None:
+    f = as_floats(FREQUENCIES[mechanism.categories])
+    mean, enumerated = moments(mechanism, fixed_law(mechanism, answers(mechanism)))
+    np.testing.assert_allclose(mean, f, atol=1e-12)
+    np.testing.assert_allclose(
+        covariance(mechanism, f, N, Model.FIXED), enumerated, rtol=1e-10, atol=1e-12
+    )
+
+
+@every_mechanism
+def test_the_models_differ_by_the_sampling_of_devices(mechanism: Mechanism) -> None:
+    f = as_floats(FREQUENCIES[mechanism.categories])
+    difference = covariance(mechanism, f, 10, Model.SAMPLED) - covariance(
+        mechanism, f, 10, Model.FIXED
+    )
+    np.testing.assert_allclose(difference, (np.diag(f) - np.outer(f, f)) / 10, atol=1e-12)
+
+
+@every_mechanism
+def test_the_estimate_of_the_sampled_covariance_is_unbiased(mechanism: Mechanism) -> None:
+    f = FREQUENCIES[mechanism.categories]
+    for n in (2, 4):
+        mean = sum(
+            float(chance) * estimated_covariance(mechanism, counts, Model.SAMPLED)
+            for counts, chance in sampled_law(mechanism, f, n)
+        )
+        exact = covariance(mechanism, as_floats(f), n, Model.SAMPLED)
+        np.testing.assert_allclose(mean, exact, rtol=1e-9, atol=1e-11)
+
+
+@every_mechanism
+def test_the_estimate_of_the_fixed_covariance_is_unbiased(mechanism: Mechanism) -> None:
+    f = as_floats(FREQUENCIES[mechanism.categories])
+    mean = sum(
+        float(chance) * estimated_covariance(mechanism, counts, Model.FIXED)
+        for counts, chance in fixed_law(mechanism, answers(mechanism))
+    )
+    exact = covariance(mechanism, f, N, Model.FIXED)
+    np.testing.assert_allclose(mean, exact, rtol=1e-9, atol=1e-11)
+
+
+@every_mechanism
+@pytest.mark.parametrize("model", list(Model))
+def test_standard_errors_are_the_roots_of_its_diagonal(mechanism: Mechanism, model: Model) -> None:
+    counts = [7, 30, 11, 52][: mechanism.responses]
+    diagonal = np.diag(estimated_covariance(mechanism, counts, model))
+    np.testing.assert_allclose(
+        standard_errors(mechanism, counts, model), np.sqrt(diagonal), rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("model", list(Model))
+def test_structure_changes_no_standard_error(model: Model) -> None:
+    counts = (60, 30, 20, 10)
+    np.testing.assert_allclose(
+        standard_errors(FORMULAS, counts, model),
+        standard_errors(explicit(FORMULAS), counts, model),
+        rtol=1e-9,
+    )
+
+
+def test_the_check_values_of_four_categories_at_odds_three() -> None:
+    np.testing.assert_allclose(
+        standard_errors(FORMULAS, (60, 30, 20, 10), Model.SAMPLED),
+        (0.1375047746, 0.1190826279, 0.1024900077, 0.0760086240),
+        atol=1e-10,
+    )
+
+
+def test_fixed_variance_is_that_of_the_literature() -> None:
+    # n Var = (E + k - 2)/(E - 1)^2 + f (k - 2)/(E - 1), with E = 3 and k = 4: 5/4 + f.
+    f = np.array([0.5, 0.25, 0.25, 0.0])
+    exact = covariance(FORMULAS, f, 8, Model.FIXED)
+    np.testing.assert_allclose(np.diag(exact), (1.25 + f) / 8, rtol=1e-12)
+
+
+def test_the_sum_of_estimates_does_not_vary() -> None:
+    for model in Model:
+        exact = covariance(FORMULAS, np.array([0.4, 0.3, 0.2, 0.1]), 5, model)
+        np.testing.assert_allclose(exact.sum(axis=0), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("mechanism", [FORMULAS, explicit(FORMULAS)], ids=["closed", "general"])
+def test_one_report_has_a_standard_error_in_the_fixed_model_only(mechanism: Mechanism) -> None:
+    for call in (standard_errors, estimated_covariance):
+        with pytest.raises(ValueError, match="one report"):
+            call(mechanism, (0, 1, 0, 0), Model.SAMPLED)
+    assert (standard_errors(mechanism, (0, 1, 0, 0), Model.FIXED) > 0).all()
+
+
+@every_mechanism
+def test_the_estimated_sampled_covariance_is_never_negative(mechanism: Mechanism) -> None:
+    for counts in product(range(4), repeat=mechanism.responses):
+        if sum(counts) > 1:
+            estimated = estimated_covariance(mechanism, counts, Model.SAMPLED)
+            assert np.linalg.eigvalsh(estimated).min() > -1e-9 * max(1.0, np.abs(estimated).max())
+
+
+@pytest.mark.parametrize("mechanism", [FORMULAS, RandomisedResponse(50, "2")])
+def test_randomised_response_always_has_a_positive_fixed_error(
+    mechanism: RandomisedResponse,
+) -> None:
+    # n kappa^2 Var is q d if nobody gave the response, and (1 - q)(1 - d) if all did.
+    d, q = mechanism.truth, mechanism.lie
+    counts = [12] + [0] * (mechanism.categories - 1)
+    expected = [(1 - q) * (1 - d)] + [q * d] * (mechanism.categories - 1)
+    np.testing.assert_allclose(
+        standard_errors(mechanism, counts, Model.FIXED) ** 2,
+        as_floats([variance / (12 * mechanism.contraction**2) for variance in expected]),
+        rtol=1e-9,
+    )
+
+
+def test_an_estimated_variance_below_zero_gives_the_error_zero() -> None:
+    # The unbiased estimate of another matrix's fixed variance may be negative by chance.
+    skewed, counts = MECHANISMS["skewed square"], (2, 0, 0)
+    assert np.diag(estimated_covariance(skewed, counts, Model.FIXED))[2] < -0.1
+    errors = standard_errors(skewed, counts, Model.FIXED)
+    assert errors[2] == 0
+    assert (errors[:2] > 0).all()
+
+
+@pytest.mark.parametrize("counts", [(0, 0, 0, 0), (1, 1, 1), (2, -1, 0, 0)])
+@pytest.mark.parametrize("model", list(Model))
+def test_counts_that_allow_no_error_are_refused(counts: tuple[int, ...], model: Model) -> None:
+    for call in (standard_errors, estimated_covariance):
+        with pytest.raises(ValueError, match=r"counts are expected|nothing to estimate"):
+            call(FORMULAS, counts, model)

@@ -1,0 +1,172 @@
+"""The histogram that an analyst reads: complete, honest about its terms, and plain JSON."""
+
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable.estimates import (
+    Histogram,
+    Model,
+    debias,
+    estimate_histogram,
+    frequency_intervals,
+    standard_errors,
+)
+from deniable.messages import Enrolment, SigningKey
+from tests.support.surveys import CATEGORIES, MANIFEST, QUESTION, manifest
+
+COUNTS = (100, 200, 300, 50, 3)
+ISSUER = SigningKey(b"issuer's seed of the tests 00001").public_key
+
+
+def strict_json(histogram: Histogram) -> dict[str, Any]:
+    """Return it as it comes out of JSON that knows no NaN and no infinity."""
+    loaded: dict[str, Any] = json.loads(json.dumps(histogram.to_dict(), allow_nan=False))
+    return loaded
+
+
+def test_a_histogram_holds_what_the_parts_compute() -> None:
+    histogram = estimate_histogram(MANIFEST, 3, COUNTS, 0.9)
+    mechanism = MANIFEST.mechanism
+    intervals = frequency_intervals(mechanism, COUNTS, 0.9)
+    assert histogram.raw.tolist() == list(COUNTS)
+    assert histogram.estimate.tolist() == debias(mechanism, COUNTS).tolist()
+    assert (
+        histogram.standard_error.tolist()
+        == standard_errors(mechanism, COUNTS, Model.SAMPLED).tolist()
+    )
+    assert histogram.low.tolist() == intervals.low.tolist()
+    assert histogram.high.tolist() == intervals.high.tolist()
+    assert histogram.outside.tolist() == intervals.outside.tolist()
+    assert histogram.methods == intervals.methods
+    assert (histogram.n, histogram.level, histogram.epochs) == (653, 0.9, (3,))
+    assert (histogram.survey, histogram.question) == (MANIFEST.name, QUESTION)
+    assert histogram.survey_id == MANIFEST.survey_id.hex()
+    assert (histogram.categories, histogram.epsilon) == (CATEGORIES, "1")
+
+
+def test_the_model_is_stated_and_used() -> None:
+    fixed = estimate_histogram(MANIFEST, 0, COUNTS, model=Model.FIXED)
+    assert fixed.model is Model.FIXED
+    assert estimate_histogram(MANIFEST, 0, COUNTS).model is Model.SAMPLED
+    expected = standard_errors(MANIFEST.mechanism, COUNTS, Model.FIXED)
+    assert fixed.standard_error.tolist() == expected.tolist()
+
+
+def test_influence_is_what_one_false_report_adds() -> None:
+    # Replace one report of another category by one of category 0, and n f_0 rises by at most
+    # this; it is 1 + (k - 1)/(E - 1) less the frequency, in the nominal numbers.
+    histogram = estimate_histogram(MANIFEST, 0, COUNTS)
+    more = debias(MANIFEST.mechanism, (COUNTS[0] + 1, *COUNTS[1:])) * (histogram.n + 1)
+    added = more[0] - histogram.estimate[0] * histogram.n
+    assert added == pytest.approx(histogram.influence, rel=1e-9)
+    assert histogram.influence == pytest.approx(1 + 4 / (math.e - 1), rel=1e-12)
+
+
+def test_an_open_survey_says_that_nobody_vouches() -> None:
+    assert "nobody vouches" in estimate_histogram(MANIFEST, 0, COUNTS).enrolment
+
+
+def test_a_certified_survey_says_who_vouches() -> None:
+    certified = manifest(enrolment=Enrolment("certificate", (ISSUER,)))
+    assert ISSUER.hex()[:16] in estimate_histogram(certified, 0, COUNTS).enrolment
+
+
+def test_to_dict_is_json_with_one_row_a_category() -> None:
+    written = strict_json(estimate_histogram(MANIFEST, 3, COUNTS))
+    assert [row["category"] for row in written["categories"]] == list(CATEGORIES)
+    assert [row["raw"] for row in written["categories"]] == list(COUNTS)
+    assert sum(row["estimate"] for row in written["categories"]) == pytest.approx(1)
+    assert set(written) == {
+        "survey",
+        "survey_id",
+        "question",
+        "epochs",
+        "n",
+        "level",
+        "model",
+        "epsilon",
+        "influence",
+        "enrolment",
+        "categories",
+    }
+    assert set(written["categories"][0]) == {
+        "category",
+        "raw",
+        "estimate",
+        "standard_error",
+        "low",
+        "high",
+        "method",
+        "outside",
+    }
+    assert written["epochs"] == [3]
+    assert {row["method"] for row in written["categories"]} == {"wilson", "clopper-pearson"}
+
+
+def test_one_report_has_no_standard_error_and_says_so_without_nan() -> None:
+    histogram = estimate_histogram(MANIFEST, 0, (0, 0, 1, 0, 0))
+    assert np.isnan(histogram.standard_error).all()
+    rows = strict_json(histogram)["categories"]
+    assert [row["standard_error"] for row in rows] == [None] * 5
+    assert all(0 <= row["low"] <= row["high"] <= 1 for row in rows)
+    fixed = estimate_histogram(MANIFEST, 0, (0, 0, 1, 0, 0), model=Model.FIXED)
+    assert np.isfinite(fixed.standard_error).all()
+
+
+@pytest.mark.parametrize("counts", [(653, 0, 0, 0, 0), (0, 0, 0, 0, 10**15), COUNTS])
+@pytest.mark.parametrize("level", [1e-9, 0.95, 1 - 2**-53])
+@pytest.mark.parametrize("epsilon", ["40", "1", "0.000001"])
+def test_no_counts_and_no_level_put_nan_into_json(
+    counts: tuple[int, ...], level: float, epsilon: str
+) -> None:
+    written = strict_json(estimate_histogram(manifest(epsilon=epsilon), 0, counts, level))
+    assert written["n"] == sum(counts)
+
+
+@pytest.mark.parametrize("counts", [(0,) * 5, (1, 2, 3, 4), (1, 2, 3, 4, 5, 6), (2, 0, 0, 0, -1)])
+def test_counts_that_allow_no_estimate_are_refused(counts: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"counts are expected|nothing to estimate"):
+        estimate_histogram(MANIFEST, 0, counts)
+
+
+def test_a_level_outside_its_range_is_refused() -> None:
+    with pytest.raises(ValueError, match="level must be"):
+        estimate_histogram(MANIFEST, 0, COUNTS, 1.0)
+
+
+def test_as_text_it_shows_every_category_with_estimate_and_interval() -> None:
+    histogram = estimate_histogram(MANIFEST, 3, COUNTS)
+    lines = str(histogram).splitlines()
+    assert QUESTION in lines
+    assert "653 reports" in lines[0]
+    assert "epsilon 1" in lines[0]
+    rows = [line for line in lines if "[" in line]
+    assert len(rows) == 5
+    for i, (category, row) in enumerate(zip(CATEGORIES, rows, strict=True)):
+        assert category in row
+        assert f"{histogram.estimate[i]:.1%}" in row
+        assert f"{histogram.low[i]:.1%}" in row
+    assert "nobody vouches" in lines[-1]
+
+
+def test_bars_grow_with_the_estimate_and_stay_within_the_line() -> None:
+    extreme = str(estimate_histogram(MANIFEST, 0, (1000, 0, 0, 0, 0))).splitlines()[2:7]
+    assert [line.count("█") for line in extreme] == [24, 0, 0, 0, 0]
+
+
+def test_the_largest_survey_is_estimated_without_its_matrix() -> None:
+    # P would have 2^32 entries, 32 GiB of them.
+    k = 65_536
+    largest = replace(MANIFEST, categories=tuple(f"c{number}" for number in range(k)))
+    counts = [1] * k
+    counts[k - 1] = 10_000
+    histogram = estimate_histogram(largest, 0, counts)
+    assert histogram.estimate.shape == (k,)
+    assert histogram.estimate.sum() == pytest.approx(1, abs=1e-6)
+    assert histogram.estimate.argmax() == k - 1
+    assert len(strict_json(histogram)["categories"]) == k

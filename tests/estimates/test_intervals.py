@@ -1,0 +1,224 @@
+"""Intervals: the binomial ones of the literature, mapped back, with the coverage they claim."""
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest, norm
+
+from deniable.estimates import (
+    IntervalMethod,
+    Model,
+    clopper_pearson,
+    debias,
+    frequency_intervals,
+    standard_errors,
+    wilson,
+)
+from deniable.mechanisms import RandomisedResponse
+from tests.estimates.matrices import FORMULAS, LN_3, WIDE, Floats, explicit
+
+Limits = Callable[[Floats, int, float], tuple[Floats, Floats]]
+W, CP, NORMAL = IntervalMethod.WILSON, IntervalMethod.CLOPPER_PEARSON, IntervalMethod.NORMAL
+
+
+def all_counts(n: int) -> Floats:
+    return np.arange(n + 1, dtype=np.float64)
+
+
+def coverage(limits: Limits, n: int, lam: float, level: float = 0.95) -> float:
+    """Return the exact probability that the interval contains lam."""
+    counts = all_counts(n)
+    low, high = limits(counts, n, level)
+    return float(binom.pmf(counts, n, lam)[(low <= lam) & (lam <= high)].sum())
+
+
+def beside_the_ends(limits: Limits, n: int, least: float) -> Iterator[float]:
+    """Yield lam on either side of every end of an interval: the coverage is lowest there."""
+    for end in np.concatenate(limits(all_counts(n), n, 0.95)):
+        for lam in (float(end) - 1e-9, float(end) + 1e-9):
+            if least <= lam <= 1 - least:
+                yield lam
+
+
+def test_the_check_value_of_category_two() -> None:
+    intervals = frequency_intervals(FORMULAS, (60, 30, 20, 10), 0.95)
+    assert intervals.methods == (W, W, W, W)
+    assert intervals.low[1] == pytest.approx(0.0432946497, abs=1e-9)
+    assert intervals.high[1] == pytest.approx(0.5032340999, abs=1e-9)
+    # Wald's from the standard error, for the same category: another of the check values.
+    half = norm.ppf(0.975) * standard_errors(FORMULAS, (60, 30, 20, 10), Model.SAMPLED)[1]
+    assert 0.25 - half == pytest.approx(0.0166023381, abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 7, 120])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_both_intervals_are_those_of_scipy(n: int, level: float) -> None:
+    ours = {
+        "wilson": np.transpose(wilson(all_counts(n), n, level)),
+        "exact": np.transpose(clopper_pearson(all_counts(n), n, level)),
+    }
+    for count in range(n + 1):
+        test = binomtest(count, n)
+        for theirs, limits in (
+            (test.proportion_ci(level, "wilson"), ours["wilson"][count]),
+            (test.proportion_ci(level, "exact"), ours["exact"][count]),
+        ):
+            assert tuple(limits) == pytest.approx(tuple(theirs), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("k", "epsilon", "n", "f", "of_wilson", "of_clopper_pearson"),
+    [
+        (4, 1, 200, 0.05, 0.942327, 0.962424),
+        (50, 3, 200, 0.01, 0.976352, 0.976352),
+        (50, 5, 100, 0.0, 0.908187, 0.985404),
+    ],
+)
+def test_coverage_is_that_of_the_table(
+    k: int, epsilon: int, n: int, f: float, of_wilson: float, of_clopper_pearson: float
+) -> None:
+    mechanism = RandomisedResponse(k, epsilon)
+    lam = float(mechanism.lie) + float(mechanism.contraction) * f
+    assert coverage(wilson, n, lam) == pytest.approx(of_wilson, abs=5e-7)
+    assert coverage(clopper_pearson, n, lam) == pytest.approx(of_clopper_pearson, abs=5e-7)
+
+
+def test_wilsons_worst_coverage_for_lambda_in_hundredths() -> None:
+    grid = np.linspace(0.02, 0.98, 97)
+    worst = min(coverage(wilson, n, float(lam)) for n in (100, 200, 500) for lam in grid)
+    assert worst == pytest.approx(0.933076998449, abs=1e-11)
+
+
+def test_wilsons_worst_coverage_anywhere_is_little_less() -> None:
+    worst = min(
+        coverage(wilson, n, lam) for n in (100, 200) for lam in beside_the_ends(wilson, n, 0.02)
+    )
+    assert 0.925 < worst < 0.93
+
+
+@pytest.mark.parametrize("n", [1, 5, 40, 100])
+def test_clopper_pearson_covers_as_often_as_it_says_everywhere(n: int) -> None:
+    for lam in beside_the_ends(clopper_pearson, n, 0.0):
+        assert coverage(clopper_pearson, n, lam) >= 0.95 - 1e-12
+
+
+@pytest.mark.parametrize("f", [0.0, 0.02, 0.2, 0.5, 1.0])
+@pytest.mark.parametrize("n", [3, 60])
+def test_what_is_reported_covers_the_true_frequency(f: float, n: int) -> None:
+    # With few of a response Clopper-Pearson, else Wilson, cut to [0, 1]: near the nominal level.
+    mechanism = RandomisedResponse(3, "1")
+    lam = float(mechanism.lie) + float(mechanism.contraction) * f
+    covered = 0.0
+    for count in range(n + 1):
+        intervals = frequency_intervals(mechanism, (count, n - count, 0), 0.95)
+        # An interval that missed [0, 1] is the nearest end point: a miss, even of f = 0 or 1.
+        if intervals.low[0] <= f <= intervals.high[0] and not intervals.outside[0]:
+            covered += float(binom.pmf(count, n, lam))
+    assert covered > 0.93
+
+
+@pytest.mark.parametrize(
+    ("counts", "methods"),
+    [
+        ((4, 96), (CP, CP)),
+        ((5, 95), (W, W)),
+        ((96, 4), (CP, CP)),
+        ((95, 5), (W, W)),
+        ((0, 50, 4, 5), (CP, W, CP, W)),
+        ((1, 0), (CP, CP)),
+    ],
+)
+def test_fewer_than_five_with_or_without_a_response_get_the_guaranteed_interval(
+    counts: tuple[int, ...], methods: tuple[IntervalMethod, ...]
+) -> None:
+    mechanism = RandomisedResponse(len(counts), "1")
+    assert frequency_intervals(mechanism, counts, 0.95).methods == methods
+
+
+def test_the_ends_are_the_binomial_ones_mapped_back() -> None:
+    mechanism, counts, n = RandomisedResponse(4, "2"), (300, 100, 4, 96), 500
+    q, kappa = float(mechanism.lie), float(mechanism.contraction)
+    intervals = frequency_intervals(mechanism, counts, 0.9)
+    for j, limits in ((0, wilson), (1, wilson), (2, clopper_pearson), (3, wilson)):
+        low, high = limits(np.array([float(counts[j])]), n, 0.9)
+        ends = np.clip([(low[0] - q) / kappa, (high[0] - q) / kappa], 0, 1)
+        assert (intervals.low[j], intervals.high[j]) == pytest.approx(tuple(ends), abs=1e-14)
+
+
+def test_an_interval_outside_the_unit_interval_becomes_its_end_and_is_flagged() -> None:
+    intervals = frequency_intervals(FORMULAS, (1000, 0, 167, 833), 0.95)
+    assert intervals.outside.tolist() == [False, True, True, False]
+    assert intervals.low[1:3].tolist() == intervals.high[1:3].tolist() == [0, 0]
+    everybody = frequency_intervals(FORMULAS, (1000, 0, 0, 0), 0.95)
+    assert everybody.outside.tolist() == [True, True, True, True]
+    assert everybody.low.tolist() == everybody.high.tolist() == [1, 0, 0, 0]
+
+
+def test_an_interval_that_only_crosses_an_end_is_cut_and_not_flagged() -> None:
+    intervals = frequency_intervals(FORMULAS, (60, 30, 20, 10), 0.95)
+    assert intervals.outside.tolist() == [False, False, False, True]
+    assert intervals.low[2] == 0
+    assert 0 < intervals.high[2] < 1
+    assert intervals.high[0] == 1
+
+
+@pytest.mark.parametrize("epsilon", ["40", LN_3, "0.001", "0.000001"])
+def test_one_report_has_intervals_that_say_little(epsilon: str) -> None:
+    intervals = frequency_intervals(RandomisedResponse(3, epsilon), (0, 1, 0), 0.95)
+    assert intervals.methods == (CP, CP, CP)
+    assert np.isfinite([intervals.low, intervals.high]).all()
+    assert (intervals.low <= intervals.high).all()
+    assert intervals.high[1] == 1
+    assert intervals.high[0] >= 0.97
+
+
+def test_a_very_small_epsilon_gives_the_whole_interval_and_no_false_alarm() -> None:
+    for epsilon in ("0.001", "0.000001", "0.000000000000001"):
+        mechanism = RandomisedResponse(4, epsilon)
+        intervals = frequency_intervals(mechanism, (251, 249, 260, 240), 0.95)
+        assert intervals.low.tolist() == [0] * 4
+        assert intervals.high.tolist() == [1] * 4
+        assert not intervals.outside.any()
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.1, 1.1, 2, math.nan, math.inf])
+@pytest.mark.parametrize("mechanism", [FORMULAS, WIDE], ids=["structured", "general"])
+def test_levels_outside_the_open_unit_interval_are_refused(
+    mechanism: RandomisedResponse, level: float
+) -> None:
+    with pytest.raises(ValueError, match="level must be"):
+        frequency_intervals(mechanism, (1, 2, 3, 4), level)
+
+
+@pytest.mark.parametrize("level", [1e-300, 1e-9, 1 - 1e-9, 1 - 2**-52, 1 - 2**-53])
+@pytest.mark.parametrize("mechanism", [FORMULAS, WIDE], ids=["structured", "general"])
+def test_every_level_between_has_finite_intervals(
+    mechanism: RandomisedResponse, level: float
+) -> None:
+    intervals = frequency_intervals(mechanism, (60, 30, 27, 3), level)
+    assert np.isfinite([intervals.low, intervals.high]).all()
+    assert (intervals.low <= intervals.high).all()
+
+
+def test_a_higher_level_gives_wider_intervals() -> None:
+    levels = [0.1, 0.5, 0.9, 0.99, 0.9999, 1 - 1e-12, 1 - 2**-53]
+    made = [frequency_intervals(FORMULAS, (600, 500, 400, 4), level) for level in levels]
+    widths = np.array([interval.high - interval.low for interval in made])
+    assert (np.diff(widths, axis=0) >= 0).all()
+    assert (widths[-1] > widths[0]).all()
+
+
+@pytest.mark.parametrize("mechanism", [WIDE, explicit(FORMULAS)], ids=["wide", "square"])
+def test_an_unstructured_matrix_gets_the_normal_interval_and_says_so(
+    mechanism: RandomisedResponse,
+) -> None:
+    counts = (60, 30, 20, 10)
+    intervals = frequency_intervals(mechanism, counts, 0.9)
+    estimate = debias(mechanism, counts)
+    half = norm.ppf(0.95) * standard_errors(mechanism, counts, Model.SAMPLED)
+    assert intervals.methods == (NORMAL,) * mechanism.categories
+    np.testing.assert_allclose(intervals.low, np.clip(estimate - half, 0, 1), atol=1e-12)
+    np.testing.assert_allclose(intervals.high, np.clip(estimate + half, 0, 1), atol=1e-12)
+    assert intervals.outside.tolist() == ((estimate + half < 0) | (estimate - half > 1)).tolist()

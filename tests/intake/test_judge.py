@@ -1,0 +1,207 @@
+"""Intake judges a report in the order of docs/protocol.md, so that every fault has one code."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from deniable.intake import judge_report
+from deniable.messages import (
+    Enrolment,
+    Manifest,
+    Refusal,
+    Report,
+    SigningKey,
+    codec,
+    derive_report_key,
+    enrolment_statement,
+)
+from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT
+from tests.support.reports import envelope, secret
+from tests.support.surveys import DAY, MANIFEST, START, manifest
+
+ISSUER = SigningKey(b"issuer's seed of the tests 00001")
+NEXT_ISSUER = SigningKey(b"issuer's seed of the tests 00002")
+STRANGER = SigningKey(b"a stranger's seed of tests 00003")
+CERTIFIED = manifest(
+    name="certified",
+    enrolment=Enrolment("certificate", (ISSUER.public_key, NEXT_ISSUER.public_key)),
+)
+SURVEYS = {survey.survey_id: survey for survey in (MANIFEST, CERTIFIED)}
+K = len(MANIFEST.categories)
+HUGE = 2**63 - 1
+
+
+def verdict(message: bytes, now: float = START) -> str:
+    """Return the code of the refusal, or "admissible"."""
+    try:
+        judge_report(message, now, SURVEYS.get)
+    except Refusal as refusal:
+        return refusal.code.value
+    return "admissible"
+
+
+def vouch(issuer: SigningKey, *, epoch: int = 0, device: int = 1) -> bytes:
+    """Return a credential for a device's key in the certified survey."""
+    key = derive_report_key(secret(device), CERTIFIED.survey_id, epoch).public_key
+    return issuer.sign(CONTEXT_ENROL, enrolment_statement(CERTIFIED.survey_id, epoch, key))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """An envelope whose parts are put together without any check."""
+
+    survey_id: bytes = MANIFEST.survey_id
+    epoch: int = 0
+    response: int = 0
+    public_key: bytes | None = None
+    signature: bytes | None = None
+    credential: bytes | None = None
+    tail: bytes = b""
+
+    def __bytes__(self) -> bytes:
+        payload = codec.encode([self.survey_id, self.epoch, self.response])
+        key = derive_report_key(secret(1), self.survey_id, self.epoch)
+        fields = [
+            self.public_key or key.public_key,
+            payload,
+            self.signature or key.sign(CONTEXT_REPORT, payload),
+            self.credential,
+        ]
+        return codec.encode(fields) + self.tail
+
+
+# One fault of each kind, in the protocol's order: form, key, survey, epoch, domain, signature,
+# credential. Each changes another part of the envelope, so that any of them can be combined.
+FAULTS: list[tuple[str, dict[str, Any]]] = [
+    ("malformed", {"tail": b"\0"}),
+    ("bad-key", {"public_key": b"\1" + bytes(31)}),
+    ("unknown-survey", {"survey_id": bytes(32)}),
+    ("out-of-domain", {"epoch": HUGE}),
+    ("out-of-domain", {"response": K}),
+    ("bad-signature", {"signature": bytes(64)}),
+    ("malformed", {"credential": bytes(64)}),
+]
+
+
+@pytest.mark.parametrize(("code", "change"), FAULTS)
+def test_each_fault_alone_has_its_code(code: str, change: dict[str, Any]) -> None:
+    assert verdict(bytes(replace(Parts(), **change))) == code
+
+
+@pytest.mark.parametrize("first", range(len(FAULTS)))
+def test_of_several_faults_the_first_in_order_names_the_refusal(first: int) -> None:
+    changes: dict[str, Any] = {}
+    for _, change in FAULTS[first:]:
+        changes |= change
+    assert verdict(bytes(replace(Parts(), **changes))) == FAULTS[first][0]
+
+
+@pytest.mark.parametrize(
+    ("now", "code"),
+    [(START - 301, "too-early"), (START + DAY + DAY, "epoch-closed")],
+)
+def test_the_time_is_judged_after_the_epoch_and_before_the_response(now: int, code: str) -> None:
+    beyond = MANIFEST.schedule.epochs
+    assert verdict(bytes(Parts(epoch=beyond, response=K)), now) == "out-of-domain"
+    assert verdict(bytes(Parts(response=K, signature=bytes(64))), now) == code
+
+
+def test_a_good_report_is_handed_on_as_it_was_signed() -> None:
+    message = envelope(1, K - 1)
+    signed = judge_report(message, START, SURVEYS.get)
+    assert signed.report == Report(MANIFEST.survey_id, 0, K - 1)
+    assert signed.public_key == derive_report_key(secret(1), MANIFEST.survey_id, 0).public_key
+    assert (
+        codec.encode([signed.public_key, signed.payload, signed.signature, signed.credential])
+        == message
+    )
+
+
+@pytest.mark.parametrize(
+    ("response", "code"),
+    [(0, "admissible"), (K - 1, "admissible"), (K, "out-of-domain"), (HUGE, "out-of-domain")],
+)
+def test_responses_are_0_to_k_minus_1(response: int, code: str) -> None:
+    assert verdict(envelope(1, response)) == code
+
+
+@pytest.mark.parametrize("beyond", [MANIFEST.schedule.epochs, HUGE])
+@pytest.mark.parametrize("now", [0.0, START, 2.0**53])
+def test_an_epoch_that_the_survey_lacks_is_out_of_domain_at_any_time(
+    beyond: int, now: float
+) -> None:
+    assert verdict(envelope(1, epoch=beyond), now) == "out-of-domain"
+
+
+@pytest.mark.parametrize("epoch", [0, 1, MANIFEST.schedule.epochs - 1])
+def test_an_epoch_is_open_from_300_s_before_its_start_until_its_grace_is_over(epoch: int) -> None:
+    message = envelope(1, epoch=epoch)
+    opens = START + epoch * DAY - 300
+    closes = START + (epoch + 1) * DAY + DAY
+    assert verdict(message, opens - 0.001) == "too-early"
+    assert verdict(message, opens) == "admissible"
+    assert verdict(message, closes - 0.001) == "admissible"
+    assert verdict(message, closes) == "epoch-closed"
+
+
+def test_the_survey_is_looked_up_by_the_id_that_was_signed() -> None:
+    asked: list[bytes] = []
+
+    def known(survey_id: bytes) -> Manifest | None:
+        asked.append(survey_id)
+        return None
+
+    with pytest.raises(Refusal, match="unknown-survey"):
+        judge_report(envelope(1), START, known)
+    assert asked == [MANIFEST.survey_id]
+
+
+def test_nothing_is_looked_up_for_bytes_without_form_or_key() -> None:
+    def known(survey_id: bytes) -> Manifest | None:
+        raise AssertionError("a defective message reached the surveys")
+
+    for change in (FAULTS[0][1], FAULTS[1][1]):
+        with pytest.raises(Refusal):
+            judge_report(bytes(replace(Parts(), **change)), START, known)
+
+
+@pytest.mark.parametrize("issuer", [ISSUER, NEXT_ISSUER])
+def test_either_listed_issuer_vouches(issuer: SigningKey) -> None:
+    assert verdict(envelope(1, survey=CERTIFIED, credential=vouch(issuer))) == "admissible"
+
+
+@pytest.mark.parametrize(
+    "credential",
+    [
+        lambda: None,
+        lambda: bytes(64),
+        lambda: vouch(STRANGER),
+        lambda: vouch(ISSUER, epoch=1),
+        lambda: vouch(ISSUER, device=2),
+    ],
+    ids=["none", "zeros", "a stranger's", "of another epoch", "of another device"],
+)
+def test_a_certified_survey_takes_nobody_else(credential: Callable[[], bytes | None]) -> None:
+    assert verdict(envelope(1, survey=CERTIFIED, credential=credential())) == "not-enrolled"
+
+
+def test_the_signature_is_judged_before_the_credential() -> None:
+    forged = Parts(survey_id=CERTIFIED.survey_id, signature=bytes(64), credential=bytes(64))
+    assert verdict(bytes(forged)) == "bad-signature"
+
+
+def test_an_open_survey_takes_no_credential_and_says_so_after_the_signature() -> None:
+    assert verdict(envelope(1, credential=vouch(ISSUER))) == "malformed"
+    assert verdict(bytes(Parts(signature=bytes(64), credential=bytes(64)))) == "bad-signature"
+
+
+def test_refusals_never_repeat_the_message() -> None:
+    marker = b"a marker answer of 32 bytes 0000"
+    for code, change in FAULTS:
+        with pytest.raises(Refusal) as caught:
+            judge_report(bytes(replace(Parts(survey_id=marker), **change)), START, SURVEYS.get)
+        shown = f"{caught.value} {caught.value!r} {caught.value.reason}"
+        assert "marker" not in shown, code
+        assert marker.hex() not in shown, code

@@ -1,0 +1,100 @@
+"""The application on a real store and a fake clock, spoken to over a real socket."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientResponse, web
+from aiohttp.test_utils import TestClient, TestServer
+
+from deniable.messages import (
+    PROBLEM_JSON,
+    Manifest,
+    UploadAnswer,
+    pack_upload,
+    read_problem,
+    sign_manifest,
+)
+from deniable.server import Config, build_app, new_token, token_digest
+from deniable.stores import Role, SqliteStore
+from tests.support.clock import FakeClock
+from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN
+
+MSGPACK = {"Content-Type": "application/msgpack"}
+
+
+@dataclass
+class Collector:
+    """A running collector in which MANIFEST is published."""
+
+    client: TestClient[web.Request, web.Application]
+    store: SqliteStore
+    clock: FakeClock
+    config: Config
+
+    async def publish(self, manifest: Manifest) -> None:
+        """Publish by another connection, as ``deniable survey publish`` does."""
+        other = await SqliteStore.open(self.config.store)
+        await other.publish(manifest, sign_manifest(manifest, AUTHORITY))
+        await other.close()
+
+    async def token(self, role: Role = Role.ANALYST) -> dict[str, str]:
+        """Make a token; return the header that shows it."""
+        token = new_token()
+        await self.store.add_token(token_digest(token), role, "")
+        return {"Authorization": f"Bearer {token}"}
+
+    async def upload(self, body: Any, headers: dict[str, str] | None = None) -> ClientResponse:
+        """Post a body of any kind."""
+        return await self.client.post("/v1/reports", data=body, headers=MSGPACK | (headers or {}))
+
+    async def send(self, *envelopes: bytes) -> UploadAnswer:
+        """Upload reports; return the answer as a device reads it."""
+        answer = await self.upload(pack_upload(list(envelopes)))
+        assert answer.status == 200
+        assert answer.content_type == "application/json"
+        read = UploadAnswer.from_json(await answer.read(), len(envelopes))
+        assert read is not None
+        return read
+
+
+@asynccontextmanager
+async def running(directory: Path, **settings: Any) -> AsyncIterator[Collector]:
+    """Yield a collector.
+
+    Args:
+        directory: where its store is.
+        settings: ``store`` (an open one instead of its own) and fields of Config.
+    """
+    clock = FakeClock()
+    path = directory / "store.sqlite"
+    store = settings.pop("store", None) or await SqliteStore.open(path)
+    config = Config(
+        origin=ORIGIN,
+        authority=AUTHORITY.public_key,
+        host="127.0.0.1",
+        port=0,
+        store=path,
+        public=frozenset(),
+        most_waiting=20_000,
+    )
+    config = replace(config, **settings)
+    await store.publish(MANIFEST, sign_manifest(MANIFEST, AUTHORITY))
+    try:
+        async with TestClient(TestServer(build_app(config, store, clock))) as client:
+            yield Collector(client, store, clock, config)
+    finally:
+        await store.close()
+
+
+async def problem(answer: ClientResponse) -> tuple[int, str]:
+    """Return status and code of a problem that has the one shape of all of them."""
+    assert answer.content_type == PROBLEM_JSON
+    body = await answer.json(content_type=PROBLEM_JSON)
+    assert set(body) == {"type", "title", "status", "detail"}
+    assert body["status"] == answer.status
+    code = read_problem(await answer.read(), answer.headers["Content-Type"], answer.status)
+    assert code is not None, "a device would not act on this answer"
+    return answer.status, code.value

@@ -1,0 +1,193 @@
+"""Histograms: for analysts, or for anybody where the operator says so; never raw counts alone."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.estimates import estimate_histogram
+from deniable.messages import UploadAnswer
+from deniable.server import new_token
+from deniable.stores import Role
+from tests.server.collector import Collector, problem, running
+from tests.support.reports import envelope
+from tests.support.surveys import DAY, MANIFEST, manifest
+
+PATH = f"/v1/surveys/{MANIFEST.name}/histogram"
+SUCCESSOR = manifest(sequence=1)
+COURTEOUS = manifest(name="courteous", minimum_reports=3)
+
+
+async def fill(collector: Collector, epoch: int = 0, devices: int = 6) -> None:
+    """Let some devices report."""
+    batch = [envelope(d, (0, 0, 0, 1, 4, 4)[d % 6], epoch=epoch) for d in range(devices)]
+    assert await collector.send(*batch) == UploadAnswer(devices, 0)
+
+
+async def read(collector: Collector, query: str = "", path: str = PATH) -> dict[str, Any]:
+    answer = await collector.client.get(path + query, headers=await collector.token())
+    assert answer.status == 200
+    assert answer.content_type == "application/json"
+    body: dict[str, Any] = await answer.json()
+    return body
+
+
+@pytest.mark.asyncio
+async def test_an_analyst_reads_the_estimate_of_what_was_counted(collector: Collector) -> None:
+    await fill(collector)
+    expected = estimate_histogram(MANIFEST, 0, [3, 1, 0, 0, 2]).to_dict()
+    assert await read(collector) == expected
+    assert [row["raw"] for row in (await read(collector))["categories"]] == [3, 1, 0, 0, 2]
+
+
+@pytest.mark.asyncio
+async def test_it_must_not_be_kept_by_caches(collector: Collector) -> None:
+    await fill(collector)
+    answer = await collector.client.get(PATH, headers=await collector.token())
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.asyncio
+async def test_the_level_is_that_of_the_query(collector: Collector) -> None:
+    await fill(collector)
+    for level in (0.5, 0.99, 1 - 2**-53):
+        body = await read(collector, f"?level={level!r}")
+        assert body == estimate_histogram(MANIFEST, 0, [3, 1, 0, 0, 2], level).to_dict()
+
+
+@pytest.mark.asyncio
+async def test_the_newest_epoch_with_figures_is_shown_unless_one_is_named(
+    collector: Collector,
+) -> None:
+    await fill(collector)
+    collector.clock.time += DAY
+    await fill(collector, epoch=1, devices=2)
+    assert ((await read(collector))["epochs"], (await read(collector))["n"]) == ([1], 2)
+    body = await read(collector, "?epoch=0")
+    assert (body["epochs"], body["n"]) == ([0], 6)
+
+
+@pytest.mark.asyncio
+async def test_surveys_of_one_name_are_never_pooled(collector: Collector) -> None:
+    await fill(collector)
+    await collector.publish(SUCCESSOR)
+    collector.clock.time += 1
+    token = await collector.token()
+    empty = await collector.client.get(PATH, headers=token)
+    assert await problem(empty) == (409, "too-few-reports")
+    await collector.send(envelope(1, survey=SUCCESSOR))
+    assert (await read(collector))["n"] == 1
+    older = await read(collector, f"?survey={MANIFEST.survey_id.hex()}&epoch=0&level=0.9")
+    assert (older["n"], older["survey_id"]) == (6, MANIFEST.survey_id.hex())
+
+
+@pytest.mark.asyncio
+async def test_one_report_is_shown_without_a_standard_error(collector: Collector) -> None:
+    await fill(collector, devices=1)
+    body = await read(collector)
+    assert [row["standard_error"] for row in body["categories"]] == [None] * 5
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("query", ["", "?epoch=0", "?epoch=7"])
+async def test_without_reports_there_is_no_figure(collector: Collector, query: str) -> None:
+    answer = await collector.client.get(PATH + query, headers=await collector.token())
+    assert await problem(answer) == (409, "too-few-reports")
+
+
+@pytest.mark.asyncio
+async def test_figures_appear_from_the_minimum_on(collector: Collector) -> None:
+    await collector.publish(COURTEOUS)
+    collector.clock.time += 1
+    path, token = f"/v1/surveys/{COURTEOUS.name}/histogram", await collector.token()
+    for device in range(2):
+        await collector.send(envelope(device, survey=COURTEOUS))
+        answer = await collector.client.get(path, headers=token)
+        assert await problem(answer) == (409, "too-few-reports")
+        assert "from 3 reports" in (await answer.json(content_type=None))["detail"]
+    for device, shown in ((2, 3), (3, 3), (4, 3), (5, 6)):
+        await collector.send(envelope(device, survey=COURTEOUS))
+        assert (await read(collector, path=path))["n"] == shown
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "query",
+    [
+        *(f"?epoch={epoch}" for epoch in ("", "8", "-1", "x", "1.0", "0x1", "%C2%B2", "9" * 30)),
+        *(f"?epoch={epoch}" for epoch in ("0000000", "%201", "1e0", "+1")),
+        *(f"?level={level}" for level in ("", "0", "1", "-0.5", "95", "nan", "inf", "x", "1e-999")),
+        "?survey=x",
+        "?unknown=1",
+        "?epoch=0&epoch=0",
+        "?level=0.9&level=0.9",
+        "?Epoch=0",
+    ],
+)
+async def test_every_parameter_is_checked(collector: Collector, query: str) -> None:
+    await fill(collector)
+    answer = await collector.client.get(PATH + query, headers=await collector.token())
+    assert await problem(answer) == (400, "bad-query")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer x",
+        f"Bearer {new_token()}",
+        f"Basic {new_token()}",
+        new_token(),
+        "Bearer \u00ff",
+        "Bearer deniable_" + "0" * 7000,
+    ],
+    ids=["none", "empty", "scheme", "blank", "x", "unknown", "basic", "bare", "latin", "long"],
+)
+async def test_without_a_valid_token_nobody_reads(
+    collector: Collector, authorization: str | None
+) -> None:
+    await fill(collector)
+    headers = {} if authorization is None else {"Authorization": authorization}
+    for path in (PATH, "/v1/surveys/nobody-asks/histogram"):
+        answer = await collector.client.get(path, headers=headers)
+        assert await problem(answer) == (401, "unauthorised")
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.asyncio
+async def test_an_operator_may_read_what_an_analyst_may(collector: Collector) -> None:
+    await fill(collector)
+    answer = await collector.client.get(PATH, headers=await collector.token(Role.OPERATOR))
+    assert answer.status == 200
+
+
+@pytest.mark.asyncio
+async def test_a_token_in_the_query_is_refused(collector: Collector) -> None:
+    token = (await collector.token())["Authorization"].removeprefix("Bearer ")
+    answer = await collector.client.get(f"{PATH}?token={token}")
+    assert await problem(answer) == (400, "bad-query")
+    assert token not in await answer.text()
+
+
+@pytest.mark.asyncio
+async def test_a_public_survey_is_read_without_a_token_and_no_other(tmp_path: Path) -> None:
+    async with running(tmp_path, public=frozenset({MANIFEST.name})) as collector:
+        await collector.publish(COURTEOUS)
+        collector.clock.time += 1
+        await fill(collector)
+        for headers in ({}, {"Authorization": "Bearer x"}):
+            answer = await collector.client.get(PATH, headers=headers)
+            assert (await answer.json())["n"] == 6
+        other = await collector.client.get(f"/v1/surveys/{COURTEOUS.name}/histogram")
+        assert await problem(other) == (401, "unauthorised")
+
+
+@pytest.mark.asyncio
+async def test_an_unknown_survey_or_id_is_not_found(collector: Collector) -> None:
+    token = await collector.token()
+    for path in ("/v1/surveys/nobody-asks/histogram", f"{PATH}?survey={'0' * 64}"):
+        assert await problem(await collector.client.get(path, headers=token)) == (404, "not-found")

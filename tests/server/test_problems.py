@@ -1,0 +1,202 @@
+"""Every error has one shape, says what to do next, and repeats nothing of what was sent."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientResponse
+
+from deniable.messages import PROBLEM_JSON, UploadAnswer, codec, pack_upload
+from deniable.server import build_app
+from deniable.stores import SqliteStore, StoreError
+from deniable.stores.sqlite_database import SqliteDatabase
+from tests.server.collector import Collector, problem, running
+from tests.stores.databases import HookedDatabase
+from tests.support.reports import envelope
+from tests.support.surveys import MANIFEST
+
+NAME = MANIFEST.name
+MARKER = "xyzzy-marker"
+
+
+async def plain_problem(answer: ClientResponse) -> tuple[int, str]:
+    """Return status and title of a problem that has no code of ours."""
+    assert answer.content_type == PROBLEM_JSON
+    body = await answer.json(content_type=PROBLEM_JSON)
+    assert set(body) == {"type", "title", "status"}
+    assert body["type"] == "about:blank"
+    assert body["status"] == answer.status
+    return answer.status, body["title"]
+
+
+async def fails(*_: Any, **__: Any) -> Any:
+    raise RuntimeError(f"unforeseen {MARKER}")
+
+
+async def store_fails(*_: Any, **__: Any) -> Any:
+    raise StoreError(f"the store failed: {MARKER}")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "path", ["/", "/v1", "/v1/reports/", "/v2/reports", "/v1/surveys/", f"/v1/surveys/{NAME}/x"]
+)
+async def test_an_unknown_path_is_not_found(collector: Collector, path: str) -> None:
+    assert await problem(await collector.client.get(path)) == (404, "not-found")
+    assert await problem(await collector.client.post(path, data=b"x")) == (404, "not-found")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", "/v1/reports", {"POST"}),
+        ("PUT", "/v1/reports", {"POST"}),
+        ("POST", "/v1/surveys", {"GET", "HEAD"}),
+        ("DELETE", f"/v1/surveys/{NAME}", {"GET", "HEAD"}),
+        ("OPTIONS", f"/v1/surveys/{NAME}/histogram", {"GET", "HEAD"}),
+        ("POST", "/healthz", {"GET", "HEAD"}),
+    ],
+)
+async def test_another_method_is_told_which_are_allowed(
+    collector: Collector, method: str, path: str, allowed: set[str]
+) -> None:
+    answer = await collector.client.request(method, path)
+    assert await plain_problem(answer) == (405, "Method Not Allowed")
+    assert set(answer.headers["Allow"].split(",")) == allowed
+
+
+@pytest.mark.asyncio
+async def test_health_and_readiness(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path, status in (("/healthz", "ok"), ("/readyz", "ready")):
+        answer = await collector.client.get(path)
+        assert (answer.status, await answer.json()) == (200, {"status": status})
+    monkeypatch.setattr(collector.store, "ping", store_fails)
+    assert await problem(await collector.client.get("/readyz")) == (503, "overloaded")
+    assert (await collector.client.get("/healthz")).status == 200
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("path", ["/healthz", "/nowhere", "/v1/surveys", "/v1/reports"])
+async def test_every_answer_names_the_software_only_and_sets_no_cookie(
+    collector: Collector, path: str
+) -> None:
+    answer = await collector.client.get(path)
+    assert answer.headers["Server"] == "deniable"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "Set-Cookie" not in answer.headers
+
+
+@pytest.mark.asyncio
+async def test_an_unforeseen_error_is_logged_and_shows_no_trace(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(collector.store, "add", fails)
+    answer = await collector.upload(pack_upload([envelope(1)]))
+    assert await plain_problem(answer) == (500, "internal error")
+    assert MARKER not in await answer.text()
+    assert "Traceback" not in await answer.text()
+    assert MARKER in caplog.text
+    # The application goes on.
+    monkeypatch.undo()
+    assert await collector.send(envelope(1)) == UploadAnswer(1, 0)
+
+
+@pytest.mark.asyncio
+async def test_a_failing_store_asks_for_patience_and_is_logged(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(collector.store, "add", store_fails)
+    answer = await collector.upload(pack_upload([envelope(1)]))
+    assert await problem(answer) == (503, "overloaded")
+    assert int(answer.headers["Retry-After"]) > 0
+    assert MARKER not in await answer.text()
+    assert MARKER in caplog.text
+
+
+@pytest.mark.asyncio
+async def test_an_overloaded_store_asks_for_patience_and_stores_nothing(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "store.sqlite", most_waiting=2)
+    async with running(tmp_path, store=store) as collector:
+        answer = await collector.upload(pack_upload([envelope(d) for d in range(3)]))
+        assert await problem(answer) == (503, "overloaded")
+        assert int(answer.headers["Retry-After"]) > 0
+        assert await collector.send(envelope(0), envelope(1)) == UploadAnswer(2, 0)
+
+
+@pytest.mark.asyncio
+async def test_a_full_disk_asks_for_patience_and_stores_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "store.sqlite"
+    database = HookedDatabase(path)
+    async with running(tmp_path, store=SqliteStore(database, SqliteDatabase(path))) as collector:
+        most = database.pragma("max_page_count")
+        database.pragma(f"max_page_count={database.pragma('page_count')}")
+        batch = pack_upload([envelope(device) for device in range(250)])
+        answer = await collector.upload(batch)
+        assert await problem(answer) == (507, "storage-full")
+        assert int(answer.headers["Retry-After"]) > 0
+        assert "full" in caplog.text
+        database.pragma(f"max_page_count={most}")
+        answer = await collector.upload(batch)
+        assert UploadAnswer.from_json(await answer.read(), 250) == UploadAnswer(250, 0)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("status", [408, 413, 415, 400, 401, 404])
+async def test_only_overload_names_a_time_to_retry(collector: Collector, status: int) -> None:
+    requests = {
+        413: ("POST", "/v1/reports", b"\xdc\x01\x01" + b"\xc0" * 257),
+        415: ("POST", "/v1/reports", None),
+        400: ("GET", "/v1/surveys?x=1", None),
+        401: ("GET", f"/v1/surveys/{NAME}/histogram", None),
+        404: ("GET", "/nowhere", None),
+    }
+    if status not in requests:
+        pytest.skip("see test_upload_refusals")
+    method, path, body = requests[status]
+    headers = {"Content-Type": "application/msgpack"} if body else {}
+    answer = await collector.client.request(method, path, data=body, headers=headers)
+    assert answer.status == status
+    assert "Retry-After" not in answer.headers
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "body"),
+    [
+        ("GET", f"/{MARKER}", {}, None),
+        ("GET", f"/v1/surveys/{MARKER}", {}, None),
+        ("GET", f"/v1/surveys/{NAME}?survey={MARKER}", {}, None),
+        ("GET", f"/v1/surveys/{NAME}?{MARKER}=1", {}, None),
+        ("GET", f"/v1/surveys/{NAME}/histogram?level={MARKER}", {}, None),
+        ("GET", f"/v1/surveys/{NAME}/histogram?epoch={MARKER}", {}, None),
+        ("GET", f"/v1/surveys/{NAME}/histogram", {"Authorization": f"Bearer {MARKER}"}, None),
+        ("POST", "/v1/reports", {"Content-Type": f"application/{MARKER}"}, b"x"),
+        ("POST", "/v1/reports", {"Content-Encoding": MARKER}, b"x"),
+        ("POST", "/v1/reports", {}, MARKER.encode()),
+        ("POST", "/v1/reports", {}, b"\x91" + codec.encode(MARKER)[:-1]),
+        ("POST", "/v1/reports", {}, b"\x91" + codec.encode(MARKER)),
+        ("POST", f"/v1/surveys/{MARKER}", {}, None),
+    ],
+)
+async def test_no_answer_repeats_what_was_sent(
+    collector: Collector, method: str, path: str, headers: dict[str, str], body: bytes | None
+) -> None:
+    answer = await collector.client.request(
+        method, path, data=body, headers={"Content-Type": "application/msgpack"} | headers
+    )
+    shown = f"{answer.reason} {dict(answer.headers)} {await answer.text()}"
+    assert MARKER not in shown
+
+
+@pytest.mark.asyncio
+async def test_a_collector_does_not_start_on_a_store_that_cannot_be_read(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector.store, "surveys", store_fails)
+    app = build_app(collector.config, collector.store, collector.clock)
+    with pytest.raises(StoreError):
+        await app.startup()
+    await app.cleanup()

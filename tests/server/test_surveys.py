@@ -1,0 +1,167 @@
+"""What anybody may read: which surveys there are, their terms, and their signed manifests."""
+
+import pytest
+
+from deniable.messages import SigningKey, open_manifest, sign_manifest
+from tests.server.collector import Collector, problem
+from tests.support.surveys import AUTHORITY, DAY, MANIFEST, START, manifest
+
+NAME = MANIFEST.name
+ID = MANIFEST.survey_id.hex()
+SUCCESSOR = manifest(sequence=1, epsilon="0.5")
+OTHER = manifest(name="another-survey")
+
+
+async def publish(collector: Collector) -> None:
+    await collector.publish(SUCCESSOR)
+    await collector.publish(OTHER)
+    collector.clock.time += 1
+
+
+@pytest.mark.asyncio
+async def test_a_survey_is_described_with_its_privacy_terms(collector: Collector) -> None:
+    answer = await collector.client.get(f"/v1/surveys/{NAME}")
+    assert answer.status == 200
+    assert answer.content_type == "application/json"
+    assert await answer.json() == {
+        "name": NAME,
+        "survey_id": ID,
+        "sequence": 0,
+        "question": MANIFEST.question,
+        "categories": list(MANIFEST.categories),
+        "mechanism": "randomised-response",
+        "epsilon": "1",
+        "delta": "0",
+        "pure_epsilon": str(MANIFEST.mechanism.privacy.epsilon),
+        "start": START,
+        "epoch_seconds": DAY,
+        "epochs": 8,
+        "grace_seconds": DAY,
+        "enrolment": "open",
+        "minimum_reports": 1,
+    }
+
+
+@pytest.mark.asyncio
+async def test_the_list_has_the_newest_survey_of_every_name(collector: Collector) -> None:
+    await publish(collector)
+    listed = (await (await collector.client.get("/v1/surveys")).json())["surveys"]
+    assert [survey["survey_id"] for survey in listed] == [
+        OTHER.survey_id.hex(),
+        SUCCESSOR.survey_id.hex(),
+    ]
+    alone = await (await collector.client.get(f"/v1/surveys/{OTHER.name}")).json()
+    assert listed[0] == alone
+
+
+@pytest.mark.asyncio
+async def test_an_older_survey_is_found_by_its_id_under_its_name_only(
+    collector: Collector,
+) -> None:
+    await publish(collector)
+    newest = await (await collector.client.get(f"/v1/surveys/{NAME}")).json()
+    assert newest["survey_id"] == SUCCESSOR.survey_id.hex()
+    older = await (await collector.client.get(f"/v1/surveys/{NAME}?survey={ID}")).json()
+    assert (older["survey_id"], older["epsilon"]) == (ID, "1")
+    answer = await collector.client.get(f"/v1/surveys/{OTHER.name}?survey={ID}")
+    assert await problem(answer) == (404, "not-found")
+
+
+@pytest.mark.asyncio
+async def test_the_manifest_is_served_byte_for_byte(collector: Collector) -> None:
+    answer = await collector.client.get(f"/v1/surveys/{NAME}/manifest")
+    assert answer.status == 200
+    assert answer.content_type == "application/msgpack"
+    assert await answer.read() == sign_manifest(MANIFEST, AUTHORITY)
+    assert open_manifest(await answer.read(), AUTHORITY.public_key) == MANIFEST
+    assert answer.headers["ETag"] == f'"{ID}"'
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("held", [f'"{ID}"', f'"{"0" * 64}", "{ID}"'])
+async def test_who_holds_the_manifest_is_told_so_without_a_body(
+    collector: Collector, held: str
+) -> None:
+    path = f"/v1/surveys/{NAME}/manifest"
+    answer = await collector.client.get(path, headers={"If-None-Match": held})
+    assert answer.status == 304
+    assert await answer.read() == b""
+    assert answer.headers["ETag"] == f'"{ID}"'
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("held", [f'"{"0" * 64}"', ID, "nonsense", f'"{ID.upper()}"', '""'])
+async def test_who_holds_another_or_nonsense_gets_the_manifest(
+    collector: Collector, held: str
+) -> None:
+    path = f"/v1/surveys/{NAME}/manifest"
+    answer = await collector.client.get(path, headers={"If-None-Match": held})
+    assert answer.status == 200
+    assert await answer.read() == sign_manifest(MANIFEST, AUTHORITY)
+
+
+@pytest.mark.asyncio
+async def test_who_holds_the_predecessor_gets_the_successor(collector: Collector) -> None:
+    await publish(collector)
+    path, held = f"/v1/surveys/{NAME}/manifest", {"If-None-Match": f'"{ID}"'}
+    answer = await collector.client.get(path, headers=held)
+    assert answer.headers["ETag"] == f'"{SUCCESSOR.survey_id.hex()}"'
+    assert await answer.read() == sign_manifest(SUCCESSOR, AUTHORITY)
+    older = await collector.client.get(f"{path}?survey={ID}", headers=held)
+    assert older.status == 304
+
+
+@pytest.mark.asyncio
+async def test_a_survey_published_by_another_process_is_offered_within_a_second(
+    collector: Collector,
+) -> None:
+    await collector.publish(OTHER)
+    path = f"/v1/surveys/{OTHER.name}/manifest"
+    assert await problem(await collector.client.get(path)) == (404, "not-found")
+    collector.clock.time += 1
+    assert (await collector.client.get(path)).status == 200
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("suffix", ["", "/manifest"])
+@pytest.mark.parametrize(
+    ("tail", "expected"),
+    [
+        ("nobody-asks{}", (404, "not-found")),
+        ("%2e%2e{}", (404, "not-found")),
+        ("%FF{}", (404, "not-found")),
+        (f"{NAME}{{}}?survey={'0' * 64}", (404, "not-found")),
+        (f"{NAME}{{}}?survey={ID[:-1]}", (400, "bad-query")),
+        (f"{NAME}{{}}?survey={ID}0", (400, "bad-query")),
+        (f"{NAME}{{}}?survey={ID.upper()}", (400, "bad-query")),
+        (f"{NAME}{{}}?survey=", (400, "bad-query")),
+        (f"{NAME}{{}}?survey={ID}&survey={ID}", (400, "bad-query")),
+        (f"{NAME}{{}}?epoch=0", (400, "bad-query")),
+        (f"{NAME}{{}}?token=x", (400, "bad-query")),
+    ],
+)
+async def test_what_cannot_be_found_or_understood_is_a_problem(
+    collector: Collector, tail: str, suffix: str, expected: tuple[int, str]
+) -> None:
+    answer = await collector.client.get("/v1/surveys/" + tail.format(suffix))
+    assert await problem(answer) == expected
+
+
+@pytest.mark.asyncio
+async def test_the_list_takes_no_parameters(collector: Collector) -> None:
+    answer = await collector.client.get(f"/v1/surveys?survey={ID}")
+    assert await problem(answer) == (400, "bad-query")
+
+
+@pytest.mark.asyncio
+async def test_a_stored_survey_of_another_authority_is_not_offered(
+    collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Somebody wrote into the store, or the authority was changed: the others go on.
+    await collector.store.publish(OTHER, sign_manifest(OTHER, SigningKey(bytes(range(32)))))
+    collector.clock.time += 1
+    listed = (await (await collector.client.get("/v1/surveys")).json())["surveys"]
+    assert [survey["name"] for survey in listed] == [NAME]
+    answer = await collector.client.get(f"/v1/surveys/{OTHER.name}/manifest")
+    assert await problem(answer) == (404, "not-found")
+    assert "not offered" in caplog.text

@@ -1,0 +1,189 @@
+"""An upload that is an array gets 200: each report is answered by its index, once durable."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deniable.messages import Enrolment, RefusalCode, Schedule, SigningKey, UploadAnswer, codec
+from deniable.stores import SqliteStore
+from tests.server.collector import Collector, running
+from tests.stores.databases import SECONDS, Gate, HookedDatabase
+from tests.support.reports import envelope
+from tests.support.surveys import DAY, MANIFEST, START, manifest
+
+K = len(MANIFEST.categories)
+CERTIFIED = manifest(
+    name="certified",
+    enrolment=Enrolment(
+        "certificate", (SigningKey(b"issuer's seed of tests 000000001").public_key,)
+    ),
+)
+UNPUBLISHED = manifest(name="unpublished")
+PAST = manifest(name="past", schedule=Schedule(START - 9 * DAY, DAY, 8, DAY))
+
+
+def forged(device: int) -> bytes:
+    """Return a report whose signature is another report's."""
+    key, payload, _, _ = codec.exact_array(codec.decode(envelope(device, 0)), 4)
+    _, _, signature, _ = codec.exact_array(codec.decode(envelope(device, 1)), 4)
+    return codec.encode([key, payload, signature, None])
+
+
+def small_order(device: int) -> bytes:
+    """Return a report under a key that anybody can sign for."""
+    _, *rest = codec.exact_array(codec.decode(envelope(device)), 4)
+    return codec.encode([b"\1" + bytes(31), *rest])
+
+
+DEFECTS: dict[str, Callable[[int], bytes]] = {
+    "malformed": lambda device: codec.encode([device]),
+    "bad-key": small_order,
+    "unknown-survey": lambda device: envelope(device, survey=UNPUBLISHED),
+    "out-of-domain": lambda device: envelope(device, K),
+    "too-early": lambda device: envelope(device, epoch=1),
+    "epoch-closed": lambda device: envelope(device, survey=PAST),
+    "bad-signature": forged,
+    "not-enrolled": lambda device: envelope(device, survey=CERTIFIED),
+}
+
+
+async def shown(collector: Collector, epoch: int = 0) -> list[int]:
+    return await collector.store.counts(MANIFEST.survey_id, epoch, K)
+
+
+@pytest.mark.asyncio
+async def test_good_reports_are_accepted_and_counted(collector: Collector) -> None:
+    answer = await collector.send(envelope(1, 0), envelope(2, 4), envelope(3, 4))
+    assert answer == UploadAnswer(3, 0)
+    assert await shown(collector) == [1, 0, 0, 0, 2]
+
+
+@pytest.mark.asyncio
+async def test_identical_repeats_are_duplicates_and_others_conflicts(collector: Collector) -> None:
+    assert await collector.send(envelope(1, 0)) == UploadAnswer(1, 0)
+    assert await collector.send(envelope(1, 0)) == UploadAnswer(0, 1)
+    conflict = ((0, RefusalCode.REPORT_CONFLICT),)
+    assert await collector.send(envelope(1, 1)) == UploadAnswer(0, 0, conflict)
+    mixed = await collector.send(envelope(1, 1), envelope(2, 2), envelope(2, 2), envelope(1, 0))
+    assert mixed == UploadAnswer(1, 2, conflict)
+    assert await shown(collector) == [1, 0, 1, 0, 0]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("code", DEFECTS)
+async def test_a_defect_of_one_report_is_answered_by_index_also_alone(
+    collector: Collector, code: str
+) -> None:
+    await collector.publish(CERTIFIED)
+    await collector.publish(PAST)
+    collector.clock.time += 1
+    assert await collector.send(DEFECTS[code](1)) == UploadAnswer(0, 0, ((0, RefusalCode(code)),))
+    assert await shown(collector) == [0] * K
+
+
+@pytest.mark.asyncio
+async def test_all_defects_at_once_keep_their_indices_and_spoil_no_good_report(
+    collector: Collector,
+) -> None:
+    await collector.publish(CERTIFIED)
+    await collector.publish(PAST)
+    collector.clock.time += 1
+    await collector.send(envelope(100, 0))
+    batch, expected = [], []
+    for device, (code, make) in enumerate(DEFECTS.items()):
+        batch += [envelope(device), make(device + 50), envelope(device)]
+        expected.append((len(batch) - 2, RefusalCode(code)))
+    batch.append(envelope(100, 1))
+    expected.append((len(batch) - 1, RefusalCode.REPORT_CONFLICT))
+    answer = await collector.send(*batch)
+    assert answer == UploadAnswer(len(DEFECTS), len(DEFECTS), tuple(expected))
+    assert await shown(collector) == [len(DEFECTS) + 1, 0, 0, 0, 0]
+
+
+@pytest.mark.asyncio
+async def test_256_reports_go_in_one_request(collector: Collector) -> None:
+    batch = [envelope(device, device % K) for device in range(256)]
+    assert await collector.send(*batch) == UploadAnswer(256, 0)
+    assert await collector.send(*batch) == UploadAnswer(0, 256)
+    assert await shown(collector) == [52, 51, 51, 51, 51]
+
+
+@pytest.mark.asyncio
+async def test_concurrent_requests_count_every_device_once(collector: Collector) -> None:
+    batches = [[envelope(device % 40) for device in range(n, n + 8)] for n in range(0, 160, 4)]
+    answers = await asyncio.gather(*(collector.send(*batch) for batch in batches))
+    assert sum(answer.accepted for answer in answers) == 40
+    assert sum(answer.duplicates for answer in answers) == 8 * len(batches) - 40
+    assert await shown(collector) == [40, 0, 0, 0, 0]
+
+
+@pytest.mark.asyncio
+async def test_the_answer_comes_after_the_commit(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    database, gate = HookedDatabase(path), Gate()
+    store = SqliteStore(database, HookedDatabase(path))
+    async with running(tmp_path, store=store) as collector:
+        database.before = gate
+        sending = asyncio.create_task(collector.send(envelope(1)))
+        assert await asyncio.to_thread(gate.reached.wait, SECONDS)
+        # The server is free for others meanwhile, and answers this one only when it is stored.
+        assert (await collector.client.get("/readyz")).status == 200
+        assert not sending.done()
+        gate.open()
+        assert await sending == UploadAnswer(1, 0)
+
+
+@pytest.mark.asyncio
+async def test_a_sealed_epoch_is_closed_whatever_the_clock_says(collector: Collector) -> None:
+    await collector.send(envelope(1))
+    await collector.store.seal(MANIFEST.survey_id, 0)
+    closed = RefusalCode.EPOCH_CLOSED
+    answer = await collector.send(envelope(1), envelope(2), envelope(3, K))
+    assert answer.refused == ((0, closed), (1, closed), (2, RefusalCode.OUT_OF_DOMAIN))
+    assert await shown(collector) == [1, 0, 0, 0, 0]
+
+
+@pytest.mark.asyncio
+async def test_the_clock_that_was_given_decides_which_epochs_are_open(
+    collector: Collector,
+) -> None:
+    assert (await collector.send(envelope(1, epoch=1))).refused == ((0, RefusalCode.TOO_EARLY),)
+    collector.clock.time += 2 * DAY
+    answer = await collector.send(*(envelope(1, epoch=epoch) for epoch in range(4)))
+    assert answer == UploadAnswer(2, 0, ((0, RefusalCode.EPOCH_CLOSED), (3, RefusalCode.TOO_EARLY)))
+
+
+@pytest.mark.asyncio
+async def test_a_survey_published_meanwhile_is_found_within_a_second(collector: Collector) -> None:
+    await collector.publish(UNPUBLISHED)
+    message = envelope(1, survey=UNPUBLISHED)
+    # The store was read at the start, at this very time by the clock.
+    assert (await collector.send(message)).refused == ((0, RefusalCode.UNKNOWN_SURVEY),)
+    collector.clock.time += 1
+    assert await collector.send(message) == UploadAnswer(1, 0)
+
+
+@pytest.mark.asyncio
+async def test_unknown_surveys_make_the_store_be_read_once_a_second_at_most(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = 0
+    read = collector.store.surveys
+
+    async def counted() -> list[bytes]:
+        nonlocal reads
+        reads += 1
+        return await read()
+
+    monkeypatch.setattr(collector.store, "surveys", counted)
+    batch = [envelope(device, survey=UNPUBLISHED) for device in range(40)]
+    await asyncio.gather(*(collector.send(*batch) for _ in range(5)))
+    assert reads == 0
+    collector.clock.time += 1
+    await asyncio.gather(*(collector.send(*batch) for _ in range(5)))
+    assert reads == 1
+    collector.clock.time -= 50  # a clock that is set back does not stop it
+    await collector.send(*batch)
+    assert reads == 2

@@ -1,0 +1,156 @@
+"""Bulk randomising is the device's sampler, word for word."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from deniable.mechanisms import RandomisedResponse
+from deniable.simulation import randomise_many
+from tests.simulation.sources import ListedWords, draws
+
+CHUNK = 1 << 16
+TOP = 2**64 - 1
+
+MECHANISMS = [
+    RandomisedResponse(2, "40"),
+    RandomisedResponse(2, "0.000001"),
+    RandomisedResponse(5, "1"),
+    RandomisedResponse(5, "1", "0.25"),
+    RandomisedResponse(256, "3"),
+    RandomisedResponse(65_536, "0.1"),
+]
+
+
+def extreme_words(mechanism: RandomisedResponse) -> list[int]:
+    """Return the words on either side of every kind of block's ends."""
+    a, k = mechanism.lies, mechanism.categories
+    ends = {0, 2 * a, (k - 1) * a, k * a, 2**32, 2**63}
+    near = {end + step for end in ends for step in (-1, 0, 1)} | {a - 1, a, a + 1, TOP - 1, TOP}
+    return sorted(word for word in near if 0 <= word <= TOP)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+def test_extreme_words_give_what_they_give_on_a_device(mechanism: RandomisedResponse) -> None:
+    words, k = extreme_words(mechanism), mechanism.categories
+    for answer in (0, 1, k - 1):
+        device = [mechanism.randomise(answer, draws([word])) for word in words]
+        bulk = randomise_many(mechanism, [answer] * len(words), ListedWords(words))
+        assert bulk.tolist() == device
+    # The ends of the blocks themselves, by hand: word 0 names category 0, the last word below k a
+    # names category k - 1, k a and beyond tell the truth.
+    a = mechanism.lies
+    by_hand = randomise_many(mechanism, [1] * 4, ListedWords([0, k * a - 1, k * a, TOP]))
+    assert by_hand.tolist() == [0, k - 1, 1, 1]
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(
+    st.sampled_from(MECHANISMS),
+    st.lists(st.tuples(st.integers(0, 65_535), st.integers(0, TOP)), min_size=1, max_size=60),
+)
+def test_any_words_give_what_they_give_on_a_device(
+    mechanism: RandomisedResponse, pairs: list[tuple[int, int]]
+) -> None:
+    answers = [answer % mechanism.categories for answer, _ in pairs]
+    words = [word for _, word in pairs]
+    draw = draws(words)
+    device = [mechanism.randomise(answer, draw) for answer in answers]
+    assert randomise_many(mechanism, answers, ListedWords(words)).tolist() == device
+
+
+@pytest.mark.parametrize("size", [1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 1])
+def test_one_word_an_answer_in_order_across_chunks(size: int) -> None:
+    mechanism = RandomisedResponse(5, "1")
+    generator = np.random.default_rng(size)
+    answers = generator.integers(5, size=size)
+    words = generator.integers(2**64, size=size, dtype=np.uint64).tolist()
+    source = ListedWords(words)
+    bulk = randomise_many(mechanism, answers, source)
+    draw = draws(words)
+    assert bulk.tolist() == [mechanism.randomise(answer, draw) for answer in answers.tolist()]
+    assert sum(source.asked) == size
+    assert max(source.asked) <= CHUNK
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "i4", "u4", "i8", "u8", ">i4"])
+def test_responses_have_the_type_of_the_answers(dtype: str) -> None:
+    mechanism = RandomisedResponse(100, "1")
+    answers = np.arange(100, dtype=dtype)
+    words = [*range(0, 2**64, 2**64 // 100)][:100]
+    responses = randomise_many(mechanism, answers, ListedWords(words))
+    assert responses.dtype == np.dtype(dtype)
+    expected = [mechanism.randomise(i, draws([word])) for i, word in enumerate(words)]
+    assert responses.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("dtype", "most"), [(np.uint8, 256), (np.int8, 128), (np.uint16, 65_536), (np.int16, 32_768)]
+)
+def test_a_type_that_does_not_hold_the_domain_is_refused(dtype: Any, most: int) -> None:
+    fits = RandomisedResponse(most, "1")
+    last = most * fits.lies - 1
+    assert randomise_many(fits, np.zeros(1, dtype), ListedWords([last])).tolist() == [most - 1]
+    if most < 65_536:
+        with pytest.raises(ValueError, match="does not hold"):
+            randomise_many(RandomisedResponse(most + 1, "1"), np.zeros(1, dtype))
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        np.array(3),
+        np.arange(5).reshape(1, 5, 1),
+        np.zeros((0, 4), dtype=np.int32),
+        np.arange(20).reshape(4, 5).T % 5,
+        np.arange(10)[::-2] % 5,
+    ],
+    ids=["scalar", "3-d", "empty", "transposed", "reversed"],
+)
+def test_responses_have_the_shape_of_the_answers(answers: NDArray[np.integer]) -> None:
+    mechanism = RandomisedResponse(5, "1")
+    truth = randomise_many(mechanism, answers, ListedWords([TOP] * answers.size))
+    assert truth.shape == answers.shape
+    assert truth.tolist() == answers.tolist()
+    words = [n * (2**64 // 20) for n in range(answers.size)]
+    draw = draws(words)
+    device = [mechanism.randomise(int(answer), draw) for answer in answers.reshape(-1)]
+    mixed = randomise_many(mechanism, answers, ListedWords(words))
+    assert mixed.reshape(-1).tolist() == device
+
+
+def test_the_answers_are_left_as_they_were() -> None:
+    answers = np.arange(5)
+    answers.flags.writeable = False
+    responses = randomise_many(RandomisedResponse(5, "1"), answers, ListedWords([0] * 5))
+    assert responses.tolist() == [0] * 5
+    assert answers.tolist() == [0, 1, 2, 3, 4]
+    assert not np.shares_memory(responses, answers)
+
+
+@pytest.mark.parametrize(
+    "answers", [[0, -1], [5], [0, 2**62], [-(2**63)], np.array([2**64 - 1], np.uint64)]
+)
+def test_answers_outside_the_domain_are_refused_before_a_word_is_drawn(answers: Any) -> None:
+    source = ListedWords([])
+    with pytest.raises(IndexError) as caught:
+        randomise_many(RandomisedResponse(5, "1"), answers, source)
+    assert source.asked == []
+    assert "-1" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "answers", [[0.0], [True], ["1"], [None], [2**64], [1 + 0j], np.array([0], "M8[s]")]
+)
+def test_answers_that_are_no_integers_are_refused(answers: Any) -> None:
+    with pytest.raises(TypeError, match="integer category indices"):
+        randomise_many(RandomisedResponse(5, "1"), answers)
+
+
+def test_a_mechanism_on_another_grid_is_refused() -> None:
+    for bits in (8, 32, 63):
+        with pytest.raises(ValueError, match="grid"):
+            randomise_many(RandomisedResponse(3, "1", bits=bits), [0])

@@ -1,0 +1,79 @@
+"""SQLite databases that a test can hold up, and a store on top of one."""
+
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+from deniable.messages import SignedReport
+from deniable.stores import SqliteStore, Verdict
+from deniable.stores.sqlite_database import SqliteDatabase
+from tests.stores.places import publish
+from tests.support.reports import report
+
+SECONDS = 20.0
+"""Longer than anything here takes; a test that waits so long has failed."""
+
+
+class HookedDatabase(SqliteDatabase):
+    """Calls ``before`` in the writing thread, ahead of every commit group.
+
+    Attributes:
+        groups: the size of each group so far.
+        before: what is called with the group's number, from 0 on.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.groups: list[int] = []
+        self.before: Callable[[int], None] = lambda _: None
+
+    def add(self, reports: Sequence[SignedReport]) -> list[Verdict]:
+        self.groups.append(len(reports))
+        self.before(len(self.groups) - 1)
+        return super().add(reports)
+
+    def pragma(self, text: str) -> int:
+        """Set or read a pragma of the writing connection."""
+        (value,) = self._connection.execute(f"PRAGMA {text}").fetchone()
+        return int(value)
+
+
+class Gate:
+    """Holds up the writing thread: ``database.before = gate``."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self._open = threading.Event()
+
+    def __call__(self, _: int) -> None:
+        self.reached.set()
+        assert self._open.wait(SECONDS)
+
+    def open(self) -> None:
+        self._open.set()
+
+
+@asynccontextmanager
+async def hooked_store(
+    path: Path, most_waiting: int = 20_000
+) -> AsyncIterator[tuple[SqliteStore, HookedDatabase]]:
+    """Yield an open store with MANIFEST in it, and the database behind its writing thread."""
+    database = HookedDatabase(path)
+    store = SqliteStore(database, SqliteDatabase(path), most_waiting)
+    await publish(store)
+    try:
+        yield store, database
+    finally:
+        await store.close()
+
+
+def many(count: int, start: int = 0) -> list[SignedReport]:
+    """Return reports under as many keys; nobody signed them, which a store does not look at."""
+    template = report(0)
+    return [
+        replace(template, public_key=sha256(b"%d" % number).digest())
+        for number in range(start, start + count)
+    ]

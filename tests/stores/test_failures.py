@@ -1,0 +1,140 @@
+"""What a store that fails does: exactly the group at hand is refused, and nothing of it stored."""
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from deniable.stores import Role, SqliteStore, StoreError, StoreFull, UnknownSchema
+from deniable.stores.sqlite_database import SqliteDatabase
+from tests.stores.databases import SECONDS, Gate, hooked_store, many
+from tests.stores.places import A, D, SqlitePlace, counts, publish
+from tests.support.reports import report
+from tests.support.surveys import MANIFEST, manifest
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return SqlitePlace(tmp_path).file
+
+
+@pytest.mark.asyncio
+async def test_a_full_disk_refuses_the_whole_group_and_keeps_what_was_before(file: Path) -> None:
+    async with hooked_store(file) as (store, database):
+        assert await store.add(many(10)) == [A] * 10
+        most = database.pragma("max_page_count")
+        database.pragma(f"max_page_count={database.pragma('page_count')}")
+        answers = await asyncio.gather(
+            store.add(many(300, 10)), store.add(many(2, 310)), return_exceptions=True
+        )
+        assert [type(answer) for answer in answers] == [StoreFull, StoreFull]
+        assert await counts(store) == [10, 0, 0, 0, 0]
+        database.pragma(f"max_page_count={most}")
+        # There is room again: repeats are known, and nothing of the failed group is.
+        assert await store.add(many(312)) == [D] * 10 + [A] * 302
+        assert await counts(store) == [312, 0, 0, 0, 0]
+
+
+@pytest.mark.asyncio
+async def test_a_failed_commit_fails_its_group_and_not_the_next(file: Path) -> None:
+    async with hooked_store(file) as (store, database):
+        gate = Gate()
+        most = database.pragma("max_page_count")
+
+        def first_group_is_too_large(group: int) -> None:
+            now = database.pragma("page_count")
+            database.pragma(f"max_page_count={most if group else now}")
+            gate(group)
+
+        database.before = first_group_is_too_large
+        failing = asyncio.create_task(store.add(many(300)))
+        assert await asyncio.to_thread(gate.reached.wait, SECONDS)
+        following = asyncio.create_task(store.add(many(5)))
+        gate.open()
+        with pytest.raises(StoreFull):
+            await failing
+        assert await following == [A] * 5
+        assert database.groups == [300, 5]
+        assert await counts(store) == [5, 0, 0, 0, 0]
+
+
+@pytest.mark.asyncio
+async def test_a_lock_that_outlasts_the_timeout_is_an_error_and_not_a_full_disk(
+    file: Path,
+) -> None:
+    async with hooked_store(file) as (store, database):
+        assert await store.add([report(1)]) == [A]
+        database.pragma("busy_timeout=1")
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreError, match="locked") as caught:
+                await store.add([report(2)])
+            assert not isinstance(caught.value, StoreFull)
+            with pytest.raises(StoreError, match="locked"):
+                await store.seal(MANIFEST.survey_id, 0)
+            with pytest.raises(StoreError, match="locked"):
+                await publish(store, manifest(sequence=1))
+            with pytest.raises(StoreError, match="locked"):
+                await store.add_token(bytes(32), Role.ANALYST, "")
+            # Reading goes on: writers do not lock readers out.
+            assert await counts(store) == [1, 0, 0, 0, 0]
+            other.execute("ROLLBACK")
+        assert await store.add([report(1), report(2)]) == [D, A]
+        assert len(await store.surveys()) == 1
+
+
+@pytest.mark.asyncio
+async def test_an_unforeseen_error_leaves_nobody_waiting(file: Path) -> None:
+    async with hooked_store(file) as (store, database):
+        gate = Gate()
+
+        def breaks(group: int) -> None:
+            gate(group)
+            raise RuntimeError("a bug")
+
+        database.before = breaks
+        unforeseen: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: unforeseen.append(what))
+        first = asyncio.create_task(store.add([report(1)]))
+        assert await asyncio.to_thread(gate.reached.wait, SECONDS)
+        second = asyncio.create_task(store.add([report(2)]))
+        gate.open()
+        outcomes = await asyncio.gather(first, second, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [StoreError, StoreError]
+        database.before = lambda _: None
+        assert await store.add([report(1), report(2)]) == [A, A]
+
+
+def test_a_schema_of_a_newer_version_is_refused_and_left_alone(file: Path) -> None:
+    SqliteDatabase(file).close()
+    with closing(sqlite3.connect(file)) as connection:
+        (known,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.execute(f"PRAGMA user_version={known + 1}")
+        before = connection.execute("SELECT * FROM sqlite_master").fetchall()
+    with pytest.raises(UnknownSchema, match="upgrade"):
+        SqliteDatabase(file)
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (known + 1,)
+        assert connection.execute("SELECT * FROM sqlite_master").fetchall() == before
+
+
+@pytest.mark.parametrize("kind", ["text", "directory", "no parent"])
+def test_what_is_no_store_is_refused_by_name(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "thing"
+    if kind == "text":
+        path.write_text("not a database " * 100, "utf-8")
+    elif kind == "directory":
+        path.mkdir()
+    else:
+        path = path / "store.sqlite"
+    with pytest.raises(StoreError, match="thing") as caught:
+        SqliteDatabase(path)
+    assert not isinstance(caught.value, UnknownSchema)
+
+
+@pytest.mark.asyncio
+async def test_opening_a_store_that_is_none_is_an_error_of_the_store(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        await SqliteStore.open(tmp_path)

@@ -1,0 +1,144 @@
+"""Group commit: acknowledged after the commit only, and whatever waits meanwhile goes together."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from deniable.stores import Overloaded, SqliteStore
+from deniable.stores.sqlite_database import SqliteDatabase
+from tests.stores.databases import SECONDS, Gate, HookedDatabase, hooked_store
+from tests.stores.places import A, C, D, SqlitePlace, counts, publish
+from tests.support.reports import report
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return SqlitePlace(tmp_path).file
+
+
+async def settle() -> None:
+    """Let every task run that can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.asyncio
+async def test_s1_nothing_is_acknowledged_before_its_commit(file: Path) -> None:
+    async with hooked_store(file) as (store, database):
+        gate = database.before = Gate()
+        adding = asyncio.create_task(store.add([report(1)]))
+        assert await asyncio.to_thread(gate.reached.wait, SECONDS)
+        await settle()
+        assert not adding.done()
+        assert await counts(store) == [0, 0, 0, 0, 0]
+        gate.open()
+        assert await adding == [A]
+        # The reader is another connection: what it sees is committed.
+        assert await counts(store) == [1, 0, 0, 0, 0]
+
+
+@pytest.mark.asyncio
+async def test_what_arrives_during_a_commit_is_committed_together_by_the_next(file: Path) -> None:
+    async with hooked_store(file) as (store, database):
+        gate = database.before = Gate()
+        first = asyncio.create_task(store.add([report(1)]))
+        assert await asyncio.to_thread(gate.reached.wait, SECONDS)
+        rest = [
+            asyncio.create_task(store.add([report(device), report(1, 1)]))
+            for device in range(2, 12)
+        ]
+        await settle()
+        assert database.groups == [1]
+        gate.open()
+        assert await first == [A]
+        assert await asyncio.gather(*rest) == [[A, C]] * 10
+        assert database.groups == [1, 20]
+
+
+@pytest.mark.asyncio
+async def test_an_idle_store_commits_at_once(file: Path) -> None:
+    async with hooked_store(file) as (store, database):
+        for device in range(3):
+            assert await store.add([report(device)]) == [A]
+        assert database.groups == [1, 1, 1]
+
+
+@pytest.mark.asyncio
+async def test_each_request_gets_the_verdicts_of_its_own_reports(file: Path) -> None:
+    async with hooked_store(file) as (store, database):
+        assert await store.add([report(0)]) == [A]
+        batches = [[report(0)], [], [report(1), report(0, 1)], [report(1, 2)], [report(2)] * 3]
+        answers = await asyncio.gather(*map(store.add, batches))
+        assert answers == [[D], [], [A, C], [C], [A, D, D]]
+        assert database.groups == [1, 7]
+
+
+@pytest.mark.asyncio
+async def test_a_request_that_is_given_up_is_stored_and_disturbs_nobody(file: Path) -> None:
+    async with hooked_store(file) as (store, database):
+        gate = database.before = Gate()
+        given_up = asyncio.create_task(store.add([report(1)]))
+        assert await asyncio.to_thread(gate.reached.wait, SECONDS)
+        waiting = [asyncio.create_task(store.add([report(device)])) for device in (2, 3)]
+        await settle()
+        given_up.cancel()
+        waiting[0].cancel()
+        gate.open()
+        assert await waiting[1] == [A]
+        assert given_up.cancelled()
+        assert waiting[0].cancelled()
+        assert await store.add([report(1), report(2), report(3)]) == [D, D, D]
+
+
+@pytest.mark.asyncio
+async def test_more_than_may_wait_is_overloaded_at_once_and_not_stored(file: Path) -> None:
+    async with hooked_store(file, most_waiting=4) as (store, database):
+        gate = database.before = Gate()
+        committing = asyncio.create_task(store.add([report(d) for d in range(4)]))
+        assert await asyncio.to_thread(gate.reached.wait, SECONDS)
+        # Those under way no longer wait: as many again may.
+        waiting = asyncio.create_task(store.add([report(4), report(5), report(6)]))
+        await settle()
+        with pytest.raises(Overloaded):
+            await store.add([report(7), report(8)])
+        last = asyncio.create_task(store.add([report(9)]))
+        await settle()
+        with pytest.raises(Overloaded):
+            await store.add([report(7)])
+        gate.open()
+        assert await committing == [A] * 4
+        assert await waiting == [A] * 3
+        assert await last == [A]
+        assert database.groups == [4, 4]
+        assert sum(await counts(store)) == 8
+        assert await store.add([report(7), report(8)]) == [A, A]
+
+
+@pytest.mark.asyncio
+async def test_a_batch_that_could_never_wait_is_overloaded(file: Path) -> None:
+    async with hooked_store(file, most_waiting=4) as (store, _):
+        with pytest.raises(Overloaded):
+            await store.add([report(d) for d in range(5)])
+        assert await store.add([report(d) for d in range(4)]) == [A] * 4
+
+
+@pytest.mark.asyncio
+async def test_s1_closing_commits_what_was_taken(file: Path) -> None:
+    database, gate = HookedDatabase(file), Gate()
+    database.before = gate
+    store = SqliteStore(database, SqliteDatabase(file))
+    await publish(store)
+    adding = [asyncio.create_task(store.add([report(1)]))]
+    assert await asyncio.to_thread(gate.reached.wait, SECONDS)
+    adding += [asyncio.create_task(store.add([report(device)])) for device in (2, 3)]
+    await settle()
+    closing = asyncio.create_task(store.close())
+    await settle()
+    assert not closing.done()
+    gate.open()
+    await closing
+    assert await asyncio.gather(*adding) == [[A], [A], [A]]
+    again = await SqliteStore.open(file)
+    assert await again.add([report(1), report(2), report(3)]) == [D, D, D]
+    await again.close()

@@ -1,0 +1,135 @@
+"""SQLite's schema: durable (S1), without an order of arrival (S5), and made once."""
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from deniable.stores.sqlite_database import SqliteDatabase
+from tests.stores.databases import hooked_store, many
+from tests.stores.places import SqlitePlace
+from tests.support.processes import child
+
+EVERYTHING = {
+    "surveys": {"survey", "survey_id", "name", "sequence", "minimum", "envelope"},
+    "receipts": {"survey", "epoch", "public_key", "response"},
+    "counts": {"survey", "epoch", "response", "reports"},
+    "published_counts": {"survey", "epoch", "response", "reports"},
+    "seals": {"survey", "epoch"},
+    "tokens": {"digest", "role", "label"},
+}
+"""Every column there is: an address, a time or a batch among them would link or order devices."""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = SqlitePlace(tmp_path).file
+    SqliteDatabase(path).close()
+    return path
+
+
+def test_s5_the_store_holds_these_columns_and_no_others(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        tables = [
+            name
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+        found = {
+            table: {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+            for table in tables
+        }
+    assert found == EVERYTHING
+
+
+def test_s5_no_table_that_a_report_touches_has_a_rowid(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        for table in EVERYTHING.keys() - {"surveys"}:
+            with pytest.raises(sqlite3.OperationalError, match="no such column"):
+                connection.execute(f"SELECT rowid FROM {table}")
+            (sql,) = connection.execute(
+                "SELECT sql FROM sqlite_master WHERE name = ?", (table,)
+            ).fetchone()
+            assert "WITHOUT ROWID" in sql
+        kinds = {kind for (kind,) in connection.execute("SELECT type FROM sqlite_master")}
+    assert kinds <= {"table", "index"}  # no trigger could keep a diary
+
+
+@pytest.mark.asyncio
+async def test_s5_two_orders_of_arrival_leave_the_same_rows(tmp_path: Path) -> None:
+    contents = []
+    for name, batch in (("up", many(500)), ("down", many(500)[::-1])):
+        path = tmp_path / name
+        async with hooked_store(path) as (store, _):
+            await store.add(batch)
+        with closing(sqlite3.connect(path)) as connection:
+            contents.append(
+                [
+                    connection.execute(f"SELECT * FROM {table}").fetchall()
+                    for table in ("receipts", "counts", "published_counts", "seals")
+                ]
+            )
+    assert len(contents[0][0]) == 500
+    assert contents[0] == contents[1]
+
+
+def test_s1_a_commit_waits_for_the_disk(file: Path) -> None:
+    with closing(SqliteDatabase(file)) as database:
+        connection = database._connection
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+        assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
+
+
+def test_opening_again_migrates_nothing(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        before = connection.execute("SELECT * FROM sqlite_master").fetchall()
+        version = connection.execute("PRAGMA schema_version").fetchone()
+    SqliteDatabase(file).close()
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("SELECT * FROM sqlite_master").fetchall() == before
+        assert connection.execute("PRAGMA schema_version").fetchone() == version
+
+
+OPENER = """\
+import sys
+from pathlib import Path
+from deniable.stores.sqlite_database import SqliteDatabase
+
+print("ready", flush=True)
+for line in sys.stdin:
+    try:
+        database = SqliteDatabase(Path(line.strip()))
+        database.ping()
+        database.close()
+        print("opened", flush=True)
+    except Exception as error:
+        print(repr(error), flush=True)
+"""
+
+
+def test_processes_that_open_a_new_store_at_once_all_succeed_and_migrate_it_once(
+    tmp_path: Path,
+) -> None:
+    with ExitStack() as stack:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        openers = [
+            stack.enter_context(child([sys.executable, "-c", OPENER], **pipes)) for _ in range(4)
+        ]
+        streams = []
+        for opener in openers:
+            assert opener.stdin is not None
+            assert opener.stdout is not None
+            assert opener.stdout.readline() == b"ready\n"
+            streams.append((opener.stdin, opener.stdout))
+        for number in range(20):
+            path = tmp_path / f"{number}.sqlite"
+            for stdin, _ in streams:
+                stdin.write(f"{path}\n".encode())
+                stdin.flush()
+            assert [stdout.readline() for _, stdout in streams] == [b"opened\n"] * 4
+            with closing(sqlite3.connect(path)) as connection:
+                assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+                assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

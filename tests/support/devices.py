@@ -1,0 +1,207 @@
+"""A device at a bench: the real client, a clock that is told, and a collector that is scripted."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from deniable.client import Client, HttpAnswer, TransportError
+from deniable.mechanisms import os_random_word
+from deniable.messages import (
+    PROBLEM_JSON,
+    Manifest,
+    RefusalCode,
+    SignedReport,
+    SigningKey,
+    UploadAnswer,
+    pack_problem,
+    sign_manifest,
+    split_upload,
+)
+from tests.support.clock import FakeClock
+from tests.support.surveys import AUTHORITY, DECLARED, MANIFEST, ORIGIN
+
+NAME = MANIFEST.name
+
+ACCEPTED = HttpAnswer(200, {"content-type": "application/json"}, UploadAnswer(1, 0).to_json())
+DUPLICATE = HttpAnswer(200, {"content-type": "application/json"}, UploadAnswer(0, 1).to_json())
+PORTAL = HttpAnswer(200, {"content-type": "text/html"}, b"<html>Welcome to the hotel</html>")
+UNREACHABLE = TransportError("ConnectionRefusedError")
+
+
+def refused(code: RefusalCode, **headers: str) -> HttpAnswer:
+    """Return the 200 answer that refuses the one report of a request."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    body = UploadAnswer(0, 0, ((0, code),)).to_json()
+    return HttpAnswer(200, {"content-type": "application/json", **named}, body)
+
+
+def problem(code: RefusalCode, status: int | None = None, **headers: str) -> HttpAnswer:
+    """Return the answer that refuses a whole request."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    found = status or code.http_status
+    assert found is not None
+    return HttpAnswer(found, {"content-type": PROBLEM_JSON, **named}, pack_problem(code, "why"))
+
+
+def lie(category: int, manifest: Manifest = MANIFEST) -> Callable[[], int]:
+    """Return a draw that always names this category, whatever the answer."""
+    word = category * manifest.mechanism.lies
+    return lambda: word
+
+
+def truth(manifest: Manifest = MANIFEST) -> Callable[[], int]:
+    """Return a draw that always tells the truth."""
+    word = manifest.mechanism.grid - 1
+    return lambda: word
+
+
+class CountingDraw:
+    """The operating system's words, counted."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self) -> int:
+        self.count += 1
+        return os_random_word()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a transport was asked to send."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+
+class FakeTransport:
+    """A collector in a variable.
+
+    Attributes:
+        manifests: signed envelopes, by name.
+        answer: to every upload: an answer, an error to raise, or a function of the body.
+        requests: all that came.
+    """
+
+    def __init__(self, *manifests: Manifest) -> None:
+        self.manifests: dict[str, bytes] = {}
+        self.answer: HttpAnswer | Exception | Callable[[bytes], HttpAnswer] = ACCEPTED
+        self.requests: list[Request] = []
+        for manifest in manifests:
+            self.publish(manifest)
+
+    def publish(self, manifest: Manifest, authority: SigningKey = AUTHORITY) -> bytes:
+        """Serve this manifest under its name from now on; return the envelope."""
+        envelope = sign_manifest(manifest, authority)
+        self.manifests[manifest.name] = envelope
+        return envelope
+
+    def request(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes, most: int
+    ) -> HttpAnswer:
+        self.requests.append(Request(method, path, dict(headers), body))
+        answer = self._manifest(path) if method == "GET" else self._judge(body)
+        if len(answer.body) > most:
+            raise TransportError("the answer is too long")
+        return answer
+
+    def _manifest(self, path: str) -> HttpAnswer:
+        envelope = self.manifests.get(path.split("/")[3])
+        return HttpAnswer(404, {}, b"") if envelope is None else HttpAnswer(200, {}, envelope)
+
+    def _judge(self, body: bytes) -> HttpAnswer:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer if isinstance(self.answer, HttpAnswer) else self.answer(body)
+
+    @property
+    def uploads(self) -> list[bytes]:
+        """Return the bodies of all uploads, in order."""
+        return [request.body for request in self.requests if request.method == "POST"]
+
+
+def read_upload(body: bytes) -> SignedReport:
+    """Return the one report of an upload, verified."""
+    (envelope,) = split_upload(body)
+    signed = SignedReport.from_envelope(envelope)
+    signed.verify_signature()
+    return signed
+
+
+class Bench:
+    """What a test of the client works with; closes every client in the end.
+
+    Attributes:
+        path: of the state file.
+        clock, transport: what clients are given unless told otherwise.
+        draw: likewise; counts.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "device.sqlite"
+        self.clock = FakeClock()
+        self.transport = FakeTransport(MANIFEST)
+        self.draw = CountingDraw()
+        self._clients: list[Client] = []
+
+    def client(self, **changes: Any) -> Client:
+        """Return a new client of this device."""
+        arguments: dict[str, Any] = {
+            "authority": AUTHORITY.public_key,
+            "surveys": [DECLARED],
+            "state": self.path,
+            "consent": "on",
+            "background": False,
+            "clock": self.clock,
+            "transport": self.transport,
+            "unsafe_draw": self.draw,
+            **changes,
+        }
+        client = Client(arguments.pop("collector", ORIGIN), **arguments)
+        self._clients.append(client)
+        return client
+
+    def ready(self, **changes: Any) -> Client:
+        """Return a client that holds the manifests of its surveys."""
+        client = self.client(**changes)
+        assert client.refresh().errors == {}
+        return client
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Ask the state file, beside the client."""
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            return connection.execute(query).fetchall()
+
+    def files(self) -> dict[str, bytes]:
+        """Return the bytes of every file beside and including the state."""
+        return {file.name: file.read_bytes() for file in _all_files(self.path.parent)}
+
+    def on_disk(self, needle: bytes) -> list[str]:
+        """Return the names of the files that contain these bytes."""
+        return [name for name, content in self.files().items() if needle in content]
+
+    def close(self) -> None:
+        """Close every client."""
+        for client in self._clients:
+            client.close()
+
+    def __enter__(self) -> "Bench":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _all_files(folder: Path) -> Iterator[Path]:
+    return (file for file in sorted(folder.rglob("*")) if file.is_file())

@@ -1,0 +1,118 @@
+"""Devices in numbers: the real client, each with its own state, in a few processes of threads."""
+
+import multiprocessing
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.collector import NAME
+from tests.support.surveys import CATEGORIES, QUESTION
+
+from deniable.client import IN_MEMORY, Backoff, Client, Survey
+from deniable.messages import SignedReport
+
+SURVEY = Survey(NAME, QUESTION, CATEGORIES, max_epsilon="1")
+_PROCESSES = 2
+_QUICKLY = Backoff(first=0.02, most=0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a device's state says of its one report.
+
+    Attributes:
+        key: the public key under which it is signed.
+        response: what the signed bytes say.
+        status: pending, delivered or dropped.
+        verdict: the collector's last word.
+    """
+
+    key: bytes
+    response: int
+    status: str
+    verdict: str
+
+    @property
+    def receipt(self) -> tuple[bytes, int]:
+        """Return the report as the collector's store names it."""
+        return self.key, self.response
+
+
+def held(row: tuple[bytes, str, str]) -> Held:
+    """Read a row (envelope, status, verdict) of a state."""
+    envelope, status, verdict = row
+    signed = SignedReport.from_envelope(envelope)
+    signed.verify_signature()
+    return Held(signed.public_key, signed.report.response, status, verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Devices that all run the same app.
+
+    Attributes:
+        collector: the origin that the app was built with.
+        authority: the public key that it was built with.
+        seconds: how long a device tries at most.
+        files: where every tenth device keeps its state; the others keep theirs in memory.
+        threads: how many devices are at work at once in each process.
+    """
+
+    collector: str
+    authority: str
+    seconds: float
+    files: Path
+    threads: int = 8
+
+    @contextmanager
+    def reporting(self, devices: int) -> "Iterator[list[Future[list[Held]]]]":
+        """Let devices report beside the test, until each is through or out of time."""
+        shares = [range(first, devices, _PROCESSES) for first in range(_PROCESSES)]
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(_PROCESSES, mp_context=context) as pool:
+            yield [pool.submit(self._report_all, share) for share in shares]
+
+    def _report_all(self, devices: Sequence[int]) -> list[Held]:
+        with ThreadPoolExecutor(self.threads) as pool:
+            return [record for record in pool.map(self._report, devices) if record is not None]
+
+    def _report(self, device: int) -> Held | None:
+        deadline = time.monotonic() + self.seconds
+        client = Client(
+            self.collector,
+            authority=self.authority,
+            surveys=[SURVEY],
+            state=self.files / f"{device}.sqlite" if device % 10 == 0 else IN_MEMORY,
+            consent="on",
+            background=False,
+            backoff=_QUICKLY,
+        )
+        with client:
+            while NAME not in client.refresh().ready:
+                if time.monotonic() > deadline:
+                    return None
+                time.sleep(0.05)
+            answer = CATEGORIES[device % len(CATEGORIES)]
+            first = client.report(NAME, answer, strict=True)
+            assert client.report(NAME, answer).epoch == first.epoch
+            while client.flush(1.0).pending and time.monotonic() < deadline:
+                time.sleep(0.02)
+            with client._state.transaction(time.time()) as connection:
+                rows = connection.execute(
+                    "SELECT envelope, status, verdict FROM decisions"
+                ).fetchall()
+        assert len(rows) == 1
+        return held(rows[0])
+
+
+def results(tasks: Sequence[Future[list[Held]]], seconds: float) -> list[Held]:
+    """Wait for a fleet; return what its devices hold."""
+    deadline = time.monotonic() + seconds
+    return [
+        record
+        for task in tasks
+        for record in task.result(timeout=max(0.0, deadline - time.monotonic()))
+    ]

@@ -1,0 +1,27 @@
+"""A manifest that declares less than its integers cost, which no honest code can make."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, cast
+
+from tests.support.surveys import manifest
+
+from deniable.mechanisms import Privacy, RandomisedResponse
+from deniable.messages import Manifest
+
+
+@dataclass(frozen=True)
+class Understated:
+    """A mechanism that says one epsilon and samples with epsilon 2."""
+
+    epsilon: Fraction
+    delta: Fraction
+    privacy: Privacy = RandomisedResponse(5, "2").privacy
+
+
+def understated(honest: Manifest | None = None) -> Manifest:
+    """Return a manifest with such a mechanism in place of its own."""
+    changed = honest or manifest()
+    declared = Understated(Fraction(changed.epsilon), Fraction(changed.delta))
+    changed.__dict__["mechanism"] = cast("Any", declared)
+    return changed
