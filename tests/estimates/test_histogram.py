@@ -57,14 +57,21 @@ def test_the_model_is_stated_and_used() -> None:
     assert fixed.standard_error.tolist() == expected.tolist()
 
 
-def test_influence_is_what_one_false_report_adds() -> None:
-    # Replace one report of another category by one of category 0, and n f_0 rises by at most
-    # this; it is 1 + (k - 1)/(E - 1) less the frequency, in the nominal numbers.
+def test_influence_is_what_one_false_report_moves() -> None:
+    # One report says category 0 instead of 1: n f_0 rises, and n f_1 falls, by 1/kappa.
     histogram = estimate_histogram(MANIFEST, 0, COUNTS)
-    more = debias(MANIFEST.mechanism, (COUNTS[0] + 1, *COUNTS[1:])) * (histogram.n + 1)
-    added = more[0] - histogram.estimate[0] * histogram.n
-    assert added == pytest.approx(histogram.influence, rel=1e-9)
-    assert histogram.influence == pytest.approx(1 + 4 / (math.e - 1), rel=1e-12)
+    false = debias(MANIFEST.mechanism, (COUNTS[0] + 1, COUNTS[1] - 1, *COUNTS[2:]))
+    moved = (false - histogram.estimate) * histogram.n
+    assert moved[0] == pytest.approx(histogram.influence, rel=1e-9)
+    assert moved[1] == pytest.approx(-histogram.influence, rel=1e-9)
+    assert histogram.influence == pytest.approx((math.e + 4) / (math.e - 1), rel=1e-12)
+
+
+def test_the_pure_level_is_stated_where_delta_is_not_zero() -> None:
+    leaky = estimate_histogram(manifest(delta="0.3"), 0, COUNTS)
+    # e^eps' = (E + m delta)/(1 - delta)
+    assert float(leaky.pure_epsilon) == pytest.approx(math.log((math.e + 4 * 0.3) / 0.7), rel=1e-9)
+    assert "delta 0.3" in str(leaky)
 
 
 def test_an_open_survey_says_that_nobody_vouches() -> None:
@@ -90,6 +97,8 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
         "level",
         "model",
         "epsilon",
+        "delta",
+        "pure_epsilon",
         "influence",
         "enrolment",
         "categories",

@@ -4,13 +4,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import ClientResponse
+from aiohttp import ClientResponse, web
+from aiohttp.test_utils import make_mocked_request
 
-from deniable.messages import PROBLEM_JSON, UploadAnswer, codec, pack_upload
+from deniable.messages import (
+    PROBLEM_JSON,
+    Refusal,
+    RefusalCode,
+    UploadAnswer,
+    codec,
+    pack_upload,
+    read_problem,
+)
 from deniable.server import build_app
+from deniable.server.problems import answer_problems
 from deniable.stores import SqliteStore, StoreError
 from deniable.stores.sqlite_database import SqliteDatabase
-from tests.server.collector import Collector, problem, running
+from tests.server.collector import MSGPACK, Collector, problem, running
 from tests.stores.databases import HookedDatabase
 from tests.support.reports import envelope
 from tests.support.surveys import MANIFEST
@@ -144,20 +154,19 @@ async def test_a_full_disk_asks_for_patience_and_stores_nothing(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("status", [408, 413, 415, 400, 401, 404])
-async def test_only_overload_names_a_time_to_retry(collector: Collector, status: int) -> None:
-    requests = {
-        413: ("POST", "/v1/reports", b"\xdc\x01\x01" + b"\xc0" * 257),
-        415: ("POST", "/v1/reports", None),
-        400: ("GET", "/v1/surveys?x=1", None),
-        401: ("GET", f"/v1/surveys/{NAME}/histogram", None),
-        404: ("GET", "/nowhere", None),
-    }
-    if status not in requests:
-        pytest.skip("see test_upload_refusals")
-    method, path, body = requests[status]
-    headers = {"Content-Type": "application/msgpack"} if body else {}
-    answer = await collector.client.request(method, path, data=body, headers=headers)
+@pytest.mark.parametrize(
+    ("status", "path", "body"),
+    [
+        (413, "/v1/reports", b"\xdc\x01\x01" + b"\xc0" * 257),
+        (400, "/v1/reports", b""),
+        (404, "/nowhere", b""),
+        (405, "/v1/surveys", b""),
+    ],
+)
+async def test_what_time_does_not_mend_names_no_time_to_retry(
+    collector: Collector, status: int, path: str, body: bytes
+) -> None:
+    answer = await collector.client.post(path, data=body, headers=MSGPACK)
     assert answer.status == status
     assert "Retry-After" not in answer.headers
 
@@ -192,11 +201,23 @@ async def test_no_answer_repeats_what_was_sent(
 
 
 @pytest.mark.asyncio
+async def test_a_code_of_single_reports_never_becomes_a_status_of_its_own() -> None:
+    async def handler(_: web.Request) -> web.Response:
+        raise Refusal(RefusalCode.BAD_SIGNATURE, "of a report")
+
+    answer = await answer_problems(make_mocked_request("GET", "/"), handler)
+    assert isinstance(answer, web.Response)
+    assert isinstance(answer.body, bytes)
+    assert answer.status == 400
+    assert read_problem(answer.body, answer.content_type, 400) is RefusalCode.MALFORMED
+
+
+@pytest.mark.asyncio
 async def test_a_collector_does_not_start_on_a_store_that_cannot_be_read(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector.store, "surveys", store_fails)
-    app = build_app(collector.config, collector.store, collector.clock)
+    runner = web.AppRunner(build_app(collector.config, collector.store, collector.clock))
     with pytest.raises(StoreError):
-        await app.startup()
-    await app.cleanup()
+        await runner.setup()
+    await runner.cleanup()

@@ -18,6 +18,7 @@ EVERYTHING = {
     "receipts": {"survey", "epoch", "public_key", "response"},
     "counts": {"survey", "epoch", "response", "reports"},
     "published_counts": {"survey", "epoch", "response", "reports"},
+    "epochs": {"survey", "epoch", "reports", "shown"},
     "seals": {"survey", "epoch"},
     "tokens": {"digest", "role", "label"},
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.authority import create_authority_key, default_key_file
+from deniable.cli.authority import AuthorityKeyError, create_authority_key, default_key_file
 from deniable.cli.options import directory_option
 from deniable.cli.survey_file import EXAMPLE
 from deniable.cli.workplace import with_store
@@ -70,7 +70,7 @@ def create_collector(directory: Path, origin: str, port: int, key_file: Path) ->
     if config_file.exists():
         raise FileExistsError(f"{config_file} exists; a collector is never overwritten")
     if key_file.resolve().is_relative_to(directory.resolve()):
-        raise click.UsageError("the authority's key must be outside the server's directory")
+        raise AuthorityKeyError(f"{key_file} must be outside the server's directory, {directory}")
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     key = create_authority_key(key_file)
     values: dict[str, object] = {"origin": origin, "authority": key.public_key.hex(), "port": port}

@@ -5,6 +5,7 @@ import io
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.table import Table
@@ -37,6 +38,21 @@ _CSV_COLUMNS = (
 )
 
 
+class _Level(click.FloatRange):
+    """A number in (0, 1); NaN, which every comparison lets through, is not."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 1, min_open=True, max_open=True)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        level = float(super().convert(value, param, ctx))
+        if math.isnan(level):
+            self.fail("must be in (0, 1), such as 0.95", param, ctx)
+        return level
+
+
 @click.command(short_help="Show the debiased histogram of a survey.")
 @click.argument("name")
 @directory_option
@@ -44,7 +60,7 @@ _CSV_COLUMNS = (
 @click.option("--epoch", type=click.IntRange(0), help="Which epoch.  [default: newest with data]")
 @click.option(
     "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=_Level(),
     default=0.95,
     show_default=True,
     help="Confidence level of each interval.",
@@ -97,7 +113,9 @@ def _show(histogram: Histogram) -> None:
     screen.print(Text(histogram.question, style="bold"))
     screen.print(
         f"{histogram.survey}, epoch {histogram.epochs[0]}; reports: {histogram.n:,}; epsilon "
-        f"{histogram.epsilon}\n"
+        f"{histogram.epsilon}"
+        + ("" if histogram.delta == "0" else f", delta {histogram.delta}")
+        + "\n"
     )
     table = Table(box=None, pad_edge=False)
     table.add_column("category", overflow="fold")

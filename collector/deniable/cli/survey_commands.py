@@ -28,7 +28,7 @@ def survey() -> None:
     """Publish surveys, and show what is being asked."""
 
 
-@survey.command()
+@survey.command(short_help="Sign the survey in FILE and publish it.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @directory_option
 @click.option(
@@ -98,7 +98,7 @@ def list_surveys(directory: Path) -> None:
     console().print(table)
 
 
-@survey.command()
+@survey.command(short_help="Show what NAME asks, and its privacy in words.")
 @click.argument("name")
 @directory_option
 def show(name: str, directory: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import click
 
-from deniable.messages import Manifest, open_manifest
+from deniable.messages import Manifest, Refusal, open_manifest
 from deniable.server import Config
 from deniable.stores import SqliteStore
 
@@ -29,8 +29,14 @@ def with_store(config: Config, work: Callable[[SqliteStore], Awaitable[Result]])
 
 
 async def published(store: SqliteStore, config: Config) -> list[Manifest]:
-    """Return all published surveys, by name, the newest of each name first."""
-    return [open_manifest(envelope, config.authority) for envelope in await store.surveys()]
+    """Return the surveys that this collector's authority signed, by name, the newest first."""
+    manifests = []
+    for envelope in await store.surveys():
+        try:
+            manifests.append(open_manifest(envelope, config.authority))
+        except Refusal:
+            click.echo("a stored survey is not signed by this collector's authority", err=True)
+    return manifests
 
 
 async def find_survey(

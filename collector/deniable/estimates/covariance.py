@@ -40,8 +40,12 @@ def covariance(mechanism: Mechanism, frequencies: Floats, n: int, model: Model) 
 
     Source: docs/mathematics.md, section 4.
     """
-    matrix = solution_matrix(mechanism)
-    return _covariance(matrix, frequencies, matrix.T @ frequencies, model) / n
+    if isinstance(mechanism, RandomisedResponse):
+        kappa, q = float(mechanism.contraction), float(mechanism.lie)
+        lam = q + kappa * frequencies
+    else:
+        lam = solution_matrix(mechanism).T @ frequencies
+    return _covariance(mechanism, frequencies, lam, model) / n
 
 
 def estimated_covariance(mechanism: Mechanism, counts: Sequence[int], model: Model) -> Floats:
@@ -54,7 +58,7 @@ def estimated_covariance(mechanism: Mechanism, counts: Sequence[int], model: Mod
     # The responses' frequencies are taken as they were counted: in the sampled model that is the
     # sample covariance of G's columns, never negative, even if G is not square.
     lam = np.asarray(counts, dtype=np.float64) / n
-    at_estimate = _covariance(solution_matrix(mechanism), debias(mechanism, counts), lam, model)
+    at_estimate = _covariance(mechanism, debias(mechanism, counts), lam, model)
     # Sampled: E[lamhat - lamhat^2] = (n-1)/n (lam - lam^2), so n becomes n - 1. Fixed: the
     # covariance is linear in f, so putting the unbiased fhat for f is unbiased as it stands.
     return at_estimate / (_degrees(n) if model is Model.SAMPLED else n)
@@ -84,15 +88,24 @@ def standard_errors(mechanism: Mechanism, counts: Sequence[int], model: Model) -
     return np.sqrt(np.maximum(variance, 0.0)) / kappa
 
 
-def _covariance(matrix: Floats, frequencies: Floats, lam: Floats, model: Model) -> Floats:
-    """Return n times the covariance: G Cov(one response's indicator) G^T."""
+def _covariance(mechanism: Mechanism, f: Floats, lam: Floats, model: Model) -> Floats:
+    """Return n times the covariance: G C G^T, with C the covariance of one response's indicator.
+
+    C = diag lam - lam lam^T in the sampled model, diag lam - P^T diag(f) P in the fixed one.
+    """
+    if isinstance(mechanism, RandomisedResponse):
+        # G = (I - q 11^T)/kappa, and the rows of C sum to 0, so that G C G^T = C / kappa^2.
+        kappa, q = float(mechanism.contraction), float(mechanism.lie)
+        if model is Model.SAMPLED:
+            mixed = np.outer(lam, lam)
+        else:
+            # P^T diag(f) P with P = kappa I + q 11^T and sum f = 1.
+            mixed = kappa**2 * np.diag(f) + kappa * q * np.add.outer(f, f) + q**2
+        return (np.diag(lam) - mixed) / kappa**2
+    matrix = solution_matrix(mechanism)
     inverse = left_inverse(matrix)
-    if model is Model.SAMPLED:
-        responses = np.diag(lam) - np.outer(lam, lam)
-    else:
-        # sum_x f_x (diag P_x - P_x P_x^T)
-        responses = np.diag(lam) - (matrix.T * frequencies) @ matrix
-    return np.asarray(inverse @ responses @ inverse.T, dtype=np.float64)
+    mixed = np.outer(lam, lam) if model is Model.SAMPLED else (matrix.T * f) @ matrix
+    return np.asarray(inverse @ (np.diag(lam) - mixed) @ inverse.T, dtype=np.float64)
 
 
 def _degrees(n: int) -> int:

@@ -38,8 +38,11 @@ class Histogram:
         model: what the standard errors take as random.
         methods: how each interval was made.
         outside: whose interval lay wholly outside [0, 1]: chance, or false reports.
-        epsilon: what one report can reveal at most: odds of e^epsilon to 1.
-        influence: how far n times an estimate moves by one false report at most.
+        epsilon: as the manifest states it.
+        delta: likewise.
+        pure_epsilon: what one report can reveal at most, whatever delta: odds of e^pure_epsilon
+            to 1. Equal to epsilon, up to rounding, if delta is 0.
+        influence: how far n times an estimate moves at most if one of the reports is false.
         enrolment: who vouches that each report comes from another device.
     """
 
@@ -59,6 +62,8 @@ class Histogram:
     methods: tuple[IntervalMethod, ...]
     outside: NDArray[np.bool_] = field(repr=False)
     epsilon: str
+    delta: str
+    pure_epsilon: str
     influence: float
     enrolment: str
 
@@ -73,6 +78,8 @@ class Histogram:
             "level": self.level,
             "model": self.model.value,
             "epsilon": self.epsilon,
+            "delta": self.delta,
+            "pure_epsilon": self.pure_epsilon,
             "influence": self.influence,
             "enrolment": self.enrolment,
             "categories": [
@@ -97,7 +104,7 @@ class Histogram:
         width = max(map(len, self.categories))
         lines = [
             f"{self.survey}  epoch {', '.join(map(str, self.epochs))}  {self.n:,} reports  "
-            f"epsilon {self.epsilon}",
+            f"epsilon {self.epsilon}" + ("" if self.delta == "0" else f", delta {self.delta}"),
             self.question,
         ]
         for i, category in enumerate(self.categories):
@@ -156,14 +163,17 @@ def estimate_histogram(
         methods=intervals.methods,
         outside=intervals.outside,
         epsilon=manifest.epsilon,
+        delta=manifest.delta,
+        pure_epsilon=str(mechanism.privacy.epsilon),
         influence=_influence(mechanism),
         enrolment=_vouched(manifest),
     )
 
 
 def _influence(mechanism: RandomisedResponse) -> float:
-    # A false report adds at most max_y g_y = (1 - q)/kappa to n times a category's estimate.
-    return float((1 - mechanism.lie) / mechanism.contraction)
+    # n f_j = sum over reports of g_j(y), with g_j(j) = (1 - q)/kappa and -q/kappa elsewhere. One
+    # that says j instead of something else moves it by their difference.
+    return float(1 / mechanism.contraction)
 
 
 def _vouched(manifest: Manifest) -> str:

@@ -77,7 +77,7 @@ def clopper_pearson(counts: Floats, n: int, level: float) -> tuple[Floats, Float
     tail = (1 - level) / 2
     low = np.where(counts > 0, special.betaincinv(np.maximum(counts, 1), n - counts + 1, tail), 0.0)
     high = np.where(
-        counts < n, special.betaincinv(counts + 1, np.maximum(n - counts, 1), 1 - tail), 1.0
+        counts < n, special.betainccinv(counts + 1, np.maximum(n - counts, 1), tail), 1.0
     )
     return low, high
 

@@ -56,7 +56,8 @@ def debias(mechanism: Mechanism, counts: Sequence[int]) -> Floats:
         counts: how often each response was seen, shape (responses,); the sum n is positive.
 
     Returns:
-        Estimated frequencies, shape (categories,); they sum to 1 and may leave [0, 1].
+        Estimated frequencies, shape (categories,); they may leave [0, 1]. They sum to 1 for
+        randomised response and every other square matrix, not in general.
 
     Raises:
         ValueError: for a wrong number of counts, or no reports.

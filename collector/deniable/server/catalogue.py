@@ -49,7 +49,7 @@ class Catalogue:
     async def _read(self) -> None:
         by_name: dict[str, list[Manifest]] = {}
         for envelope in await self._store.surveys():
-            manifest = self._open(envelope)
+            manifest = await asyncio.to_thread(self._open, envelope)
             if manifest is not None:
                 by_name.setdefault(manifest.name, []).append(manifest)
                 self._by_id[manifest.survey_id] = manifest

@@ -38,7 +38,8 @@ async def answer_problems(request: web.Request, handler: Handler) -> web.StreamR
     except web.HTTPException as error:
         return _plain(error.status, error.reason, error.headers.get("Allow"))
     except ConnectionError:
-        raise
+        # The device is gone, and nobody reads this. Raised on, aiohttp would log who it was.
+        return _plain(400, "connection lost", None)
     except Exception:  # noqa: BLE001 - the last resort: no stack trace reaches the network
         _LOG.exception("a request failed in an unforeseen way")
         return _plain(500, "internal error", None)
@@ -48,7 +49,7 @@ def _problem(code: RefusalCode, detail: str) -> web.Response:
     status = code.http_status
     if status is None:  # a report's own code never speaks of a request
         status, code = 400, RefusalCode.MALFORMED
-    headers = {"Retry-After": _RETRY_SECONDS} if status in {429, 503, 507} else {}
+    headers = {"Retry-After": _RETRY_SECONDS} if status in {408, 429, 503, 507} else {}
     if status == 401:
         headers = {"WWW-Authenticate": "Bearer"}
     return web.Response(

@@ -41,11 +41,12 @@ class _Reading:
     async def surveys(self, request: web.Request) -> web.Response:
         _only(request, ())
         await self._catalogue.reread()
-        return _json({"surveys": [_describe(manifest) for manifest in self._catalogue.newest()]})
+        surveys = [_describe(manifest) for manifest in self._catalogue.newest()]
+        return _json(_packed({"surveys": surveys}))
 
     async def survey(self, request: web.Request) -> web.Response:
         _only(request, ("survey",))
-        return _json(_describe(await self._find(request)))
+        return _json(_packed(_describe(await self._find(request))))
 
     async def manifest(self, request: web.Request) -> web.Response:
         _only(request, ("survey",))
@@ -70,10 +71,13 @@ class _Reading:
                 RefusalCode.TOO_FEW_REPORTS,
                 f"figures appear from {max(1, manifest.minimum_reports)} reports of an epoch on",
             )
-        estimated = await asyncio.to_thread(
-            estimate_histogram, manifest, figures.epoch, figures.counts, level
-        )
-        return _json(estimated.to_dict())
+
+        def estimated() -> bytes:
+            histogram = estimate_histogram(manifest, figures.epoch, figures.counts, level)
+            return _packed(histogram.to_dict())
+
+        # With 65,536 categories this takes a while, in which other requests get their turn.
+        return _json(await asyncio.to_thread(estimated))
 
     async def _find(self, request: web.Request) -> Manifest:
         """Return the newest survey of the path's name, or the one of ``?survey=``."""
@@ -135,9 +139,13 @@ def _epoch(text: str | None, manifest: Manifest) -> int | None:
     return int(text)
 
 
-def _json(value: object) -> web.Response:
+def _packed(value: object) -> bytes:
+    return json.dumps(value, allow_nan=False).encode()
+
+
+def _json(body: bytes) -> web.Response:
     return web.Response(
-        body=json.dumps(value, allow_nan=False).encode(),
+        body=body,
         content_type="application/json",
         headers={"Cache-Control": "no-store"},
     )

@@ -1,6 +1,7 @@
 """Running the collector: sockets, signals, and an end that loses nothing."""
 
 import asyncio
+import logging
 import signal
 from collections.abc import Callable
 
@@ -33,8 +34,13 @@ async def serve(config: Config, announce: Callable[[str], None]) -> None:
     store = await SqliteStore.open(config.store, config.most_waiting)
     try:
         # No access log: an address beside a time would link what the protocol keeps apart.
+        # No decompression: an encoded body is refused, and must not be unpacked to be thrown away.
         runner = web.AppRunner(
-            build_app(config, store), access_log=None, shutdown_timeout=_DRAIN_SECONDS
+            build_app(config, store),
+            access_log=None,
+            logger=_protocol_logger(),
+            auto_decompress=False,
+            shutdown_timeout=_DRAIN_SECONDS,
         )
         await runner.setup()
         try:
@@ -47,6 +53,16 @@ async def serve(config: Config, announce: Callable[[str], None]) -> None:
             await runner.cleanup()
     finally:
         await store.close()
+
+
+def _protocol_logger() -> logging.Logger:
+    """Return a logger that says nothing: aiohttp's own names the address of every bad request.
+
+    What goes wrong in a handler is logged by ``answer_problems``, without an address.
+    """
+    logger = logging.getLogger("deniable.collector.http")
+    logger.disabled = True
+    return logger
 
 
 def _bound_address(runner: web.AppRunner, config: Config) -> str:

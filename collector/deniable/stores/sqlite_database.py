@@ -99,8 +99,11 @@ class SqliteDatabase:
                 " ON CONFLICT DO UPDATE SET reports = reports + excluded.reports",
                 [(*key, reports) for key, reports in counted.items()],
             )
-            for survey, epoch in {(survey, epoch) for survey, epoch, _ in counted}:
-                self._publish_counts(survey, epoch)
+            arrived: Counter[tuple[int, int]] = Counter()
+            for (survey, epoch, _), new in counted.items():
+                arrived[survey, epoch] += new
+            for slot, new in arrived.items():
+                self._advance(*slot, new)
         return verdicts
 
     def publish(self, manifest: Manifest, envelope: bytes) -> None:
@@ -152,10 +155,9 @@ class SqliteDatabase:
     def newest_epoch(self, survey_id: bytes) -> int | None:
         """Return the newest epoch that has a figure to show."""
         with self._reading() as connection:
-            survey, minimum = self._survey(survey_id)
+            survey, _ = self._survey(survey_id)
             (epoch,) = connection.execute(
-                f"SELECT max(epoch) FROM {_shown(minimum)} WHERE survey = ?",  # noqa: S608
-                (survey,),
+                "SELECT max(epoch) FROM epochs WHERE survey = ? AND shown > 0", (survey,)
             ).fetchone()
             return None if epoch is None else int(epoch)
 
@@ -183,28 +185,28 @@ class SqliteDatabase:
         with self._reading() as connection:
             connection.execute("SELECT 1 FROM surveys LIMIT 1").fetchone()
 
-    def _publish_counts(self, survey: int, epoch: int) -> None:
-        """Copy the counts to be shown once `minimum` more reports have come since the last copy."""
+    def _advance(self, survey: int, epoch: int, new: int) -> None:
+        """Count an epoch's reports; show them once `minimum` more have come than are shown."""
         (minimum,) = self._connection.execute(
             "SELECT minimum FROM surveys WHERE survey = ?", (survey,)
         ).fetchone()
-        if minimum <= 1:
-            return
-        slot = (survey, epoch)
-        (new,) = self._connection.execute(
-            "SELECT (SELECT coalesce(sum(reports), 0) FROM counts"
-            " WHERE survey = ?1 AND epoch = ?2)"
-            " - (SELECT coalesce(sum(reports), 0) FROM published_counts"
-            " WHERE survey = ?1 AND epoch = ?2)",
-            slot,
+        reports, shown = self._connection.execute(
+            "INSERT INTO epochs VALUES (?, ?, ?, 0)"
+            " ON CONFLICT DO UPDATE SET reports = reports + excluded.reports"
+            " RETURNING reports, shown",
+            (survey, epoch, new),
         ).fetchone()
-        if new < minimum:
+        if reports - shown < minimum:
             return
+        slot = {"survey": survey, "epoch": epoch}
+        if minimum > 1:
+            self._connection.execute(
+                "INSERT OR REPLACE INTO published_counts"
+                " SELECT * FROM counts WHERE survey = :survey AND epoch = :epoch",
+                slot,
+            )
         self._connection.execute(
-            "DELETE FROM published_counts WHERE survey = ? AND epoch = ?", slot
-        )
-        self._connection.execute(
-            "INSERT INTO published_counts SELECT * FROM counts WHERE survey = ? AND epoch = ?", slot
+            "UPDATE epochs SET shown = reports WHERE survey = :survey AND epoch = :epoch", slot
         )
 
     def _survey(self, survey_id: bytes) -> tuple[int, int]:

@@ -29,6 +29,15 @@ CREATE TABLE counts (
     PRIMARY KEY (survey, epoch, response)
 ) WITHOUT ROWID;
 
+-- How many reports an epoch has, and how many of them its figures show.
+CREATE TABLE epochs (
+    survey        INTEGER NOT NULL REFERENCES surveys,
+    epoch         INTEGER NOT NULL,
+    reports       INTEGER NOT NULL,
+    shown         INTEGER NOT NULL,
+    PRIMARY KEY (survey, epoch)
+) WITHOUT ROWID;
+
 -- The counts as they may be shown: a copy taken whenever `minimum` more reports have come.
 CREATE TABLE published_counts (
     survey        INTEGER NOT NULL REFERENCES surveys,
