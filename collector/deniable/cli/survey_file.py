@@ -140,11 +140,11 @@ def next_manifest(
         if start is None:
             # If the predecessor ended long ago, today is when its successor begins.
             start = max(before.epoch_start(used), midnight) - used * survey.epoch_seconds
-        elif start > max(before.epoch_start(used), now) - used * survey.epoch_seconds:
+        elif start + (used - 1) * survey.epoch_seconds > max(before.epoch_start(used), now):
             raise InvalidManifest(
                 "start",
-                f"makes devices wait: their next epoch is number {used}, which would begin too "
-                "late; leave start out, and the numbers go on",
+                f"makes devices wait for more than an epoch: their next one is number {used}; "
+                "leave start out, and the numbers go on",
             )
         if survey.epochs <= used:
             raise InvalidManifest(
