@@ -101,6 +101,7 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
         "pure_epsilon",
         "influence",
         "enrolment",
+        "reports_for_five_points",
         "categories",
     }
     assert set(written["categories"][0]) == {

@@ -9,7 +9,7 @@ import click
 from deniable.cli.authority import AuthorityKeyError, create_authority_key, default_key_file
 from deniable.cli.options import directory_option
 from deniable.cli.survey_file import EXAMPLE
-from deniable.cli.workplace import with_store
+from deniable.cli.workplace import check_store, with_store
 from deniable.messages import check_origin
 from deniable.server import CONFIG_FILE, SETTINGS, Config, new_token, token_digest
 from deniable.server import serve as serve_collector
@@ -24,9 +24,8 @@ _EXAMPLE_FILE = "example-survey.toml"
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--origin",
-    default="http://127.0.0.1:8377",
-    show_default=True,
-    help="https://host[:port] by which devices will reach the collector; signed into manifests.",
+    help="https://host[:port] by which devices will reach the collector; signed into manifests."
+    "  [default: http://127.0.0.1:PORT]",
 )
 @click.option(
     "--port",
@@ -40,14 +39,15 @@ _EXAMPLE_FILE = "example-survey.toml"
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to put the authority's private key.  [default: beside DIRECTORY]",
 )
-def init(directory: Path, origin: str, port: int, authority_key: Path | None) -> None:
+def init(directory: Path, origin: str | None, port: int, authority_key: Path | None) -> None:
     """Make a collector in DIRECTORY: settings, store, an example survey, an authority key.
 
     The authority's private key is put outside DIRECTORY. Only `survey publish` reads it: keep it
     off the server if you can.
     """
     key_file = authority_key or default_key_file(directory)
-    public_key = create_collector(directory, origin, port, key_file)
+    reached = f"http://127.0.0.1:{port}" if origin is None else origin
+    public_key = create_collector(directory, reached, port, key_file)
     click.echo(f"settings       {directory / CONFIG_FILE}")
     click.echo(f"example        {directory / _EXAMPLE_FILE}")
     click.echo(f"authority key  {key_file}  (private; back it up, keep it off the server)")
@@ -85,7 +85,7 @@ def create_collector(directory: Path, origin: str, port: int, key_file: Path) ->
     async def nothing(_: SqliteStore) -> None:
         """Opening the store creates it."""
 
-    with_store(Config.load(directory), nothing)
+    with_store(Config.load(directory), nothing, create=True)
     os.chmod(Config.load(directory).store, 0o600)  # noqa: PTH101
     return key.public_key
 
@@ -99,7 +99,14 @@ def serve(directory: Path) -> None:
     def announce(address: str) -> None:
         click.echo(f"deniable collector: listening on {address} for {config.origin}")
 
-    asyncio.run(serve_collector(config, announce))
+    check_store(config)
+    try:
+        asyncio.run(serve_collector(config, announce))
+    except OSError as error:
+        raise click.ClickException(
+            f"cannot listen on {config.host}:{config.port} ({error.strerror or error}); "
+            "change host or port in collector.toml"
+        ) from error
     click.echo("deniable collector: stopped; everything acknowledged is stored")
 
 

@@ -60,6 +60,8 @@ def demo(survey: str, epsilon: str, devices: int | None, keep: Path | None) -> N
         answers = data.population(devices)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--devices") from error
+    if keep is not None and keep.exists() and any(keep.iterdir()):
+        raise click.BadParameter(f"{keep} is not empty; name a new directory", param_hint="--keep")
     with tempfile.TemporaryDirectory(prefix="deniable-demo-") as scratch:
         directory = keep or Path(scratch) / "collector"
         _run(data, answers, epsilon, directory)

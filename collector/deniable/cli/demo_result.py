@@ -23,6 +23,7 @@ class _Row:
     estimate: float
     low: float
     high: float
+    outside: bool
 
     @property
     def covers(self) -> bool:
@@ -53,6 +54,7 @@ class DemoResult:
                 row["estimate"],
                 row["low"],
                 row["high"],
+                row["outside"],
             )
             for row in categories
         ]
@@ -68,6 +70,10 @@ class DemoResult:
         screen.print(
             f"{covering} of {len(self._rows)} intervals cover the truth (each does so in about 95 "
             f"of 100 runs); the largest error is {100 * worst:.1f} percentage points."
+        )
+        screen.print(
+            "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it."
+            + (" !: the whole interval lay outside." if any(r.outside for r in self._rows) else "")
         )
         screen.print(
             "\nWhat the collector could learn about one person: whatever odds it gave to any two "
@@ -89,7 +95,7 @@ class DemoResult:
                 _percent(row.estimate),
                 f"{_percent(row.low)} – {_percent(row.high)}",
                 f"{100 * (row.estimate - row.truth):+.1f}",
-                "yes" if row.covers else "no",
+                ("yes" if row.covers else "no") + ("!" if row.outside else ""),
             )
         return table
 

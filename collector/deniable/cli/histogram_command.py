@@ -1,41 +1,22 @@
 """``deniable hist``: the debiased histogram of a survey, as a table, JSON or CSV."""
 
-import csv
-import io
 import json
 import math
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
-from rich.text import Text
 
-from deniable.cli.bars import bar
+from deniable.cli.histogram_forms import histogram_csv, show_histogram
 from deniable.cli.options import directory_option
 from deniable.cli.screen import console
-from deniable.cli.workplace import find_survey, with_store
+from deniable.cli.workplace import find_survey, published, with_store
 from deniable.estimates import Histogram, estimate_histogram
+from deniable.messages import Manifest
 from deniable.server import Config
 from deniable.stores import SqliteStore, shown_figures
 
 __all__ = ["hist"]
-
-_FORMULA_SIGNS = tuple("=+-@\t\r")
-_CSV_COLUMNS = (
-    "survey",
-    "survey_id",
-    "epoch",
-    "n",
-    "category",
-    "raw",
-    "estimate",
-    "standard_error",
-    "low",
-    "high",
-    "level",
-    "method",
-)
 
 
 class _Level(click.FloatRange):
@@ -83,9 +64,9 @@ def hist(
     if form == "json":
         click.echo(json.dumps(histogram.to_dict(), indent=2, ensure_ascii=False))
     elif form == "csv":
-        click.echo(_csv(histogram), nl=False)
+        click.echo(histogram_csv(histogram), nl=False)
     else:
-        _show(histogram)
+        show_histogram(histogram, console())
 
 
 def _read(
@@ -99,75 +80,21 @@ def _read(
         figures = await shown_figures(store, manifest, epoch)
         if figures is None:
             where = "yet" if epoch is None else f"for epoch {epoch}"
+            older = await _older_with_figures(store, config, manifest)
+            hint = f"; an older survey has some: --survey {older}" if older else ""
             raise click.ClickException(
                 f"no figures {where}: they appear from {max(1, manifest.minimum_reports)} reports "
-                "of an epoch on"
+                f"of an epoch on{hint}"
             )
         return estimate_histogram(manifest, figures.epoch, figures.counts, level)
 
     return with_store(config, work)
 
 
-def _show(histogram: Histogram) -> None:
-    screen = console()
-    screen.print(Text(histogram.question, style="bold"))
-    screen.print(
-        f"{histogram.survey}, epoch {histogram.epochs[0]}; reports: {histogram.n:,}; epsilon "
-        f"{histogram.epsilon}"
-        + ("" if histogram.delta == "0" else f", delta {histogram.delta}")
-        + "\n"
-    )
-    table = Table(box=None, pad_edge=False)
-    table.add_column("category", overflow="fold")
-    for heading in ("raw", "estimate", "std error", f"{100 * histogram.level:.4g} % interval"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for i, category in enumerate(histogram.categories):
-        error = float(histogram.standard_error[i])
-        table.add_row(
-            Text(category),
-            f"{int(histogram.raw[i]):,}",
-            f"{float(histogram.estimate[i]):.1%}",
-            "-" if math.isnan(error) else f"{error:.1%}",
-            f"{float(histogram.low[i]):.1%} – {float(histogram.high[i]):.1%}"
-            + ("!" if histogram.outside[i] else ""),
-            bar(float(histogram.estimate[i]), float(histogram.low[i]), float(histogram.high[i])),
-        )
-    screen.print(table)
-    screen.print(
-        f"\nEstimates are unbiased and may leave [0 %, 100 %]; each interval stands by itself. "
-        f"Raw counts contain the noise. One false report moves an estimate by up to "
-        f"{histogram.influence / histogram.n:.2%}. Devices: {histogram.enrolment}.",
-        style="dim",
-    )
-    if histogram.outside.any():
-        screen.print("! the whole interval lay outside [0, 1]: chance, or false reports")
-
-
-def _csv(histogram: Histogram) -> str:
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, _CSV_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for i, category in enumerate(histogram.categories):
-        writer.writerow(
-            {
-                "survey": histogram.survey,
-                "survey_id": histogram.survey_id,
-                "epoch": histogram.epochs[0],
-                "n": histogram.n,
-                # A spreadsheet would run a cell that looks like a formula.
-                "category": f"'{category}" if category.startswith(_FORMULA_SIGNS) else category,
-                "raw": int(histogram.raw[i]),
-                "estimate": float(histogram.estimate[i]),
-                "standard_error": _number(float(histogram.standard_error[i])),
-                "low": float(histogram.low[i]),
-                "high": float(histogram.high[i]),
-                "level": histogram.level,
-                "method": histogram.methods[i].value,
-            }
-        )
-    return stream.getvalue()
-
-
-def _number(value: float) -> float | str:
-    return "" if math.isnan(value) else value
+async def _older_with_figures(store: SqliteStore, config: Config, newest: Manifest) -> str | None:
+    """Return how the id of the newest older survey with figures begins, if there is one."""
+    for manifest in await published(store, config):
+        older = manifest.name == newest.name and manifest.sequence < newest.sequence
+        if older and await store.newest_epoch(manifest.survey_id) is not None:
+            return manifest.survey_id.hex()[:12]
+    return None

@@ -1,5 +1,8 @@
 """The ``deniable`` command: its subcommands, and errors that are one line each."""
 
+import os
+import sys
+
 import click
 
 from deniable.cli.authority import AuthorityKeyError
@@ -32,8 +35,17 @@ class _OneLineErrors(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:  # whoever read the output, such as head, has enough
+            sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+            ctx.exit(0)
         except _EXPECTED as error:
-            raise click.ClickException(" ".join(str(error).split())) from error
+            raise click.ClickException(_one_line(error)) from error
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split())
 
 
 _HELP = """Private categorical telemetry: devices randomise, a collector debiases.

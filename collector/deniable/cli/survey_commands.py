@@ -10,13 +10,14 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from deniable.budget import format_nano, pure_cost
+from deniable.budget import NANO, format_nano, pure_cost
 from deniable.cli.authority import AuthorityKeyError, default_key_file, read_authority_key
 from deniable.cli.options import directory_option
 from deniable.cli.screen import console
-from deniable.cli.survey_file import SurveyFile, next_manifest
+from deniable.cli.survey_file import SurveyFile, duration_text, next_manifest, says_the_same
 from deniable.cli.workplace import find_survey, published, with_store
-from deniable.messages import Manifest, sign_manifest
+from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
+from deniable.messages import InvalidManifest, Manifest, sign_manifest
 from deniable.server import Config
 from deniable.stores import SqliteStore
 
@@ -47,7 +48,11 @@ def publish(file: Path, directory: Path, authority_key: Path | None) -> None:
     )
     click.echo(f"published {manifest.name}, sequence {manifest.sequence}")
     click.echo(f"id        {manifest.survey_id.hex()}")
-    click.echo(f"costs     a device at most {_lifetime(manifest)}\n")
+    click.echo(f"epochs    {_epochs(manifest)}")
+    click.echo(f"costs     a device at most {_lifetime(manifest)}")
+    for warning in _warnings(manifest):
+        click.echo(f"warning   {warning}")
+    click.echo()
     click.echo("declare it in your app:\n")
     click.echo(_declaration(manifest))
 
@@ -67,6 +72,10 @@ def publish_survey(config: Config, written: SurveyFile, key_file: Path) -> Manif
     async def work(store: SqliteStore) -> Manifest:
         before = [old for old in await published(store, config) if old.name == written.name]
         predecessor = before[0] if before else None
+        if predecessor is not None and says_the_same(written, predecessor):
+            raise InvalidManifest(
+                written.name, "nothing has changed; the survey published before stands"
+            )
         manifest = next_manifest(written, predecessor, config.origin, os.urandom(16), time.time())
         await store.publish(manifest, sign_manifest(manifest, key))
         return manifest
@@ -83,14 +92,14 @@ def list_surveys(directory: Path) -> None:
     if not manifests:
         click.echo("no survey is published; see: deniable survey publish --help")
         return
-    table = Table("name", "seq", "categories", "epsilon", "epoch now", "question", box=None)
+    table = Table("name", "seq", "id begins", "epsilon", "epoch now", "question", box=None)
     now = time.time()
     for manifest in manifests:
         epoch = manifest.schedule.epoch_at(now)
         table.add_row(
             manifest.name,
             str(manifest.sequence),
-            str(len(manifest.categories)),
+            manifest.survey_id.hex()[:12],
             manifest.epsilon,
             "-" if epoch is None else f"{epoch} of {manifest.schedule.epochs}",
             Text(manifest.question),
@@ -105,7 +114,7 @@ def show(name: str, directory: Path) -> None:
     """Show what NAME asks, its privacy in words, and how an app declares it."""
     config = Config.load(directory)
     manifest = with_store(config, lambda store: find_survey(store, config, name))
-    schedule, privacy = manifest.schedule, manifest.mechanism.privacy
+    privacy = manifest.mechanism.privacy
     click.echo(manifest.question)
     for category in manifest.categories:
         click.echo(f"  {category}")
@@ -116,18 +125,38 @@ def show(name: str, directory: Path) -> None:
         f"other answer; the truth is sent with probability {float(privacy.truth):.1%}"
     )
     click.echo(f"costs     a device at most {_lifetime(manifest)}")
-    click.echo(
-        f"epochs    {schedule.epochs} of {schedule.epoch_seconds} s, from "
-        f"{_date(schedule.start)} to {_date(schedule.end)}"
-    )
+    click.echo(f"epochs    {_epochs(manifest)}")
     click.echo(f"devices   {manifest.enrolment.mode}")
-    click.echo(f"figures   from {manifest.minimum_reports} reports on\n")
+    click.echo(f"figures   appear in steps of {max(1, manifest.minimum_reports)} reports\n")
     click.echo(_declaration(manifest))
 
 
 def _lifetime(manifest: Manifest) -> str:
     cost, epochs = pure_cost(manifest.mechanism), manifest.schedule.epochs
     return f"epsilon {format_nano(cost * epochs)} in all ({epochs} epochs of {format_nano(cost)})"
+
+
+def _epochs(manifest: Manifest) -> str:
+    schedule = manifest.schedule
+    return (
+        f"{schedule.epochs} of {duration_text(schedule.epoch_seconds)}, "
+        f"{_date(schedule.start)} to {_date(schedule.end)}"
+    )
+
+
+def _warnings(manifest: Manifest) -> list[str]:
+    """Return what keeps devices with the client's defaults from following a survey."""
+    warnings = []
+    if manifest.schedule.end <= time.time():
+        warnings.append("its last epoch is over: no device will follow it")
+    if pure_cost(manifest.mechanism) * manifest.schedule.epochs > DEFAULT_LIFETIME_EPSILON * NANO:
+        warnings.append(
+            f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in all unless their app "
+            "sets lifetime_epsilon: they will refuse this survey"
+        )
+    if manifest.schedule.epoch_seconds < DAY:
+        warnings.append("devices refuse epochs below a day unless their app sets min_epoch_seconds")
+    return warnings
 
 
 def _declaration(manifest: Manifest) -> str:
@@ -141,7 +170,7 @@ def _declaration(manifest: Manifest) -> str:
     ]
     if manifest.delta != "0":
         lines.append(f"    max_delta={manifest.delta!r},")
-    if manifest.schedule.epoch_seconds < 86_400:
+    if manifest.schedule.epoch_seconds < DAY:
         lines.append(f"    min_epoch_seconds={manifest.schedule.epoch_seconds},")
     return "\n".join([*lines, ")"])
 

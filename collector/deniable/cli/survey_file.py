@@ -9,7 +9,7 @@ from typing import Final
 
 from deniable.messages import Enrolment, InvalidManifest, Manifest, Schedule
 
-__all__ = ["EXAMPLE", "FIELDS", "SurveyFile", "next_manifest"]
+__all__ = ["EXAMPLE", "FIELDS", "SurveyFile", "duration_text", "next_manifest", "says_the_same"]
 
 _DAY: Final = 86_400
 _UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": _DAY, "week": 7 * _DAY}
@@ -24,7 +24,8 @@ FIELDS: Final = {
     "epoch": 'how often a device may report: "1 day", "1 week", "12 hours"',
     "epochs": "how many epochs the survey lasts",
     "grace": 'how long after an epoch its reports are still taken, such as "1 day"',
-    "start": "when epoch 0 begins, a time with offset; default: midnight UTC today",
+    "start": "when epoch 0 begins, a time with offset; default: midnight UTC, or for shorter "
+    "epochs the last whole one",
     "minimum_reports": "figures appear from, and advance in steps of, this many reports",
 }
 """Every field of a survey file; the documentation's table is tested against it."""
@@ -130,7 +131,9 @@ def next_manifest(
         InvalidManifest: naming the field at fault.
     """
     start = survey.start
-    midnight = int(now // _DAY) * _DAY
+    # Midnight UTC, or for shorter epochs the last whole multiple of them.
+    length = min(survey.epoch_seconds, _DAY) or _DAY
+    midnight = int(now // length) * length
     if predecessor is None:
         start = midnight if start is None else start
     else:
@@ -169,6 +172,27 @@ def next_manifest(
     )
 
 
+def says_the_same(survey: SurveyFile, before: Manifest) -> bool:
+    """Tell whether a survey file asks for nothing that its predecessor does not already do."""
+    asked = (before.question, before.categories, before.epsilon, before.delta)
+    when = (before.schedule.epoch_seconds, before.schedule.epochs, before.schedule.grace_seconds)
+    return (
+        (survey.question, survey.categories, survey.epsilon, survey.delta) == asked
+        and (survey.epoch_seconds, survey.epochs, survey.grace_seconds) == when
+        and survey.start in {None, before.schedule.start}
+        and survey.minimum_reports == before.minimum_reports
+    )
+
+
+def duration_text(seconds: int) -> str:
+    """Return a length of time in the largest unit that divides it."""
+    for unit, length in sorted(_UNITS.items(), key=lambda item: -item[1]):
+        if seconds and seconds % length == 0:
+            count = seconds // length
+            return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+    return f"{seconds} seconds"
+
+
 def _field(table: dict[str, object], field: str) -> object:
     if field not in table:
         raise InvalidManifest(field, f"is missing: {FIELDS[field]}")
@@ -203,7 +227,11 @@ def _count(table: dict[str, object], field: str) -> int:
 def _duration(table: dict[str, object], field: str) -> int:
     match = _DURATION.fullmatch(_text(table, field))
     if match is None:
-        raise InvalidManifest(field, 'must be a number and a unit, such as "1 week" or "12 hours"')
+        raise InvalidManifest(
+            field,
+            "must be a number and one of seconds, minutes, hours, days and weeks, such as "
+            '"30 days"',
+        )
     return int(match[1]) * _UNITS[match[2]]
 
 

@@ -7,16 +7,25 @@ from typing import TypeVar
 import click
 
 from deniable.messages import Manifest, Refusal, open_manifest
-from deniable.server import Config
+from deniable.server import Config, InvalidConfig
 from deniable.stores import SqliteStore
 
-__all__ = ["find_survey", "published", "with_store"]
+__all__ = ["check_store", "find_survey", "published", "with_store"]
 
 Result = TypeVar("Result")
 
 
-def with_store(config: Config, work: Callable[[SqliteStore], Awaitable[Result]]) -> Result:
-    """Open the collector's store, do the work, and close it; the server may be running."""
+def with_store(
+    config: Config, work: Callable[[SqliteStore], Awaitable[Result]], *, create: bool = False
+) -> Result:
+    """Open the collector's store, do the work, and close it; the server may be running.
+
+    Raises:
+        InvalidConfig: if there is none, and it is not to be created.
+        StoreError: if it cannot be opened.
+    """
+    if not create:
+        check_store(config)
 
     async def run() -> Result:
         store = await SqliteStore.open(config.store)
@@ -26,6 +35,16 @@ def with_store(config: Config, work: Callable[[SqliteStore], Awaitable[Result]])
             await store.close()
 
     return asyncio.run(run())
+
+
+def check_store(config: Config) -> None:
+    """Check that the store is there: a misspelt path must not start an empty one.
+
+    Raises:
+        InvalidConfig: if it is not.
+    """
+    if not config.store.exists():
+        raise InvalidConfig(f"{config.store} does not exist; is `store` in collector.toml right?")
 
 
 async def published(store: SqliteStore, config: Config) -> list[Manifest]:

@@ -10,6 +10,7 @@ from deniable.estimates.intervals import (
     wilson,
 )
 from deniable.estimates.inverse import NotInvertible, debias, left_inverse, solution_matrix
+from deniable.estimates.planning import reports_for_half_width
 
 __all__ = [
     "Histogram",
@@ -24,6 +25,7 @@ __all__ = [
     "estimated_covariance",
     "frequency_intervals",
     "left_inverse",
+    "reports_for_half_width",
     "solution_matrix",
     "standard_errors",
     "wilson",

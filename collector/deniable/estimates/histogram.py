@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from deniable.estimates.covariance import Model, standard_errors
 from deniable.estimates.intervals import IntervalMethod, frequency_intervals
 from deniable.estimates.inverse import debias
+from deniable.estimates.planning import reports_for_half_width
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest
 
@@ -44,6 +45,7 @@ class Histogram:
             to 1. Equal to epsilon, up to rounding, if delta is 0.
         influence: how far n times an estimate moves at most if one of the reports is false.
         enrolment: who vouches that each report comes from another device.
+        reports_for_five_points: how many reports give 95 % intervals of ± 5 percentage points.
     """
 
     survey: str
@@ -66,6 +68,7 @@ class Histogram:
     pure_epsilon: str
     influence: float
     enrolment: str
+    reports_for_five_points: int
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for JSON; a standard error that does not exist is None."""
@@ -82,6 +85,7 @@ class Histogram:
             "pure_epsilon": self.pure_epsilon,
             "influence": self.influence,
             "enrolment": self.enrolment,
+            "reports_for_five_points": self.reports_for_five_points,
             "categories": [
                 {
                     "category": category,
@@ -167,6 +171,7 @@ def estimate_histogram(
         pure_epsilon=str(mechanism.privacy.epsilon),
         influence=_influence(mechanism),
         enrolment=_vouched(manifest),
+        reports_for_five_points=reports_for_half_width(mechanism, 0.05),
     )
 
 

@@ -13,6 +13,7 @@ from deniable.stores import SqliteStore
 
 __all__ = ["serve"]
 
+_ARRIVAL_SECONDS = 0.5
 _DRAIN_SECONDS = 30.0
 
 
@@ -48,8 +49,12 @@ async def serve(config: Config, announce: Callable[[str], None]) -> None:
             await site.start()
             announce(site.name if config.port else _bound_address(runner, config))
             await stop.wait()
+            # aiohttp's cleanup reads no more bytes, and waits in vain for a connection that it has
+            # only just accepted: whatever is on its way must have arrived before.
+            await site.stop()
+            await asyncio.sleep(_ARRIVAL_SECONDS)
         finally:
-            # Stops listening, waits for requests under way, then cuts what is left.
+            # Waits for requests under way, then cuts what is left.
             await runner.cleanup()
     finally:
         await store.close()

@@ -1,0 +1,102 @@
+"""The command line, run inside the test, and a collector's directory to run it on."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from deniable.cli.root import deniable
+from deniable.cli.workplace import find_survey, with_store
+from deniable.messages import Manifest
+from deniable.server import CONFIG_FILE, Config
+from deniable.stores import SqliteStore, Verdict
+from tests.support.reports import report
+
+SURVEY = """\
+name = "tea"
+question = "How often do you drink tea?"
+categories = ["never", "sometimes", "often", "always"]
+epsilon = "1"
+epoch = "1 day"
+epochs = 30
+minimum_reports = 1
+"""
+
+
+def run(*arguments: str | Path) -> Result:
+    """Run ``deniable`` with these arguments; whatever it raises that is not foreseen is raised."""
+    # As into a pipe, whatever terminal the tests run in.
+    runner = CliRunner(env={"COLUMNS": None})
+    return runner.invoke(deniable, [str(a) for a in arguments], catch_exceptions=False)
+
+
+def succeed(*arguments: str | Path) -> str:
+    """Run a command that has to succeed; return what it printed."""
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    return result.stdout
+
+
+def fail(*arguments: str | Path) -> str:
+    """Run a command that has to fail as foreseen: one line on stderr, which is returned."""
+    result = run(*arguments)
+    assert result.exit_code != 0
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert "Traceback" not in result.stderr
+    return result.stderr.removeprefix("Error: ").rstrip("\n")
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """A collector that ``deniable init`` made."""
+
+    directory: Path
+
+    @property
+    def key_file(self) -> Path:
+        """Return the authority's key, where init puts it."""
+        return self.directory.with_name(f"{self.directory.name}-authority.pem")
+
+    @property
+    def settings(self) -> Path:
+        """Return the settings file."""
+        return self.directory / CONFIG_FILE
+
+    def publish(self, text: str = SURVEY, **changes: str) -> str:
+        """Publish a survey file's text, with some lines changed; return what was printed."""
+        return succeed("survey", "publish", self.written(text, **changes), "--dir", self.directory)
+
+    def written(self, text: str = SURVEY, **changes: str) -> Path:
+        """Write a survey file and return it; a field given as "" is left out."""
+        lines = [line for line in text.splitlines() if line.partition(" =")[0] not in changes]
+        lines += [f"{field} = {value}" for field, value in changes.items() if value]
+        file = self.directory / "survey.toml"
+        file.write_text("\n".join(lines), "utf-8")
+        return file
+
+    def manifest(self, name: str = "tea") -> Manifest:
+        """Return the newest survey of a name."""
+        config = Config.load(self.directory)
+        return with_store(config, lambda store: find_survey(store, config, name))
+
+    def count(self, responses: Sequence[int], epoch: int = 0, name: str = "tea") -> None:
+        """Store one report of another device for each response."""
+        survey = self.manifest(name)
+        batch = [
+            report(device, response, epoch=epoch, survey=survey)
+            for device, response in enumerate(responses)
+        ]
+
+        async def store_them() -> list[Verdict]:
+            store = await SqliteStore.open(Config.load(self.directory).store)
+            try:
+                return await store.add(batch)
+            finally:
+                await store.close()
+
+        assert asyncio.run(store_them()) == [Verdict.ACCEPTED] * len(batch)

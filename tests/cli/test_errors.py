@@ -1,0 +1,173 @@
+"""Every foreseen error is one line that says what to do; every command explains itself."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from deniable.cli.root import deniable
+from tests.cli.commands import Workplace, fail, run, succeed
+from tests.support.processes import DENIABLE
+
+
+def commands(group: click.Group, *path: str) -> list[tuple[tuple[str, ...], click.Command]]:
+    """Return every command there is, groups included, with its words."""
+    found: list[tuple[tuple[str, ...], click.Command]] = [(path, group)]
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            found += commands(command, *path, name)
+        else:
+            found.append(((*path, name), command))
+    return found
+
+
+COMMANDS = commands(deniable)
+NAMES = [" ".join(("deniable", *path)) for path, _ in COMMANDS]
+NEED_A_COLLECTOR = [
+    ("serve",),
+    ("token", "new"),
+    ("survey", "list"),
+    ("survey", "show", "tea"),
+    ("hist", "tea"),
+]
+
+
+def test_the_commands_are_these() -> None:
+    assert sorted(NAMES) == [
+        "deniable",
+        "deniable demo",
+        "deniable hist",
+        "deniable init",
+        "deniable report",
+        "deniable serve",
+        "deniable survey",
+        "deniable survey list",
+        "deniable survey publish",
+        "deniable survey show",
+        "deniable token",
+        "deniable token new",
+    ]
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=NAMES)
+def test_every_command_explains_itself_and_its_options(
+    path: tuple[str, ...], command: click.Command
+) -> None:
+    shown = succeed(*path, "--help")
+    assert shown.lower().startswith("usage: deniable")
+    if path == ("report",):
+        assert "randomises it here" in shown  # argparse's, from the device's half
+        return
+    assert command.help
+    assert command.help.split()[0] in shown
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, parameter.name
+            assert parameter.opts[0] in shown
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS[1:], ids=NAMES[1:])
+def test_every_command_has_a_summary_that_is_not_cut_off(
+    path: tuple[str, ...], command: click.Command
+) -> None:
+    shown = succeed(*path[:-1], "--help")
+    (line,) = [line for line in shown.splitlines() if line.split()[:1] == [path[-1]]]
+    assert line.endswith(".")
+    assert not line.endswith("...")
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert "version" in succeed("--version")
+
+
+@pytest.mark.parametrize("command", NEED_A_COLLECTOR, ids=" ".join)
+def test_without_a_collector_one_line_says_how_to_make_one(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    message = fail(*command, "--dir", tmp_path)
+    assert "deniable init" in message
+
+
+@pytest.mark.parametrize("command", NEED_A_COLLECTOR, ids=" ".join)
+@pytest.mark.parametrize("damage", ["settings", "store is text", "store is a directory"])
+def test_a_damaged_collector_is_one_line(
+    command: tuple[str, ...], damage: str, place: Workplace
+) -> None:
+    store = place.directory / "store.sqlite"
+    if damage == "settings":
+        place.settings.write_text("port = 'none'\nnonsense = 1\n", "utf-8")
+    else:
+        store.unlink()
+        if damage == "store is text":
+            store.write_text("this is no database " * 50, "utf-8")
+        else:
+            store.mkdir()
+    message = fail(*command, "--dir", place.directory)
+    assert str(place.settings if damage == "settings" else store) in message
+
+
+@pytest.mark.parametrize("command", NEED_A_COLLECTOR, ids=" ".join)
+def test_a_store_of_a_newer_version_is_one_line(command: tuple[str, ...], place: Workplace) -> None:
+    script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('PRAGMA user_version=99')"
+    subprocess.run([sys.executable, "-c", script, place.directory / "store.sqlite"], check=True)
+    assert "upgrade" in fail(*command, "--dir", place.directory)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("no-such-command",),
+        ("hist",),
+        ("hist", "tea", "--epoch", "-1"),
+        ("hist", "tea", "--level", "0"),
+        ("hist", "tea", "--level", "1"),
+        ("hist", "tea", "--level", "nan"),
+        ("hist", "tea", "--level", "inf"),
+        ("hist", "tea", "--no-such-option"),
+        ("survey", "publish"),
+        ("token", "new", "--role", "emperor"),
+        ("init",),
+        ("init", "x", "--port", "65536"),
+        ("init", "x", "--port", "-1"),
+        ("demo", "--devices", "1"),
+        ("demo", "--devices", "999999"),
+        ("demo", "--survey", "none"),
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_use_exits_with_2_and_names_the_fault_last(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith("Usage: deniable")
+    assert lines[-1].startswith("Error: ")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_the_directory_may_come_from_the_environment(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DENIABLE_DIR", str(place.directory))
+    assert "no survey is published" in succeed("survey", "list")
+
+
+def test_the_directory_is_the_current_one_by_default(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DENIABLE_DIR", raising=False)
+    monkeypatch.chdir(place.directory)
+    assert "no survey is published" in succeed("survey", "list")
+
+
+def test_as_a_process_an_error_is_one_line_on_stderr_too(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*DENIABLE, "hist", "tea", "--dir", tmp_path], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1

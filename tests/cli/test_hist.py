@@ -1,0 +1,165 @@
+"""``deniable hist``: the same figures as table, JSON and CSV, each safe in its medium."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.cli.bars import bar
+from deniable.estimates import estimate_histogram
+from tests.cli.commands import Workplace, fail, succeed
+
+MARKUP = ["[bold]x[/]", "[/]", ":smile:", "[link=x]y[/link]", "50 % [red]"]
+FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "plain", "'quoted", 'a, "b"', "1=1"]
+
+
+@pytest.fixture
+def counted(place: Workplace) -> Workplace:
+    """Return a collector with 40 reports in epoch 0 and 3 in epoch 2."""
+    place.publish(start="2026-01-05T00:00:00Z")
+    place.count([0] * 20 + [1] * 8 + [2] * 8 + [3] * 4)
+    place.count([0, 1, 1], epoch=2)
+    return place
+
+
+def hist(place: Workplace, *options: str | Path) -> str:
+    return succeed("hist", "tea", "--dir", place.directory, *options)
+
+
+def as_json(place: Workplace, *options: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(
+        hist(place, "--json", *options), parse_constant=lambda word: pytest.fail(word)
+    )
+    return loaded
+
+
+def as_csv(place: Workplace, *options: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(hist(place, "--csv", *options)), strict=True))
+
+
+def test_json_is_the_histogram(counted: Workplace) -> None:
+    expected = estimate_histogram(counted.manifest(), 0, [20, 8, 8, 4], 0.9).to_dict()
+    assert as_json(counted, "--epoch", "0", "--level", "0.9") == expected
+
+
+def test_csv_has_the_same_numbers_as_json(counted: Workplace) -> None:
+    whole = as_json(counted, "--epoch", "0")
+    rows = as_csv(counted, "--epoch", "0")
+    assert [row["category"] for row in rows] == list(counted.manifest().categories)
+    for row, category in zip(rows, whole["categories"], strict=True):
+        for field in ("raw", "estimate", "standard_error", "low", "high"):
+            assert float(row[field]) == category[field]
+        assert row["method"] == category["method"]
+        assert (row["survey"], row["survey_id"]) == ("tea", whole["survey_id"])
+        assert (row["epoch"], row["n"], row["level"]) == ("0", "40", "0.95")
+
+
+def test_the_table_shows_every_category_with_its_numbers(counted: Workplace) -> None:
+    shown = hist(counted, "--epoch", "0")
+    whole = as_json(counted, "--epoch", "0")
+    assert counted.manifest().question in shown
+    assert "reports: 40" in shown
+    assert "95 % interval" in shown
+    assert "nobody vouches" in " ".join(shown.split())
+    for category in whole["categories"]:
+        (row,) = [line for line in shown.splitlines() if line.startswith(category["category"])]
+        for text in (str(category["raw"]), f"{category['estimate']:.1%}", f"{category['low']:.1%}"):
+            assert text in row
+
+
+def test_the_newest_epoch_with_figures_is_shown_unless_one_is_named(counted: Workplace) -> None:
+    assert (as_json(counted)["epochs"], as_json(counted)["n"]) == ([2], 3)
+    assert (as_json(counted, "--epoch", "0")["n"]) == 40
+
+
+def test_the_newest_survey_is_shown_unless_one_is_named(counted: Workplace) -> None:
+    older = counted.manifest().survey_id.hex()
+    counted.publish(epochs="10000")
+    assert "no figures yet" in fail("hist", "tea", "--dir", counted.directory)
+    for prefix in (older, older[:8]):
+        assert as_json(counted, "--survey", prefix)["survey_id"] == older
+    message = fail("hist", "tea", "--dir", counted.directory, "--survey", "g")
+    assert "with this id" in message
+
+
+def test_one_report_has_no_standard_error_in_any_form(place: Workplace) -> None:
+    place.publish()
+    place.count([2])
+    assert [row["standard_error"] for row in as_json(place)["categories"]] == [None] * 4
+    assert [row["standard_error"] for row in as_csv(place)] == [""] * 4
+    assert "nan" not in hist(place).lower()
+
+
+def test_an_interval_outside_is_marked_and_explained(place: Workplace) -> None:
+    place.publish()
+    place.count([0] * 60)
+    shown = hist(place)
+    assert "100.0%!" in shown
+    assert "! The whole interval lay outside" in shown
+    assert [row["outside"] for row in as_json(place)["categories"]] == [True] * 4
+
+
+def test_an_unknown_survey_is_one_line(place: Workplace) -> None:
+    assert "'tea'" in fail("hist", "tea", "--dir", place.directory)
+
+
+def test_an_epoch_beyond_the_last_is_one_line(counted: Workplace) -> None:
+    message = fail("hist", "tea", "--dir", counted.directory, "--epoch", "30")
+    assert "0 to 29" in message
+
+
+def test_without_figures_one_line_says_from_when_there_are(place: Workplace) -> None:
+    place.publish(minimum_reports="50")
+    assert "no figures yet: they appear from 50" in fail("hist", "tea", "--dir", place.directory)
+    place.count([0] * 49)
+    assert "no figures yet" in fail("hist", "tea", "--dir", place.directory)
+    message = fail("hist", "tea", "--dir", place.directory, "--epoch", "29")
+    assert "no figures for epoch 29" in message
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["table", "json"])
+def test_markup_in_texts_is_shown_literally(place: Workplace, form: tuple[str, ...]) -> None:
+    place.publish(categories=json.dumps(MARKUP), question='"[red]Which[/red] :cat:?"')
+    place.count([0, 1, 2, 3, 4, 0])
+    shown = hist(place, *form)
+    assert "[red]Which[/red] :cat:?" in shown
+    assert [text for text in MARKUP if text not in shown] == []
+    assert "\x1b" not in shown
+
+
+def test_no_csv_cell_is_a_formula(place: Workplace) -> None:
+    place.publish(categories=json.dumps(FORMULAS))
+    place.count([0, 1, 2, 3])
+    cells = [row["category"] for row in as_csv(place)]
+    assert cells == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", *FORMULAS[4:]]
+    assert not any(cell.startswith(tuple("=+-@\t\r")) for cell in cells)
+
+
+def test_csv_has_one_header_and_ends_its_lines_plainly(counted: Workplace) -> None:
+    lines = hist(counted, "--csv").split("\n")
+    assert lines[-1] == ""
+    assert len(lines) == 1 + 4 + 1
+    assert lines[0].startswith("survey,survey_id,epoch,n,category,raw,estimate")
+    assert "\r" not in hist(counted, "--csv")
+
+
+@pytest.mark.parametrize("level", ["0.0000001", "0.5", "0.9999999999999999"])
+def test_any_level_between_gives_numbers(counted: Workplace, level: str) -> None:
+    assert all(
+        0 <= row["low"] <= row["high"] <= 1
+        for row in as_json(counted, "--level", level)["categories"]
+    )
+    assert "nan" not in hist(counted, "--level", level)
+
+
+def test_a_bar_is_solid_to_the_low_end_half_to_the_value_and_light_to_the_high_end() -> None:
+    assert bar(0.5, 0.25, 0.75, width=8) == "██▓▓░░"
+    assert bar(0.5, 0.5, 0.5, width=8) == "████"
+    assert bar(-0.2, 0, 0.25, width=8) == "░░"
+    assert bar(1.5, 0.75, 1, width=8) == "██████▓▓"
+    assert bar(0.2, 0.1, 0.4, width=8, scale=0.4) == "██▓▓░░░░"
+    for value in (-1.0, 0.0, 0.3, 1.0, 2.0):
+        assert len(bar(value, 0.0, 1.0, width=12)) <= 12

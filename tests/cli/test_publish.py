@@ -1,0 +1,204 @@
+"""Publishing a survey: only with the authority's key, and shown as it was written."""
+
+import stat
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    KeySerializationEncryption,
+    NoEncryption,
+    PrivateFormat,
+)
+
+from deniable.client import Survey
+from deniable.messages import Manifest
+from deniable.server import Config
+from tests.cli.commands import Workplace, fail, succeed
+
+MARKUP = '["[bold]x[/]", "[/]", ":smile:", "[link=https://x.example]y[/link]", "50 % [red]"]'
+
+
+def pem(
+    key: Ed25519PrivateKey | X25519PrivateKey,
+    encryption: KeySerializationEncryption | None = None,
+) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption or NoEncryption())
+
+
+def declared(shown: str) -> Survey:
+    """Evaluate the declaration that a command prints for an app's developer."""
+    survey = eval(shown[shown.index("Survey(") :], {"Survey": Survey})
+    assert isinstance(survey, Survey)
+    return survey
+
+
+def refused(place: Workplace, *options: str | Path) -> str:
+    return fail("survey", "publish", place.written(), "--dir", place.directory, *options)
+
+
+def test_publishing_tells_sequence_id_cost_and_declaration(place: Workplace) -> None:
+    shown = place.publish()
+    manifest = place.manifest()
+    assert "published tea, sequence 0" in shown
+    assert manifest.survey_id.hex() in shown
+    assert "epsilon 30.000 in all (30 epochs of 1.000)" in shown
+    assert declared(shown) == Survey("tea", manifest.question, manifest.categories, "1")
+
+
+def test_the_manifest_says_what_the_file_says(place: Workplace) -> None:
+    place.publish(epsilon='"0.5"', delta='"0.001"', start="2026-01-05T00:00:00Z", grace='"2 hours"')
+    manifest = place.manifest()
+    config = Config.load(place.directory)
+    assert manifest.categories == ("never", "sometimes", "often", "always")
+    assert (manifest.epsilon, manifest.delta, manifest.sequence) == ("0.5", "0.001", 0)
+    assert manifest.schedule.start == 1_767_571_200
+    assert manifest.schedule.grace_seconds == 7200
+    assert (manifest.origin, manifest.enrolment.mode) == (config.origin, "open")
+
+
+def test_the_declaration_covers_delta_and_short_epochs(place: Workplace) -> None:
+    shown = place.publish(delta='"0.001"', epoch='"12 hours"')
+    survey = declared(shown)
+    assert survey == Survey(
+        "tea",
+        "How often do you drink tea?",
+        ("never", "sometimes", "often", "always"),
+        "1",
+        max_delta="0.001",
+        min_epoch_seconds=43_200,
+    )
+
+
+def test_a_name_published_again_is_a_successor_with_another_id(place: Workplace) -> None:
+    seen: list[Manifest] = []
+    for sequence in range(3):
+        assert f"sequence {sequence}" in place.publish(epsilon=f'"0.{sequence + 1}"')
+        seen.append(place.manifest())
+    assert [manifest.sequence for manifest in seen] == [0, 1, 2]
+    assert len({manifest.survey_id for manifest in seen}) == 3
+    assert len({manifest.nonce for manifest in seen}) == 3
+    # Epochs of one length are numbered on without a break, so epoch 0 was always the same day.
+    assert {manifest.schedule.start for manifest in seen} == {seen[0].schedule.start}
+
+
+def test_two_names_are_independent(place: Workplace) -> None:
+    place.publish()
+    assert "published coffee, sequence 0" in place.publish(name='"coffee"')
+
+
+def test_another_collectors_key_is_refused(place: Workplace, tmp_path: Path) -> None:
+    succeed("init", tmp_path / "other")
+    other = Workplace(tmp_path / "other").key_file
+    assert "not the key of this collector" in refused(place, "--authority-key", other)
+    assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o601, 0o666])
+def test_a_key_that_others_may_touch_is_refused(place: Workplace, mode: int) -> None:
+    place.key_file.chmod(mode)
+    assert f"chmod 600 {place.key_file}" in refused(place)
+    assert stat.S_IMODE(place.key_file.stat().st_mode) == mode
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400])
+def test_a_key_that_only_the_owner_touches_is_taken(place: Workplace, mode: int) -> None:
+    place.key_file.chmod(mode)
+    place.publish()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"not a key",
+        pem(X25519PrivateKey.generate()),
+        pem(Ed25519PrivateKey.generate(), BestAvailableEncryption(b"secret")),
+        pem(Ed25519PrivateKey.generate())[:-20],
+    ],
+    ids=["empty", "text", "another kind", "encrypted", "cut off"],
+)
+def test_a_file_that_is_no_key_is_refused(place: Workplace, content: bytes) -> None:
+    place.key_file.write_bytes(content)
+    assert str(place.key_file) in refused(place)
+
+
+def test_a_missing_key_says_which_option_names_it(place: Workplace) -> None:
+    place.key_file.unlink()
+    assert "--authority-key" in refused(place)
+
+
+def test_a_missing_survey_file_is_one_line(place: Workplace) -> None:
+    missing = place.directory / "missing.toml"
+    assert str(missing) in fail("survey", "publish", missing, "--dir", place.directory)
+
+
+def test_a_wrong_survey_publishes_nothing(place: Workplace) -> None:
+    wrong = place.written(epsilon='"41"')
+    assert "epsilon" in fail("survey", "publish", wrong, "--dir", place.directory)
+    assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
+
+
+def test_the_list_shows_every_survey_the_newest_of_a_name_first(place: Workplace) -> None:
+    place.publish()
+    place.publish(epsilon='"0.5"')
+    place.publish(name='"coffee"')
+    lines = succeed("survey", "list", "--dir", place.directory).splitlines()
+    rows = [line.split() for line in lines[1:]]
+    assert [(row[0], row[1], row[3]) for row in rows] == [
+        ("coffee", "0", "1"),
+        ("tea", "1", "0.5"),
+        ("tea", "0", "1"),
+    ]
+    assert place.manifest().survey_id.hex().startswith(rows[1][2])
+
+
+def test_an_unchanged_file_is_no_successor(place: Workplace) -> None:
+    place.publish()
+    assert "nothing has changed" in refused(place)
+    place.publish(question='"How often do you drink green tea?"')
+
+
+def test_what_devices_would_refuse_by_default_is_warned_of(place: Workplace) -> None:
+    assert "warning" not in place.publish(epochs="8")
+    assert "lifetime_epsilon" in place.publish(name='"costly"', epochs="21")
+    assert "min_epoch_seconds" in place.publish(name='"hasty"', epoch='"1 hour"')
+    assert "is over" in place.publish(name='"late"', start="2020-01-01T00:00:00Z")
+
+
+def test_show_tells_the_terms_of_the_newest_survey(place: Workplace) -> None:
+    place.publish(epsilon='"2"')
+    place.publish()
+    shown = succeed("survey", "show", "tea", "--dir", place.directory)
+    manifest = place.manifest()
+    assert f"{manifest.survey_id.hex()}, sequence 1" in shown
+    assert "epsilon 1, delta 0" in shown
+    assert "2.718 times likelier" in shown
+    assert "30 of 1 day" in shown
+    for category in manifest.categories:
+        assert f"  {category}\n" in shown
+    assert declared(shown) == Survey("tea", manifest.question, manifest.categories, "1")
+
+
+def test_a_survey_beyond_the_calendar_can_be_shown(place: Workplace) -> None:
+    place.publish(epoch='"100000000 days"', epochs="1")
+    assert "beyond the year 9999" in succeed("survey", "show", "tea", "--dir", place.directory)
+
+
+def test_showing_an_unknown_survey_is_one_line(place: Workplace) -> None:
+    message = fail("survey", "show", "coffee", "--dir", place.directory)
+    assert "'coffee'" in message
+    assert "survey list" in message
+
+
+def test_texts_are_shown_literally(place: Workplace) -> None:
+    place.publish(question='"[bold]Which[/] :smile:?"', categories=MARKUP)
+    shown = succeed("survey", "show", "tea", "--dir", place.directory)
+    listed = succeed("survey", "list", "--dir", place.directory)
+    assert "[bold]Which[/] :smile:?" in shown
+    assert "[bold]Which[/] :smile:?" in listed
+    for category in place.manifest().categories:
+        assert f"  {category}\n" in shown

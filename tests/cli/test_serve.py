@@ -1,0 +1,229 @@
+"""``deniable serve`` as a process: its address, its end, its silence about who sent what."""
+
+import http.client
+import signal
+import socket
+import sqlite3
+import stat
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from deniable.messages import UploadAnswer, pack_upload
+from tests.cli.commands import Workplace, fail, succeed
+from tests.support.processes import DENIABLE, await_line, child
+from tests.support.reports import envelope
+
+SECONDS = 30.0
+MARKER = b"xyzzy-marker"
+
+
+@dataclass
+class Server:
+    """A running collector."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    log: Path
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS)
+
+    def exchange(self, request: bytes) -> bytes:
+        """Send bytes as they are; return everything until the connection ends."""
+        with self.connect() as connection:
+            connection.sendall(request)
+            return received(connection)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+        try:
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+        """Send a signal; return exit status and the rest of what was printed."""
+        self.process.send_signal(number)
+        return self.ended()
+
+    def ended(self) -> tuple[int, str]:
+        assert self.process.stdout is not None
+        rest = self.process.stdout.read().decode()
+        return self.process.wait(SECONDS), rest
+
+
+@contextmanager
+def serving(place: Workplace) -> Iterator[Server]:
+    """Run the collector on a port that the system chooses."""
+    settings = place.settings.read_text("utf-8").replace("port = 8377", "port = 0")
+    place.settings.write_text(settings, "utf-8")
+    log = place.directory.with_name("stderr.txt")
+    with (
+        log.open("wb") as stderr,
+        child(
+            [*DENIABLE, "serve", "--dir", place.directory], stdout=subprocess.PIPE, stderr=stderr
+        ) as process,
+    ):
+        announced = await_line(process, b"listening on http://127.0.0.1:").decode()
+        port = announced.partition("127.0.0.1:")[2].split()[0]
+        yield Server(process, int(port), log)
+
+
+def upload(body: bytes, *, headers: bytes = b"") -> bytes:
+    return (
+        b"POST /v1/reports HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/msgpack\r\n"
+        b"Connection: close\r\nContent-Length: %d\r\n%s\r\n%s" % (len(body), headers, body)
+    )
+
+
+def received(connection: socket.socket) -> bytes:
+    """Return everything until the connection ends."""
+    return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+def await_handled(connection: socket.socket, body: bytes) -> None:
+    """Send the head of an upload; return once the request is being handled."""
+    head, _ = upload(body, headers=b"Expect: 100-continue\r\n").split(b"\r\n\r\n", 1)
+    connection.sendall(head + b"\r\n\r\n")
+    assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+def await_refusal(port: int) -> None:
+    """Return once nobody listens any more."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=SECONDS).close()
+        except ConnectionError:
+            return
+        time.sleep(0.01)
+    raise AssertionError("the collector still listens")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_says_where_it_listens_and_ends_cleanly_when_told(
+    place: Workplace, number: signal.Signals
+) -> None:
+    with serving(place) as server:
+        assert server.request("GET", "/healthz")[0] == 200
+        assert server.request("GET", "/readyz")[0] == 200
+        status, rest = server.end(number)
+    assert (status, rest) == (0, "deniable collector: stopped; everything acknowledged is stored\n")
+    assert server.log.read_bytes() == b""
+
+
+def test_a_running_collector_offers_what_is_published_and_counts_for_hist(
+    place: Workplace,
+) -> None:
+    with serving(place) as server:
+        place.publish()
+        survey = place.manifest()
+        deadline = time.monotonic() + SECONDS
+        # It reads the store at most once a second.
+        while server.request("GET", "/v1/surveys/tea/manifest")[0] != 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        answer = server.exchange(upload(pack_upload([envelope(1, 2, survey=survey)])))
+        assert answer.endswith(UploadAnswer(1, 0).to_json())
+        # The command line reads beside the running server, and sees what was acknowledged.
+        assert '"n": 1' in succeed("hist", "tea", "--dir", place.directory, "--json")
+        assert server.end()[0] == 0
+    assert '"n": 1' in succeed("hist", "tea", "--dir", place.directory, "--json")
+
+
+def test_a_request_under_way_at_sigterm_is_finished_and_answered(place: Workplace) -> None:
+    place.publish()
+    body = pack_upload([envelope(1, 3, survey=place.manifest())])
+    store = place.directory / "store.sqlite"
+    with (
+        serving(place) as server,
+        server.connect() as connection,
+        closing(sqlite3.connect(store, isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")  # holds up the commit, and so the answer
+        await_handled(connection, body)
+        connection.sendall(body)
+        server.process.send_signal(signal.SIGTERM)
+        await_refusal(server.port)
+        other.execute("ROLLBACK")
+        answer = received(connection)
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert answer.endswith(UploadAnswer(1, 0).to_json())
+        assert server.ended()[0] == 0
+    assert '"n": 1' in succeed("hist", "tea", "--dir", place.directory, "--json")
+
+
+def test_a_port_that_is_taken_is_one_line(place: Workplace) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        settings = place.settings.read_text("utf-8").replace("port = 8377", f"port = {port}")
+        place.settings.write_text(settings, "utf-8")
+        assert str(port) in fail("serve", "--dir", place.directory)
+
+
+def test_only_the_owner_reads_the_files_of_a_running_collector(place: Workplace) -> None:
+    place.publish()
+    with serving(place) as server:
+        files = {
+            file.name: stat.S_IMODE(file.stat().st_mode)
+            for file in place.directory.glob("store.sqlite*")
+        }
+        assert server.end()[0] == 0
+    assert files == dict.fromkeys(("store.sqlite", "store.sqlite-wal", "store.sqlite-shm"), 0o600)
+
+
+def test_it_keeps_no_record_of_who_sent_what(place: Workplace) -> None:
+    place.publish()
+    good = envelope(1, 3, survey=place.manifest())
+    key = good[3:35].hex()
+    with serving(place) as server:
+        for body in (pack_upload([good]), pack_upload([good]), b"", b"\x91\xc0", good, MARKER):
+            server.exchange(upload(body))
+        server.exchange(upload(MARKER, headers=b"Content-Encoding: gzip\r\n"))
+        server.request("GET", "/v1/surveys/tea/histogram", headers={"Authorization": "Bearer x"})
+        server.request("GET", f"/{MARKER.decode()}")
+        with server.connect() as connection:  # a device that goes out of reach half-way
+            await_handled(connection, good)
+            connection.sendall(good[:100])
+        assert server.request("GET", "/healthz")[0] == 200
+        status, rest = server.end()
+    said = server.log.read_text("utf-8") + rest
+    assert status == 0
+    assert key not in said
+    assert server.log.read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        b"POST /v1/reports HTTP/1.1\r\nHost: x\r\nContent-Length: " + MARKER + b"\r\n\r\n",
+        b"POST /v1/reports HTTP/1.1\r\nHost: x\r\n" + MARKER + b" without a colon\r\n\r\n",
+        upload(b"", headers=b"Transfer-Encoding: chunked\r\n"),
+        upload(b"", headers=b"Expect: " + MARKER + b"\r\n"),
+        MARKER + b"\x01 / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /" + MARKER * 1000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+    ],
+    ids=["length", "header", "two lengths", "expectation", "method", "long"],
+)
+def test_what_is_no_http_is_refused_and_leaves_no_trace(place: Workplace, malformed: bytes) -> None:
+    with serving(place) as server:
+        answer = server.exchange(malformed)
+        assert server.request("GET", "/healthz")[0] == 200
+        assert server.end()[0] == 0
+    assert answer.split(b" ", 2)[1][:1] == b"4"
+    # docs/operations.md: no record of addresses beside times.
+    assert server.log.read_bytes() == b""

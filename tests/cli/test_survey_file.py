@@ -1,0 +1,216 @@
+"""A survey file is read strictly: every fault is one line that names its field."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.cli.survey_file import EXAMPLE, FIELDS, SurveyFile, next_manifest
+from deniable.messages import InvalidManifest
+from tests.cli.commands import SURVEY, Workplace, fail
+
+NOW = datetime(2026, 1, 5, 15, 30, tzinfo=UTC).timestamp()
+REQUIRED = ("name", "question", "categories", "epsilon", "epoch", "epochs")
+
+
+def changed(**changes: str | None) -> str:
+    """Return SURVEY with some lines changed, added or (for None) left out."""
+    lines = [line for line in SURVEY.splitlines() if line.partition(" =")[0] not in changes]
+    return "\n".join(
+        lines + [f"{field} = {value}" for field, value in changes.items() if value is not None]
+    )
+
+
+def judge(text: str) -> InvalidManifest:
+    """Return the refusal of a file, be it of a field's type or of its domain."""
+    with pytest.raises(InvalidManifest) as caught:
+        next_manifest(SurveyFile.parse(text), None, "http://127.0.0.1:8377", bytes(16), NOW)
+    assert str(caught.value).startswith(f"{caught.value.field}: ")
+    return caught.value
+
+
+def test_a_file_is_read_field_by_field() -> None:
+    text = changed(
+        delta='"0.001"', grace='"36 hours"', start="2026-01-05T01:00:00+01:00", epoch='"2 weeks"'
+    )
+    assert SurveyFile.parse(text) == SurveyFile(
+        name="tea",
+        question="How often do you drink tea?",
+        categories=("never", "sometimes", "often", "always"),
+        epsilon="1",
+        delta="0.001",
+        epoch_seconds=14 * 86_400,
+        epochs=30,
+        grace_seconds=36 * 3600,
+        start=1_767_571_200,
+        minimum_reports=1,
+    )
+
+
+def test_what_is_left_out_is_cautious() -> None:
+    survey = SurveyFile.parse(changed(minimum_reports=None))
+    assert (survey.delta, survey.grace_seconds, survey.minimum_reports) == ("0", 86_400, 100)
+    assert survey.start is None
+
+
+def test_the_example_is_a_survey() -> None:
+    made = next_manifest(SurveyFile.parse(EXAMPLE), None, "http://[::1]", bytes(16), NOW)
+    assert (made.name, made.schedule.epoch_seconds) == ("rating-of-marriage", 604_800)
+
+
+@pytest.mark.parametrize("field", REQUIRED)
+def test_a_missing_field_is_named_with_its_meaning(field: str) -> None:
+    refusal = judge(changed(**{field: None}))
+    assert refusal.field == field
+    assert FIELDS[field] in refusal.reason
+
+
+@pytest.mark.parametrize("field", ["Name", "sequence", "nonce", "origin", "enrolment", "mechanism"])
+def test_an_unknown_field_is_named_with_those_that_there_are(field: str) -> None:
+    refusal = judge(changed(**{field: '"x"'}))
+    assert refusal.field == field
+    assert all(known in refusal.reason for known in FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "1"),
+        ("name", '["tea"]'),
+        ("question", "true"),
+        ("categories", '"never, often"'),
+        ("categories", '["never", 2]'),
+        ("categories", "{}"),
+        ("epsilon", "1"),
+        ("epsilon", "0.5"),
+        ("delta", "0"),
+        ("delta", "1e-6"),
+        ("epoch", "86400"),
+        ("epochs", '"30"'),
+        ("epochs", "30.0"),
+        ("epochs", "true"),
+        ("grace", "0"),
+        ("start", '"2026-01-05"'),
+        ("start", "2026-01-05"),
+        ("start", "2026-01-05T00:00:00"),
+        ("start", "00:00:00"),
+        ("start", "1767571200"),
+        ("minimum_reports", '"100"'),
+        ("minimum_reports", "1.5"),
+    ],
+)
+def test_a_value_of_another_type_is_named(field: str, value: str) -> None:
+    assert judge(changed(**{field: value})).field == field
+
+
+@pytest.mark.parametrize("value", ["1", "0.5", "1e-3", "inf", "nan"])
+@pytest.mark.parametrize("field", ["epsilon", "delta"])
+def test_a_privacy_parameter_that_is_a_number_is_told_to_be_a_string(
+    field: str, value: str
+) -> None:
+    assert "must be a string" in judge(changed(**{field: value})).reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "1", "day", "1day", "1  day", " 1 day", "1 day ", "-1 day", "1.5 days", "01 days"),
+        *("1 Day", "1 month", "1 days days", "1234567890 days", "١ day"),
+    ],
+)
+@pytest.mark.parametrize("field", ["epoch", "grace"])
+def test_a_duration_is_a_number_and_a_unit(field: str, text: str) -> None:
+    assert judge(changed(**{field: f'"{text}"'})).field == field
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1 second", 1),
+        ("90 seconds", 90),
+        ("2 minutes", 120),
+        ("1 hour", 3600),
+        ("2 hours", 7200),
+        ("1 day", 86_400),
+        ("10 days", 864_000),
+        ("1 week", 604_800),
+    ],
+)
+def test_durations_in_every_unit(text: str, seconds: int) -> None:
+    assert SurveyFile.parse(changed(epoch=f'"{text}"')).epoch_seconds == seconds
+    assert SurveyFile.parse(changed(grace=f'"{text}"')).grace_seconds == seconds
+
+
+def test_no_grace_at_all_can_be_written() -> None:
+    assert SurveyFile.parse(changed(grace='"0 days"')).grace_seconds == 0
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", '"Tea"'),
+        ("name", '""'),
+        ("question", '""'),
+        ("question", r'"What\nnow?"'),
+        ("categories", '["only one"]'),
+        ("categories", '["yes", "YES"]'),
+        ("categories", "[]"),
+        ("epsilon", '"0"'),
+        ("epsilon", '"41"'),
+        ("epsilon", '"1.0"'),
+        ("epsilon", '"1e1"'),
+        ("delta", '"1"'),
+        ("delta", '"-0.1"'),
+        ("epochs", "0"),
+        ("epochs", "-1"),
+        ("epochs", "10001"),
+        ("epochs", "9" * 100),
+        ("minimum_reports", "-1"),
+        ("start", "1969-12-31T23:59:59Z"),
+    ],
+)
+def test_a_value_outside_its_domain_is_named(field: str, value: str) -> None:
+    assert judge(changed(**{field: value})).field == field
+
+
+@pytest.mark.parametrize(
+    "text", ["name = ", "[name", "name = 'a'\nname = 'b'", "\0", "epochs = " + "1" * 5000]
+)
+def test_a_file_that_is_no_toml_says_so(text: str) -> None:
+    assert judge(text).field == "TOML"
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b'name = "\xe9"'])
+def test_a_file_that_is_no_utf8_says_which(place: Workplace, content: bytes) -> None:
+    file = place.directory / "survey.toml"
+    file.write_bytes(content)
+    message = fail("survey", "publish", file, "--dir", place.directory)
+    assert str(file) in message
+    assert "UTF-8" in message
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(
+    st.dictionaries(
+        st.sampled_from([*FIELDS, "other"]),
+        st.sampled_from(["1", '"1"', '"1 day"', "[]", '["a", "b"]', "{}", "1979-05-27T07:32:00Z"])
+        | st.text(alphabet='"[]{}=0123456789.-:TZ abc\\\n', max_size=20),
+    )
+)
+def test_whatever_is_written_is_a_survey_or_a_refusal(changes: dict[str, str]) -> None:
+    # Any other error would be a traceback at the operator's terminal.
+    with suppress(InvalidManifest):
+        survey = SurveyFile.parse(changed(**changes))
+        made = next_manifest(survey, None, "http://127.0.0.1:8377", bytes(16), NOW)
+        assert (made.question, made.categories) == (survey.question, survey.categories)
+
+
+def test_loading_is_parsing_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "survey.toml"
+    file.write_text(SURVEY, "utf-8")
+    assert SurveyFile.load(file) == SurveyFile.parse(SURVEY)
+    with pytest.raises(FileNotFoundError):
+        SurveyFile.load(tmp_path / "missing.toml")

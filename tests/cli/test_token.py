@@ -1,0 +1,51 @@
+"""``deniable token new`` prints a secret once; the store keeps only its digest."""
+
+import asyncio
+import re
+
+import pytest
+
+from deniable.server import Config, token_digest
+from deniable.stores import Role, SqliteStore
+from tests.cli.commands import Workplace, succeed
+
+
+def role_of(place: Workplace, token: str) -> Role | None:
+    async def look() -> Role | None:
+        store = await SqliteStore.open(Config.load(place.directory).store)
+        try:
+            return await store.token_role(token_digest(token))
+        finally:
+            await store.close()
+
+    return asyncio.run(look())
+
+
+def make(place: Workplace, *options: str) -> str:
+    shown = succeed("token", "new", "--dir", place.directory, *options)
+    assert re.fullmatch("deniable_[0-9a-f]{64}\n", shown), "a script reads it as one line"
+    return shown.strip()
+
+
+def test_a_token_is_for_an_analyst_unless_told_otherwise(place: Workplace) -> None:
+    assert role_of(place, make(place)) is Role.ANALYST
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_token_has_the_role_that_was_asked_for(place: Workplace, role: Role) -> None:
+    token = make(place, "--role", role.value, "--label", "the statistics office; 'quoted' [b]")
+    assert role_of(place, token) is role
+
+
+def test_every_token_is_another_and_all_stay_valid(place: Workplace) -> None:
+    tokens = [make(place) for _ in range(3)]
+    assert len(set(tokens)) == 3
+    assert [role_of(place, token) for token in tokens] == [Role.ANALYST] * 3
+
+
+def test_the_directory_does_not_hold_the_token(place: Workplace) -> None:
+    token = make(place)
+    held = b"".join(file.read_bytes() for file in place.directory.iterdir())
+    assert token_digest(token) in held
+    assert token.encode() not in held
+    assert bytes.fromhex(token.removeprefix("deniable_")) not in held
