@@ -78,7 +78,7 @@ def test_d5_a_report_is_consent_charge_draw_and_bytes_between_one_begin_and_one_
     assert "INSERT" in decision
 
 
-@pytest.mark.parametrize("at", range(13))
+@pytest.mark.parametrize("at", range(14))
 def test_d5_whichever_statement_fails_nothing_is_decided_or_sent(bench: Bench, at: int) -> None:
     client = bench.ready()
     mend = break_statement(client, at)
@@ -96,14 +96,14 @@ def test_d5_whichever_statement_fails_nothing_is_decided_or_sent(bench: Bench, a
 
 
 def test_d5_no_statement_of_a_report_is_left_out_above(bench: Bench) -> None:
-    assert len(statements_of_a_report(bench)) == 13
+    assert len(statements_of_a_report(bench)) == 14
 
 
 def test_d5_a_commit_whose_answer_was_lost_is_found_by_the_next_call(bench: Bench) -> None:
     client = bench.ready()
-    mend = break_statement(client, 12, late=True)
+    mend = break_statement(client, 13, late=True)
     assert isinstance(client.report(NAME, "good").error, StateUnavailable)
-    assert mend()[-1] == "COMMIT"
+    assert "COMMIT" in mend()[-3:]
     assert client.report(NAME, "good").status is REPEATED
     client.flush()
     assert (bench.draw.count, len(bench.transport.uploads)) == (1, 1)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from deniable.client import Backoff, HttpAnswer
-from deniable.client.delivery import Delivered, Drop, Resend, Step, expired, next_step
+from deniable.client.delivery import Delivered, Drop, Resend, Step, next_step
 from deniable.client.outbox import PendingReport
 from deniable.messages import ERROR_TYPE_PREFIX, PROBLEM_JSON, RefusalCode, UploadAnswer
 from tests.support.devices import ACCEPTED, DUPLICATE, PORTAL, problem, refused
@@ -46,7 +46,7 @@ TOO_LATE = {RefusalCode.EPOCH_CLOSED, RefusalCode.SURVEY_ENDED}
 
 def pending(attempts: int = 0, unanswered: int = 0, starts: int = START) -> PendingReport:
     closes = starts + 2 * DAY
-    return PendingReport("name", 0, b"bytes", starts, closes, attempts, unanswered, NOW)
+    return PendingReport("name", 0, b"bytes", starts, closes, attempts, unanswered, NOW, 0.0)
 
 
 def step(answer: HttpAnswer | None, report: PendingReport | None = None) -> Step:
@@ -182,8 +182,7 @@ def test_d8_too_early_for_an_epoch_that_has_begun_here_backs_off() -> None:
     assert found == Resend(NOW + 960, answered=True)
 
 
-def test_a_report_expires_a_day_after_its_grace_since_clocks_differ() -> None:
-    report = pending()
-    assert not expired(report, report.closes)
-    assert not expired(report, report.closes + DAY - 0.001)
-    assert expired(report, report.closes + DAY)
+def test_d3_what_is_too_late_by_this_clock_is_still_sent_once_a_day() -> None:
+    late = pending(starts=int(NOW) - 3 * DAY)
+    assert step(None, late) == Resend(NOW + DAY, answered=False)
+    assert step(None, pending(starts=int(NOW) - 3 * DAY + 1)) == Resend(NOW + 30, answered=False)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import EpochUndecidable, OutcomeStatus
+from deniable.client import Delivery, EpochUndecidable, OutcomeStatus
 from tests.support.device_process import race, report_and_die
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import DAY, MANIFEST, START
@@ -55,12 +55,12 @@ def test_d5_a_kill_while_drawing_decides_nothing(bench: Bench) -> None:
     assert bench.draw.count == 1
 
 
-def test_d5_a_kill_between_the_commit_and_its_mark_costs_nothing(bench: Bench) -> None:
-    # The state is ahead of its mark, so it is the newest one.
-    report_and_die(bench.path.parent, "committed")
+def test_d5_a_kill_between_the_mark_and_its_commit_costs_the_epoch(bench: Bench) -> None:
+    # The state is behind its mark, as an old backup would be: better no report than a second one.
+    report_and_die(bench.path.parent, "committing")
     client = bench.client()
-    assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
-    assert client.flush().delivered == 1
+    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
+    assert client.flush() == Delivery()
     bench.clock.time = START + DAY
     assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
 

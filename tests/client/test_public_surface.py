@@ -14,6 +14,8 @@ SURFACE = [
     "Client",
     "Consent",
     "ConsentMissing",
+    "DAY",
+    "DEFAULT_LIFETIME_EPSILON",
     "Delivery",
     "DeniableError",
     "EpochUndecidable",

@@ -29,14 +29,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "truncated to half": lambda content: content[: len(content) // _HALF],
     "truncated within the header": lambda content: content[:_SHORT],
     "a header of zeros": lambda content: bytes(100) + content[100:],
-    "another database": lambda _: _foreign(),
 }
-
-
-def _foreign() -> bytes:
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute("CREATE TABLE device (one INTEGER)")
-        return connection.serialize()
 
 
 def decided(bench: Bench) -> bytes:
@@ -228,3 +221,51 @@ def test_a_state_in_memory_is_asked_for_by_name_and_leaves_no_file(
     assert client.report(NAME, "fair").status is REPEATED
     client.close()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"somebody's letters\n", "database"], ids=["text", "database"])
+def test_a_file_that_was_never_a_state_is_not_touched(bench: Bench, content: bytes | str) -> None:
+    if isinstance(content, str):
+        with closing(sqlite3.connect(bench.path)) as connection:
+            connection.execute("CREATE TABLE letters (text TEXT)")
+    else:
+        bench.path.write_bytes(content)
+    before = bench.path.read_bytes()
+    outcome = bench.client(consent="on").report(NAME, "good")
+    assert isinstance(outcome.error, StateUnavailable)
+    assert "name another" in str(outcome.error)
+    # SQLite may note in a database's header that it has a log now; nothing else changes.
+    assert bench.path.read_bytes()[100:] == before[100:]
+    assert not list(bench.path.parent.glob("*.damaged-*"))
+
+
+def test_d4_a_lost_state_keeps_to_the_consent_given_last(bench: Bench) -> None:
+    bench.ready().set_consent("off")
+    bench.close()
+    bench.path.unlink()
+    assert bench.client(consent="on").consent == "off"
+
+
+def test_d3_a_clock_put_back_makes_no_lost_epoch_fresh(bench: Bench) -> None:
+    decided(bench)
+    bench.path.unlink()
+    bench.clock.time = START - 400 * DAY  # no battery: the clock is far behind until it is set
+    bench.ready()
+    bench.clock.time = START + 5
+    assert isinstance(bench.client().report(NAME, "good").error, EpochUndecidable)
+
+
+def test_d5_a_folder_put_back_from_a_backup_is_a_new_device(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decided(bench)
+    # Both files come back with their contents, but their time of change is the backup's return:
+    # later than the mark says by more than any slack.
+    monkeypatch.setattr("deniable.client.mark._SLACK_SECONDS", -1)
+    client = bench.client()
+    assert client.consent == "unset"
+    client.set_consent("on")
+    bench.clock.time = START + DAY - 1
+    assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
+    bench.clock.time = START + DAY
+    assert client.report(NAME, "good").status is RECORDED

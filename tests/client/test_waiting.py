@@ -19,7 +19,7 @@ COARSE = (60, 600, 3600)
 
 def wait(retry_after: str, *, attempts: int = 0, jitter: float = 0.0) -> float:
     """Return how long a refusal with this Retry-After is waited for."""
-    report = PendingReport("name", 0, b"bytes", START, START + DAY, attempts, 0, NOW)
+    report = PendingReport("name", 0, b"bytes", START, START + DAY, attempts, 0, NOW, 0.0)
     answer = problem(RefusalCode.OVERLOADED, retry_after=retry_after)
     step = next_step(report, answer, NOW, Backoff(first=0.0), lambda: jitter)
     assert isinstance(step, Resend)
@@ -79,7 +79,7 @@ def test_d8_no_retry_after_marks_a_device_by_its_delay(asked: int, jitter: float
 
 
 def test_d8_retry_after_only_lengthens_the_backoff() -> None:
-    report = PendingReport("name", 0, b"bytes", START, START + DAY, 7, 0, NOW)
+    report = PendingReport("name", 0, b"bytes", START, START + DAY, 7, 0, NOW, 0.0)
     answer = refused(RefusalCode.RATE_LIMITED, retry_after="1")
     step = next_step(report, answer, NOW, Backoff(), lambda: 0.0)
     assert step == Resend(NOW + 3600, answered=True)
@@ -100,7 +100,7 @@ def test_jitter_shortens_a_wait_by_half_at_most(attempts: int, jitter: float) ->
 
 def test_backoff_and_retry_after_are_jittered_independently() -> None:
     draws: Iterator[float] = iter([0.5, 0.2])
-    report = PendingReport("name", 0, b"bytes", START, START + DAY, 0, 0, NOW)
+    report = PendingReport("name", 0, b"bytes", START, START + DAY, 0, 0, NOW, 0.0)
     answer = problem(RefusalCode.OVERLOADED, retry_after="60")
     step = next_step(report, answer, NOW, Backoff(), lambda: next(draws))
     assert step == Resend(NOW + 60 * 1.05, answered=True)

@@ -13,9 +13,8 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
-from tests.support.processes import DENIABLE, await_line, run
-
 from deniable.messages import SignedReport, split_upload
+from tests.support.processes import DENIABLE, await_line, run
 
 NAME = "rating-of-marriage"
 _SURVEY = """\

@@ -35,8 +35,14 @@ def _report_and_die(folder: Path, moment: str) -> None:
     client = bench.ready()
     if moment == "drawing":
         client = bench.client(unsafe_draw=_kill)
-    if moment == "committed":
-        Mark.write = _kill  # type: ignore[assignment,method-assign]
+    if moment == "committing":
+        write = Mark.write
+
+        def write_and_die(mark: Mark, state: Path) -> None:
+            write(mark, state)
+            _kill()
+
+        Mark.write = write_and_die  # type: ignore[assignment,method-assign]
     client.report(NAME, "good", strict=True)
     if moment == "sending":
         bench.transport.answer = lambda body: _keep(folder / "sent", body)

@@ -103,7 +103,13 @@ class FakeTransport:
         return envelope
 
     def request(
-        self, method: str, path: str, headers: Mapping[str, str], body: bytes, most: int
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        most: int,
+        timeout: float = 20.0,
     ) -> HttpAnswer:
         self.requests.append(Request(method, path, dict(headers), body))
         answer = self._manifest(path) if method == "GET" else self._judge(body)

@@ -21,11 +21,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tests.support.fleet import SURVEY
-from tests.support.surveys import CATEGORIES
-
 import deniable.client
 from deniable.client import Backoff, Client
+from tests.support.fleet import SURVEY
+from tests.support.surveys import CATEGORIES
 
 _SDK = str(Path(deniable.client.__file__).parent)
 _SECONDS = 20

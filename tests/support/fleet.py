@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
-
-from tests.support.collector import NAME
-from tests.support.surveys import CATEGORIES, QUESTION
 
 from deniable.client import IN_MEMORY, Backoff, Client, Survey
 from deniable.messages import SignedReport
+from tests.support.collector import NAME
+from tests.support.surveys import CATEGORIES, QUESTION
 
 SURVEY = Survey(NAME, QUESTION, CATEGORIES, max_epsilon="1")
 _PROCESSES = 2
@@ -56,7 +56,7 @@ class Fleet:
     Attributes:
         collector: the origin that the app was built with.
         authority: the public key that it was built with.
-        seconds: how long a device tries at most.
+        seconds: how long they try at most, from when the first is let go.
         files: where every tenth device keeps its state; the others keep theirs in memory.
         threads: how many devices are at work at once in each process.
     """
@@ -73,14 +73,15 @@ class Fleet:
         shares = [range(first, devices, _PROCESSES) for first in range(_PROCESSES)]
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(_PROCESSES, mp_context=context) as pool:
-            yield [pool.submit(self._report_all, share) for share in shares]
+            deadline = time.time() + self.seconds
+            yield [pool.submit(self._report_all, share, deadline) for share in shares]
 
-    def _report_all(self, devices: Sequence[int]) -> list[Held]:
+    def _report_all(self, devices: Sequence[int], deadline: float) -> list[Held]:
         with ThreadPoolExecutor(self.threads) as pool:
-            return [record for record in pool.map(self._report, devices) if record is not None]
+            reports = pool.map(self._report, devices, repeat(deadline))
+            return [report for report in reports if report is not None]
 
-    def _report(self, device: int) -> Held | None:
-        deadline = time.monotonic() + self.seconds
+    def _report(self, device: int, deadline: float) -> Held | None:
         client = Client(
             self.collector,
             authority=self.authority,
@@ -92,13 +93,13 @@ class Fleet:
         )
         with client:
             while NAME not in client.refresh().ready:
-                if time.monotonic() > deadline:
+                if time.time() > deadline:
                     return None
                 time.sleep(0.05)
             answer = CATEGORIES[device % len(CATEGORIES)]
             first = client.report(NAME, answer, strict=True)
             assert client.report(NAME, answer).epoch == first.epoch
-            while client.flush(1.0).pending and time.monotonic() < deadline:
+            while client.flush(1.0).pending and time.time() < deadline:
                 time.sleep(0.02)
             with client._state.transaction(time.time()) as connection:
                 rows = connection.execute(

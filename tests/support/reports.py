@@ -3,9 +3,8 @@
 from functools import lru_cache
 from hashlib import sha256
 
-from tests.support.surveys import MANIFEST
-
 from deniable.messages import Manifest, Report, SignedReport, sign_report
+from tests.support.surveys import MANIFEST
 
 
 def secret(device: int) -> bytes:

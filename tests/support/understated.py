@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, cast
 
-from tests.support.surveys import manifest
-
 from deniable.mechanisms import Privacy, RandomisedResponse
 from deniable.messages import Manifest
+from tests.support.surveys import manifest
 
 
 @dataclass(frozen=True)

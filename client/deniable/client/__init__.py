@@ -1,6 +1,6 @@
 """The device SDK: declare surveys, ask for consent, report; the answer never leaves the device."""
 
-from deniable.client.client import IN_MEMORY, Client
+from deniable.client.client import DEFAULT_LIFETIME_EPSILON, IN_MEMORY, Client
 from deniable.client.consent import Consent
 from deniable.client.delivery import Backoff, HttpAnswer
 from deniable.client.errors import (
@@ -19,10 +19,12 @@ from deniable.client.errors import (
     UndeclaredSurvey,
 )
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
-from deniable.client.survey import Survey
+from deniable.client.survey import DAY, Survey
 from deniable.client.transport import HttpTransport, Transport, TransportError
 
 __all__ = [
+    "DAY",
+    "DEFAULT_LIFETIME_EPSILON",
     "IN_MEMORY",
     "AppError",
     "Backoff",

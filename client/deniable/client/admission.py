@@ -44,7 +44,12 @@ def read_manifest(envelope: bytes, authority: bytes, survey: Survey, origin: str
             if refusal.code is RefusalCode.MALFORMED
             else ManifestFault.BAD_SIGNATURE
         )
-        raise ManifestRefused(fault, refusal.reason) from refusal
+        reason = (
+            refusal.reason
+            if fault is ManifestFault.MALFORMED
+            else "it is not signed with the authority's key that this client was given"
+        )
+        raise ManifestRefused(fault, reason) from refusal
     if manifest.name != survey.name:
         raise ManifestRefused(ManifestFault.WRONG_NAME, "it is another survey's manifest")
     if manifest.origin != origin:

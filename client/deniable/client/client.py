@@ -8,6 +8,7 @@ import logging
 import random
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from copy import copy
 from os import PathLike
 from pathlib import Path
@@ -27,7 +28,7 @@ from deniable.client.errors import (
     NotRecorded,
     UndeclaredSurvey,
 )
-from deniable.client.ledger import Ledger
+from deniable.client.ledger import Decision, Ledger
 from deniable.client.outbox import Outbox
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.state import State
@@ -43,10 +44,13 @@ from deniable.messages import (
     check_public_key,
 )
 
-__all__ = ["IN_MEMORY", "Client"]
+__all__ = ["DEFAULT_LIFETIME_EPSILON", "IN_MEMORY", "Client"]
 
 _LOG = logging.getLogger("deniable")
 
+
+DEFAULT_LIFETIME_EPSILON: Final = 20
+"""What a device spends on all surveys together unless the app says otherwise."""
 
 _RETRY_SECONDS: Final = 600
 """How soon the thread asks again for a manifest that it could not get; else once a day."""
@@ -93,7 +97,7 @@ class Client:
         surveys: Iterable[Survey],
         state: str | PathLike[str] | InMemory,
         consent: Consent | str = Consent.UNSET,
-        lifetime_epsilon: Number = "20",
+        lifetime_epsilon: Number = DEFAULT_LIFETIME_EPSILON,
         manifests: Iterable[bytes] = (),
         background: bool = True,
         delivery_seconds: float = 3600.0,
@@ -102,8 +106,7 @@ class Client:
         transport: Transport | None = None,
         unsafe_draw: Draw | None = None,
     ) -> None:
-        check_origin(collector)
-        self._collector = collector
+        self._collector = _origin(collector)
         self._authority = _authority_key(authority)
         self._surveys = _by_name(surveys)
         self._ceiling = Ceiling(epsilon_to_nano("lifetime_epsilon", lifetime_epsilon))
@@ -114,14 +117,15 @@ class Client:
         self._transport = transport or HttpTransport(collector)
         self._draw = unsafe_draw or os_random_word
         self._jitter = random.SystemRandom().random
-        self._state = State(_state_path(state), Consent(consent))
+        self._state = State(_state_path(state), _consent(consent))
         self._ledger = Ledger(self._state, self._authority, collector)
         self._uploader = Uploader(
-            Outbox(self._state),
+            Outbox(self._state, collector),
             self._transport,
             self._clock,
             backoff or Backoff(),
             self._jitter,
+            self._delay,
             self._refresh_when_due,
         )
         self._lock = threading.Lock()
@@ -154,6 +158,7 @@ class Client:
         if outcome.error is not None:
             _drop_frames(outcome.error)
             if strict:
+                del answer, index  # crash reporters collect the frames of what is raised
                 raise outcome.error
         return outcome
 
@@ -175,13 +180,13 @@ class Client:
                 self._fetch(survey)
             except NotRecorded as error:
                 errors[survey.name] = error
-                _LOG.info("survey %s: no newer manifest: %s", survey.name, error)
+                level = logging.WARNING if isinstance(error, ManifestRefused) else logging.INFO
+                _LOG.log(level, "survey %s: no newer manifest: %s", survey.name, error)
             if self._is_ready(survey):
                 ready.append(survey.name)
         with self._lock:
             self._errors = errors
-            unready = any(isinstance(error, NotReady) for error in errors.values())
-            wait = _RETRY_SECONDS if unready else DAY
+            wait = DAY if all(map(_is_judged, errors.values())) else _RETRY_SECONDS
             self._next_refresh = self._clock.now() + wait * (1 + self._jitter())
         return Refresh(tuple(ready), errors)
 
@@ -209,7 +214,20 @@ class Client:
         Raises:
             StateUnavailable: if it could not be stored.
         """
-        self._state.set_consent(Consent(consent), self._clock.now())
+        decided = _consent(consent)
+        self._state.set_consent(decided, self._clock.now())
+        if decided is Consent.ON and self._background:
+            self._uploader.start()
+
+    def start(self) -> None:
+        """Send in the background what waits from the app's last run, if the user consented.
+
+        ``report`` does so too. Call this when the app starts and may have nothing to report. Never
+        raises for the world; without consent, or without ``background``, does nothing.
+        """
+        with suppress(NotRecorded):
+            if self._background and self._state.consent(self._clock.now()) is Consent.ON:
+                self._uploader.start()
 
     def close(self) -> None:
         """End the thread and close the state, within about a second; nothing is lost."""
@@ -239,17 +257,24 @@ class Client:
     def _decide(self, survey: Survey, index: int) -> Outcome:
         now = self._clock.now()
         self._check_consent(now)
-        delay = self._delivery_seconds * self._jitter()
         try:
-            decision = self._ledger.decide(survey, index, now, delay, self._draw)
+            decision = self._draw_once(survey, index, now)
         except NotReady as error:
             # A copy: what is raised collects frames, and those hold the answer.
             refused = self._offer_bundled(survey) or copy(self._errors.get(survey.name))
             if not self._is_ready(survey):
                 raise refused or error from None
-            decision = self._ledger.decide(survey, index, now, delay, self._draw)
+            decision = self._draw_once(survey, index, now)
         status = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
         return Outcome(survey.name, status, decision.epoch)
+
+    def _draw_once(self, survey: Survey, index: int, now: float) -> Decision:
+        return self._ledger.decide(survey, index, self._ceiling, now, self._delay, self._draw)
+
+    def _delay(self, closes: float) -> float:
+        """Return a random wait with a report that closes then: half of what is left, at most."""
+        left = max(0.0, closes - self._clock.now())
+        return self._jitter() * min(self._delivery_seconds, left / 2)
 
     def _check_consent(self, now: float) -> None:
         if self._state.consent(now) is not Consent.ON:
@@ -305,6 +330,11 @@ class Client:
             self.refresh()
 
 
+def _is_judged(error: NotRecorded) -> bool:
+    """Tell a manifest that was refused from none at all, or a captive portal's page (D8)."""
+    return isinstance(error, ManifestRefused) and error.fault is not ManifestFault.MALFORMED
+
+
 def _drop_frames(error: BaseException) -> None:
     """Forget the frames of an error that an app may keep: they hold the answer."""
     error.__traceback__ = None
@@ -320,6 +350,21 @@ def _authority_key(authority: bytes | str) -> bytes:
     except (ValueError, Refusal) as error:
         raise ValueError("authority must be a public key: 32 bytes, or 64 hex digits") from error
     return key
+
+
+def _origin(collector: str) -> str:
+    try:
+        check_origin(collector)
+    except InvalidManifest as error:
+        raise ValueError(f"collector {error.reason}") from error
+    return collector
+
+
+def _consent(value: Consent | str) -> Consent:
+    try:
+        return Consent(value)
+    except ValueError:
+        raise ValueError('consent must be "on", "off" or "unset"') from None
 
 
 def _by_name(surveys: Iterable[Survey]) -> dict[str, Survey]:

@@ -5,17 +5,19 @@ answer (an argument would stay in the shell's history), and sends a randomised r
 """
 
 import argparse
+import hashlib
 import os
 import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+from deniable.budget import format_nano, pure_cost
 from deniable.client.client import Client
 from deniable.client.consent import Consent
 from deniable.client.errors import DeniableError, NotReady
 from deniable.client.outcome import OutcomeStatus
-from deniable.client.survey import Survey
+from deniable.client.survey import DAY, Survey
 from deniable.client.transport import HttpTransport, TransportError
 from deniable.messages import MAX_MANIFEST_BYTES, Manifest, Refusal, open_manifest
 
@@ -67,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--state",
         type=Path,
-        help="this device's state file (default: device.sqlite in the user's state folder)",
+        help="this device's state file (default: one per collector in the user's state folder)",
     )
     parser.add_argument(
         "--max-epsilon", default="2", help="the highest epsilon you accept (default: 2)"
@@ -86,7 +88,7 @@ def _report(options: argparse.Namespace) -> int:
         # The person at the shell reads the terms below, and is the judge of the epoch's length.
         min_epoch_seconds=manifest.schedule.epoch_seconds,
     )
-    state = options.state or _default_state()
+    state = options.state or _default_state(collector, authority)
     with Client(
         collector, authority=authority, surveys=[survey], state=state, background=False
     ) as client:
@@ -146,7 +148,11 @@ def _show_terms(manifest: Manifest, collector: str) -> None:
     print(f"  privacy    epsilon {manifest.epsilon}: whatever you answer, each response is at most")
     print(f"             {float(privacy.odds):.3g} times likelier than with any other answer")
     print(f"  truth      is sent with probability {float(privacy.truth):.1%}, at random")
-    print("  once       an epoch; who takes part, and when, is not hidden\n")
+    cost, schedule = pure_cost(manifest.mechanism), manifest.schedule
+    days = schedule.epoch_seconds / DAY
+    print(f"  once       in {days:.3g} days, {schedule.epochs} times in all:")
+    print(f"             at most epsilon {format_nano(cost * schedule.epochs)} together")
+    print("  not hidden who takes part, and when\n")
 
 
 def _ask(manifest: Manifest) -> str:
@@ -159,6 +165,8 @@ def _ask(manifest: Manifest) -> str:
         print(f"Please type a number from 1 to {len(manifest.categories)}.")
 
 
-def _default_state() -> Path:
+def _default_state(collector: str, authority: str) -> Path:
+    """Return a state of its own for each collector and authority: consent is given to one."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(base) / "deniable" / "device.sqlite"
+    whom = hashlib.sha256(f"{collector} {authority}".encode()).hexdigest()[:12]
+    return Path(base) / "deniable" / f"device-{whom}.sqlite"

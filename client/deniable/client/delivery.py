@@ -9,13 +9,23 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from deniable.client.outbox import PendingReport
+from deniable.client.survey import DAY
 from deniable.messages import RefusalCode, UploadAnswer, read_problem
 
-__all__ = ["Backoff", "Delivered", "Drop", "HttpAnswer", "Resend", "Step", "expired", "next_step"]
+__all__ = [
+    "Backoff",
+    "Delivered",
+    "Drop",
+    "HttpAnswer",
+    "Resend",
+    "Step",
+    "longest_wait",
+    "next_step",
+]
 
-DAY: Final = 86_400
 _MOST_EARLY_SENDS: Final = 3
 _COARSE_SECONDS: Final = (60, 600, 3600)
+_MOST_JITTER: Final = 1 / 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +101,6 @@ _DROPPED: Final = frozenset(
 _TOO_LATE: Final = frozenset({RefusalCode.EPOCH_CLOSED, RefusalCode.SURVEY_ENDED})
 
 
-def expired(report: PendingReport, now: float) -> bool:
-    """Tell whether a report is of no use any more by the device's own clock.
-
-    A day beyond the grace: clocks differ, and only the collector can say that an epoch is closed.
-    """
-    return now >= report.closes + DAY
-
-
 def next_step(
     report: PendingReport,
     answer: HttpAnswer | None,
@@ -116,6 +118,8 @@ def next_step(
         jitter: returns a number in [0, 1).
     """
     later = now + backoff.seconds(report.attempts, jitter())
+    if _seems_too_late(report, now):
+        later = max(later, now + DAY)
     code = None
     if answer is not None and answer.status == 200:
         upload = UploadAnswer.from_json(answer.body, sent=1)
@@ -134,8 +138,20 @@ def next_step(
         return Resend(max(later, report.starts), answered=True)
     wait = _retry_after(answer.headers.get("retry-after", ""))
     if wait is not None:
-        later = max(later, now + wait * (1 + jitter() / 4))
+        later = max(later, now + wait * (1 + jitter() * _MOST_JITTER))
     return Resend(later, answered=True)
+
+
+def longest_wait(report: PendingReport, now: float, backoff: Backoff) -> float:
+    """Return the longest time between two sends, in seconds, once the report's epoch has begun."""
+    if _seems_too_late(report, now):
+        return DAY
+    return max(backoff.most, _COARSE_SECONDS[-1] * (1 + _MOST_JITTER))
+
+
+def _seems_too_late(report: PendingReport, now: float) -> bool:
+    # By this clock, which may be wrong: only the collector ends a report. It is asked once a day.
+    return now >= report.closes + DAY
 
 
 def _retry_after(value: str) -> int | None:

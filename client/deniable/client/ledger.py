@@ -7,10 +7,10 @@
 """
 
 import sqlite3
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from deniable.budget import Ceiling, pure_cost
+from deniable.budget import Ceiling, format_nano, pure_cost
 from deniable.client.admission import NameRecord, admit_manifest, check_declaration
 from deniable.client.consent import Consent
 from deniable.client.errors import (
@@ -23,11 +23,10 @@ from deniable.client.errors import (
     NotRunning,
     ReportDropped,
 )
-from deniable.client.mark import Mark
 from deniable.client.state import State, stored_consent
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw
-from deniable.messages import Manifest, Refusal, Report, open_manifest, sign_report
+from deniable.messages import Manifest, Report, open_manifest, sign_report
 
 __all__ = ["Decision", "Ledger"]
 
@@ -76,14 +75,16 @@ class Ledger:
         refused: ManifestRefused | None = None
         with self._state.transaction(now) as connection:
             try:
-                record = _name_record(connection, manifest.name)
+                record = _name_record(connection, self._authority, manifest.name)
                 reserved = admit_manifest(manifest, survey, record, ceiling, now)
                 if manifest.survey_id in record.accepted:
                     return
-                _store_manifest(connection, manifest, envelope, "accepted", reserved)
+                _store_manifest(
+                    connection, self._authority, manifest, envelope, "accepted", reserved
+                )
             except ManifestRefused as error:
                 refused = error
-                _remember_refused(connection, manifest, envelope, error.fault)
+                _remember_refused(connection, self._authority, manifest, envelope, error.fault)
         if refused is not None:
             raise refused
 
@@ -93,14 +94,24 @@ class Ledger:
             accepted = self._accepted(connection, name)
             return accepted[0].survey_id if accepted else None
 
-    def decide(self, survey: Survey, answer: int, now: float, delay: float, draw: Draw) -> Decision:
+    def decide(
+        self,
+        survey: Survey,
+        answer: int,
+        ceiling: Ceiling,
+        now: float,
+        delay: Callable[[float], float],
+        draw: Draw,
+    ) -> Decision:
         """Draw, sign and store the one report of this name's current epoch.
 
         Args:
             survey: the app's declaration.
             answer: index of the true category. It reaches nothing but the mechanism.
             now: Unix seconds.
-            delay: seconds until the report may first be sent.
+            ceiling: what this device will ever spend.
+            delay: given when the collector stops taking the report, returns the seconds until it
+                may first be sent.
             draw: the source of 64-bit words.
 
         Returns:
@@ -118,29 +129,29 @@ class Ledger:
             manifest, epoch = self._running(connection, survey, now)
             schedule = manifest.schedule
             _check_fresh(connection, schedule.epoch_start(epoch), epoch, highest, ended)
+            cost = pure_cost(manifest.mechanism)
+            _check_budget(connection, cost, ceiling)
             (secret,) = connection.execute("SELECT secret FROM device").fetchone()
             response = manifest.mechanism.randomise(answer, draw)
             envelope = sign_report(secret, Report(manifest.survey_id, epoch, response))
+            closes = schedule.closes(epoch)
             connection.execute(
-                "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', '', ?, 0, 0, ?)",
+                "INSERT INTO decisions VALUES"
+                " (?, ?, ?, ?, ?, ?, ?, ?, 'pending', '', ?, 0, 0, ?, 0)",
                 (
                     survey.name,
                     epoch,
+                    self._collector,
                     manifest.survey_id,
-                    pure_cost(manifest.mechanism),
+                    cost,
                     schedule.epoch_start(epoch),
                     schedule.epoch_start(epoch + 1),
-                    schedule.closes(epoch),
+                    closes,
                     envelope,
-                    now + delay,
+                    now + delay(closes),
                 ),
             )
-            connection.execute("UPDATE device SET generation = generation + 1")
-            token, generation = connection.execute("SELECT mark, generation FROM device").fetchone()
-        if self._state.path is not None:
-            # After the commit: a state that is ahead of its mark is the newest one.
-            with suppress(OSError):
-                Mark(token, generation).write(self._state.path)
+            self._state.advance(connection, now)
         return Decision(epoch, drawn=True)
 
     def _running(
@@ -148,7 +159,7 @@ class Ledger:
     ) -> tuple[Manifest, int]:
         accepted = self._accepted(connection, survey.name)
         if not accepted:
-            raise NotReady("no verified manifest yet; call refresh()")
+            raise NotReady("no verified manifest yet: wait for the background thread, or refresh()")
         why_not: NotRecorded = NotRunning("the survey has not begun, or is over")
         for manifest in accepted:
             epoch = manifest.schedule.epoch_at(now)
@@ -164,66 +175,98 @@ class Ledger:
 
     def _accepted(self, connection: sqlite3.Connection, name: str) -> list[Manifest]:
         rows = connection.execute(
-            "SELECT survey_id, envelope FROM manifests WHERE name = ? AND role = 'accepted'"
-            " ORDER BY sequence DESC",
-            (name,),
+            "SELECT survey_id, envelope FROM manifests"
+            " WHERE authority = ? AND name = ? AND role = 'accepted' ORDER BY sequence DESC",
+            (self._authority, name),
         ).fetchall()
         for survey_id, envelope in rows:
             if survey_id not in self._manifests:
-                # An app update may trust another authority now, or use another collector.
-                with suppress(Refusal):
-                    manifest = open_manifest(envelope, self._authority)
-                    if manifest.origin == self._collector:
-                        self._manifests[survey_id] = manifest
+                manifest = open_manifest(envelope, self._authority)
+                if manifest.origin == self._collector:  # an app update may use another
+                    self._manifests[survey_id] = manifest
         return [self._manifests[survey_id] for survey_id, _ in rows if survey_id in self._manifests]
 
 
-def _name_record(connection: sqlite3.Connection, name: str) -> NameRecord:
+def _name_record(connection: sqlite3.Connection, authority: bytes, name: str) -> NameRecord:
+    # Sequences are an authority's own: after an app update to another, its manifests start afresh.
+    # What was reserved and decided is not.
     highest = connection.execute(
-        "SELECT sequence, survey_id FROM manifests WHERE name = ? AND role != 'equivocating'"
+        "SELECT sequence, survey_id FROM manifests"
+        " WHERE authority = ? AND name = ? AND role != 'equivocating'"
         " ORDER BY sequence DESC LIMIT 1",
-        (name,),
+        (authority, name),
     ).fetchone()
     accepted = connection.execute(
-        "SELECT survey_id FROM manifests WHERE name = ? AND role = 'accepted'", (name,)
+        "SELECT survey_id FROM manifests WHERE authority = ? AND name = ? AND role = 'accepted'",
+        (authority, name),
     ).fetchall()
     (reserved,) = connection.execute("SELECT coalesce(sum(reserved), 0) FROM manifests").fetchone()
     return NameRecord(highest, frozenset(survey_id for (survey_id,) in accepted), reserved)
 
 
 def _store_manifest(
-    connection: sqlite3.Connection, manifest: Manifest, envelope: bytes, role: str, reserved: int
+    connection: sqlite3.Connection,
+    authority: bytes,
+    manifest: Manifest,
+    envelope: bytes,
+    role: str,
+    reserved: int,
 ) -> None:
     connection.execute(
-        "INSERT INTO manifests VALUES (?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (survey_id) DO UPDATE SET role = excluded.role, reserved = excluded.reserved",
-        (manifest.survey_id, manifest.name, manifest.sequence, envelope, role, reserved),
+        "INSERT INTO manifests VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (authority, survey_id)"
+        " DO UPDATE SET role = excluded.role, reserved = excluded.reserved",
+        (
+            authority,
+            manifest.survey_id,
+            manifest.name,
+            manifest.sequence,
+            envelope,
+            role,
+            reserved,
+        ),
     )
     # One refused manifest a name is enough to notice a rollback; the others go, but for proofs.
     connection.execute(
-        "DELETE FROM manifests WHERE name = ?1 AND role = 'refused' AND sequence < ?2"
-        " AND sequence NOT IN"
-        " (SELECT sequence FROM manifests WHERE name = ?1 AND role = 'equivocating')",
-        (manifest.name, manifest.sequence),
+        "DELETE FROM manifests"
+        " WHERE authority = ?1 AND name = ?2 AND role = 'refused' AND sequence < ?3"
+        " AND sequence NOT IN (SELECT sequence FROM manifests"
+        " WHERE authority = ?1 AND name = ?2 AND role = 'equivocating')",
+        (authority, manifest.name, manifest.sequence),
     )
 
 
 def _remember_refused(
-    connection: sqlite3.Connection, manifest: Manifest, envelope: bytes, fault: ManifestFault
+    connection: sqlite3.Connection,
+    authority: bytes,
+    manifest: Manifest,
+    envelope: bytes,
+    fault: ManifestFault,
 ) -> None:
     known = connection.execute(
-        "SELECT 1 FROM manifests WHERE survey_id = ?", (manifest.survey_id,)
+        "SELECT 1 FROM manifests WHERE authority = ? AND survey_id = ?",
+        (authority, manifest.survey_id),
     ).fetchone()
     if known or fault is ManifestFault.ROLLED_BACK:
         return
     if fault is not ManifestFault.EQUIVOCATION:
-        _store_manifest(connection, manifest, envelope, "refused", 0)
+        _store_manifest(connection, authority, manifest, envelope, "refused", 0)
         return
     (proofs,) = connection.execute(
-        "SELECT count(*) FROM manifests WHERE name = ? AND role = 'equivocating'", (manifest.name,)
+        "SELECT count(*) FROM manifests WHERE authority = ? AND name = ? AND role = 'equivocating'",
+        (authority, manifest.name),
     ).fetchone()
     if proofs < _MOST_PROOFS:
-        _store_manifest(connection, manifest, envelope, "equivocating", 0)
+        _store_manifest(connection, authority, manifest, envelope, "equivocating", 0)
+
+
+def _check_budget(connection: sqlite3.Connection, cost: int, ceiling: Ceiling) -> None:
+    # Reserved when the manifest was accepted; but the app may have lowered its ceiling since.
+    (spent,) = connection.execute("SELECT coalesce(sum(cost), 0) FROM decisions").fetchone()
+    if not ceiling.admits(spent, cost, 1):
+        raise ManifestRefused(
+            ManifestFault.OVER_BUDGET,
+            f"{format_nano(spent)} of this device's {format_nano(ceiling.most)} is spent",
+        )
 
 
 def _standing_decision(

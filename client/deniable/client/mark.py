@@ -1,9 +1,11 @@
 """The machine mark: how a device notices that its state is a copy, an old backup, or gone (D5).
 
-Beside the state file stands a small file with the state's mark and its generation (how many
-decisions were made). A state without its mark, with another, from another machine, or of an older
-generation is not the newest state of this device, and must not decide what that one may have
-decided. A mark without a state says that one was lost.
+Beside the state file stands a small file with the state's mark, its generation (how many decisions
+and consents were stored), the latest instant the device has seen, and the user's consent. It is
+written before the state commits. A state without its mark, with another, from another machine, or
+of an older generation is not the newest state of this device, and must not decide what that one may
+have decided. A mark without a state says that one was lost. A mark whose file was changed since it
+was written was put there from a backup, with the state beside it.
 """
 
 import hashlib
@@ -14,6 +16,8 @@ from pathlib import Path
 __all__ = ["Mark", "machine_digest"]
 
 _MACHINE_ID = Path("/etc/machine-id")
+_SLACK_SECONDS = 10
+"""Between the mark's last write and its rename, on the file system's own clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,22 +26,31 @@ class Mark:
 
     Attributes:
         token: the state's own mark, with the machine's digest.
-        generation: decisions that had been made when it was written.
+        generation: decisions and consents that had been stored when it was written.
+        instant: the latest Unix second that the device had seen by its own clock.
+        consent: the user's latest decision; "" if the file is unreadable.
+        genuine: whether the file is the very one that was written, not a copy of it.
     """
 
     token: str
     generation: int
+    instant: int
+    consent: str
+    genuine: bool = True
 
     @classmethod
     def read(cls, state: Path) -> "Mark | None":
-        """Return the mark beside the state file; None if there is none or it is unreadable."""
+        """Return the mark beside the state file; None if there is none."""
+        path = _path(state)
         try:
-            token, generation = _path(state).read_text("ascii").split()
-            return cls(token, int(generation))
+            token, generation, instant, consent, written = path.read_text("ascii").split()
+            # Nobody can set a file's time of change: what came from a backup changed later.
+            since = abs(path.stat().st_ctime - int(written))
+            return cls(token, int(generation), int(instant), consent, since <= _SLACK_SECONDS)
         except FileNotFoundError:
             return None
         except ValueError:
-            return cls("", 0)
+            return cls("", 0, 0, "", genuine=False)
 
     def write(self, state: Path) -> None:
         """Write the mark durably and at once, in place of the one before.
@@ -49,7 +62,9 @@ class Mark:
         new = path.with_name(f"{path.name}.{os.getpid()}.new")
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            os.write(descriptor, f"{self.token} {self.generation}\n".encode())
+            fields = f"{self.token} {self.generation} {self.instant} {self.consent} "
+            os.write(descriptor, fields.encode())
+            os.write(descriptor, f"{int(os.fstat(descriptor).st_ctime)}\n".encode())
             os.fsync(descriptor)
         finally:
             os.close(descriptor)

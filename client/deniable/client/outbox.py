@@ -24,6 +24,7 @@ class PendingReport:
         attempts: sends so far.
         unanswered: sends whose fate is unknown.
         due: when to send next, Unix seconds.
+        held: not before, because the collector asked so, Unix seconds.
     """
 
     name: str
@@ -34,34 +35,46 @@ class PendingReport:
     attempts: int
     unanswered: int
     due: float
+    held: float
 
 
 class Outbox:
-    """Reports that wait, and what became of those that were sent.
+    """One collector's reports that wait, and what became of those that were sent.
 
     Args:
         state: where they are durable. Every method raises ``StateUnavailable`` if it is not.
+        collector: whose reports: no other collector ever gets them.
     """
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, collector: str) -> None:
         self._state = state
+        self._collector = collector
 
     def pending(self, now: float) -> list[PendingReport]:
         """Return the reports that wait, the one due first in front."""
         with self._state.transaction(now) as connection:
             rows = connection.execute(
-                "SELECT name, epoch, envelope, starts, closes, attempts, unanswered, due"
-                " FROM decisions WHERE status = 'pending' ORDER BY due"
+                "SELECT name, epoch, envelope, starts, closes, attempts, unanswered, due, held"
+                " FROM decisions WHERE status = 'pending' AND origin = ? ORDER BY due",
+                (self._collector,),
             ).fetchall()
         return [PendingReport(*row) for row in rows]
 
     def postpone(self, report: PendingReport, due: float, *, answered: bool, now: float) -> None:
-        """Keep a report's bytes for another send."""
+        """Keep a report's bytes for another send; an answer asks not to come before it."""
         with self._state.transaction(now) as connection:
             connection.execute(
-                "UPDATE decisions SET attempts = attempts + 1, unanswered = unanswered + ?, due = ?"
-                " WHERE name = ? AND epoch = ? AND status = 'pending'",
-                (not answered, due, report.name, report.epoch),
+                "UPDATE decisions SET attempts = attempts + 1, unanswered = unanswered + ?,"
+                " due = ?, held = ? WHERE name = ? AND epoch = ? AND status = 'pending'",
+                (not answered, due, due if answered else 0, report.name, report.epoch),
+            )
+
+    def reschedule(self, report: PendingReport, due: float, now: float) -> None:
+        """Give a report that was not sent another time."""
+        with self._state.transaction(now) as connection:
+            connection.execute(
+                "UPDATE decisions SET due = ? WHERE name = ? AND epoch = ?",
+                (due, report.name, report.epoch),
             )
 
     def settle(self, report: PendingReport, status: str, verdict: str, now: float) -> None:
@@ -73,6 +86,8 @@ class Outbox:
                 " WHERE name = ? AND epoch = ? AND status = 'pending'",
                 (status, verdict, status, report.name, report.epoch),
             )
+        if status == "dropped":
+            self._state.truncate_log()
 
     def erase_settled(self, now: float) -> None:
         """Erase the bytes of what is delivered and past its grace, leaving the decision (D9)."""

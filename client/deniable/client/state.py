@@ -11,6 +11,7 @@ from pathlib import Path
 
 from deniable.client.consent import Consent
 from deniable.client.errors import StateUnavailable
+from deniable.client.mark import Mark
 from deniable.client.state_file import open_in_memory, open_state_file
 
 __all__ = ["State", "stored_consent"]
@@ -32,6 +33,7 @@ class State:
         self._initial_consent = initial_consent
         self._connection: sqlite3.Connection | None = None
         self._opened: tuple[int, int] | None = None
+        self._advanced = False
         self._lock = threading.RLock()
 
     def close(self) -> None:
@@ -50,8 +52,7 @@ class State:
         Raises:
             StateUnavailable: if there is a state and it cannot be read.
         """
-        absent = self._path is not None and self._connection is None and not self._path.exists()
-        if absent and self._initial_consent is not Consent.ON:
+        if self._initial_consent is not Consent.ON and self._is_absent():
             return self._initial_consent
         with self.transaction(now) as connection:
             return stored_consent(connection)
@@ -66,6 +67,7 @@ class State:
             connection.execute(
                 "UPDATE device SET consent = ?, consent_at = ?", (consent.value, int(now))
             )
+            self.advance(connection, now)
             if consent is not Consent.ON:
                 connection.execute(
                     "UPDATE decisions SET status = 'dropped', verdict = 'consent-withdrawn'"
@@ -73,11 +75,31 @@ class State:
                 )
                 connection.execute("UPDATE decisions SET envelope = NULL")
         self.truncate_log()
+        if consent is not Consent.ON and self._path is not None:
+            # States that were set aside hold signed bytes too.
+            for damaged in self._path.parent.glob(f"{self._path.name}.damaged-*"):
+                with suppress(OSError):
+                    damaged.unlink()
 
-    @property
-    def path(self) -> Path | None:
-        """Return the file's path; None for a state in memory."""
-        return self._path
+    def advance(self, connection: sqlite3.Connection, now: float) -> None:
+        """Count, inside a transaction, a change that no older copy of the state may undo.
+
+        The mark is written first: a crash between it and the commit costs an epoch, the other way
+        round an old backup could pass for the newest state.
+        """
+        connection.execute(
+            "UPDATE device SET generation = generation + 1, ledger_time = max(ledger_time, ?)",
+            (int(now),),
+        )
+        self._advanced = True
+        self._write_mark(connection)
+
+    def _write_mark(self, connection: sqlite3.Connection) -> None:
+        if self._path is not None:
+            row = connection.execute(
+                "SELECT mark, generation, ledger_time, consent FROM device"
+            ).fetchone()
+            Mark(*row).write(self._path)
 
     @contextmanager
     def transaction(self, now: float) -> Iterator[sqlite3.Connection]:
@@ -90,12 +112,16 @@ class State:
             try:
                 connection = self._open(now)
                 connection.execute("BEGIN IMMEDIATE")
+                self._advanced = False
                 try:
                     yield connection
                     connection.execute("COMMIT")
                 except BaseException:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
+                    if self._advanced:  # or the state would look older than it is
+                        with suppress(OSError, sqlite3.Error):
+                            self._write_mark(connection)
                     raise
             except (sqlite3.Error, OSError) as error:
                 raise StateUnavailable(f"the state cannot be used: {error}") from error
@@ -113,6 +139,17 @@ class State:
             # Another process may decide in the file that stands there now, so this one must not.
             raise StateUnavailable("the state file was replaced while it was open; start again")
         return self._connection
+
+    def _is_absent(self) -> bool:
+        if self._path is None or self._connection is not None:
+            return False
+        try:
+            self._path.stat()
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            raise StateUnavailable(f"the state cannot be used: {error.strerror}") from error
+        return False
 
     def _file_identity(self) -> tuple[int, int] | None:
         if self._path is None or not self._path.exists():

@@ -3,8 +3,9 @@
 1. The file is private to its user (0600) and durable: synchronous=FULL, secure_delete on.
 2. A file that is damaged is set aside, never deleted, and replaced.
 3. Whatever replaces another state, or is a copy or an old backup of one, decides no epoch that has
-   begun by then, and draws a new device secret (D5).
-4. A file of a schema that this version does not know is refused, not touched.
+   begun by the latest instant seen, draws a new device secret, and keeps to the user's last consent
+   (D5).
+4. A file of a schema that this version does not know, or of another program, is not touched.
 """
 
 import logging
@@ -20,11 +21,12 @@ __all__ = ["UnknownSchema", "open_in_memory", "open_state_file"]
 
 _LOG = logging.getLogger("deniable")
 _SCHEMA_VERSION = 1
+_APPLICATION_ID = 0x64656E69  # "deni"
 _NEVER = -(2**62)
 
 
 class UnknownSchema(OSError):
-    """The state was written by a newer version of deniable."""
+    """The file is no state that this version of deniable may touch."""
 
 
 def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
@@ -36,25 +38,31 @@ def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
         now: Unix seconds.
 
     Raises:
-        UnknownSchema: for a file of a newer schema.
+        UnknownSchema: for a file of a newer schema, or of another program.
         OSError, sqlite3.Error: if the disk does not allow it.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
     mark = Mark.read(path)
-    lost = mark is not None
     try:
         connection = _connect(path)
         created = _check(connection)
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError):  # a lock or a full disk is no damage
             raise
+        if mark is None:  # never a state of ours: somebody named the wrong file
+            raise UnknownSchema("the file is no state of deniable; name another") from error
         _set_aside(path, now)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
-        connection, created, lost = _connect(path), False, True
+        connection, created = _connect(path), False
     try:
         if not created:
-            _create(connection, path, consent, now, now if lost else _NEVER)
+            fresh_from = _NEVER
+            if mark is not None:
+                # What the user decided last holds; where nobody knows, they are asked again.
+                consent = mark.consent if mark.genuine else "unset"
+                fresh_from = max(now, mark.instant)
+            _create(connection, path, now, consent, fresh_from)
         _check_newest(connection, path, now)
     except BaseException:
         connection.close()
@@ -65,7 +73,7 @@ def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
 def open_in_memory(consent: str, now: int) -> sqlite3.Connection:
     """Return a state that forgets all decisions when closed: for tests and demonstrations."""
     connection = _connect(Path(":memory:"))
-    _create(connection, None, consent, now, _NEVER)
+    _create(connection, None, now, consent, _NEVER)
     return connection
 
 
@@ -82,21 +90,22 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _create(
-    connection: sqlite3.Connection, path: Path | None, consent: str, now: int, fresh_from: int
+    connection: sqlite3.Connection, path: Path | None, now: int, consent: str, fresh_from: int
 ) -> None:
     """Create the tables, unless another process is faster; the mark is written before the commit.
 
     So whoever sees the state sees its mark as well, and does not take it for a copy.
     """
     schema = files("deniable.client").joinpath("schema.sql").read_text("utf-8")
-    mark = Mark(secrets.token_hex(16) + machine_digest(), 0)
+    mark = Mark(secrets.token_hex(16) + machine_digest(), 0, fresh_from, consent)
     try:
         connection.executescript(f"BEGIN IMMEDIATE; {schema}")
         connection.execute(
-            "INSERT INTO device VALUES (1, ?, ?, ?, ?, ?, ?)",
-            (secrets.token_bytes(32), mark.token, mark.generation, fresh_from, consent, now),
+            "INSERT INTO device VALUES (1, ?, ?, 0, ?, ?, ?, ?)",
+            (secrets.token_bytes(32), mark.token, fresh_from, fresh_from, consent, now),
         )
         connection.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
+        connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
         if path is not None:
             mark.write(path)
         connection.execute("COMMIT")
@@ -112,7 +121,7 @@ def _check(connection: sqlite3.Connection) -> bool:
     """Tell whether the state was created; False for a file whose creation has not been committed.
 
     Raises:
-        UnknownSchema: if a newer version wrote it.
+        UnknownSchema: if a newer version or another program wrote it.
         sqlite3.DatabaseError: if it is damaged.
     """
     try:
@@ -124,6 +133,9 @@ def _check(connection: sqlite3.Connection) -> bool:
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         created = version != 0 or tables != 0 or verdict != "ok"
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        if created and application != _APPLICATION_ID:
+            raise UnknownSchema("the file is another program's database; name another")
         rows = connection.execute("SELECT count(*) FROM device").fetchone() if version else (0,)
         if created and (verdict != "ok" or rows != (1,)):
             raise sqlite3.DatabaseError("the state is damaged")
@@ -144,23 +156,30 @@ def _check_newest(connection: sqlite3.Connection, path: Path, now: int) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         mark = Mark.read(path)
-        token, generation = connection.execute("SELECT mark, generation FROM device").fetchone()
+        token, generation, ledger_time, consent = connection.execute(
+            "SELECT mark, generation, ledger_time, consent FROM device"
+        ).fetchone()
         newest = (
             mark is not None
+            and mark.genuine
             and mark.token == token
             and mark.generation <= generation
             and token.endswith(machine_digest())
         )
         if not newest:
             _LOG.warning("the state is a copy or a backup: a new device from the next epoch on")
-            new_token = secrets.token_hex(16) + machine_digest()
+            seen = max(now, ledger_time, mark.instant if mark else 0)
             generation = max(generation, mark.generation if mark else 0)
+            if mark is not None and mark.token == token:
+                # The mark is newer than the state, or both were put back from a backup.
+                consent = mark.consent if mark.genuine else "unset"
+            renewed = Mark(secrets.token_hex(16) + machine_digest(), generation, seen, consent)
             connection.execute(
-                "UPDATE device SET secret = ?, mark = ?, generation = ?,"
-                " fresh_from = max(fresh_from, ?)",
-                (secrets.token_bytes(32), new_token, generation, now),
+                "UPDATE device SET secret = ?, mark = ?, generation = ?, ledger_time = ?,"
+                " fresh_from = max(fresh_from, ?), consent = ?",
+                (secrets.token_bytes(32), renewed.token, generation, seen, seen, consent),
             )
-            Mark(new_token, generation).write(path)
+            renewed.write(path)
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")

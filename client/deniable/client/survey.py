@@ -6,11 +6,12 @@ from typing import Final
 
 from deniable.client.errors import UndeclaredAnswer
 from deniable.mechanisms import Number, exact_delta, exact_epsilon
-from deniable.messages import check_categories, check_text
+from deniable.messages import check_categories, check_name, check_text
 
 __all__ = ["DAY", "Survey"]
 
 DAY: Final = 86_400
+"""Seconds in a day."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,11 @@ class Survey:
     min_epoch_seconds: int = DAY
 
     def __post_init__(self) -> None:
+        given: object = self.categories
+        if isinstance(given, str):
+            raise TypeError("categories must be several texts, not one")
         object.__setattr__(self, "categories", tuple(self.categories))
+        check_name(self.name)
         check_text("question", self.question, 1024)
         check_categories(self.categories)
         _ = self.epsilon_ceiling, self.delta_ceiling

@@ -16,11 +16,14 @@ from urllib.parse import urlsplit
 
 from deniable.client.delivery import HttpAnswer
 
-__all__ = ["HttpTransport", "Transport", "TransportError"]
+__all__ = ["REQUEST_SECONDS", "HttpTransport", "Transport", "TransportError"]
 
 _USER_AGENT: Final = "deniable/1"
 """Constant, so that it tells devices apart by nothing."""
-_CHUNK: Final = 16 * 1024
+_MOST_HEADER_BYTES: Final = 64 * 1024
+
+REQUEST_SECONDS: Final = 20.0
+"""How long one exchange may take unless the caller has less time."""
 
 
 class TransportError(Exception):
@@ -31,7 +34,13 @@ class Transport(Protocol):
     """How the client reaches its collector."""
 
     def request(
-        self, method: str, path: str, headers: Mapping[str, str], body: bytes, most: int
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        most: int,
+        timeout: float = REQUEST_SECONDS,
     ) -> HttpAnswer:
         """Send one request.
 
@@ -40,7 +49,8 @@ class Transport(Protocol):
             path: from the root of the collector's origin.
             headers: beside those that every request has.
             body: may be empty.
-            most: how many bytes of an answer are taken.
+            most: how many bytes of an answer's body are taken.
+            timeout: seconds for the whole exchange.
 
         Raises:
             TransportError: if no usable answer came.
@@ -52,10 +62,10 @@ class HttpTransport:
 
     Args:
         origin: a checked origin; http only for this machine.
-        timeout: seconds for the whole exchange.
+        timeout: seconds for a whole exchange, if the caller has not less.
     """
 
-    def __init__(self, origin: str, timeout: float = 20.0) -> None:
+    def __init__(self, origin: str, timeout: float = REQUEST_SECONDS) -> None:
         parts = urlsplit(origin)
         self._secure = parts.scheme == "https"
         self._host = parts.hostname or ""
@@ -63,41 +73,49 @@ class HttpTransport:
         self._timeout = timeout
 
     def request(
-        self, method: str, path: str, headers: Mapping[str, str], body: bytes, most: int
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        most: int,
+        timeout: float = REQUEST_SECONDS,
     ) -> HttpAnswer:
         """Send one request; see :class:`Transport`."""
-        deadline = time.monotonic() + self._timeout
+        timeout = min(timeout, self._timeout)
+        deadline = time.monotonic() + timeout
         connection = None
         try:
-            connection = self._connect()
-            connection.response_class = partial(_Response, deadline)  # type: ignore[assignment]
+            connection = self._connect(timeout)
+            connection.response_class = partial(_Response, deadline, most + _MOST_HEADER_BYTES)  # type: ignore[assignment]
             fixed = {"User-Agent": _USER_AGENT, "Connection": "close"}
             connection.request(method, path, body=body or None, headers={**fixed, **headers})
-            response = connection.getresponse()
-            received = {name.lower(): value for name, value in response.getheaders()}
-            if received.get("content-encoding", "identity") != "identity":
-                raise TransportError("an encoded answer, which was not asked for")
-            return HttpAnswer(response.status, received, _read(response, most))
+            with connection.getresponse() as response:
+                received = {name.lower(): value for name, value in response.getheaders()}
+                if received.get("content-encoding", "identity") != "identity":
+                    raise TransportError("an encoded answer, which was not asked for")
+                return HttpAnswer(response.status, received, _read(response, most))
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise TransportError(type(error).__name__) from error
         finally:
             if connection is not None:
                 connection.close()
 
-    def _connect(self) -> http.client.HTTPConnection:
+    def _connect(self, timeout: float) -> http.client.HTTPConnection:
         if not self._secure:
-            return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+            return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
         return http.client.HTTPSConnection(
-            self._host, self._port, timeout=self._timeout, context=ssl.create_default_context()
+            self._host, self._port, timeout=timeout, context=ssl.create_default_context()
         )
 
 
 class _Response(http.client.HTTPResponse):
-    """A response whose bytes must all have come by a deadline, however slowly they drip."""
+    """A response whose bytes must come by a deadline, however slowly they drip, and be few."""
 
     def __init__(
         self,
         deadline: float,
+        most: int,
         sock: socket.socket,
         debuglevel: int = 0,
         method: str | None = None,
@@ -105,14 +123,17 @@ class _Response(http.client.HTTPResponse):
     ) -> None:
         super().__init__(sock, debuglevel, method, url)
         # The stream underneath keeps the socket open until this one is closed.
-        self.fp = io.BufferedReader(_DeadlineStream(self.fp, sock, deadline))
+        self.fp = io.BufferedReader(_BoundedStream(self.fp, sock, deadline, most))
 
 
-class _DeadlineStream(io.RawIOBase):
-    def __init__(self, under: io.BufferedIOBase, sock: socket.socket, deadline: float) -> None:
+class _BoundedStream(io.RawIOBase):
+    def __init__(
+        self, under: io.BufferedIOBase, sock: socket.socket, deadline: float, most: int
+    ) -> None:
         self._under = under
         self._sock = sock
         self._deadline = deadline
+        self._left = most
 
     def readable(self) -> bool:
         return True
@@ -122,7 +143,12 @@ class _DeadlineStream(io.RawIOBase):
         if left <= 0:
             raise TimeoutError
         self._sock.settimeout(left)
-        return self._sock.recv_into(buffer)
+        received = self._sock.recv_into(buffer)
+        # Counted here, on the wire: a hostile chunk size makes http.client read without end.
+        self._left -= received
+        if self._left < 0:
+            raise TransportError("the answer is too long")
+        return received
 
     def close(self) -> None:
         self._under.close()
@@ -133,4 +159,6 @@ def _read(response: http.client.HTTPResponse, most: int) -> bytes:
     body = response.read(most + 1)
     if len(body) > most:
         raise TransportError("the answer is too long")
+    if response.length:  # http.client says nothing if less came than was announced
+        raise TransportError("the answer was cut short")
     return body

@@ -15,13 +15,13 @@ from deniable.client.delivery import (
     Drop,
     HttpAnswer,
     Step,
-    expired,
+    longest_wait,
     next_step,
 )
 from deniable.client.errors import NotRecorded
 from deniable.client.outbox import Outbox, PendingReport
 from deniable.client.outcome import Delivery
-from deniable.client.transport import Transport, TransportError
+from deniable.client.transport import REQUEST_SECONDS, Transport, TransportError
 from deniable.messages import MAX_ANSWER_BYTES, pack_upload
 
 __all__ = ["Uploader"]
@@ -39,6 +39,7 @@ class Uploader:
         clock: the device's time.
         backoff: how long to wait between sends of one report.
         jitter: returns a number in [0, 1).
+        spread: given when a report closes, returns the seconds to wait with it, at random.
         chores: what the thread does besides, each time it wakes.
     """
 
@@ -49,6 +50,7 @@ class Uploader:
         clock: Clock,
         backoff: Backoff,
         jitter: Callable[[], float],
+        spread: Callable[[float], float],
         chores: Callable[[], None],
     ) -> None:
         self._outbox = outbox
@@ -56,8 +58,10 @@ class Uploader:
         self._clock = clock
         self._backoff = backoff
         self._jitter = jitter
+        self._spread = spread
         self._chores = chores
         self._sending = threading.Lock()
+        self._starting = threading.Lock()
         self._wake = threading.Event()
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -66,9 +70,17 @@ class Uploader:
     def start(self) -> None:
         """Start the thread, or wake it."""
         self._wake.set()
-        if self._thread is None and not self._stopping:
-            self._thread = threading.Thread(target=self._run, name="deniable", daemon=True)
-            self._thread.start()
+        with self._starting:
+            running = self._thread is not None and self._thread.is_alive()
+            if running or self._stopping:
+                return
+            thread = threading.Thread(target=self._run, name="deniable", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:  # no more threads: the next call tries again
+                _LOG.warning("reports wait: %s", error)
+            else:
+                self._thread = thread
 
     def stop(self) -> None:
         """End the thread within a second; what waits stays in the state."""
@@ -78,44 +90,48 @@ class Uploader:
             self._thread.join(timeout=1.0)
 
     def flush(self, timeout: float) -> Delivery:
-        """Send now what waits, including what is due to be sent again within the timeout."""
+        """Send now what waits, and again what fails, as often as the timeout allows.
+
+        Only what the collector itself asked to wait with is left for later.
+        """
         end = self._clock.monotonic() + timeout
         delivered = dropped = 0
-        while self._clock.monotonic() < end:
-            step, pause = self._send_next(flushing=True)
-            delivered += isinstance(step, Delivered)
-            dropped += isinstance(step, Drop)
-            if step is None:
-                if pause is None or pause > end - self._clock.monotonic():
-                    break
-                self._clock.sleep(max(pause, 0.001))
+        tried: set[tuple[str, int]] = set()
+        while (left := end - self._clock.monotonic()) > 0:
+            with self._sending:
+                now = self._clock.now()
+                waiting = self._outbox.pending(now)
+                due = [report for report in waiting if self._is_due(report, now, tried)]
+                if due:
+                    tried.add((due[0].name, due[0].epoch))
+                    step = self._send(due[0], min(left, REQUEST_SECONDS))
+                    delivered += isinstance(step, Delivered)
+                    dropped += isinstance(step, Drop)
+                    continue
+            pause = min((max(report.due, report.held) - now for report in waiting), default=left)
+            if not waiting or pause >= left:
+                break
+            self._clock.sleep(max(pause, 0.001))
         now = self._clock.now()
         self._outbox.erase_settled(now)
         return Delivery(delivered, dropped, len(self._outbox.pending(now)))
 
-    def _send_next(self, *, flushing: bool) -> tuple[Step | None, float | None]:
-        """Send the report that is due first.
+    def _is_due(
+        self, report: PendingReport, now: float, tried: set[tuple[str, int]] | None = None
+    ) -> bool:
+        """Tell whether to send it; ``tried`` is what a flush has sent, None outside of one."""
+        if report.attempts and report.due > max(
+            now + longest_wait(report, now, self._backoff), report.starts
+        ):
+            return True  # the clock was put back since
+        # What waits only to spread devices out in time, or for a network, is sent by a flush.
+        flushed = tried is not None and (report.name, report.epoch) not in tried
+        return report.held <= now if flushed else report.due <= now
 
-        Returns:
-            What became of it, or None and the seconds until one is due (None if none waits).
-        """
-        with self._sending:
-            now = self._clock.now()
-            waiting = self._outbox.pending(now)
-            for report in waiting:
-                # What was never sent waits only to spread devices out in time: a flush overrides.
-                if report.due <= now or (flushing and report.attempts == 0):
-                    return self._send(report, now), None
-            return None, waiting[0].due - now if waiting else None
-
-    def _send(self, report: PendingReport, now: float) -> Step:
-        step: Step
-        if expired(report, now):
-            step = Drop("may-have-been-counted" if report.unanswered else "expired")
-        else:
-            answer = self._post(report)
-            now = self._clock.now()
-            step = next_step(report, answer, now, self._backoff, self._jitter)
+    def _send(self, report: PendingReport, seconds: float) -> Step:
+        answer = self._post(report, seconds)
+        now = self._clock.now()
+        step = next_step(report, answer, now, self._backoff, self._jitter)
         if isinstance(step, Delivered):
             self._outbox.settle(report, "delivered", step.verdict, now)
         elif isinstance(step, Drop):
@@ -125,7 +141,7 @@ class Uploader:
             self._outbox.postpone(report, step.due, answered=step.answered, now=now)
         return step
 
-    def _post(self, report: PendingReport) -> HttpAnswer | None:
+    def _post(self, report: PendingReport, seconds: float) -> HttpAnswer | None:
         try:
             answer = self._transport.request(
                 "POST",
@@ -133,6 +149,7 @@ class Uploader:
                 {"Content-Type": "application/msgpack"},
                 pack_upload([report.envelope]),
                 MAX_ANSWER_BYTES,
+                seconds,
             )
         except TransportError as error:
             if self._reachable:  # one line an outage, not one a report
@@ -148,11 +165,27 @@ class Uploader:
             nap = _LONGEST_NAP
             try:
                 self._chores()
-                step, pause = self._send_next(flushing=False)
-                if step is not None:
-                    continue
-                self._outbox.erase_settled(self._clock.now())
-                nap = min(nap, pause) if pause is not None else nap
+                nap = min(nap, self._send_one())
             except NotRecorded as error:
                 _LOG.warning("reports wait: %s", error)
+            except Exception:  # noqa: BLE001 - a thread that ends would end sending for good
+                _LOG.exception("reports wait, for an unforeseen reason")
             self._wake.wait(nap)
+
+    def _send_one(self) -> float:
+        """Send one report that is due; return the seconds until the next one is.
+
+        The others that are due get new times: together they would be linked to each other (D7).
+        """
+        with self._sending:
+            now = self._clock.now()
+            due = [report for report in self._outbox.pending(now) if self._is_due(report, now)]
+            if due:
+                for other in due[1:]:
+                    self._outbox.reschedule(other, now + self._spread(other.closes), now)
+                self._send(due[0], REQUEST_SECONDS)
+            else:
+                self._outbox.erase_settled(now)
+            now = self._clock.now()
+            waiting = self._outbox.pending(now)
+        return max(0.0, min((report.due - now for report in waiting), default=_LONGEST_NAP))

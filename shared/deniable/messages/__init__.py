@@ -12,6 +12,7 @@ from deniable.messages.manifest import (
     MAX_MANIFEST_BYTES,
     Enrolment,
     Manifest,
+    check_name,
     open_manifest,
     sign_manifest,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "SigningKey",
     "UploadAnswer",
     "check_categories",
+    "check_name",
     "check_origin",
     "check_public_key",
     "check_text",

@@ -29,7 +29,14 @@ from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 from deniable.messages.schedule import Schedule
 from deniable.messages.texts import check_categories, check_text
 
-__all__ = ["MAX_MANIFEST_BYTES", "Enrolment", "Manifest", "open_manifest", "sign_manifest"]
+__all__ = [
+    "MAX_MANIFEST_BYTES",
+    "Enrolment",
+    "Manifest",
+    "check_name",
+    "open_manifest",
+    "sign_manifest",
+]
 
 MAX_MANIFEST_BYTES: Final = 1 << 20
 _ENVELOPE_BYTES: Final = 128
@@ -104,10 +111,7 @@ class Manifest:
     minimum_reports: int
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise InvalidManifest(
-                "name", "must be 1 to 64 of a-z, 0-9 and -, with a letter or digit at either end"
-            )
+        check_name(self.name)
         if not 0 <= self.sequence < 2**32:
             raise InvalidManifest("sequence", "must be in [0, 2^32)")
         if len(self.nonce) != 16:
@@ -207,6 +211,18 @@ class Manifest:
             )
         except InvalidManifest as error:
             raise Refusal(RefusalCode.MALFORMED, str(error)) from error
+
+
+def check_name(name: str) -> None:
+    """Check a survey's name.
+
+    Raises:
+        InvalidManifest: unless it is 1 to 64 of a-z, 0-9 and -, with no - at either end.
+    """
+    if not _NAME.fullmatch(name):
+        raise InvalidManifest(
+            "name", "must be 1 to 64 of a-z, 0-9 and -, with a letter or digit at either end"
+        )
 
 
 def sign_manifest(manifest: Manifest, authority: SigningKey) -> bytes:

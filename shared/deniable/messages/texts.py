@@ -2,6 +2,7 @@
 
 import unicodedata
 
+from deniable.mechanisms import MAX_CATEGORIES
 from deniable.messages.refusals import InvalidManifest
 
 __all__ = ["check_categories", "check_text"]
@@ -34,8 +35,8 @@ def check_categories(categories: tuple[str, ...]) -> None:
     Raises:
         InvalidManifest: unless there are 2 to 65,536 sound texts, distinct after NFKC + casefold.
     """
-    if not 2 <= len(categories) <= 65_536:
-        raise InvalidManifest("categories", "must be 2 to 65,536 texts")
+    if not 2 <= len(categories) <= MAX_CATEGORIES:
+        raise InvalidManifest("categories", f"must be 2 to {MAX_CATEGORIES:,} texts")
     for category in categories:
         check_text("categories", category, 256)
     folded = {unicodedata.normalize("NFKC", category).casefold() for category in categories}

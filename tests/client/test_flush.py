@@ -1,0 +1,232 @@
+"""Sending what waits: one report a request (D7), the same bytes, erased in the end (D9)."""
+
+import logging
+import random
+from dataclasses import replace
+
+import pytest
+
+from deniable.client import Client, Delivery, ReportDropped
+from deniable.messages import RefusalCode, split_upload
+from tests.support.devices import (
+    DUPLICATE,
+    NAME,
+    PORTAL,
+    UNREACHABLE,
+    Bench,
+    read_upload,
+    refused,
+)
+from tests.support.surveys import CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
+
+
+class Jitter:
+    """What the client takes its jitter from: these numbers, again and again."""
+
+    values = (0.0, 0.25, 0.5, 0.75)
+
+    def __init__(self) -> None:
+        self.drawn = 0
+
+    def random(self) -> float:
+        self.drawn += 1
+        return self.values[self.drawn % len(self.values)]
+
+
+def several(bench: Bench, count: int) -> Client:
+    """Return a client with a report under each of several names."""
+    names = [f"survey-{number}" for number in range(count)]
+    for name in names:
+        bench.transport.publish(manifest(name=name))
+    surveys = [replace(DECLARED, name=name) for name in names]
+    client = bench.ready(surveys=surveys, lifetime_epsilon="1000")
+    assert all(client.report(name, CATEGORIES[0]).ok for name in names)
+    return client
+
+
+def reported(bench: Bench) -> Client:
+    client = bench.ready()
+    assert client.report(NAME, "good").ok
+    return client
+
+
+def stored(bench: Bench, column: str) -> object:
+    ((value,),) = bench.rows(f"SELECT {column} FROM decisions")
+    return value
+
+
+def test_d7_every_report_has_a_request_of_its_own(bench: Bench) -> None:
+    client = several(bench, 5)
+    assert client.flush() == Delivery(delivered=5)
+    assert len(bench.transport.uploads) == 5
+    assert all(len(list(split_upload(body))) == 1 for body in bench.transport.uploads)
+    posts = [request for request in bench.transport.requests if request.method == "POST"]
+    assert {request.path for request in posts} == {"/v1/reports"}
+    assert [dict(request.headers) for request in posts] == 5 * [
+        {"Content-Type": "application/msgpack"}
+    ]
+
+
+def test_d7_two_reports_of_one_device_share_nothing_but_their_form(bench: Bench) -> None:
+    client = several(bench, 2)
+    bench.clock.time = START + DAY
+    assert client.report("survey-0", "good").ok
+    client.flush()
+    signed = [read_upload(body) for body in bench.transport.uploads]
+    assert len({report.public_key for report in signed}) == 3
+    assert len({report.signature for report in signed}) == 3
+    assert [report.credential for report in signed] == 3 * [None]
+
+
+def test_d7_first_sends_are_spread_at_independent_times(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random, "SystemRandom", Jitter)
+    several(bench, 4)
+    dues = sorted(due - START for (due,) in bench.rows("SELECT due FROM decisions"))
+    assert len(set(dues)) == 4
+    assert all(0 <= due < 3600 for due in dues)
+
+
+def test_d7_nothing_is_sent_before_its_time_unless_flushed(bench: Bench) -> None:
+    client = reported(bench)
+    due = stored(bench, "due")
+    assert isinstance(due, float)
+    assert client._uploader._send_one() == due - START
+    assert bench.transport.uploads == []
+    bench.clock.time = due
+    client._uploader._send_one()
+    assert len(bench.transport.uploads) == 1
+
+
+def test_a_flush_of_nothing_sends_nothing(bench: Bench) -> None:
+    client = bench.ready()
+    before = len(bench.transport.requests)
+    assert client.flush() == Delivery()
+    assert len(bench.transport.requests) == before
+    assert bench.clock.slept == []
+
+
+def test_a_flush_without_time_sends_nothing_and_says_what_waits(bench: Bench) -> None:
+    assert reported(bench).flush(0) == Delivery(pending=1)
+    assert bench.transport.uploads == []
+
+
+def test_a_flush_waits_for_what_is_due_again_within_its_time_and_no_longer(bench: Bench) -> None:
+    client = reported(bench)
+    bench.transport.answer = UNREACHABLE
+    assert client.flush(10) == Delivery(pending=1)
+    assert (len(bench.transport.uploads), bench.clock.time) == (1, START)
+    # The app asks again, perhaps because the network is back: it is tried again, once.
+    assert client.flush(10) == Delivery(pending=1)
+    assert (len(bench.transport.uploads), bench.clock.time) == (2, START)
+    assert client.flush(500) == Delivery(pending=1)
+    assert 5 <= len(bench.transport.uploads) <= 9
+    assert bench.clock.time <= START + 500
+    bench.transport.answer = PORTAL
+    client.flush(5000)
+    bench.transport.answer = DUPLICATE
+    assert client.flush(5000) == Delivery(delivered=1)
+    assert len(set(bench.transport.uploads)) == 1
+
+
+def test_a_report_is_sent_again_until_it_is_acknowledged_and_never_after(bench: Bench) -> None:
+    client, other = reported(bench), bench.client()
+    answers = [PORTAL, UNREACHABLE, refused(RefusalCode.UNKNOWN_SURVEY), DUPLICATE]
+
+    def in_turn(body: bytes) -> object:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    bench.transport.answer = in_turn  # type: ignore[assignment]
+    assert client.flush(10_000) == Delivery(delivered=1)
+    assert answers == []
+    for again in (client, other):
+        assert again.flush(10_000) == Delivery()
+    assert (stored(bench, "status"), stored(bench, "verdict")) == ("delivered", "duplicate")
+    assert (stored(bench, "attempts"), stored(bench, "unanswered")) == (4, 2)
+
+
+def test_d8_a_late_refusal_after_silence_is_journalled_as_maybe_counted(bench: Bench) -> None:
+    client = reported(bench)
+    bench.transport.answer = UNREACHABLE
+    client.flush(1)
+    bench.transport.answer = refused(RefusalCode.EPOCH_CLOSED)
+    assert client.flush(100) == Delivery(dropped=1)
+    assert stored(bench, "verdict") == "may-have-been-counted"
+    error = client.report(NAME, "good").error
+    assert isinstance(error, ReportDropped)
+    assert "may-have-been-counted" in str(error)
+
+
+def test_d3_no_clock_of_the_device_ends_a_report(bench: Bench) -> None:
+    client = reported(bench)
+    bench.transport.answer = UNREACHABLE
+    bench.clock.time = MANIFEST.schedule.closes(0) + 400 * DAY
+    assert client.flush(1) == Delivery(pending=1)
+    bench.clock.time = START + 1  # the clock was wrong, and is set right
+    bench.transport.answer = DUPLICATE
+    assert client.flush(1) == Delivery(delivered=1)
+
+
+def test_d8_what_the_collector_asked_to_wait_with_no_flush_sends(bench: Bench) -> None:
+    client = reported(bench)
+    bench.transport.answer = refused(RefusalCode.OVERLOADED, retry_after="600")
+    assert client.flush(1) == Delivery(pending=1)
+    bench.transport.answer = DUPLICATE
+    assert client.flush(1) == Delivery(pending=1)
+    assert len(bench.transport.uploads) == 1
+    assert client.flush(800) == Delivery(delivered=1)
+    assert bench.clock.time >= START + 600
+
+
+def test_a_clock_put_back_does_not_strand_a_report(bench: Bench) -> None:
+    # It was to be sent again in half a minute: of a clock that was two days ahead.
+    client = reported(bench)
+    bench.transport.answer = UNREACHABLE
+    bench.clock.time = START + 2.5 * DAY
+    client.flush(1)
+    bench.clock.time = START + 0.1 * DAY
+    bench.transport.answer = DUPLICATE
+    assert client.flush(5000) == Delivery(delivered=1)
+
+
+def test_d9_delivered_bytes_stay_until_the_grace_is_over_and_are_then_erased_from_disk(
+    bench: Bench,
+) -> None:
+    client = reported(bench)
+    envelope = stored(bench, "envelope")
+    assert isinstance(envelope, bytes)
+    client.flush()
+    bench.clock.time = MANIFEST.schedule.closes(0) - 1
+    client.flush()
+    assert stored(bench, "envelope") == envelope
+    bench.clock.time = MANIFEST.schedule.closes(0)
+    client.flush()
+    assert stored(bench, "envelope") is None
+    assert bench.on_disk(envelope[-60:-10]) == []
+    assert bench.rows("SELECT name, epoch, status FROM decisions") == [(NAME, 0, "delivered")]
+
+
+def test_d9_dropped_bytes_are_erased_from_disk_at_once(bench: Bench) -> None:
+    client = reported(bench)
+    envelope = stored(bench, "envelope")
+    assert isinstance(envelope, bytes)
+    bench.transport.answer = refused(RefusalCode.OUT_OF_DOMAIN)
+    assert client.flush() == Delivery(dropped=1)
+    assert stored(bench, "envelope") is None
+    assert bench.on_disk(envelope[-60:-10]) == []
+
+
+def test_an_outage_is_logged_once_and_without_a_byte_of_a_report(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    client = several(bench, 3)
+    bench.transport.answer = UNREACHABLE
+    client.flush(300)
+    assert len(bench.transport.uploads) > 5
+    outages = [record for record in caplog.records if "cannot be reached" in record.getMessage()]
+    assert len(outages) == 1

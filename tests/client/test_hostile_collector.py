@@ -1,0 +1,103 @@
+"""Whatever a collector, a clock and a user do: one response a name and epoch, and none is lost.
+
+The collector's operator signs any manifest and answers anything; the device's clock jumps; the
+app runs twice at once, is killed and started again; its user withdraws consent and gives it again.
+"""
+
+from itertools import combinations
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, rule
+
+from deniable.messages import RefusalCode
+from tests.support.hostile_device import FLUSH_SECONDS, NAMES, HostileDevice
+from tests.support.surveys import CATEGORIES, DAY
+
+DROPS = {
+    RefusalCode.MALFORMED,
+    RefusalCode.BAD_KEY,
+    RefusalCode.BAD_SIGNATURE,
+    RefusalCode.NOT_ENROLLED,
+    RefusalCode.OUT_OF_DOMAIN,
+    RefusalCode.REPORT_CONFLICT,
+    RefusalCode.TOO_LARGE,
+    RefusalCode.UNSUPPORTED_MEDIA_TYPE,
+    RefusalCode.EPOCH_CLOSED,
+    RefusalCode.SURVEY_ENDED,
+}
+
+
+class Device(HostileDevice):
+    """What always holds."""
+
+    @invariant()
+    def one_response_is_exposed_for_a_name_and_epoch(self) -> None:
+        """D3: also over all manifests of a name, and over every slice of the wall clock."""
+        exposed = [self.collector.manifests[survey_id].name for survey_id, _ in self.collector.told]
+        numbers = [epoch for _, epoch in self.collector.told]
+        assert len(set(zip(exposed, numbers, strict=True))) == len(exposed)
+        assert all(len(told.reports) == 1 for told in self.collector.told.values())
+        spans: dict[str, list[tuple[int, int]]] = {name: [] for name in NAMES}
+        decided = set(self.rows("SELECT survey_id, epoch FROM decisions"))
+        assert set(self.collector.told) <= decided
+        for survey_id, epoch in decided:
+            followed = self.collector.manifests[survey_id]
+            schedule = followed.schedule
+            spans[followed.name] += [(schedule.epoch_start(epoch), schedule.epoch_start(epoch + 1))]
+            assert epoch in range(schedule.epochs)
+            assert followed.categories == CATEGORIES
+            assert (followed.epsilon, followed.delta) in {("1", "0"), ("0.5", "0")}
+        for name in NAMES:
+            for one, other in combinations(spans[name], 2):
+                assert one[1] <= other[0] or other[1] <= one[0]
+
+    @invariant()
+    def every_draw_is_a_decision_that_stays(self) -> None:
+        """D4, D5: and nothing is spent that was not reserved."""
+        ((decided, spent),) = self.rows("SELECT count(*), coalesce(sum(cost), 0) FROM decisions")
+        assert self.draw.count == self.recorded == decided
+        ((reserved,),) = self.rows("SELECT coalesce(sum(reserved), 0) FROM manifests")
+        assert spent <= reserved
+
+    @invariant()
+    def a_report_ends_only_as_the_table_says(self) -> None:
+        """D8: delivered if the collector said so, dropped only for a code, age or the user."""
+        query = "SELECT survey_id, epoch, status, verdict, closes FROM decisions"
+        for survey_id, epoch, status, verdict, closes in self.rows(query):
+            told = self.collector.told.get((survey_id, epoch))
+            if status == "delivered":
+                assert told is not None
+                assert told.counted
+            elif status == "dropped" and verdict != "consent-withdrawn":
+                refusals = {code.value for code in told.codes & DROPS} if told else set()
+                expired = self.furthest >= closes + DAY
+                assert verdict in refusals | {"may-have-been-counted", "expired"}
+                assert refusals or expired
+
+    def waiting(self) -> set[tuple[bytes, int]]:
+        """Return the reports that an honest collector would take for as long as a flush lasts."""
+        query = "SELECT survey_id, epoch, starts, closes FROM decisions WHERE status = 'pending'"
+        now, late = self.clock.time, self.clock.now() + FLUSH_SECONDS
+        return {
+            (survey_id, epoch)
+            for survey_id, epoch, starts, closes in self.rows(query)
+            if starts - 300 <= now < closes - FLUSH_SECONDS
+            if late < closes + DAY
+            # Told that it is too early, the device waits for the start by its own clock.
+            if starts <= self.clock.now()
+            or RefusalCode.TOO_EARLY not in self.collector.told[survey_id, epoch].codes
+        }
+
+    @rule(who=st.integers(0, 1))
+    def an_honest_collector_gets_all_that_waits(self, who: int) -> None:
+        due = self.waiting() if self.collector.listening else set()
+        self.flush(who, "honest", FLUSH_SECONDS)
+        query = "SELECT survey_id, epoch FROM decisions WHERE status = 'delivered'"
+        assert due <= set(self.rows(query))
+
+
+TestDevice = Device.TestCase
+TestDevice.settings = settings(
+    max_examples=150, stateful_step_count=30, deadline=None, derandomize=True
+)

@@ -1,0 +1,172 @@
+"""Answers that are encoded, too long, too slow or nonsense: the device neither hangs nor swells."""
+
+import socket
+
+import pytest
+
+from deniable.client import HttpTransport, TransportError
+from tests.support.raw_server import RawServer, Script, answer
+
+MOST = 1000
+QUICK = 0.25
+"""Seconds until an answer must be whole; a script below would drip for several."""
+MANY = 500
+
+
+def get(server: RawServer, timeout: float = 10.0) -> bytes:
+    return HttpTransport(server.origin, timeout).request("GET", "/", {}, b"", MOST).body
+
+
+def chunked(*chunks: bytes) -> bytes:
+    parts = [b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in (*chunks, b"")]
+    return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"".join(parts)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "deflate", "zstd", "gzip, identity", "x"])
+def test_an_encoded_answer_is_refused(encoding: str) -> None:
+    reply = answer("200 OK", b"yes", f"Content-Encoding: {encoding}")
+    with RawServer(reply) as server, pytest.raises(TransportError, match="encoded"):
+        get(server)
+
+
+def test_an_answer_that_says_it_is_not_encoded_is_taken() -> None:
+    with RawServer(answer("200 OK", b"yes", "Content-Encoding: identity")) as server:
+        assert get(server) == b"yes"
+
+
+def test_an_answer_may_be_as_long_as_the_limit() -> None:
+    with RawServer(answer("200 OK", b"x" * MOST)) as server:
+        assert get(server) == b"x" * MOST
+        server.reply = chunked(b"x" * (MOST - 1), b"x")
+        assert get(server) == b"x" * MOST
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        answer("200 OK", b"x" * (MOST + 1)),
+        answer("404 Not Found", b"x" * (MOST + 1)),
+        chunked(b"x" * MOST, b"x"),
+        b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (MOST + 1),
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n" + b"x" * 70_000,
+    ],
+)
+def test_a_longer_answer_is_refused(reply: bytes) -> None:
+    with RawServer(reply) as server, pytest.raises(TransportError, match="too long"):
+        get(server)
+
+
+def test_an_endless_answer_is_read_no_further_than_the_limit() -> None:
+    sent: list[int] = []
+
+    def endless(server: RawServer, connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        while not server.over.is_set():
+            connection.sendall(b"x" * 65_536)
+            sent.append(65_536)
+
+    with RawServer(endless) as server, pytest.raises(TransportError, match="too long"):
+        get(server)
+    assert sum(sent) < 50_000_000  # what the sockets' buffers took
+
+
+def nothing(server: RawServer, connection: socket.socket) -> None:
+    server.over.wait(MANY * 0.01)
+    connection.sendall(answer("200 OK", b"late"))
+
+
+def slow_status(server: RawServer, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 ")
+    server.drip(connection, b"O", MANY)
+    connection.sendall(b"\r\nContent-Length: 0\r\n\r\n")
+
+
+def slow_headers(server: RawServer, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
+    server.drip(connection, b"y", MANY)
+    connection.sendall(b"\r\nContent-Length: 0\r\n\r\n")
+
+
+def endless_continue(server: RawServer, connection: socket.socket) -> None:
+    server.drip(connection, b"HTTP/1.1 100 Continue\r\n\r\n", MANY)
+    connection.sendall(answer("200 OK", b"late"))
+
+
+def slow_body(server: RawServer, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
+    server.drip(connection, b"z", MANY)
+
+
+def slow_chunks(server: RawServer, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    server.drip(connection, b"1\r\nz\r\n", MANY)
+    connection.sendall(b"0\r\n\r\n")
+
+
+def slow_chunk_size(server: RawServer, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1")
+    server.drip(connection, b" ", MANY)
+    connection.sendall(b"\r\nz\r\n0\r\n\r\n")
+
+
+def slow_trailer(server: RawServer, connection: socket.socket) -> None:
+    connection.sendall(chunked(b"yes")[:-2])
+    server.drip(connection, b"X-Trailer: y\r\n", MANY)
+    connection.sendall(b"\r\n")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        nothing,
+        slow_status,
+        slow_headers,
+        endless_continue,
+        slow_body,
+        slow_chunks,
+        slow_chunk_size,
+        slow_trailer,
+    ],
+)
+def test_an_answer_that_is_not_whole_in_time_is_given_up(script: Script) -> None:
+    # Each script ends well if it is waited for, so that whoever waits fails this test.
+    with RawServer(script) as server, pytest.raises(TransportError, match="TimeoutError"):
+        get(server, QUICK)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b"\r\n",
+        b"nonsense\r\n\r\n",
+        b"HTTP/9.9 200 OK\r\n\r\n",
+        b"HTTP/1.1 abc OK\r\n\r\n",
+        b"HTTP/1.1 99 Low\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nabcde\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+        b"\x16\x03\x01\x02\x00" + bytes(60),
+    ],
+)
+def test_nonsense_is_a_transport_error_and_nothing_else(reply: bytes) -> None:
+    with RawServer(reply) as server, pytest.raises(TransportError):
+        get(server)
+
+
+def test_an_answer_cut_short_is_not_taken_for_a_whole_one() -> None:
+    reply = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nonly this"
+    with RawServer(reply) as server, pytest.raises(TransportError, match="cut short"):
+        get(server)
+
+
+def test_a_refused_answer_leaves_no_connection_open() -> None:
+    # The error may be kept for a day as the reason why there is no manifest.
+    reply = answer("200 OK", b"x" * 20_000, "Connection: close")
+    with RawServer(reply) as server:
+        with pytest.raises(TransportError) as caught:
+            get(server)
+        assert server.hung_up.wait(10)
+        assert caught.value.__traceback__ is not None

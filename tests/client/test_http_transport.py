@@ -1,0 +1,175 @@
+"""What one HTTP request of the device looks like on the wire, and what it takes as an answer."""
+
+import datetime as dt
+import ipaddress
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from deniable.client import HttpAnswer, HttpTransport, TransportError
+from tests.support.raw_server import RawServer, answer
+
+OK = answer("200 OK", b"yes", "Content-Type: text/plain")
+
+
+@pytest.fixture
+def server() -> Iterator[RawServer]:
+    with RawServer(OK) as server:
+        yield server
+
+
+def get(server: RawServer, most: int = 100, timeout: float = 10.0) -> HttpAnswer:
+    return HttpTransport(server.origin, timeout).request("GET", "/path", {}, b"", most)
+
+
+def test_d7_a_get_has_these_bytes_and_no_others(server: RawServer) -> None:
+    held = {"If-None-Match": '"00ff"'}
+    HttpTransport(server.origin).request("GET", "/v1/surveys/s/manifest", held, b"", 100)
+    assert server.requests == [
+        (
+            "GET /v1/surveys/s/manifest HTTP/1.1\r\n"
+            f"Host: 127.0.0.1:{server.port}\r\n"
+            "Accept-Encoding: identity\r\n"
+            "User-Agent: deniable/1\r\n"
+            "Connection: close\r\n"
+            'If-None-Match: "00ff"\r\n'
+            "\r\n"
+        ).encode()
+    ]
+
+
+def test_d7_a_post_has_these_bytes_and_no_others(server: RawServer) -> None:
+    kind = {"Content-Type": "application/msgpack"}
+    HttpTransport(server.origin).request("POST", "/v1/reports", kind, b"\x91\xc0", 100)
+    assert server.requests == [
+        (
+            "POST /v1/reports HTTP/1.1\r\n"
+            f"Host: 127.0.0.1:{server.port}\r\n"
+            "Accept-Encoding: identity\r\n"
+            "Content-Length: 2\r\n"
+            "User-Agent: deniable/1\r\n"
+            "Connection: close\r\n"
+            "Content-Type: application/msgpack\r\n"
+            "\r\n"
+        ).encode()
+        + b"\x91\xc0"
+    ]
+
+
+def test_d7_every_request_has_a_connection_of_its_own(server: RawServer) -> None:
+    server.reply = answer("200 OK", b"yes", "Connection: keep-alive")
+    transport = HttpTransport(server.origin)
+    for _ in range(3):
+        transport.request("GET", "/", {}, b"", 100)
+    assert server.connections == 3
+
+
+def test_d7_no_cookie_is_kept(server: RawServer) -> None:
+    server.reply = answer("200 OK", b"yes", "Set-Cookie: id=7; Path=/", 'ETag: "mark"')
+    transport = HttpTransport(server.origin)
+    for _ in range(2):
+        transport.request("GET", "/", {}, b"", 100)
+    first, second = server.requests
+    assert first == second
+    assert b"cookie" not in second.lower()
+
+
+def test_an_answer_has_its_status_its_body_and_its_headers_in_lower_case(
+    server: RawServer,
+) -> None:
+    server.reply = answer("418 Teapot", b"short", "Retry-After: 7", "X-Odd: One")
+    got = get(server)
+    assert (got.status, got.body) == (418, b"short")
+    assert got.headers == {"content-length": "5", "retry-after": "7", "x-odd": "One"}
+    assert "short" not in repr(got)
+
+
+def test_a_body_may_come_in_chunks_or_until_the_end(server: RawServer) -> None:
+    server.reply = (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nye\r\n1\r\ns\r\n0\r\n\r\n"
+    )
+    assert get(server).body == b"yes"
+    server.reply = b"HTTP/1.0 200 OK\r\n\r\nyes"
+    assert get(server).body == b"yes"
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_an_answer_and_is_not_followed(server: RawServer, status: int) -> None:
+    with RawServer(OK) as other:
+        server.reply = answer(f"{status} Elsewhere", b"", f"Location: {other.origin}/path")
+        assert get(server).status == status
+        assert (server.connections, other.connections) == (1, 0)
+
+
+@pytest.mark.parametrize("variable", ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"])
+def test_a_proxy_of_the_environment_is_not_asked(
+    server: RawServer, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    with RawServer(OK) as proxy:
+        monkeypatch.setenv(variable, proxy.origin)
+        assert get(server).body == b"yes"
+        assert proxy.connections == 0
+
+
+def test_a_refused_connection_is_a_transport_error_that_names_no_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(TransportError) as caught:
+        HttpTransport(f"http://127.0.0.1:{port}").request("GET", "/", {}, b"", 100)
+    assert str(caught.value) == "ConnectionRefusedError"
+
+
+def test_a_path_that_is_no_path_is_a_transport_error(server: RawServer) -> None:
+    for path in ("/a b", "/a\r\nX: y", "/\u2028"):
+        with pytest.raises(TransportError):
+            HttpTransport(server.origin).request("GET", path, {}, b"", 100)
+    assert server.requests == []
+
+
+def certificate(folder: Path, address: str) -> tuple[Path, ssl.SSLContext]:
+    """Make a certificate of this address that signs itself; return its file and a server's use."""
+    key = Ed25519PrivateKey.generate()
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a test")])
+    now = dt.datetime.now(dt.UTC)
+    alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(alternative, critical=False)
+        .sign(key, None)
+    )
+    file, key_file = folder / "certificate.pem", folder / "key.pem"
+    file.write_bytes(made.public_bytes(Encoding.PEM))
+    key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file, key_file)
+    return file, context
+
+
+def test_https_to_a_certificate_that_is_trusted_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, context = certificate(tmp_path, "127.0.0.1")
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    with RawServer(OK, context) as server:
+        assert get(server).body == b"yes"
+
+
+@pytest.mark.parametrize(("trusted", "address"), [(False, "127.0.0.1"), (True, "127.0.0.2")])
+def test_https_to_anybody_else_sends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool, address: str
+) -> None:
+    file, context = certificate(tmp_path, address)
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    with RawServer(OK, context) as server:
+        with pytest.raises(TransportError, match="SSLCertVerificationError"):
+            get(server)
+        assert server.requests == []

@@ -1,0 +1,120 @@
+"""A server of bytes: it reads each request and sends whatever a test tells it to, well or badly."""
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+
+_SECONDS = 20.0
+
+Script = Callable[["RawServer", socket.socket], None]
+
+
+def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
+    """Return the bytes of an answer with a length."""
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+class RawServer:
+    """Serves one connection after the other on an ephemeral port of 127.0.0.1.
+
+    Attributes:
+        reply: bytes, or a function that writes to the connection as it likes.
+        requests: the bytes of every request.
+        hung_up: set once a client has closed its side after the reply.
+        over: set when the test is over; a script that drips asks it.
+
+    Args:
+        tls: serve TLS with this context.
+    """
+
+    def __init__(self, reply: bytes | Script = b"", tls: ssl.SSLContext | None = None) -> None:
+        self.reply = reply
+        self.requests: list[bytes] = []
+        self.connections = 0
+        self.hung_up = threading.Event()
+        self.over = threading.Event()
+        self._tls = tls
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self._thread = threading.Thread(target=self._serve, name="raw-server")
+
+    @property
+    def origin(self) -> str:
+        """Return where it is."""
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
+
+    def drip(self, connection: socket.socket, part: bytes, times: int) -> None:
+        """Send a part again and again, slowly, until the client is gone."""
+        with suppress(OSError):
+            for _ in range(times):
+                connection.sendall(part)
+                if self.over.wait(0.01):
+                    return
+
+    def _serve(self) -> None:
+        while not self.over.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            connection.settimeout(_SECONDS)
+            with connection, suppress(OSError):
+                self._talk(connection)
+
+    def _talk(self, connection: socket.socket) -> None:
+        if self._tls is not None:
+            with self._tls.wrap_socket(connection, server_side=True) as wrapped:
+                self._exchange(wrapped)
+        else:
+            self._exchange(connection)
+
+    def _exchange(self, connection: socket.socket) -> None:
+        self.requests.append(_read_request(connection))
+        if isinstance(self.reply, bytes):
+            connection.sendall(self.reply)
+            connection.shutdown(socket.SHUT_WR)
+        else:
+            self.reply(self, connection)
+        with suppress(ConnectionError):  # a reset is as good: not everything was read
+            while connection.recv(4096):
+                pass
+        self.hung_up.set()
+
+    def __enter__(self) -> "RawServer":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.over.set()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join(_SECONDS)
+
+
+def _read_request(connection: socket.socket) -> bytes:
+    received = b""
+    while b"\r\n\r\n" not in received:
+        part = connection.recv(4096)
+        if not part:
+            return received
+        received += part
+    head, _, body = received.partition(b"\r\n\r\n")
+    lengths = [line[15:] for line in head.lower().split(b"\r\n") if line[:15] == b"content-length:"]
+    missing = (int(lengths[0]) if lengths else 0) - len(body)
+    while missing > 0:
+        part = connection.recv(4096)
+        received, missing = received + part, missing - len(part)
+        if not part:
+            break
+    return received
