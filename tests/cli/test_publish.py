@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
+from deniable.cli.screen import console
 from deniable.client import Survey
 from deniable.messages import Manifest
 from deniable.server import Config
@@ -202,3 +203,8 @@ def test_texts_are_shown_literally(place: Workplace) -> None:
     assert "[bold]Which[/] :smile:?" in listed
     for category in place.manifest().categories:
         assert f"  {category}\n" in shown
+
+
+def test_the_console_interprets_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    console().print("[bold]x[/] :smile: [link=x]y[/link]")
+    assert capsys.readouterr().out == "[bold]x[/] :smile: [link=x]y[/link]\n"

@@ -24,3 +24,11 @@ def test_no_frequency_takes_more_than_the_worst_case(epsilon: str) -> None:
 def test_half_the_width_takes_four_times_the_reports() -> None:
     coarse = reports_for_half_width(MECHANISM, 0.05)
     assert reports_for_half_width(MECHANISM, 0.025) == pytest.approx(4 * coarse, abs=4)
+
+
+def test_more_reports_are_needed_at_every_higher_level_below_one() -> None:
+    needed = [
+        reports_for_half_width(MECHANISM, 0.05, level=level)
+        for level in (0.1, 0.5, 0.95, 1 - 1e-12, 1 - 2**-53)
+    ]
+    assert needed == sorted(set(needed))

@@ -213,6 +213,19 @@ async def test_a_code_of_single_reports_never_becomes_a_status_of_its_own() -> N
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("error", [ConnectionResetError, BrokenPipeError])
+async def test_a_device_that_is_gone_is_no_error_that_the_library_would_log(
+    error: type[OSError], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def handler(_: web.Request) -> web.Response:
+        raise error("Connection lost")
+
+    answer = await answer_problems(make_mocked_request("GET", "/"), handler)
+    assert answer.status == 400
+    assert caplog.records == []
+
+
+@pytest.mark.asyncio
 async def test_a_collector_does_not_start_on_a_store_that_cannot_be_read(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

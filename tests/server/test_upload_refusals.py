@@ -109,6 +109,21 @@ async def test_a_length_too_large_is_refused_before_the_body_comes(collector: Co
 
 
 @pytest.mark.asyncio
+async def test_a_body_without_length_is_refused_as_soon_as_it_is_too_large(
+    collector: Collector,
+) -> None:
+    reader, writer = await asyncio.open_connection(collector.client.host, collector.client.port)
+    writer.write(
+        b"POST /v1/reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n10001\r\n" + bytes(0x10001) + b"\r\n"
+    )
+    # Its end never comes.
+    assert (await reader.readline()).split()[1] == b"413"
+    writer.close()
+    await writer.wait_closed()
+
+
+@pytest.mark.asyncio
 async def test_257_reports_are_too_many(collector: Collector) -> None:
     body = codec.array_header(257) + codec.encode(None) * 257
     assert await problem(await collector.upload(body)) == (413, "too-large")

@@ -29,5 +29,5 @@ def reports_for_half_width(
     # half width = z sqrt(lam (1 - lam)/n) / kappa, solved for n. The worst lam in [q, q + kappa] is
     # the one nearest 1/2.
     lam = q + kappa * frequency if frequency is not None else min(max(0.5, q), q + kappa)
-    z = float(special.ndtri((1 + level) / 2))
+    z = -float(special.ndtri((1 - level) / 2))  # (1 + level)/2 may round to 1
     return math.ceil(z**2 * lam * (1 - lam) / (kappa * half_width) ** 2)

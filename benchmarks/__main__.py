@@ -1,0 +1,33 @@
+"""``python -m benchmarks [SUBJECT …]``: every figure beside its floor, measured in the same run."""
+
+import argparse
+import os
+import platform
+import time
+
+from benchmarks import bulk, collector, device, estimates
+
+_SUBJECTS = {
+    "device": device.run,
+    "bulk": bulk.run,
+    "collector": collector.run,
+    "estimates": estimates.run,
+}
+
+
+def main() -> None:
+    """Measure the subjects that are asked for, by default all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(_SUBJECTS))
+    asked = parser.parse_args().subjects or list(_SUBJECTS)
+    if unknown := set(asked) - set(_SUBJECTS):
+        parser.error(f"no such subject: {min(unknown)}; there are {', '.join(_SUBJECTS)}")
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores")
+    for subject in asked:
+        started = time.monotonic()
+        _SUBJECTS[subject]()
+        print(f"\n({subject}: {time.monotonic() - started:.0f} s)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""The device: one response, one ``report()``, and what importing the SDK costs."""
+
+import os
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from benchmarks.rounds import ROUNDS, Rounds, interleave, seconds_each
+from benchmarks.surveys import AUTHORITY, ORIGIN, START, declaration, signed_survey
+from benchmarks.table import Row, show
+from deniable.client import Client
+from deniable.mechanisms import RandomisedResponse
+
+__all__ = ["run"]
+
+_DRAWS: Final = 20_000
+_REPORTS: Final = 300
+_DAY: Final = 86_400
+_DEPENDENCIES: Final = (
+    "cryptography.exceptions",
+    "cryptography.hazmat.primitives.asymmetric.ed25519",
+    "cryptography.hazmat.primitives.hashes",
+    "cryptography.hazmat.primitives.kdf.hkdf",
+    "http.client",
+    "msgpack",
+    "sqlite3",
+    "ssl",
+)
+
+
+def run() -> None:
+    """Measure and print."""
+    _show_draws()
+    _show_reports()
+    _show_imports()
+
+
+def _show_draws() -> None:
+    mechanism = RandomisedResponse(16, "1")
+    found = interleave(
+        {
+            "ours": seconds_each(lambda: mechanism.randomise(3), _DRAWS),
+            "word": seconds_each(lambda: int.from_bytes(os.urandom(8), "big"), _DRAWS),
+        }
+    )
+    show(
+        "one response, k = 16",
+        [
+            Row("RandomisedResponse.randomise", found["ours"].scaled(1e6), "µs"),
+            Row("one 64-bit word of os.urandom", found["word"].scaled(1e6), "µs"),
+            Row("randomise ÷ word", found["ours"] / found["word"]),
+        ],
+    )
+
+
+def _show_reports() -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        _commits(Path(folder)) as commit,
+        _reports(Path(folder)) as report,
+    ):
+        times = [
+            [(_seconds(report), _seconds(commit)) for _ in range(_REPORTS)]
+            for _ in range(1 + ROUNDS)
+        ]
+    # In turn, since a disk's mood changes within a round; the first round warms up.
+    ours, bare = zip(*(zip(*pairs, strict=True) for pairs in times[1:]), strict=True)
+    show(
+        "one Client.report(): charge, draw, sign and store, durably",
+        [
+            Row("report(), 50th percentile", _percentile(ours, 50).scaled(1e3), "ms"),
+            Row("report(), 99th percentile", _percentile(ours, 99).scaled(1e3), "ms"),
+            Row("a bare one-row commit, 50th", _percentile(bare, 50).scaled(1e3), "ms"),
+            Row("a bare one-row commit, 99th", _percentile(bare, 99).scaled(1e3), "ms"),
+            Row("report() ÷ bare commit, 50th", _percentile(ours, 50) / _percentile(bare, 50)),
+            Row("report() ÷ bare commit, 99th", _percentile(ours, 99) / _percentile(bare, 99)),
+        ],
+    )
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    return seconds_each(work, 1)()
+
+
+def _percentile(rounds: Sequence[Sequence[float]], percent: int) -> Rounds:
+    return Rounds(tuple(statistics.quantiles(times, n=100)[percent - 1] for times in rounds))
+
+
+@contextmanager
+def _reports(folder: Path) -> Iterator[Callable[[], object]]:
+    """Yield a call that reports, in another epoch each time."""
+    manifest, envelope = signed_survey(16, 10_000, "0.001")
+    clock = _Epochs()
+    with Client(
+        ORIGIN,
+        authority=AUTHORITY.public_key,
+        surveys=[declaration(manifest)],
+        state=folder / "device.sqlite",
+        consent="on",
+        manifests=[envelope],
+        background=False,
+        clock=clock,
+    ) as client:
+
+        def report() -> None:
+            clock.time += _DAY
+            client.report(manifest.name, manifest.categories[3], strict=True)
+
+        yield report
+
+
+class _Epochs:
+    """A clock that only benchmarks move."""
+
+    def __init__(self) -> None:
+        self.time = float(START)
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+
+@contextmanager
+def _commits(folder: Path) -> Iterator[Callable[[], object]]:
+    """Yield a call that commits one row of a report's size, as durably as a state does."""
+    path = folder / "bare.sqlite"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("CREATE TABLE rows (row INTEGER PRIMARY KEY, bytes BLOB)")
+        row = os.urandom(200)
+
+        def commit() -> None:
+            connection.execute("INSERT INTO rows (bytes) VALUES (?)", (row,))
+
+        yield commit
+
+
+def _show_imports() -> None:
+    found = interleave(
+        {
+            "ours": lambda: _import_seconds("deniable.client"),
+            "needs": lambda: _import_seconds(", ".join(_DEPENDENCIES)),
+        }
+    )
+    show(
+        "importing the SDK in a fresh interpreter",
+        [
+            Row("import deniable.client", found["ours"].scaled(1e3), "ms"),
+            Row("import what it needs", found["needs"].scaled(1e3), "ms"),
+            Row("client ÷ what it needs", found["ours"] / found["needs"]),
+        ],
+    )
+
+
+def _import_seconds(modules: str) -> float:
+    program = (
+        "import time; started = time.perf_counter(); "
+        f"import {modules}; print(time.perf_counter() - started)"
+    )
+    command = [sys.executable, "-I", "-c", program]
+    done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=60)
+    return float(done.stdout)

@@ -1,0 +1,84 @@
+"""Server processes under measurement, and the processor time that they have used."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+__all__ = ["Server", "bare_handler", "collector", "run_command"]
+
+_TICK: Final = 1 / os.sysconf("SC_CLK_TCK")
+_MOST_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server.
+
+    Attributes:
+        pid: of its process.
+        port: at which it listens on 127.0.0.1.
+    """
+
+    pid: int
+    port: int
+
+    def cpu_seconds(self) -> float:
+        """Return what its process and the children of that have used, in all threads."""
+        return sum(_cpu_seconds(pid) for pid in (self.pid, *_children(self.pid)))
+
+
+def run_command(*arguments: str | Path) -> str:
+    """Run the ``deniable`` command; return what it prints."""
+    command = [sys.executable, "-m", "deniable.cli", *arguments]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, check=True, text=True, timeout=_MOST_SECONDS
+    )
+    return done.stdout
+
+
+@contextmanager
+def collector(directory: Path) -> Iterator[Server]:
+    """Serve a collector's directory, whose settings name port 0."""
+    with _serving([sys.executable, "-m", "deniable.cli", "serve", "--dir", directory]) as server:
+        yield server
+
+
+@contextmanager
+def bare_handler() -> Iterator[Server]:
+    """Serve the handler that only reads a body and answers 200."""
+    with _serving([sys.executable, "-m", "benchmarks.bare_handler"]) as server:
+        yield server
+
+
+@contextmanager
+def _serving(command: Sequence[str | Path]) -> Iterator[Server]:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            announced = process.stdout.readline()
+            address = re.search(r"http://127\.0\.0\.1:([0-9]+)", announced)
+            if address is None:
+                raise RuntimeError(f"the server did not start: {announced!r}")
+            yield Server(process.pid, int(address[1]))
+        finally:
+            process.kill()
+            process.wait(_MOST_SECONDS)
+
+
+def _cpu_seconds(pid: int) -> float:
+    # The command's name, in brackets, may contain anything; utime and stime are fields 14 and 15.
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * _TICK
+
+
+def _children(pid: int) -> Iterator[int]:
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in map(int, (task / "children").read_text("ascii").split()):
+            yield child
+            yield from _children(child)

@@ -1,0 +1,38 @@
+"""Tables of figures: least, median and greatest of the rounds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.rounds import Rounds
+
+__all__ = ["Row", "show"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a table.
+
+    Attributes:
+        label: what was measured; ``÷`` in it tells a ratio.
+        figure: its rounds.
+        unit: of the figure; a ratio has none.
+    """
+
+    label: str
+    figure: Rounds
+    unit: str = ""
+
+
+def show(title: str, rows: Sequence[Row]) -> None:
+    """Print a table."""
+    width = max(len(row.label) for row in rows)
+    print(f"\n{title}\n{'':<{width}}  {'min':>9} {'median':>9} {'max':>9}")
+    for row in rows:
+        cells = " ".join(f"{_written(value):>9}" for value in row.figure.spread)
+        print(f"{row.label:<{width}}  {cells}  {row.unit}".rstrip())
+
+
+def _written(value: float) -> str:
+    """Return three significant digits, without an exponent."""
+    places = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
+    return f"{value:,.{places}f}"

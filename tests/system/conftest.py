@@ -1,0 +1,5 @@
+"""Nothing here may be skipped where CI says so."""
+
+from tests.support.require_all import pytest_make_collect_report, pytest_runtest_makereport
+
+__all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]

@@ -1,0 +1,39 @@
+"""``deniable demo`` does the main job from end to end, and what it keeps can be looked at again."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import DENIABLE, run
+
+
+def test_the_demonstration_counts_every_device_and_keeps_its_collector(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    done = run([*DENIABLE, "demo", "--devices", "200", "--keep", kept], cwd=tmp_path)
+    assert "200 devices reported" in done.stdout
+    assert "the collector counted 200 responses at epsilon 1" in done.stdout
+    for word in ("answer", "truth", "raw count", "estimate", "95 % interval", "covers"):
+        assert word in done.stdout
+    for category in ("very poor", "poor", "fair", "good", "very good"):
+        assert f"\n{category} " in done.stdout
+    assert "factor of at most 2.718" in done.stdout
+
+    again = run([*DENIABLE, "hist", "rating-of-marriage", "--dir", kept], cwd=tmp_path)
+    assert "How do you rate your marriage?" in again.stdout
+    assert re.search(r"\b200\b", again.stdout)
+    shown = run([*DENIABLE, "hist", "rating-of-marriage", "--dir", kept, "--json"], cwd=tmp_path)
+    histogram = json.loads(shown.stdout)
+    assert histogram["n"] == 200
+    assert sum(category["raw"] for category in histogram["categories"]) == 200
+    assert sum(category["estimate"] for category in histogram["categories"]) == pytest.approx(1)
+
+
+def test_the_demonstration_takes_other_data_and_another_epsilon(tmp_path: Path) -> None:
+    command = [*DENIABLE, "demo", "--survey", "flights", "--devices", "100", "--epsilon", "2"]
+    done = run(command, cwd=tmp_path)
+    assert "the collector counted 100 responses at epsilon 2" in done.stdout
+    assert "United Air Lines" in done.stdout
+    assert "factor of at most 7.389" in done.stdout
+    assert list(tmp_path.iterdir()) == []

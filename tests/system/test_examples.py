@@ -1,0 +1,25 @@
+"""The examples run as they stand, against a collector on another port than the default."""
+
+import sys
+from pathlib import Path
+
+from tests.support.collector import CollectorProcess
+from tests.support.processes import ROOT, run
+
+
+def test_the_embedded_client_reports_once_whatever_it_is_told_later(tmp_path: Path) -> None:
+    source = (ROOT / "examples" / "embed_client.py").read_text("utf-8")
+    collector = CollectorProcess(tmp_path / "collector")
+    program = source.replace("http://127.0.0.1:8377", collector.origin)
+    assert program != source
+    command = [sys.executable, "-W", "error", "-c", program, collector.authority]
+    try:
+        collector.start()
+        first = run([*command, "good"], env={"HOME": str(tmp_path)}).stdout
+        second = run([*command, "poor"], env={"HOME": str(tmp_path)}).stdout
+    finally:
+        collector.close()
+    assert first.startswith("recorded")
+    assert "delivered=1" in first
+    assert second.startswith("repeated")
+    assert sum(collector.shown_counts()) == 1

@@ -1,0 +1,123 @@
+"""The wheel holds what it must, and each way of installing it gives what the README promises."""
+
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.collector import free_port
+from tests.support.installs import Install, build_wheel, install_collector, install_device
+from tests.support.processes import ROOT, run
+
+ROOTS = ("shared", "client", "collector")
+FOREIGN = ("aiohttp", "asyncpg", "click", "nacl", "numpy", "rich", "scipy")
+EXTRA = 'pip install "deniable[collector]"'
+IMPORTED = "import deniable.client, sys; print(*sorted(sys.modules))"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    names: frozenset[str]
+    device: Install
+    collector: Install
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("packaging")
+    wheel = build_wheel(folder / "wheel")
+    with zipfile.ZipFile(wheel) as archive:
+        names = frozenset(archive.namelist())
+    return Built(
+        names,
+        install_device(wheel, folder / "device"),
+        install_collector(wheel, folder / "collector"),
+    )
+
+
+def sources(pattern: str) -> list[Path]:
+    """Return matching files of the three roots, relative to their root, as the wheel names them."""
+    return [
+        file.relative_to(ROOT / root)
+        for root in ROOTS
+        for file in (ROOT / root).rglob(pattern)
+        if "__pycache__" not in file.parts
+    ]
+
+
+def packages() -> set[Path]:
+    return {file.parent for file in sources("__init__.py")}
+
+
+@pytest.mark.parametrize("pattern", ["*.py", "*.sql", "py.typed"])
+def test_the_wheel_holds_every_file_of_the_three_roots(built: Built, pattern: str) -> None:
+    files = sources(pattern)
+    assert files
+    assert {file.as_posix() for file in files} <= built.names
+
+
+def test_every_package_tells_that_it_is_typed(built: Built) -> None:
+    assert {"client", "messages", "server"} <= {package.name for package in packages()}
+    assert {f"{package.as_posix()}/py.typed" for package in packages()} <= built.names
+
+
+def test_the_namespace_has_no_init_and_the_wheel_nothing_but_packages(built: Built) -> None:
+    assert "deniable/__init__.py" not in built.names
+    tops = {name.partition("/")[0] for name in built.names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"deniable"}
+    below = {name.split("/")[1] for name in built.names if name.startswith("deniable/")}
+    assert below == {package.parts[1] for package in packages()}
+
+
+def test_the_wheel_carries_the_demonstrations_data(built: Built) -> None:
+    data = {file.name for file in (ROOT / "examples" / "data").glob("*.csv")}
+    assert len(data) >= 2
+    assert {f"deniable/cli/data/{name}" for name in data} <= built.names
+
+
+@pytest.mark.parametrize("where", ["wheel alone", "wheel among everything", "this environment"])
+def test_importing_the_device_sdk_imports_nothing_of_the_collectors(
+    built: Built, where: str
+) -> None:
+    python = {
+        "wheel alone": built.device.python,
+        "wheel among everything": built.collector.python,
+        "this environment": Path(sys.executable),
+    }[where]
+    modules = set(run([python, "-I", "-c", IMPORTED]).stdout.split())
+    assert "deniable.client.client" in modules
+    tops = {module.partition(".")[0] for module in modules}
+    assert not tops & set(FOREIGN)
+    ours = {module.split(".")[1] for module in modules if module.startswith("deniable.")}
+    assert ours == {"budget", "client", "mechanisms", "messages"}
+
+
+def test_the_namespace_is_no_regular_package_anywhere(built: Built) -> None:
+    asked = "import deniable; print(deniable.__file__)"
+    for python in (built.device.python, built.collector.python, sys.executable):
+        assert run([python, "-I", "-c", asked]).stdout.strip() == "None"
+
+
+def test_without_the_extra_the_command_names_it_in_one_line(built: Built, tmp_path: Path) -> None:
+    for arguments in ([], ["demo"], ["hist", "anything"]):
+        done = run([built.device.script, *arguments], cwd=tmp_path, status=2)
+        assert done.stdout == ""
+        assert [EXTRA in line for line in done.stderr.splitlines()].count(True) == 1
+        assert "Traceback" not in done.stderr
+
+
+def test_without_the_extra_a_device_can_still_report(built: Built, tmp_path: Path) -> None:
+    done = run([built.device.script, "report", "--help"], cwd=tmp_path)
+    assert "usage: deniable report" in done.stdout
+    # It goes as far as the network, where nobody is at this port.
+    where = ["--collector", f"http://127.0.0.1:{free_port()}", "--authority", "ab" * 32]
+    done = run([built.device.script, "report", "any", *where], cwd=tmp_path, status=1)
+    assert done.stderr.startswith("deniable report: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_with_the_extra_the_wheel_runs_the_demonstration(built: Built, tmp_path: Path) -> None:
+    done = run([built.collector.script, "demo", "--devices", "20"], cwd=tmp_path)
+    assert "the collector counted 20 responses" in done.stdout

@@ -1,0 +1,73 @@
+"""The README's commands work as they stand, in the order in which a reader types them.
+
+Only three things differ from a reader's terminal: the collector gets a free port, ``deniable
+serve`` runs in the background until the end, and what ``deniable report`` asks is answered.
+"""
+
+import json
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from subprocess import PIPE
+from typing import Any
+
+import pytest
+
+from tests.support.collector import NAME, free_port
+from tests.support.processes import DENIABLE, ROOT, await_line, child, run
+from tests.support.readme import Block, marked_blocks
+
+README = ROOT / "README.md"
+TYPED = "y\n4\n" * 8
+BASH = ("bash", "-euo", "pipefail", "-c")
+
+
+def terminal(folder: Path) -> dict[str, str]:
+    """Return the environment of a fresh user who has this installation on the path."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    home = folder / "home"
+    home.mkdir()
+    return {"PATH": path, "HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
+
+
+def test_the_readmes_marked_blocks_run_in_order(tmp_path: Path) -> None:
+    blocks = marked_blocks(README)
+    assert any(block.language == "sh" for block in blocks), "no shell block is marked for testing"
+    assert any(block.language == "python" for block in blocks), "no Python block is marked"
+    env, port = terminal(tmp_path), free_port()
+    written: dict[str, str] = {}
+    with ExitStack() as running:
+        for block in blocks:
+            interpreter = BASH if block.language == "sh" else (sys.executable, "-W", "error", "-c")
+            command = [*interpreter, block.script(port)]
+            written[block.label] = run(command, cwd=tmp_path, env=env, typed=TYPED).stdout
+            if block.serves:
+                options: dict[str, Any] = {"cwd": tmp_path, "env": os.environ | env, "stdout": PIPE}
+                server = running.enter_context(child([*BASH, f"exec {block.serves}"], **options))
+                await_line(server, b"listening")
+        # The reader was a device, then the analyst: that one report is counted.
+        assert "Sent: one randomised response" in "".join(written.values())
+        (collector,) = (file.parent for file in tmp_path.glob("*/collector.toml"))
+        shown = run([*DENIABLE, "hist", NAME, "--dir", collector, "--json"]).stdout
+        assert json.loads(shown)["n"] == 1
+
+
+def test_a_mark_without_a_block_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "file.md"
+    file.write_text("<!-- test -->\nno fence here\n", "utf-8")
+    with pytest.raises(ValueError, match="not followed by a fenced block"):
+        marked_blocks(file)
+
+
+def test_blocks_are_read_with_their_label_language_and_text(tmp_path: Path) -> None:
+    file = tmp_path / "file.md"
+    file.write_text(
+        "```sh\nexit 1\n```\n<!-- test: collector -->\n```sh\ndeniable init mine\n"
+        "deniable serve --dir mine\n```\n\n<!-- test -->\n\n```python\nprint(1)\n```\n",
+        "utf-8",
+    )
+    shell, python = marked_blocks(file)
+    assert python == Block("python", "python", "print(1)\n")
+    assert (shell.label, shell.serves) == ("collector", "deniable serve --dir mine")
+    assert shell.script(99) == "deniable init mine --origin http://127.0.0.1:99 --port 99\n"

@@ -1,0 +1,46 @@
+"""Where DENIABLE_REQUIRE_ALL is 1, nothing is skipped without a failure."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import ROOT, run
+
+SKIPS = """\
+import pytest
+
+@pytest.mark.skip(reason="by a mark")
+def test_marked(): pass
+
+def test_called():
+    pytest.skip("by a call")
+
+@pytest.mark.xfail(strict=True)
+def test_expected():
+    assert False
+
+def test_passing(): pass
+"""
+ABSENT = "import pytest\npytest.importorskip('no_such_module_anywhere')\n"
+
+
+@pytest.mark.parametrize(
+    ("required", "status", "summary"),
+    [
+        ("", 0, "1 passed, 3 skipped, 1 xfailed"),
+        ("1", 1, "1 failed, 1 passed, 1 xfailed, 2 errors"),
+    ],
+)
+def test_skips_pass_only_where_they_are_allowed(
+    tmp_path: Path, required: str, status: int, summary: str
+) -> None:
+    hooks = (ROOT / "tests" / "system" / "conftest.py").read_text("utf-8")
+    (tmp_path / "conftest.py").write_text(hooks, "utf-8")
+    (tmp_path / "test_skips.py").write_text(SKIPS, "utf-8")
+    (tmp_path / "test_absent.py").write_text(ABSENT, "utf-8")
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT}\n", "utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "--continue-on-collection-errors"]
+    env = {"DENIABLE_REQUIRE_ALL": required}
+    done = run([*command, "-p", "no:cacheprovider"], cwd=tmp_path, env=env, status=status)
+    assert summary in done.stdout
