@@ -170,3 +170,21 @@ def test_a_refused_answer_leaves_no_connection_open() -> None:
             get(server)
         assert server.hung_up.wait(10)
         assert caught.value.__traceback__ is not None
+
+
+def test_a_chunk_of_negative_size_is_no_way_round_the_limit() -> None:
+    sent: list[int] = []
+
+    def flood(server: RawServer, connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n")
+        try:
+            for number in range(400):
+                connection.sendall(b"x" * 65_536)
+                sent.append(number)
+        except OSError:
+            pass
+
+    with RawServer(flood) as server, pytest.raises(TransportError):
+        get(server)
+    # What the sockets' buffers hold may have left; 26 MB have not.
+    assert len(sent) < 300

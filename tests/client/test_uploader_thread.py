@@ -274,3 +274,60 @@ def test_what_was_asked_of_the_transport_is_the_documented_traffic(
     assert asked == [("GET", f"/v1/surveys/{NAME}/manifest"), ("POST", "/v1/reports")]
     assert isinstance(transport.requests[0], Request)
     assert transport.answer is ACCEPTED
+
+
+def test_d7_reports_that_are_due_together_are_not_sent_together(bench: Bench) -> None:
+    client = bench.ready()
+    for day in range(4):
+        bench.clock.time = START + day * DAY
+        client.report(NAME, "good")
+    # The device was off for an hour: all four are due.
+    bench.rows("UPDATE decisions SET due = 0")
+    now = bench.clock.time
+    pause = client._uploader._send_one()
+    assert len(bench.transport.uploads) == 1
+    dues = [due for (due,) in bench.rows("SELECT due FROM decisions WHERE status = 'pending'")]
+    assert len(set(dues)) == 3
+    assert all(now < due <= now + 3600 for due in dues)
+    assert pause == min(dues) - now
+
+
+def test_d7_a_report_late_in_its_time_is_sent_before_its_time_is_over(bench: Bench) -> None:
+    client = bench.ready()
+    bench.clock.time = MANIFEST.schedule.epoch_start(1) - 30
+    client.report(NAME, "good")
+    ((due,),) = bench.rows("SELECT due FROM decisions")
+    assert due < MANIFEST.schedule.closes(0)
+
+
+def test_start_sends_what_an_earlier_run_left_and_needs_consent(
+    bench: Bench, transport: WatchedTransport
+) -> None:
+    earlier = bench.ready()
+    earlier.report(NAME, "good")
+    earlier.close()
+    client = device(bench)
+    bench.clock.time += 3600
+    client.start()
+    assert transport.uploaded.wait(SECONDS)
+    client.set_consent("off")
+    client.close()
+    silent = device(bench)
+    silent.start()
+    assert silent._uploader._thread is None
+
+
+def test_a_thread_that_cannot_start_is_tried_again(
+    bench: Bench, transport: WatchedTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = device(bench)
+    bench.ready()
+
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as limited:
+        limited.setattr(threading.Thread, "start", none_left)
+        assert client.report(NAME, "good").ok
+    assert client.report(NAME, "good").ok
+    assert transport.uploaded.wait(SECONDS)

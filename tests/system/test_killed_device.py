@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 
 import pytest
 
@@ -34,18 +35,16 @@ def fates(collector: CollectorProcess, tmp_path_factory: pytest.TempPathFactory)
     """Kill devices: in their first call ever, in their first report, and from outside."""
     path = f"/v1/surveys/{NAME}/manifest"
     answer = HttpTransport(collector.origin).request("GET", path, {}, b"", MAX_MANIFEST_BYTES)
+    where = (collector.origin, collector.authority)
+    # Every line of the first call ever; every other of a first report, whose lines are among them.
     scenes = {
-        "first call": ("lines", answer.body.hex(), 10_000),
-        "first report": ("lines", "", 10_000),
-        "from outside": ("instants", "", INSTANTS),
+        "first call": partial(Orders, *where, scene="lines", manifest=answer.body.hex()),
+        "first report": partial(Orders, *where, scene="lines", step=2),
+        "from outside": partial(Orders, *where, scene="instants", most=INSTANTS),
     }
 
     def play(scene: str) -> list[Fate]:
-        kind, manifest, most = scenes[scene]
-        folder = tmp_path_factory.mktemp("devices")
-        orders = Orders(
-            collector.origin, collector.authority, str(folder), kind, manifest, most=most
-        )
+        orders = scenes[scene](folder=str(tmp_path_factory.mktemp("devices")))
         typed = json.dumps(asdict(orders)) + "\n"
         command = [sys.executable, "-m", "tests.support.doomed_device"]
         told = run(command, typed=typed, seconds=100.0).stdout
@@ -60,7 +59,7 @@ def receipts(fates: list[Fate]) -> Counter[Receipt]:
 
 
 @pytest.mark.parametrize("scene", ["first call", "first report"])
-def test_a_device_dies_at_every_line_of_report_and_of_sending(fates: Fates, scene: str) -> None:
+def test_devices_die_at_every_stage_of_reporting_and_sending(fates: Fates, scene: str) -> None:
     *killed, through = fates[scene]
     assert all(fate.killed for fate in killed)
     assert not through.killed

@@ -272,9 +272,13 @@ class Client:
         return self._ledger.decide(survey, index, self._ceiling, now, self._delay, self._draw)
 
     def _delay(self, closes: float) -> float:
-        """Return a random wait with a report that closes then: half of what is left, at most."""
-        left = max(0.0, closes - self._clock.now())
-        return self._jitter() * min(self._delivery_seconds, left / 2)
+        """Return a random wait with a report that closes then: half of what is left, at most.
+
+        What seems to be closed already is in no hurry, and must not leave together with others.
+        """
+        left = closes - self._clock.now()
+        most = self._delivery_seconds
+        return self._jitter() * (min(most, left / 2) if left > 0 else most)
 
     def _check_consent(self, now: float) -> None:
         if self._state.consent(now) is not Consent.ON:

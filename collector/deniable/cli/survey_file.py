@@ -143,7 +143,9 @@ def next_manifest(
         if start is None:
             # If the predecessor ended long ago, today is when its successor begins.
             start = max(before.epoch_start(used), midnight) - used * survey.epoch_seconds
-        elif start + (used - 1) * survey.epoch_seconds > max(before.epoch_start(used), now):
+        elif used and start + (used - 1) * survey.epoch_seconds > max(
+            before.epoch_start(used), now
+        ):
             raise InvalidManifest(
                 "start",
                 f"makes devices wait for more than an epoch: their next one is number {used}; "

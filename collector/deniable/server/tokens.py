@@ -11,7 +11,7 @@ from deniable.stores import Role, Store
 
 __all__ = ["new_token", "require_role", "token_digest"]
 
-_BEARER: Final = "Bearer "
+_BEARER: Final = "bearer"
 
 
 def new_token() -> str:
@@ -35,10 +35,10 @@ async def require_role(request: web.Request, store: Store, role: Role) -> None:
     Raises:
         Refusal: unauthorised without a valid token, forbidden if its role does not suffice.
     """
-    header = request.headers.get("Authorization", "")
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     held = None
-    if header.startswith(_BEARER):
-        held = await store.token_role(token_digest(header.removeprefix(_BEARER).strip()))
+    if scheme.lower() == _BEARER:
+        held = await store.token_role(token_digest(token.strip()))
     if held is None:
         raise Refusal(
             RefusalCode.UNAUTHORISED, "send Authorization: Bearer with a token of this collector"
