@@ -1,8 +1,10 @@
 """All that may happen to a device: rules for a state machine, in front of a hostile collector."""
 
+import os
 import shutil
 import sqlite3
 import tempfile
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,26 +55,28 @@ class HostileDevice(RuleBasedStateMachine):
         collector: the other side.
         clients: the two running apps.
         draw: counts.
-        recorded: outcomes that said so.
-        highest: the highest epoch that was recorded, by name.
-        furthest: the latest time by the device's clock at which anything was sent.
+        decided: (survey id, epoch) of every outcome that said it was recorded, ever.
+        standing: how many of them the present state must still hold.
+        highest: the highest epoch among those, by name.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
-        self.patch = mock.patch.object(
-            state_file, "_connect", _connect_without_waiting_for_the_disk
-        )
-        self.patch.start()
+        self.patches = ExitStack()
+        impatient = mock.patch.object(state_file, "_connect", _connect_without_waiting_for_the_disk)
+        self.patches.enter_context(impatient)
+        self.patches.enter_context(mock.patch.object(os, "fsync"))
         self.clock = SkewedClock()
         self.collector = HostileCollector(self.clock)
         self.draw = CountingDraw()
-        self.recorded = 0
+        self.decided: list[tuple[bytes, int]] = []
+        self.standing = 0
         self.highest = dict.fromkeys(NAMES, -1)
+        self.backup: tuple[bytes, int, dict[str, int]] | None = None
         self.nonce = 0
-        self.furthest = self.clock.now()
         self.clients = [self.start(), self.start()]
+        self.hanging: list[Client] = []
 
     def start(self) -> Client:
         """Return a new client of the one state."""
@@ -89,16 +93,20 @@ class HostileDevice(RuleBasedStateMachine):
             unsafe_draw=self.draw,
         )
 
-    def teardown(self) -> None:
-        for client in self.clients:
+    def stop(self) -> None:
+        """End every process, so that the state is one file and its mark."""
+        for client in [*self.clients, *self.hanging]:
             client.close()
-        self.patch.stop()
+
+    def teardown(self) -> None:
+        self.stop()
+        self.patches.close()
         shutil.rmtree(self.folder)
 
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, *arguments: object) -> list[tuple[Any, ...]]:
         """Ask the state."""
         with self.clients[0]._state.transaction(self.clock.now()) as connection:
-            return connection.execute(query).fetchall()
+            return connection.execute(query, arguments).fetchall()
 
     @initialize(length=_lengths)
     def begin(self, length: int) -> None:
@@ -155,8 +163,8 @@ class HostileDevice(RuleBasedStateMachine):
         The new schedule's current epoch has a number about the next one, and began as late or as
         long ago as the operator likes.
         """
-        query = f"SELECT max(epoch), max(ends) FROM decisions WHERE name = '{name}'"
-        ((epoch, ends),) = self.rows(query)
+        query = "SELECT max(epoch), max(ends) FROM decisions WHERE name = ?"
+        ((epoch, ends),) = self.rows(query, name)
         if epoch is None:
             return
         self.clock.time += max(0, ends + after - self.clock.now())
@@ -172,7 +180,10 @@ class HostileDevice(RuleBasedStateMachine):
             assert outcome.epoch is not None
             assert outcome.epoch > self.highest[name]  # D3, whatever a successor's numbers are
             self.highest[name] = outcome.epoch
-            self.recorded += 1
+            query = "SELECT survey_id FROM decisions WHERE name = ? AND epoch = ?"
+            ((survey_id,),) = self.rows(query, name, outcome.epoch)
+            self.decided.append((survey_id, outcome.epoch))
+            self.standing += 1
 
     @rule(who=_who, name=_names, percent=st.integers(10, 250), times=st.integers(2, 5))
     def report_regularly(self, who: int, name: str, percent: int, times: int) -> None:
@@ -194,7 +205,6 @@ class HostileDevice(RuleBasedStateMachine):
     def flush(self, who: int, fate: str, seconds: float) -> None:
         self.collector.fate = fate
         self.clients[who].flush(seconds)
-        self.furthest = max(self.furthest, self.clock.now())
 
     @rule(who=_who, name=_names, fate=st.sampled_from(FATES))
     def report_and_send(self, who: int, name: str, fate: str) -> None:
@@ -227,7 +237,30 @@ class HostileDevice(RuleBasedStateMachine):
         if closed:
             before.close()
         else:
-            before._state._connection = None  # gone, and nothing was tidied up
+            self.hanging.append(before)  # it does nothing more, and tidies nothing up
+
+    @rule()
+    def back_up(self) -> None:
+        self.stop()
+        content = (self.folder / "device.sqlite").read_bytes()
+        self.backup = (content, self.standing, dict(self.highest))
+
+    @rule(name=_names, to_backup=st.booleans())
+    def lose_the_state(self, name: str, to_backup: bool) -> None:
+        """Delete the state, or put an older one in its place; its mark stays where it is."""
+        self.stop()
+        (self.folder / "device.sqlite").unlink()
+        self.standing, self.highest = 0, dict.fromkeys(NAMES, -1)
+        if to_backup and self.backup is not None:
+            content, self.standing, self.highest = (
+                self.backup[0],
+                self.backup[1],
+                dict(self.backup[2]),
+            )
+            (self.folder / "device.sqlite").write_bytes(content)
+        self.clients = [self.start(), self.start()]
+        self.clients[0].refresh()
+        self.report(0, name, CATEGORIES[0])
 
     @rule(on=st.sampled_from([True, True, True, False]))
     def change_consent(self, on: bool) -> None:

@@ -35,7 +35,7 @@ ABSENT = "import pytest\npytest.importorskip('no_such_module_anywhere')\n"
 def test_skips_pass_only_where_they_are_allowed(
     tmp_path: Path, required: str, status: int, summary: str
 ) -> None:
-    hooks = (ROOT / "tests" / "system" / "conftest.py").read_text("utf-8")
+    hooks = (ROOT / "tests" / "conftest.py").read_text("utf-8")
     (tmp_path / "conftest.py").write_text(hooks, "utf-8")
     (tmp_path / "test_skips.py").write_text(SKIPS, "utf-8")
     (tmp_path / "test_absent.py").write_text(ABSENT, "utf-8")

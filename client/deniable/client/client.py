@@ -180,7 +180,7 @@ class Client:
                 self._fetch(survey)
             except NotRecorded as error:
                 errors[survey.name] = error
-                level = logging.WARNING if isinstance(error, ManifestRefused) else logging.INFO
+                level = logging.WARNING if _is_judged(error) else logging.INFO
                 _LOG.log(level, "survey %s: no newer manifest: %s", survey.name, error)
             if self._is_ready(survey):
                 ready.append(survey.name)

@@ -31,8 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     if arguments and arguments[0] == "report":
         return report(arguments[1:])
     print(
-        "deniable: this installation is the device SDK, whose one command is: deniable report NAME"
-        '\nthe others need the collector: pip install "deniable[collector]"',
+        'deniable: all commands but "report" need the collector: pip install "deniable[collector]"',
         file=sys.stderr,
     )
     return 2

@@ -151,7 +151,8 @@ class Ledger:
                     now + delay(closes),
                 ),
             )
-            self._state.advance(connection, now)
+            # If this state is lost, no successor's epoch that overlaps this one is decided either.
+            self._state.advance(connection, max(now, schedule.epoch_start(epoch + 1) - 1))
         return Decision(epoch, drawn=True)
 
     def _running(

@@ -27,7 +27,7 @@ class Mark:
     Attributes:
         token: the state's own mark, with the machine's digest.
         generation: decisions and consents that had been stored when it was written.
-        instant: the latest Unix second that the device had seen by its own clock.
+        instant: the latest Unix second that the device had seen by its own clock, or decided for.
         consent: the user's latest decision; "" if the file is unreadable.
         genuine: whether the file is the very one that was written, not a copy of it.
     """
@@ -59,7 +59,7 @@ class Mark:
             OSError: if the disk does not take it.
         """
         path = _path(state)
-        new = path.with_name(f"{path.name}.{os.getpid()}.new")
+        new = path.with_name(f"{path.name}.new")  # one writer at a time: it holds the state's lock
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
             fields = f"{self.token} {self.generation} {self.instant} {self.consent} "

@@ -5,7 +5,7 @@ CREATE TABLE device (
     secret       BLOB    NOT NULL,  -- 32 bytes; every report key derives from it
     mark         TEXT    NOT NULL,  -- repeated in the file beside this one: tells a copy from the original
     generation   INTEGER NOT NULL,  -- decisions and consents ever stored; an old backup has fewer
-    ledger_time  INTEGER NOT NULL,  -- the latest instant seen; never runs backwards (D3)
+    ledger_time  INTEGER NOT NULL,  -- the latest instant seen or decided for; never runs backwards (D3)
     fresh_from   INTEGER NOT NULL,  -- epochs that began before it may have been decided by a lost state
     consent      TEXT    NOT NULL CHECK (consent IN ('unset', 'off', 'on')),
     consent_at   INTEGER NOT NULL   -- Unix seconds at which it became so

@@ -173,6 +173,9 @@ def _check_newest(connection: sqlite3.Connection, path: Path, now: int) -> None:
             if mark is not None and mark.token == token:
                 # The mark is newer than the state, or both were put back from a backup.
                 consent = mark.consent if mark.genuine else "unset"
+            elif mark is not None and mark.genuine and mark.consent != "on":
+                # A backup from before a loss: what was withdrawn since stays withdrawn.
+                consent = mark.consent
             renewed = Mark(secrets.token_hex(16) + machine_digest(), generation, seen, consent)
             connection.execute(
                 "UPDATE device SET secret = ?, mark = ?, generation = ?, ledger_time = ?,"

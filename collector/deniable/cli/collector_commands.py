@@ -46,6 +46,8 @@ def init(directory: Path, origin: str | None, port: int, authority_key: Path | N
     off the server if you can.
     """
     key_file = authority_key or default_key_file(directory)
+    if origin is None and port == 0:
+        raise click.BadParameter("with port 0, say how devices reach it", param_hint="--origin")
     reached = f"http://127.0.0.1:{port}" if origin is None else origin
     public_key = create_collector(directory, reached, port, key_file)
     click.echo(f"settings       {directory / CONFIG_FILE}")

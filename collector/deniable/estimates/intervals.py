@@ -104,10 +104,10 @@ def frequency_intervals(mechanism: Mechanism, counts: Sequence[int], level: floa
     if isinstance(mechanism, RandomisedResponse):
         seen = np.asarray(counts, dtype=np.float64)
         few = np.minimum(seen, n - seen) < _FEW
-        exact, score = clopper_pearson(seen, n, level), wilson(seen, n, level)
+        low, high = wilson(seen, n, level)
+        low[few], high[few] = clopper_pearson(seen[few], n, level)
         q, kappa = float(mechanism.lie), float(mechanism.contraction)
-        low = (np.where(few, exact[0], score[0]) - q) / kappa
-        high = (np.where(few, exact[1], score[1]) - q) / kappa
+        low, high = (low - q) / kappa, (high - q) / kappa
         methods = tuple(
             IntervalMethod.CLOPPER_PEARSON if rare else IntervalMethod.WILSON for rare in few
         )

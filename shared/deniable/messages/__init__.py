@@ -16,7 +16,7 @@ from deniable.messages.manifest import (
     open_manifest,
     sign_manifest,
 )
-from deniable.messages.origin import check_origin, is_loopback
+from deniable.messages.origin import check_origin
 from deniable.messages.refusals import ERROR_TYPE_PREFIX, InvalidManifest, Refusal, RefusalCode
 from deniable.messages.report import (
     MAX_UPLOAD_BYTES,
@@ -57,7 +57,6 @@ __all__ = [
     "check_text",
     "derive_report_key",
     "enrolment_statement",
-    "is_loopback",
     "open_manifest",
     "pack_problem",
     "pack_upload",

@@ -5,7 +5,7 @@ import re
 
 from deniable.messages.refusals import InvalidManifest
 
-__all__ = ["check_origin", "is_loopback"]
+__all__ = ["check_origin"]
 
 _ORIGIN = re.compile(
     r"(?P<scheme>https?)://"
@@ -42,8 +42,3 @@ def check_origin(origin: str) -> None:
         raise InvalidManifest("origin", "must be https; http is for 127.0.0.1 and [::1] only")
     if port is not None and (int(port) > 65_535 or int(port) == _DEFAULT_PORT[match["scheme"]]):
         raise InvalidManifest("origin", "must not name the default port or one above 65535")
-
-
-def is_loopback(origin: str) -> bool:
-    """Tell whether a checked origin is on this machine, the one case in which http is allowed."""
-    return origin.startswith("http://")
