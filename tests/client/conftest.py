@@ -5,10 +5,29 @@ from pathlib import Path
 
 import pytest
 
+from deniable.client import client, console
 from tests.support.devices import Bench
+from tests.support.shell import Shell
+from tests.support.watched import WatchedTransport
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     with Bench(tmp_path) as bench:
         yield bench
+
+
+@pytest.fixture
+def transport(bench: Bench) -> WatchedTransport:
+    watched = WatchedTransport()
+    bench.transport = watched
+    return watched
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    shell = Shell(tmp_path / "device.sqlite")
+    monkeypatch.setattr("builtins.input", shell.input)
+    for module in (console, client):
+        monkeypatch.setattr(module, "HttpTransport", lambda _origin: shell.transport)
+    return shell

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from deniable.client import Client, Delivery, Outcome, OutcomeStatus, StateUnavailable
+from deniable.client.mark import Mark
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, read_upload
 from tests.support.surveys import CATEGORIES, DAY, START, manifest
@@ -103,10 +104,33 @@ def test_d5_a_commit_whose_answer_was_lost_is_found_by_the_next_call(bench: Benc
     client = bench.ready()
     mend = break_statement(client, 13, late=True)
     assert isinstance(client.report(NAME, "good").error, StateUnavailable)
-    assert "COMMIT" in mend()[-3:]
+    assert mend()[13] == "COMMIT"
     assert client.report(NAME, "good").status is REPEATED
     client.flush()
     assert (bench.draw.count, len(bench.transport.uploads)) == (1, 1)
+
+
+def test_d5_every_mark_is_written_by_whoever_holds_the_states_lock(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two processes write the same file: the mark of the one must not tear that of the other.
+    client = bench.ready()
+    connection = client._state._connection
+    assert connection is not None
+    locked: list[bool] = []
+    write = Mark.write
+
+    def watched(mark: Mark, state: Path) -> None:
+        locked.append(connection.in_transaction)
+        write(mark, state)
+
+    monkeypatch.setattr(Mark, "write", watched)
+    mend = break_statement(client, 13)
+    assert isinstance(client.report(NAME, "good").error, StateUnavailable)
+    mend()
+    assert client.report(NAME, "good").status is RECORDED
+    assert locked == [True, True, True]  # before the commit, after it failed, and again
+    assert not connection.in_transaction
 
 
 def test_d5_on_a_full_disk_nothing_is_decided_and_nothing_decided_is_lost(bench: Bench) -> None:

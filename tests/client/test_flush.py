@@ -8,15 +8,7 @@ import pytest
 
 from deniable.client import Client, Delivery, ReportDropped
 from deniable.messages import RefusalCode, split_upload
-from tests.support.devices import (
-    DUPLICATE,
-    NAME,
-    PORTAL,
-    UNREACHABLE,
-    Bench,
-    read_upload,
-    refused,
-)
+from tests.support.devices import DUPLICATE, NAME, PORTAL, UNREACHABLE, Bench, read_upload, refused
 from tests.support.surveys import CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
 
 
@@ -230,3 +222,25 @@ def test_an_outage_is_logged_once_and_without_a_byte_of_a_report(
     assert len(bench.transport.uploads) > 5
     outages = [record for record in caplog.records if "cannot be reached" in record.getMessage()]
     assert len(outages) == 1
+
+
+@pytest.mark.parametrize("days", [0.5, 30])
+def test_d7_what_has_waited_long_is_not_sent_in_one_burst(bench: Bench, days: float) -> None:
+    # A device that was offline: even reports that are too late by its clock would be linked.
+    client = several(bench, 5)
+    bench.clock.time = START + days * DAY
+    for _ in range(10):
+        client._uploader._send_one()
+    assert len(bench.transport.uploads) == 1
+    bench.clock.time += 3600
+    for _ in range(10):
+        client._uploader._send_one()
+    assert 2 <= len(bench.transport.uploads) <= 5
+
+
+def test_a_clock_put_back_does_not_strand_a_report_that_was_never_sent(bench: Bench) -> None:
+    bench.clock.time = START + 3 * DAY
+    client = reported(bench)
+    bench.clock.time = START
+    client._uploader._send_one()
+    assert len(bench.transport.uploads) == 1

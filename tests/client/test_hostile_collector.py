@@ -80,9 +80,8 @@ class Device(HostileDevice):
             for survey_id, epoch, starts, closes in self.rows(query)
             if starts - 300 <= now < closes - FLUSH_SECONDS
             if late < closes + DAY  # else the device's clock says that there is no hurry
-            # Told that it is too early, the device waits for the start by its own clock.
-            if starts <= self.clock.now()
-            or RefusalCode.TOO_EARLY not in self.collector.told[survey_id, epoch].codes
+            # Told to wait, a device whose clock was put back waits for the start by that clock.
+            if starts <= self.clock.now() or not self.collector.told[survey_id, epoch].codes
         }
 
     @rule(who=st.integers(0, 1))

@@ -1,7 +1,6 @@
-"""The state file (D5): private, and never trusted when it is damaged, lost or too new."""
+"""The state file (D5): private, whole or not there, and never taken from somebody else."""
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -9,34 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import (
-    IN_MEMORY,
-    Client,
-    Delivery,
-    EpochUndecidable,
-    OutcomeStatus,
-    StateUnavailable,
-)
+from deniable.client import IN_MEMORY, Delivery, OutcomeStatus, StateUnavailable
 from tests.support.devices import NAME, Bench
+from tests.support.losses import decided
 from tests.support.surveys import DAY, START
 
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
-_HALF, _SHORT = 2, 50
-
-DAMAGES: dict[str, Callable[[bytes], bytes]] = {
-    "garbage": lambda content: b"\xa5" * len(content),
-    "text": lambda _: b"this is no database\n" * 100,
-    "truncated to half": lambda content: content[: len(content) // _HALF],
-    "truncated within the header": lambda content: content[:_SHORT],
-    "a header of zeros": lambda content: bytes(100) + content[100:],
-}
-
-
-def decided(bench: Bench) -> bytes:
-    """Decide epoch 0, close, and return the state file's bytes."""
-    assert bench.ready().report(NAME, "good").status is RECORDED
-    bench.close()
-    return bench.path.read_bytes()
 
 
 @contextmanager
@@ -46,19 +23,6 @@ def umask(mask: int) -> Iterator[None]:
         yield
     finally:
         os.umask(before)
-
-
-def after_a_loss(bench: Bench) -> Client:
-    """Check that a replaced state decides the next epoch, and not the current one."""
-    client = bench.ready()
-    outcome = client.report(NAME, "good")
-    assert isinstance(outcome.error, EpochUndecidable)
-    assert bench.draw.count == 1
-    assert client.flush() == Delivery()
-    bench.clock.time = START + DAY
-    assert client.report(NAME, "good").status is RECORDED
-    assert bench.draw.count == 2
-    return client
 
 
 def test_the_state_is_readable_by_its_user_alone(bench: Bench, tmp_path: Path) -> None:
@@ -78,90 +42,6 @@ def test_the_state_is_readable_by_its_user_alone(bench: Bench, tmp_path: Path) -
 def test_a_closed_state_is_two_files(bench: Bench) -> None:
     decided(bench)
     assert sorted(bench.files()) == ["device.sqlite", "device.sqlite.mark"]
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_d5_a_damaged_state_is_set_aside_and_replaced(bench: Bench, damage: str) -> None:
-    damaged = DAMAGES[damage](decided(bench))
-    bench.path.write_bytes(damaged)
-    after_a_loss(bench)
-    kept = bench.path.with_name(f"device.sqlite.damaged-{int(START)}")
-    # SQLite may have begun to write its header; nothing of the content is thrown away.
-    assert kept.read_bytes()[100:] == damaged[100:]
-    assert bench.rows("SELECT fresh_from FROM device") == [(START,)]
-
-
-def test_d5_no_zeroed_page_lets_an_epoch_be_decided_again(bench: Bench, tmp_path: Path) -> None:
-    whole = decided(bench)
-    mark = bench.path.with_name("device.sqlite.mark").read_bytes()
-    page = int.from_bytes(whole[16:18], "big")
-    assert len(whole) // page >= 4
-    for first in range(0, len(whole), page):
-        zeroed = whole[:first] + bytes(page) + whole[first + page :]
-        assert _status_after(tmp_path / f"zeroed-{first}", zeroed, mark) is not RECORDED
-
-
-def test_d5_no_truncation_lets_an_epoch_be_decided_again(bench: Bench, tmp_path: Path) -> None:
-    whole = decided(bench)
-    mark = bench.path.with_name("device.sqlite.mark").read_bytes()
-    for length in range(0, len(whole), 1024):
-        cut = _status_after(tmp_path / f"cut-{length}", whole[:length], mark)
-        assert cut is OutcomeStatus.NOT_RECORDED
-    assert _status_after(tmp_path / "short", whole[:-1], mark) is not RECORDED
-    assert _status_after(tmp_path / "whole", whole, mark) is REPEATED
-
-
-def _status_after(folder: Path, content: bytes, mark: bytes) -> OutcomeStatus:
-    folder.mkdir()
-    with Bench(folder) as bench:
-        bench.path.write_bytes(content)
-        bench.path.with_name("device.sqlite.mark").write_bytes(mark)
-        client = bench.client()
-        client.refresh()
-        return client.report(NAME, "good").status
-
-
-def test_d5_a_lost_state_is_noticed_by_its_mark(bench: Bench) -> None:
-    decided(bench)
-    bench.path.unlink()
-    after_a_loss(bench)
-
-
-def test_d5_a_state_lost_with_its_log_alone_is_noticed_too(bench: Bench, tmp_path: Path) -> None:
-    # What was decided last may still be in the write-ahead log, which somebody tidies away.
-    client = bench.ready()
-    bench.clock.time = START + 1
-    assert client.report(NAME, "good").status is RECORDED
-    away = tmp_path / "moved"
-    away.mkdir()
-    for name in ("device.sqlite", "device.sqlite.mark"):
-        shutil.copy(tmp_path / name, away / name)
-    with Bench(away) as other:
-        other.clock.time = START + 1
-        moved = other.ready()
-        assert isinstance(moved.report(NAME, "good").error, EpochUndecidable)
-        assert other.draw.count == 0
-
-
-@pytest.mark.parametrize("lost_at", [0, 0.5, DAY - 1, DAY - 0.25])
-def test_d5_every_epoch_that_had_begun_counts_as_decided(bench: Bench, lost_at: float) -> None:
-    decided(bench)
-    bench.path.unlink()
-    bench.clock.time = START + lost_at
-    client = bench.ready()
-    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
-    bench.clock.time = START + DAY - 0.125
-    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
-    bench.clock.time = START + DAY
-    assert client.report(NAME, "good").status is RECORDED
-
-
-def test_d5_an_epoch_that_begins_at_the_very_second_of_a_loss_has_begun(bench: Bench) -> None:
-    decided(bench)
-    bench.path.unlink()
-    bench.clock.time = START + DAY
-    client = bench.ready()
-    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
 
 
 def _wal_header_only(path: Path) -> None:
@@ -239,22 +119,6 @@ def test_a_file_that_was_never_a_state_is_not_touched(bench: Bench, content: byt
     assert not list(bench.path.parent.glob("*.damaged-*"))
 
 
-def test_d4_a_lost_state_keeps_to_the_consent_given_last(bench: Bench) -> None:
-    bench.ready().set_consent("off")
-    bench.close()
-    bench.path.unlink()
-    assert bench.client(consent="on").consent == "off"
-
-
-def test_d3_a_clock_put_back_makes_no_lost_epoch_fresh(bench: Bench) -> None:
-    decided(bench)
-    bench.path.unlink()
-    bench.clock.time = START - 400 * DAY  # no battery: the clock is far behind until it is set
-    bench.ready()
-    bench.clock.time = START + 5
-    assert isinstance(bench.client().report(NAME, "good").error, EpochUndecidable)
-
-
 def test_d5_a_folder_put_back_from_a_backup_is_a_new_device(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,3 +133,13 @@ def test_d5_a_folder_put_back_from_a_backup_is_a_new_device(
     assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
     bench.clock.time = START + DAY
     assert client.report(NAME, "good").status is RECORDED
+
+
+def test_a_stored_manifest_that_rotted_is_an_outcome_and_no_exception(bench: Bench) -> None:
+    bench.ready().close()
+    with closing(sqlite3.connect(bench.path, isolation_level=None)) as connection:
+        connection.execute("UPDATE manifests SET envelope = zeroblob(length(envelope))")
+    client = bench.client()
+    assert not client.report(NAME, "good").ok
+    client.refresh()
+    assert bench.draw.count == 0

@@ -138,3 +138,28 @@ def test_what_is_no_store_is_refused_by_name(tmp_path: Path, kind: str) -> None:
 async def test_opening_a_store_that_is_none_is_an_error_of_the_store(tmp_path: Path) -> None:
     with pytest.raises(StoreError):
         await SqliteStore.open(tmp_path)
+
+
+def take_away(file: Path, *, replaced: bool) -> None:
+    content = file.read_bytes()
+    file.unlink()
+    if replaced:
+        file.write_bytes(content)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("replaced", [False, True])
+async def test_s1_into_a_file_that_is_gone_nothing_is_acknowledged(
+    file: Path, replaced: bool
+) -> None:
+    store = await SqliteStore.open(file)
+    try:
+        await publish(store, MANIFEST)
+        assert await store.add(many(3)) == [A] * 3
+        take_away(file, replaced=replaced)
+        with pytest.raises(StoreError, match="deleted or replaced"):
+            await store.add(many(2, 3))
+        with pytest.raises(StoreError, match="deleted or replaced"):
+            await store.ping()
+    finally:
+        await store.close()

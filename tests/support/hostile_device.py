@@ -1,6 +1,7 @@
 """All that may happen to a device: rules for a state machine, in front of a hostile collector."""
 
 import os
+import random
 import shutil
 import sqlite3
 import tempfile
@@ -63,10 +64,15 @@ class HostileDevice(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
+        self.nonce = 0
         self.patches = ExitStack()
         impatient = mock.patch.object(state_file, "_connect", _connect_without_waiting_for_the_disk)
         self.patches.enter_context(impatient)
         self.patches.enter_context(mock.patch.object(os, "fsync"))
+        # The waiting times, not the draws: a failure is found again.
+        seeded = random.Random(0)
+        patched = mock.patch.object(random, "SystemRandom", return_value=seeded)
+        self.patches.enter_context(patched)
         self.clock = SkewedClock()
         self.collector = HostileCollector(self.clock)
         self.draw = CountingDraw()
@@ -74,7 +80,6 @@ class HostileDevice(RuleBasedStateMachine):
         self.standing = 0
         self.highest = dict.fromkeys(NAMES, -1)
         self.backup: tuple[bytes, int, dict[str, int]] | None = None
-        self.nonce = 0
         self.clients = [self.start(), self.start()]
         self.hanging: list[Client] = []
 

@@ -126,6 +126,7 @@ class Client:
             backoff or Backoff(),
             self._jitter,
             self._delay,
+            max(delivery_seconds, DAY),
             self._refresh_when_due,
         )
         self._lock = threading.Lock()

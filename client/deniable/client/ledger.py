@@ -8,6 +8,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from deniable.budget import Ceiling, format_nano, pure_cost
@@ -26,7 +27,7 @@ from deniable.client.errors import (
 from deniable.client.state import State, stored_consent
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw
-from deniable.messages import Manifest, Report, open_manifest, sign_report
+from deniable.messages import Manifest, Refusal, Report, open_manifest, sign_report
 
 __all__ = ["Decision", "Ledger"]
 
@@ -182,9 +183,10 @@ class Ledger:
         ).fetchall()
         for survey_id, envelope in rows:
             if survey_id not in self._manifests:
-                manifest = open_manifest(envelope, self._authority)
-                if manifest.origin == self._collector:  # an app update may use another
-                    self._manifests[survey_id] = manifest
+                with suppress(Refusal):  # bytes that rotted: the disk's fault, not the app's
+                    manifest = open_manifest(envelope, self._authority)
+                    if manifest.origin == self._collector:  # an app update may use another
+                        self._manifests[survey_id] = manifest
         return [self._manifests[survey_id] for survey_id, _ in rows if survey_id in self._manifests]
 
 

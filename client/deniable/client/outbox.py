@@ -55,7 +55,10 @@ class Outbox:
         with self._state.transaction(now) as connection:
             rows = connection.execute(
                 "SELECT name, epoch, envelope, starts, closes, attempts, unanswered, due, held"
-                " FROM decisions WHERE status = 'pending' AND origin = ? ORDER BY due",
+                " FROM decisions WHERE status = 'pending' AND origin = ?"
+                # A row that rotted stays decided, and is of no other use.
+                " AND typeof(envelope) = 'blob' AND typeof(starts) || typeof(closes) ="
+                " 'integerinteger' AND typeof(due) || typeof(held) = 'realreal' ORDER BY due",
                 (self._collector,),
             ).fetchall()
         return [PendingReport(*row) for row in rows]

@@ -3,6 +3,7 @@
 What cannot be made durable did not happen: every failure of the disk is ``StateUnavailable``.
 """
 
+import glob
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -77,7 +78,7 @@ class State:
         self.truncate_log()
         if consent is not Consent.ON and self._path is not None:
             # States that were set aside hold signed bytes too.
-            for damaged in self._path.parent.glob(f"{self._path.name}.damaged-*"):
+            for damaged in self._path.parent.glob(f"{glob.escape(self._path.name)}.damaged-*"):
                 with suppress(OSError):
                     damaged.unlink()
 
@@ -101,6 +102,13 @@ class State:
             ).fetchone()
             Mark(*row).write(self._path)
 
+    def _put_mark_back(self, connection: sqlite3.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")  # one writer at a time
+        try:
+            self._write_mark(connection)
+        finally:
+            connection.execute("ROLLBACK")
+
     @contextmanager
     def transaction(self, now: float) -> Iterator[sqlite3.Connection]:
         """Hold the state's write lock: committed when the block ends, undone when it raises.
@@ -121,10 +129,15 @@ class State:
                         connection.execute("ROLLBACK")
                     if self._advanced:  # or the state would look older than it is
                         with suppress(OSError, sqlite3.Error):
-                            self._write_mark(connection)
+                            self._put_mark_back(connection)
                     raise
             except (sqlite3.Error, OSError) as error:
                 raise StateUnavailable(f"the state cannot be used: {error}") from error
+            except (TypeError, ValueError) as error:
+                # What is stored is not what was stored: bits rotted, and SQLite did not notice.
+                raise StateUnavailable(
+                    "the state cannot be used: its content is damaged"
+                ) from error
 
     def _open(self, now: float) -> sqlite3.Connection:
         if self._connection is None:

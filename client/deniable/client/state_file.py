@@ -21,6 +21,11 @@ __all__ = ["UnknownSchema", "open_in_memory", "open_state_file"]
 
 _LOG = logging.getLogger("deniable")
 _SCHEMA_VERSION = 1
+_SOUND_DEVICE = """
+    SELECT count(*) FROM device WHERE typeof(secret) = 'blob' AND length(secret) = 32
+    AND typeof(mark) = 'text' AND typeof(generation) = 'integer'
+    AND typeof(ledger_time) = 'integer' AND typeof(fresh_from) = 'integer'
+"""
 _APPLICATION_ID = 0x64656E69  # "deni"
 _NEVER = -(2**62)
 
@@ -47,7 +52,8 @@ def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
     try:
         connection = _connect(path)
         created = _check(connection)
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        # (SQLite quotes a damaged schema in its errors, in whatever bytes it has become.)
         if isinstance(error, sqlite3.OperationalError):  # a lock or a full disk is no damage
             raise
         if mark is None:  # never a state of ours: somebody named the wrong file
@@ -83,7 +89,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA secure_delete=ON")
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         connection.close()
         raise
     return connection
@@ -136,11 +142,11 @@ def _check(connection: sqlite3.Connection) -> bool:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         if created and application != _APPLICATION_ID:
             raise UnknownSchema("the file is another program's database; name another")
-        rows = connection.execute("SELECT count(*) FROM device").fetchone() if version else (0,)
+        rows = connection.execute(_SOUND_DEVICE).fetchone() if version else (0,)
         if created and (verdict != "ok" or rows != (1,)):
             raise sqlite3.DatabaseError("the state is damaged")
         connection.execute("COMMIT")
-    except (sqlite3.Error, UnknownSchema):
+    except (sqlite3.Error, UnicodeDecodeError, UnknownSchema):
         connection.close()
         raise
     return created

@@ -40,6 +40,7 @@ class Uploader:
         backoff: how long to wait between sends of one report.
         jitter: returns a number in [0, 1).
         spread: given when a report closes, returns the seconds to wait with it, at random.
+        longest: no wait before a first send is longer, in seconds.
         chores: what the thread does besides, each time it wakes.
     """
 
@@ -51,6 +52,7 @@ class Uploader:
         backoff: Backoff,
         jitter: Callable[[], float],
         spread: Callable[[float], float],
+        longest: float,
         chores: Callable[[], None],
     ) -> None:
         self._outbox = outbox
@@ -59,6 +61,7 @@ class Uploader:
         self._backoff = backoff
         self._jitter = jitter
         self._spread = spread
+        self._longest = longest
         self._chores = chores
         self._sending = threading.Lock()
         self._starting = threading.Lock()
@@ -120,10 +123,9 @@ class Uploader:
         self, report: PendingReport, now: float, tried: set[tuple[str, int]] | None = None
     ) -> bool:
         """Tell whether to send it; ``tried`` is what a flush has sent, None outside of one."""
-        if report.attempts and report.due > max(
-            now + longest_wait(report, now, self._backoff), report.starts
-        ):
-            return True  # the clock was put back since
+        longest = longest_wait(report, now, self._backoff) if report.attempts else self._longest
+        if report.due > max(now + longest, report.starts):
+            return True  # no wait is that long: the clock was put back since
         # What waits only to spread devices out in time, or for a network, is sent by a flush.
         flushed = tried is not None and (report.name, report.epoch) not in tried
         return report.held <= now if flushed else report.due <= now

@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import math
 import signal
 from collections.abc import Callable
+from typing import Any
 
 from aiohttp import web
 
@@ -15,6 +17,9 @@ __all__ = ["serve"]
 
 _ARRIVAL_SECONDS = 0.5
 _DRAIN_SECONDS = 30.0
+_SECONDS_BETWEEN_LINES = 60.0
+
+_LOG = logging.getLogger("deniable.collector")
 
 
 async def serve(config: Config, announce: Callable[[str], None]) -> None:
@@ -32,6 +37,7 @@ async def serve(config: Config, announce: Callable[[str], None]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    loop.set_exception_handler(_OneLineAMinute())
     store = await SqliteStore.open(config.store, config.most_waiting)
     try:
         # No access log: an address beside a time would link what the protocol keeps apart.
@@ -58,6 +64,23 @@ async def serve(config: Config, announce: Callable[[str], None]) -> None:
             await runner.cleanup()
     finally:
         await store.close()
+
+
+class _OneLineAMinute:
+    """Logs what goes wrong in the event loop itself, such as running out of file descriptors.
+
+    It can happen a thousand times a second: a traceback each would fill the disk.
+    """
+
+    def __init__(self) -> None:
+        self._logged: dict[str, float] = {}
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        message = str(context.get("message", "unforeseen"))
+        now = loop.time()
+        if now - self._logged.get(message, -math.inf) >= _SECONDS_BETWEEN_LINES:
+            self._logged[message] = now
+            _LOG.error("event loop: %s (%s)", message, type(context.get("exception")).__name__)
 
 
 def _protocol_logger() -> logging.Logger:

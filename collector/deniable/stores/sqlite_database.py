@@ -50,6 +50,7 @@ class SqliteDatabase:
         self._surveys: dict[bytes, tuple[int, int]] = {}
         try:
             self._use_wal()
+            self._path, self._place = path, _identity(path)
             self._connection.execute("PRAGMA synchronous=FULL")
             self._connection.execute("PRAGMA foreign_keys=ON")
             self._migrate()
@@ -183,6 +184,7 @@ class SqliteDatabase:
     def ping(self) -> None:
         """Return if the store can be read."""
         with self._reading() as connection:
+            self._check_place()
             connection.execute("SELECT 1 FROM surveys LIMIT 1").fetchone()
 
     def _advance(self, survey: int, epoch: int, new: int) -> None:
@@ -261,9 +263,19 @@ class SqliteDatabase:
                     if now < number:  # else another process was faster
                         raise
 
+    def _check_place(self) -> None:
+        """Check that the open file is the one at its path: into a deleted one nothing is durable.
+
+        Raises:
+            StoreError: if it was deleted or replaced.
+        """
+        if self._place != _identity(self._path):
+            raise StoreError(f"{self._path} was deleted or replaced while it was open; restart")
+
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._reading() as connection:
+            self._check_place()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -281,6 +293,14 @@ class SqliteDatabase:
             full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
             kind = StoreFull if full else StoreError
             raise kind(f"the store failed: {error}") from error
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _shown(minimum: int) -> str:

@@ -1,0 +1,143 @@
+"""What the thread sends, and when (D6, D7). Every wait here is bounded."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from deniable.client import Delivery, NotReady, OutcomeStatus
+from tests.support.devices import ACCEPTED, NAME, Bench, Request, read_upload
+from tests.support.surveys import DAY, MANIFEST, START
+from tests.support.watched import SECONDS, WatchedTransport, device, settled, threads
+
+
+def test_d6_without_a_manifest_the_thread_fetches_one_and_the_next_report_is_sent(
+    bench: Bench, transport: WatchedTransport
+) -> None:
+    client = device(bench)
+    assert isinstance(client.report(NAME, "good").error, NotReady)
+    assert transport.fetched.wait(SECONDS)
+    while isinstance(client.report(NAME, "good").error, NotReady):  # until the answer is stored
+        pass
+    assert transport.uploaded.wait(SECONDS)
+    assert settled(bench, client) == [(0, "delivered")]
+    assert read_upload(transport.uploads[0]).report.epoch == 0
+    assert transport.threads == {"deniable"}
+
+
+def test_the_thread_sends_what_an_earlier_process_left(
+    bench: Bench, transport: WatchedTransport
+) -> None:
+    assert bench.ready().report(NAME, "good").status is OutcomeStatus.RECORDED
+    bench.close()
+    bench.clock.time = START + 4000  # after its delivery time
+    client = device(bench)
+    assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
+    assert transport.uploaded.wait(SECONDS)
+    assert settled(bench, client) == [(0, "delivered")]
+
+
+def test_d7_the_thread_does_not_send_before_the_delivery_time(
+    bench: Bench, transport: WatchedTransport
+) -> None:
+    bench.ready().report(NAME, "good")
+    client = device(bench)
+    client.report(NAME, "good")
+    assert len(threads()) == 1
+    client.close()
+    assert transport.uploads == []
+
+
+def test_a_second_report_wakes_the_thread(bench: Bench, transport: WatchedTransport) -> None:
+    bench.ready()
+    client = device(bench)
+    client.report(NAME, "good")
+    assert transport.uploaded.wait(SECONDS)
+    transport.uploaded.clear()
+    bench.clock.time = START + DAY
+    client.report(NAME, "good")
+    assert transport.uploaded.wait(SECONDS)
+    assert settled(bench, client) == [(0, "delivered"), (1, "delivered")]
+
+
+def test_a_flush_beside_the_thread_sends_nothing_twice(
+    bench: Bench, transport: WatchedTransport
+) -> None:
+    bench.ready()
+    client = device(bench)
+    transport.gate.clear()
+    client.report(NAME, "good")
+    assert transport.entered.wait(SECONDS)
+    with ThreadPoolExecutor(1) as pool:
+        flushed = pool.submit(client.flush)
+        transport.gate.set()
+        assert flushed.result(SECONDS) == Delivery()
+    assert settled(bench, client) == [(0, "delivered")]
+    assert len(transport.uploads) == 1
+
+
+def test_consent_withdrawn_stops_what_the_thread_had_not_sent(
+    bench: Bench, transport: WatchedTransport
+) -> None:
+    bench.ready()
+    client = device(bench, delivery_seconds=3600.0)
+    client.report(NAME, "good")
+    client.set_consent("off")
+    bench.clock.time = START + 4000
+    client._uploader.start()
+    assert settled(bench, client) == [(0, "dropped")]
+    assert transport.uploads == []
+
+
+def test_what_was_asked_of_the_transport_is_the_documented_traffic(
+    bench: Bench, transport: WatchedTransport
+) -> None:
+    client = device(bench)
+    client.report(NAME, "good")
+    assert transport.fetched.wait(SECONDS)
+    while not client.report(NAME, "good").ok:
+        pass
+    assert transport.uploaded.wait(SECONDS)
+    client.close()
+    asked = [(request.method, request.path) for request in transport.requests]
+    assert asked == [("GET", f"/v1/surveys/{NAME}/manifest"), ("POST", "/v1/reports")]
+    assert isinstance(transport.requests[0], Request)
+    assert transport.answer is ACCEPTED
+
+
+def test_d7_reports_that_are_due_together_are_not_sent_together(bench: Bench) -> None:
+    client = bench.ready()
+    for day in range(4):
+        bench.clock.time = START + day * DAY
+        client.report(NAME, "good")
+    # The device was off for an hour: all four are due.
+    bench.rows("UPDATE decisions SET due = 0")
+    now = bench.clock.time
+    pause = client._uploader._send_one()
+    assert len(bench.transport.uploads) == 1
+    dues = [due for (due,) in bench.rows("SELECT due FROM decisions WHERE status = 'pending'")]
+    assert len(set(dues)) == 3
+    assert all(now < due <= now + 3600 for due in dues)
+    assert pause == min(dues) - now
+
+
+def test_d7_a_report_late_in_its_time_is_sent_before_its_time_is_over(bench: Bench) -> None:
+    client = bench.ready()
+    bench.clock.time = MANIFEST.schedule.epoch_start(1) - 30
+    client.report(NAME, "good")
+    ((due,),) = bench.rows("SELECT due FROM decisions")
+    assert due < MANIFEST.schedule.closes(0)
+
+
+def test_start_sends_what_an_earlier_run_left_and_needs_consent(
+    bench: Bench, transport: WatchedTransport
+) -> None:
+    earlier = bench.ready()
+    earlier.report(NAME, "good")
+    earlier.close()
+    client = device(bench)
+    bench.clock.time += 3600
+    client.start()
+    assert transport.uploaded.wait(SECONDS)
+    client.set_consent("off")
+    client.close()
+    silent = device(bench)
+    silent.start()
+    assert silent._uploader._thread is None

@@ -1,0 +1,68 @@
+"""Bits that rot inside the state: nothing is raised at the app, and no epoch is decided twice."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from deniable.client import Delivery, Outcome
+from tests.support.devices import NAME, Bench
+from tests.support.surveys import DAY, MANIFEST, START
+
+
+def edit(bench: Bench, statement: str) -> None:
+    """Change the file as a bad disk would: without the application's knowledge."""
+    with closing(sqlite3.connect(bench.path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints=ON")
+        connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE device SET generation = 'x'",
+        "UPDATE device SET secret = 'x'",
+        "UPDATE device SET secret = x'00'",
+        "UPDATE device SET ledger_time = 'x'",
+        "UPDATE manifests SET envelope = x'00'",
+        "UPDATE manifests SET envelope = 'x'",
+        "UPDATE decisions SET survey_id = 1.5, ends = 'x'",
+        "UPDATE decisions SET closes = 'x', due = 'x'",
+        "UPDATE device SET consent = 'perhaps'",
+    ],
+)
+def test_whatever_rots_no_call_raises_and_no_epoch_is_drawn_for_twice(
+    bench: Bench, damage: str
+) -> None:
+    client = bench.ready()
+    client.report(NAME, "good")
+    client.close()
+    edit(bench, damage)
+    again = bench.client()
+    for day in range(3):
+        bench.clock.time = START + day * DAY
+        assert isinstance(again.report(NAME, "good"), Outcome)
+        again.refresh()
+        assert isinstance(again.flush(), Delivery)
+    exposed = {(MANIFEST.survey_id, day) for day in range(3)}
+    assert bench.draw.count <= len(exposed)
+    assert len(set(bench.transport.uploads)) <= bench.draw.count
+
+
+@pytest.mark.parametrize("offset", range(0, 16_384, 257))
+def test_a_byte_that_flips_anywhere_raises_nothing(bench: Bench, offset: int) -> None:
+    client = bench.ready()
+    client.report(NAME, "good")
+    client.close()
+    content = bytearray(bench.path.read_bytes())
+    if offset >= len(content):
+        pytest.fail("the state became smaller; shorten the range")
+    content[offset] ^= 0xFF
+    bench.path.write_bytes(content)
+    again = bench.client()
+    for day in range(2):
+        bench.clock.time = START + day * DAY
+        assert isinstance(again.report(NAME, "good"), Outcome)
+        again.refresh()
+        assert isinstance(again.flush(), Delivery)
+    assert bench.draw.count <= 3

@@ -1,0 +1,60 @@
+"""A device whose thread is watched: every wait is bounded, and ends when something has happened."""
+
+import threading
+from collections.abc import Mapping
+
+from deniable.client import Client, HttpAnswer
+from tests.support.devices import Bench, FakeTransport
+from tests.support.surveys import MANIFEST
+
+SECONDS = 20.0
+
+
+class WatchedTransport(FakeTransport):
+    """Tells when a request has come; may hold it back.
+
+    Attributes:
+        fetched, uploaded: set once such a request was answered.
+        gate: while clear, uploads wait for it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(MANIFEST)
+        self.fetched = threading.Event()
+        self.entered = threading.Event()
+        self.uploaded = threading.Event()
+        self.gate = threading.Event()
+        self.gate.set()
+        self.threads: set[str] = set()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        most: int,
+        timeout: float = 20.0,
+    ) -> HttpAnswer:
+        self.threads.add(threading.current_thread().name)
+        if method == "POST":
+            self.entered.set()
+            assert self.gate.wait(SECONDS)
+        answer = super().request(method, path, headers, body, most)
+        (self.uploaded if method == "POST" else self.fetched).set()
+        return answer
+
+
+def device(bench: Bench, *, delivery_seconds: float = 0.0) -> Client:
+    return bench.client(background=True, delivery_seconds=delivery_seconds)
+
+
+def threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "deniable"]
+
+
+def settled(bench: Bench, client: Client) -> list[tuple[object, ...]]:
+    """Return the decisions once the thread has ended."""
+    client.close()
+    assert threads() == []
+    return bench.rows("SELECT epoch, status FROM decisions ORDER BY epoch")
