@@ -14,6 +14,7 @@ from deniable.client.mark import Mark
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, read_upload
 from tests.support.surveys import CATEGORIES, DAY, START, manifest
+from tests.support.watched import until
 
 LONG = Schedule(START, DAY, 400, 500 * DAY)
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
@@ -191,11 +192,16 @@ def race(clients: list[Client]) -> list[Outcome]:
 
     def report(client: Client, answer: str) -> Outcome:
         barrier.wait(30)
-        outcome = client.report(NAME, answer)
-        # SQLite does not wait for a lock while another connection makes a new file's log.
-        while isinstance(outcome.error, StateUnavailable):
-            outcome = client.report(NAME, answer)
-        return outcome
+        outcomes = [client.report(NAME, answer)]
+
+        def decided() -> bool:
+            outcomes.append(client.report(NAME, answer))
+            return not isinstance(outcomes[-1].error, StateUnavailable)
+
+        if isinstance(outcomes[0].error, StateUnavailable):
+            # SQLite does not wait for a lock while another connection makes a new file's log.
+            until(decided)
+        return outcomes[-1]
 
     with ThreadPoolExecutor(len(clients)) as pool:
         tasks = [

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from deniable.client import Delivery, NotReady, OutcomeStatus
 from tests.support.devices import ACCEPTED, NAME, Bench, Request, read_upload
 from tests.support.surveys import DAY, MANIFEST, START
-from tests.support.watched import SECONDS, WatchedTransport, device, settled, threads
+from tests.support.watched import SECONDS, WatchedTransport, device, settled, threads, until
 
 
 def test_d6_without_a_manifest_the_thread_fetches_one_and_the_next_report_is_sent(
@@ -14,8 +14,7 @@ def test_d6_without_a_manifest_the_thread_fetches_one_and_the_next_report_is_sen
     client = device(bench)
     assert isinstance(client.report(NAME, "good").error, NotReady)
     assert transport.fetched.wait(SECONDS)
-    while isinstance(client.report(NAME, "good").error, NotReady):  # until the answer is stored
-        pass
+    until(lambda: client.report(NAME, "good").ok)  # the answer is not stored at once
     assert transport.uploaded.wait(SECONDS)
     assert settled(bench, client) == [(0, "delivered")]
     assert read_upload(transport.uploads[0]).report.epoch == 0
@@ -92,8 +91,7 @@ def test_what_was_asked_of_the_transport_is_the_documented_traffic(
     client = device(bench)
     client.report(NAME, "good")
     assert transport.fetched.wait(SECONDS)
-    while not client.report(NAME, "good").ok:
-        pass
+    until(lambda: client.report(NAME, "good").ok)
     assert transport.uploaded.wait(SECONDS)
     client.close()
     asked = [(request.method, request.path) for request in transport.requests]

@@ -8,7 +8,7 @@ import pytest
 
 from deniable.client import NotReady
 from tests.support.devices import NAME, Bench
-from tests.support.watched import SECONDS, WatchedTransport, device, settled, threads
+from tests.support.watched import SECONDS, WatchedTransport, device, settled, threads, until
 
 
 def test_the_thread_starts_with_the_first_report_and_is_a_daemon(
@@ -104,8 +104,7 @@ def test_the_thread_outlives_a_state_that_cannot_be_read_for_a_while(
     client.report(NAME, "good")
     (thread,) = threads()
     bench.path.rmdir()
-    while not client.refresh().ready:
-        pass
+    until(lambda: client.refresh().ready == (NAME,))
     client.report(NAME, "good")
     assert transport.uploaded.wait(SECONDS)
     assert threads() == [thread]

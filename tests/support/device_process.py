@@ -67,7 +67,9 @@ def _report_daily(
             bench.clock.time = START + day * DAY
             barrier.wait(_SECONDS)
             outcome = client.report(NAME, CATEGORIES[number])
-            while isinstance(outcome.error, StateUnavailable):  # somebody else is creating it
+            for _ in range(1000):  # while somebody else is creating it
+                if not isinstance(outcome.error, StateUnavailable):
+                    break
                 outcome = client.report(NAME, CATEGORIES[number])
             statuses.append(str(outcome.status))
         client.flush()

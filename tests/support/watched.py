@@ -1,13 +1,21 @@
 """A device whose thread is watched: every wait is bounded, and ends when something has happened."""
 
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 
 from deniable.client import Client, HttpAnswer
 from tests.support.devices import Bench, FakeTransport
 from tests.support.surveys import MANIFEST
 
 SECONDS = 20.0
+
+
+def until(happened: Callable[[], bool]) -> None:
+    """Ask until it has happened, and no longer than any other wait."""
+    deadline = time.monotonic() + SECONDS
+    while not happened():
+        assert time.monotonic() < deadline
 
 
 class WatchedTransport(FakeTransport):
