@@ -5,13 +5,15 @@ import os
 import platform
 import time
 
-from benchmarks import bulk, collector, device, estimates
+from benchmarks import audit, budget, bulk, collector, device, estimates
 
 _SUBJECTS = {
     "device": device.run,
     "bulk": bulk.run,
     "collector": collector.run,
     "estimates": estimates.run,
+    "audit": audit.run,
+    "budget": budget.run,
 }
 
 

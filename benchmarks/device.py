@@ -9,6 +9,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +18,15 @@ from benchmarks.rounds import ROUNDS, Rounds, interleave, seconds_each
 from benchmarks.surveys import AUTHORITY, ORIGIN, START, declaration, signed_survey
 from benchmarks.table import Row, show
 from deniable.client import Client
-from deniable.mechanisms import RandomisedResponse
+from deniable.mechanisms import (
+    MAX_METRIC,
+    Circular,
+    Mechanism,
+    Metric,
+    Ordinal,
+    RandomisedResponse,
+    TruncatedGeometric,
+)
 
 __all__ = ["run"]
 
@@ -38,26 +48,55 @@ _DEPENDENCIES: Final = (
 def run() -> None:
     """Measure and print."""
     _show_draws()
+    _show_certificates()
     _show_reports()
     _show_imports()
 
 
 def _show_draws() -> None:
-    mechanism = RandomisedResponse(16, "1")
+    for k in (16, 1024):
+        table = [[abs(x - y) for y in range(k)] for x in range(k)] if k <= MAX_METRIC else []
+        mechanisms: list[Mechanism] = [
+            RandomisedResponse(k, "1"),
+            Ordinal.calibrated(k, "1"),
+            Circular.calibrated(k, "1"),
+            TruncatedGeometric.calibrated(k, "1"),
+            *([Metric(table, Fraction(19, 20))] if table else []),
+        ]
+        works = {type(each).__name__: partial(each.randomise, 3) for each in mechanisms}
+        found = interleave(
+            {name: seconds_each(work, _DRAWS) for name, work in works.items()}
+            | {"word": seconds_each(lambda: int.from_bytes(os.urandom(8), "big"), _DRAWS)}
+        )
+        show(
+            f"one response, k = {k:,}",
+            [
+                *(Row(f"{name}.randomise", found[name].scaled(1e6), "µs") for name in works),
+                Row("one 64-bit word of os.urandom", found["word"].scaled(1e6), "µs"),
+                *(Row(f"{name} ÷ word", found[name] / found["word"]) for name in works),
+            ],
+        )
+
+
+def _show_certificates() -> None:
+    ratios = {k: Ordinal.calibrated(k, "1").ratio for k in (100, 4096)}
     found = interleave(
         {
-            "ours": seconds_each(lambda: mechanism.randomise(3), _DRAWS),
-            "word": seconds_each(lambda: int.from_bytes(os.urandom(8), "big"), _DRAWS),
+            f"{name}, k = {k:,}": seconds_each(partial(_certify, kind, k, ratio), 3)
+            for k, ratio in ratios.items()
+            for name, kind in (("Ordinal", Ordinal), ("TruncatedGeometric", TruncatedGeometric))
         }
     )
     show(
-        "one response, k = 16",
-        [
-            Row("RandomisedResponse.randomise", found["ours"].scaled(1e6), "µs"),
-            Row("one 64-bit word of os.urandom", found["word"].scaled(1e6), "µs"),
-            Row("randomise ÷ word", found["ours"] / found["word"]),
-        ],
+        "a mechanism of distance from its ratio, with its tight guarantee",
+        [Row(name, seconds.scaled(1e3), "ms") for name, seconds in found.items()],
     )
+
+
+def _certify(
+    kind: type[Ordinal] | type[TruncatedGeometric], categories: int, ratio: Fraction
+) -> None:
+    assert kind(categories, ratio).privacy.odds is not None
 
 
 def _show_reports() -> None:

@@ -13,8 +13,8 @@ from deniable.mechanisms import (
     Draw,
     InvalidPrivacyParameter,
     Mechanism,
-    Privacy,
     RandomisedResponse,
+    TwoValuedPrivacy,
     os_random_word,
 )
 from tests.mechanisms.taylor import exp_bounds
@@ -26,9 +26,13 @@ PROPERTY = settings(derandomize=True, deadline=None, max_examples=100)
 class Stated:
     """A mechanism of which only the guarantee matters."""
 
-    privacy: Privacy
+    privacy: TwoValuedPrivacy
     categories: int = 2
     responses: int = 2
+    grid: int = 1
+
+    def row(self, category: int) -> list[int]:
+        raise NotImplementedError
 
     def probability(self, category: int, response: int) -> Fraction:
         return self.privacy.truth if category == response else self.privacy.lie
@@ -41,10 +45,10 @@ class Stated:
     ("mechanism", "cost"),
     [
         # Example 3 of the paper: ln 6 = 1.791759469 228…
-        (Stated(Privacy(Fraction(6, 10), Fraction(1, 10))), 1_791_759_470),
-        (Stated(Privacy(Fraction(1, 2), Fraction(1, 2))), 0),
+        (Stated(TwoValuedPrivacy(Fraction(6, 10), Fraction(1, 10))), 1_791_759_470),
+        (Stated(TwoValuedPrivacy(Fraction(1, 2), Fraction(1, 2))), 0),
         # One part in 2^64 more truth than lie still costs one unit: nothing is free.
-        (Stated(Privacy(Fraction(2**63 + 1, 2**64), Fraction(2**63, 2**64))), 1),
+        (Stated(TwoValuedPrivacy(Fraction(2**63 + 1, 2**64), Fraction(2**63, 2**64))), 1),
         # Lies are rounded up, so a declared epsilon is an upper bound of eps'; the missing part
         # is far below one unit at 64 bits, and visible at 8: ln(100/39) = .941608539 858…
         (RandomisedResponse(5, "1"), NANO),

@@ -38,6 +38,10 @@ NEED_A_COLLECTOR = [
 def test_the_commands_are_these() -> None:
     assert sorted(NAMES) == [
         "deniable",
+        "deniable audit",
+        "deniable audit compare",
+        "deniable audit show",
+        "deniable budget",
         "deniable demo",
         "deniable hist",
         "deniable init",

@@ -175,7 +175,7 @@ def test_show_tells_the_terms_of_the_newest_survey(place: Workplace) -> None:
     place.publish()
     shown = succeed("survey", "show", "tea", "--dir", place.directory)
     manifest = place.manifest()
-    assert f"{manifest.survey_id.hex()}, sequence 1" in shown
+    assert f"{manifest.survey_id.hex()}\nsequence  1\n" in shown
     assert "epsilon 1, delta 0" in shown
     assert "2.718 times likelier" in shown
     assert "30 of 1 day" in shown
@@ -208,3 +208,26 @@ def test_texts_are_shown_literally(place: Workplace) -> None:
 def test_the_console_interprets_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     console().print("[bold]x[/] :smile: [link=x]y[/link]")
     assert capsys.readouterr().out == "[bold]x[/] :smile: [link=x]y[/link]\n"
+
+
+def test_a_dry_run_shows_everything_and_publishes_nothing(place: Workplace) -> None:
+    shown = succeed("survey", "publish", place.written(), "--dir", place.directory, "--dry-run")
+    assert "would be  tea, sequence 0" in shown
+    assert "epsilon 30.000 in all" in shown
+    assert "percentage points takes at most" in shown
+    assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
+    assert place.publish().splitlines()[2:] == shown.splitlines()[1:]
+
+
+def test_what_nobody_could_estimate_is_not_published(place: Workplace) -> None:
+    tiny = {
+        "mechanism": '"numeric"',
+        "categories": "",
+        "low": "0",
+        "high": "400",
+        "step": "1",
+        "epsilon": '"0.0000001"',
+    }
+    message = fail("survey", "publish", place.written(**tiny), "--dir", place.directory)
+    assert message.startswith("epsilon: is too small to tell so many categories apart")
+    assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)

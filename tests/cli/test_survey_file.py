@@ -2,6 +2,8 @@
 
 from contextlib import suppress
 from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.cli.survey_file import EXAMPLE, FIELDS, SurveyFile, next_manifest
-from deniable.messages import InvalidManifest
+from deniable.messages import InvalidManifest, Specification
 from tests.cli.commands import SURVEY, Workplace, fail
 
 NOW = datetime(2026, 1, 5, 15, 30, tzinfo=UTC).timestamp()
@@ -68,7 +70,7 @@ def test_a_missing_field_is_named_with_its_meaning(field: str) -> None:
     assert FIELDS[field] in refusal.reason
 
 
-@pytest.mark.parametrize("field", ["Name", "sequence", "nonce", "origin", "enrolment", "mechanism"])
+@pytest.mark.parametrize("field", ["Name", "sequence", "nonce", "origin", "enrolment", "ratio"])
 def test_an_unknown_field_is_named_with_those_that_there_are(field: str) -> None:
     refusal = judge(changed(**{field: '"x"'}))
     assert refusal.field == field
@@ -214,3 +216,73 @@ def test_loading_is_parsing_the_file(tmp_path: Path) -> None:
     assert SurveyFile.load(file) == SurveyFile.parse(SURVEY)
     with pytest.raises(FileNotFoundError):
         SurveyFile.load(tmp_path / "missing.toml")
+
+
+NUMERIC = {"categories": None, "mechanism": '"numeric"', "low": "0", "high": "60", "step": "5"}
+ORDINAL = {"mechanism": '"ordinal"', "distance": '"absolute"'}
+TABLE = "[[0, 1, 2, 3], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]]"
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "3.75"])
+@pytest.mark.parametrize(
+    "changes",
+    [ORDINAL, ORDINAL | {"distance": '"circular"'}, ORDINAL | {"distance": TABLE}, NUMERIC],
+    ids=["absolute", "circular", "table", "numeric"],
+)
+def test_a_distance_mechanism_lies_as_little_as_its_epsilon_allows(
+    changes: dict[str, str | None], epsilon: str
+) -> None:
+    survey = SurveyFile.parse(changed(epsilon=f'"{epsilon}"', **changes))
+    made = next_manifest(survey, None, "http://[::1]", bytes(16), NOW)
+    kind = made.specification
+    assert (kind.kind, kind.distance) == (survey.mechanism, survey.distance)
+    asked = Decimal(epsilon)
+    assert asked - Decimal("1e-11") <= made.mechanism.privacy.epsilon <= asked
+    assert kind.ratio is not None
+    # One step of the ratio's grid less noise, and the manifest would promise too much.
+    less = Specification(kind.kind, kind.distance, kind.ratio - Fraction(1, 2**62))
+    with pytest.raises(InvalidManifest, match="exceed"):
+        less.mechanism(len(made.categories), epsilon, "0")
+
+
+def test_a_numeric_surveys_categories_are_its_values() -> None:
+    survey = SurveyFile.parse(changed(**NUMERIC | {"low": '"-0.5"', "high": "1", "step": '"0.5"'}))
+    assert survey.categories == ("-0.5", "0", "0.5", "1")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"mechanism": '"laplace"'}, "mechanism"),
+        ({"mechanism": "1"}, "mechanism"),
+        ({"distance": '"absolute"'}, "distance"),
+        ({"low": "0"}, "low"),
+        (ORDINAL | {"distance": None}, "distance"),
+        (ORDINAL | {"distance": '"euclidean"'}, "distance"),
+        (ORDINAL | {"distance": "1"}, "distance"),
+        (ORDINAL | {"distance": "[]"}, "distance"),
+        (ORDINAL | {"distance": "[[0, 1], [1, 0]]"}, "distance"),
+        (ORDINAL | {"distance": "[[0, 1.0], [1, 0]]"}, "distance"),
+        (ORDINAL | {"distance": TABLE.replace("3", "true")}, "distance"),
+        (ORDINAL | {"distance": TABLE.replace("3", "-3")}, "distance"),
+        (ORDINAL | {"distance": TABLE.replace("3", "4096")}, "distance"),
+        (ORDINAL | {"distance": TABLE.replace("[3,", "[4,")}, "distance"),
+        (ORDINAL | {"epsilon": '"0"'}, "epsilon"),
+        (ORDINAL | {"epsilon": '"41"'}, "epsilon"),
+        (ORDINAL | {"delta": '"0.1"'}, "delta"),
+        (ORDINAL | {"step": "1"}, "step"),
+        (NUMERIC | {"categories": '["0", "1"]'}, "categories"),
+        (NUMERIC | {"low": None}, "low"),
+        (NUMERIC | {"low": "0.5"}, "low"),
+        (NUMERIC | {"low": '"0.50"'}, "low"),
+        (NUMERIC | {"low": "true"}, "low"),
+        (NUMERIC | {"step": "7"}, "high"),
+        (NUMERIC | {"step": "0"}, "step"),
+        (NUMERIC | {"high": "100000"}, "step"),
+        (NUMERIC | {"distance": '"absolute"'}, "distance"),
+    ],
+)
+def test_a_mechanism_that_cannot_be_is_refused_by_its_field(
+    changes: dict[str, str | None], field: str
+) -> None:
+    assert judge(changed(**changes)).field == field

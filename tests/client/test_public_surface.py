@@ -9,6 +9,7 @@ import deniable
 import deniable.client
 
 SURFACE = [
+    "Answer",
     "AppError",
     "Backoff",
     "Client",

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from deniable.estimates import Model, covariance, debias, estimated_covariance, standard_errors
-from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.mechanisms import Mechanism, RandomisedResponse, SolutionMatrix
 from tests.estimates.matrices import (
     FORMULAS,
     FREQUENCIES,
     MECHANISMS,
     Floats,
     Law,
-    explicit,
     fixed_law,
     sampled_law,
 )
@@ -109,7 +108,7 @@ def test_structure_changes_no_standard_error(model: Model) -> None:
     counts = (60, 30, 20, 10)
     np.testing.assert_allclose(
         standard_errors(FORMULAS, counts, model),
-        standard_errors(explicit(FORMULAS), counts, model),
+        standard_errors(SolutionMatrix.of(FORMULAS), counts, model),
         rtol=1e-9,
     )
 
@@ -135,7 +134,9 @@ def test_the_sum_of_estimates_does_not_vary() -> None:
         np.testing.assert_allclose(exact.sum(axis=0), 0, atol=1e-12)
 
 
-@pytest.mark.parametrize("mechanism", [FORMULAS, explicit(FORMULAS)], ids=["closed", "general"])
+@pytest.mark.parametrize(
+    "mechanism", [FORMULAS, SolutionMatrix.of(FORMULAS)], ids=["closed", "general"]
+)
 def test_one_report_has_a_standard_error_in_the_fixed_model_only(mechanism: Mechanism) -> None:
     for call in (standard_errors, estimated_covariance):
         with pytest.raises(ValueError, match="one report"):

@@ -10,13 +10,18 @@ import pytest
 
 from deniable.estimates import (
     Histogram,
+    IntervalMethod,
     Model,
     debias,
     estimate_histogram,
     frequency_intervals,
+    influence,
+    mean,
+    reports_for_half_width,
     standard_errors,
 )
-from deniable.messages import Enrolment, SigningKey
+from deniable.mechanisms import Circular, DistanceMechanism, Metric, Ordinal, TruncatedGeometric
+from deniable.messages import Distance, Enrolment, Kind, Manifest, SigningKey, Specification
 from tests.support.surveys import CATEGORIES, MANIFEST, QUESTION, manifest
 
 COUNTS = (100, 200, 300, 50, 3)
@@ -96,14 +101,17 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
         "n",
         "level",
         "model",
+        "mechanism",
         "epsilon",
         "delta",
         "pure_epsilon",
         "influence",
         "enrolment",
         "reports_for_five_points",
+        "numeric",
         "categories",
     }
+    assert (written["mechanism"], written["numeric"]) == ("randomised-response", None)
     assert set(written["categories"][0]) == {
         "category",
         "raw",
@@ -180,3 +188,89 @@ def test_the_largest_survey_is_estimated_without_its_matrix() -> None:
     assert histogram.estimate.sum() == pytest.approx(1, abs=1e-6)
     assert histogram.estimate.argmax() == k - 1
     assert len(strict_json(histogram)["categories"]) == k
+
+
+def survey_of(kind: Kind, distance: Distance | None, k: int, epsilon: str = "1") -> Manifest:
+    """Return a survey of another kind, with the least noise that it may have."""
+    if kind == "numeric":
+        mechanism: DistanceMechanism = TruncatedGeometric.calibrated(k, epsilon)
+    elif distance == "absolute":
+        mechanism = Ordinal.calibrated(k, epsilon)
+    elif distance == "circular":
+        mechanism = Circular.calibrated(k, epsilon)
+    else:
+        assert isinstance(distance, tuple)
+        mechanism = Metric.calibrated(distance, epsilon)
+    return manifest(
+        categories=tuple(map(str, range(k))),
+        epsilon=epsilon,
+        specification=Specification(kind, distance, mechanism.ratio),
+    )
+
+
+TABLE = tuple(tuple((x != z) + (min(x, z) < 2 < max(x, z)) for z in range(5)) for x in range(5))
+ORDINAL = [
+    survey_of("ordinal", "absolute", 5),
+    survey_of("ordinal", "circular", 5),
+    survey_of("ordinal", TABLE, 5),
+]
+NUMERIC = survey_of("numeric", None, 101)
+NUMERIC_COUNTS = tuple(100 + (i * 37) % 61 for i in range(101))
+
+
+@pytest.mark.parametrize("survey", ORDINAL, ids=["absolute", "circular", "table"])
+@pytest.mark.parametrize("counts", [COUNTS, (0, 0, 1, 0, 0), (1000, 0, 0, 0, 0)])
+def test_an_ordinal_survey_has_its_mechanisms_estimates(
+    survey: Manifest, counts: tuple[int, ...]
+) -> None:
+    histogram = estimate_histogram(survey, 0, counts)
+    assert histogram.mechanism == "ordinal"
+    assert histogram.numeric is None
+    assert histogram.estimate.tolist() == debias(survey.mechanism, counts).tolist()
+    assert set(histogram.methods) == {IntervalMethod.NORMAL}
+    assert histogram.influence == influence(survey.mechanism)
+    assert histogram.reports_for_five_points == reports_for_half_width(survey.mechanism, 0.05)
+    assert len(strict_json(histogram)["categories"]) == 5
+    assert len([line for line in str(histogram).splitlines() if "[" in line]) == 5
+
+
+@pytest.mark.parametrize("model", list(Model))
+def test_a_numeric_survey_has_its_summary_too(model: Model) -> None:
+    histogram = estimate_histogram(NUMERIC, 0, NUMERIC_COUNTS, 0.9, model)
+    assert NUMERIC.values is not None
+    assert histogram.mechanism == "numeric"
+    assert histogram.numeric is not None
+    assert histogram.numeric.mean == mean(
+        NUMERIC.mechanism, NUMERIC_COUNTS, NUMERIC.values, 0.9, model
+    )
+    written = strict_json(histogram)
+    assert written["numeric"] == histogram.numeric.to_dict()
+    assert len(written["categories"]) == 101
+
+
+def test_as_text_a_numeric_survey_shows_mean_quartiles_and_groups() -> None:
+    histogram = estimate_histogram(NUMERIC, 0, NUMERIC_COUNTS)
+    assert histogram.numeric is not None
+    text = str(histogram)
+    assert f"mean  {histogram.numeric.mean.value:.6g}  [" in text
+    for quartile in histogram.numeric.quartiles:
+        assert f"{quartile.probability:.0%} at or below  {quartile.value:.6g}  [" in text
+    for group in histogram.numeric.bins:
+        assert f"{group.label}  " in text
+        assert f"{group.share.value:.1%}" in text
+    assert f"blurred by {histogram.numeric.blur} values" in text
+    # Not a line for each of the 101 values.
+    assert len(text.splitlines()) < 30
+
+
+def test_sharp_groups_are_shown_without_a_word_of_blur() -> None:
+    survey = survey_of("numeric", None, 5, "8")
+    assert "blurred" not in str(estimate_histogram(survey, 0, [10_000] * 5))
+
+
+def test_one_numeric_report_is_json_without_nan() -> None:
+    written = strict_json(estimate_histogram(NUMERIC, 0, [0] * 70 + [1] + [0] * 30))
+    numeric = written["numeric"]
+    assert numeric["mean"]["standard_error"] is None
+    assert (numeric["mean"]["low"], numeric["mean"]["high"]) == (0, 100)
+    assert "nan" not in str(estimate_histogram(NUMERIC, 0, [0] * 70 + [1] + [0] * 30))

@@ -1,7 +1,7 @@
 """Intervals: the binomial ones of the literature, mapped back, with the coverage they claim."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -13,11 +13,20 @@ from deniable.estimates import (
     clopper_pearson,
     debias,
     frequency_intervals,
+    left_inverse,
+    solution_matrix,
     standard_errors,
     wilson,
 )
-from deniable.mechanisms import RandomisedResponse
-from tests.estimates.matrices import FORMULAS, LN_3, WIDE, Floats, explicit
+from deniable.mechanisms import Mechanism, RandomisedResponse, SolutionMatrix
+from tests.estimates.matrices import (
+    FORMULAS,
+    LN_3,
+    SURVEYED,
+    WIDE,
+    Floats,
+    exact_left_inverse,
+)
 
 Limits = Callable[[Floats, int, float], tuple[Floats, Floats]]
 W, CP, NORMAL = IntervalMethod.WILSON, IntervalMethod.CLOPPER_PEARSON, IntervalMethod.NORMAL
@@ -211,15 +220,68 @@ def test_a_higher_level_gives_wider_intervals() -> None:
     assert (widths[-1] > widths[0]).tolist() == [True, True, True, False]
 
 
-@pytest.mark.parametrize("mechanism", [WIDE, explicit(FORMULAS)], ids=["wide", "square"])
+@pytest.mark.parametrize(
+    ("mechanism", "counts"),
+    [(WIDE, (40, 40, 20, 20)), (SolutionMatrix.of(FORMULAS), (48, 28, 24, 20))],
+    ids=["wide", "square"],
+)
 def test_an_unstructured_matrix_gets_the_normal_interval_and_says_so(
-    mechanism: RandomisedResponse,
+    mechanism: Mechanism, counts: tuple[int, ...]
 ) -> None:
-    counts = (60, 30, 20, 10)
     intervals = frequency_intervals(mechanism, counts, 0.9)
     estimate = debias(mechanism, counts)
-    half = norm.ppf(0.95) * standard_errors(mechanism, counts, Model.SAMPLED)
+    half = norm.ppf(0.95) * np.sqrt(allowing_for_unseen(mechanism, counts))
     assert intervals.methods == (NORMAL,) * mechanism.categories
     np.testing.assert_allclose(intervals.low, np.clip(estimate - half, 0, 1), atol=1e-12)
     np.testing.assert_allclose(intervals.high, np.clip(estimate + half, 0, 1), atol=1e-12)
     assert intervals.outside.tolist() == ((estimate + half < 0) | (estimate - half > 1)).tolist()
+
+
+@pytest.mark.parametrize("mechanism", SURVEYED.values(), ids=SURVEYED)
+def test_a_category_near_which_nobody_responded_is_not_taken_as_known(mechanism: Mechanism) -> None:
+    # The sample's variance is 0, or almost; the matrix knows a least variance of every kernel.
+    counts = (30, 0, 0, 0, 0, 0, 0)
+    intervals = frequency_intervals(mechanism, counts, 0.95)
+    assert standard_errors(mechanism, counts, Model.SAMPLED).max() < 1e-6
+    least = least_variances(mechanism)
+    estimate = debias(mechanism, counts)
+    variance = np.maximum(allowing_for_unseen(mechanism, counts), least / 30)
+    half = norm.ppf(0.975) * np.sqrt(variance)
+    assert half.min() > 0.05
+    np.testing.assert_allclose(intervals.low, np.clip(estimate - half, 0, 1), atol=1e-9)
+    np.testing.assert_allclose(intervals.high, np.clip(estimate + half, 0, 1), atol=1e-9)
+
+
+def allowing_for_unseen(mechanism: Mechanism, counts: Sequence[int]) -> Floats:
+    """Return the variance of each estimate if each response were seen twice more than it was."""
+    n, inverse = sum(counts), left_inverse(solution_matrix(mechanism))
+    squares = inverse**2 @ (np.array(counts) + 2) / n
+    return np.asarray((squares - debias(mechanism, counts) ** 2) / (n - 1))
+
+
+def least_variances(mechanism: Mechanism) -> Floats:
+    """Return the least variance of each category's kernel over the true categories, exactly."""
+    inverse, k = exact_left_inverse(mechanism), mechanism.categories
+    assert inverse is not None
+    return np.array(
+        [
+            min(
+                float(
+                    sum(mechanism.probability(x, y) * g**2 for y, g in enumerate(kernel)) - (x == j)
+                )
+                for x in range(k)
+            )
+            for j, kernel in enumerate(inverse)
+        ]
+    )
+
+
+@pytest.mark.parametrize("level", [1e-300, 0.95, 1 - 2**-53])
+@pytest.mark.parametrize("mechanism", SURVEYED.values(), ids=SURVEYED)
+def test_one_report_leaves_every_frequency_of_another_matrix_open(
+    mechanism: Mechanism, level: float
+) -> None:
+    intervals = frequency_intervals(mechanism, (0, 0, 1, 0, 0, 0, 0), level)
+    assert intervals.low.tolist() == [0] * 7
+    assert intervals.high.tolist() == [1] * 7
+    assert not intervals.outside.any()

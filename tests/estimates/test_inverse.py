@@ -4,18 +4,26 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from deniable.estimates import NotInvertible, debias, left_inverse, solution_matrix
-from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.estimates.inverse import tables
+from deniable.mechanisms import (
+    Circular,
+    Mechanism,
+    Ordinal,
+    RandomisedResponse,
+    SolutionMatrix,
+    TruncatedGeometric,
+)
 from tests.estimates.matrices import (
     FORMULAS,
     FREQUENCIES,
     MECHANISMS,
+    SURVEYED,
     WIDE,
-    ExplicitMatrix,
-    explicit,
+    exact_left_inverse,
     fixed_law,
     incidence,
     response_law,
@@ -68,7 +76,10 @@ def test_the_closed_form_is_the_left_inverse(
     general = left_inverse(solution_matrix(mechanism)) @ np.array(counts) / sum(counts)
     np.testing.assert_allclose(debias(mechanism, counts), general, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(
-        debias(mechanism, counts), debias(explicit(mechanism), counts), rtol=1e-9, atol=1e-9
+        debias(mechanism, counts),
+        debias(SolutionMatrix.of(mechanism), counts),
+        rtol=1e-9,
+        atol=1e-9,
     )
 
 
@@ -132,7 +143,9 @@ def test_an_estimate_may_leave_the_unit_interval() -> None:
 @pytest.mark.parametrize(
     "counts", [(), (1, 2, 3), (1, 2, 3, 4, 5), (0, 0, 0, 0), (5, -1, 0, 0), (-1, 0, 0, 0)]
 )
-@pytest.mark.parametrize("mechanism", [FORMULAS, explicit(FORMULAS)], ids=["closed", "general"])
+@pytest.mark.parametrize(
+    "mechanism", [FORMULAS, SolutionMatrix.of(FORMULAS)], ids=["closed", "general"]
+)
 def test_counts_that_allow_no_estimate_are_refused(
     mechanism: Mechanism, counts: tuple[int, ...]
 ) -> None:
@@ -149,12 +162,103 @@ def test_numpy_counts_are_taken_as_they_come() -> None:
     "matrix",
     [
         incidence([{0}, {0}], 2, 3),
-        ExplicitMatrix(
+        SolutionMatrix.exact(
             ((Fraction(1), Fraction(0)), (Fraction(0), Fraction(1)), (Fraction(1, 2),) * 2)
         ),
     ],
     ids=["equal rows", "fewer responses than categories"],
 )
-def test_categories_that_no_response_tells_apart_are_refused(matrix: ExplicitMatrix) -> None:
+def test_categories_that_no_response_tells_apart_are_refused(matrix: SolutionMatrix) -> None:
     with pytest.raises(NotInvertible):
         debias(matrix, (3, 4))
+
+
+@st.composite
+def square_matrices(draw: st.DrawFn) -> SolutionMatrix:
+    k = draw(st.integers(2, 5))
+    weights = [draw(st.lists(st.integers(1, 50), min_size=k, max_size=k)) for _ in range(k)]
+    return SolutionMatrix.exact([[Fraction(w, sum(row)) for w in row] for row in weights])
+
+
+@PROPERTY
+@given(square_matrices(), st.data())
+def test_the_inverse_of_a_random_matrix_is_the_one_solved_in_fractions(
+    matrix: SolutionMatrix, data: st.DataObject
+) -> None:
+    exact, k = exact_left_inverse(matrix), matrix.categories
+    assume(exact is not None)
+    assert exact is not None
+    for j, kernel in enumerate(exact):
+        for x in range(k):
+            product = sum(matrix.probability(x, y) * g for y, g in enumerate(kernel))
+            assert product == (x == j)
+    condition = max(sum(abs(kernel[y]) for kernel in exact) for y in range(k))
+    assume(condition < 10**4)  # rounding errors of 1e-16 stay below 1e-9
+    np.testing.assert_allclose(
+        left_inverse(solution_matrix(matrix)),
+        [[float(g) for g in kernel] for kernel in exact],
+        rtol=0,
+        atol=1e-9,
+    )
+    counts = data.draw(st.lists(st.integers(0, 1000), min_size=k, max_size=k).filter(any))
+    estimate = [
+        float(sum(g * c for g, c in zip(kernel, counts, strict=True)) / sum(counts))
+        for kernel in exact
+    ]
+    np.testing.assert_allclose(debias(matrix, counts), estimate, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", SURVEYED.values(), ids=SURVEYED)
+def test_a_surveys_inverse_is_the_one_solved_in_fractions(mechanism: Mechanism) -> None:
+    exact = exact_left_inverse(mechanism)
+    assert exact is not None
+    made = tables(mechanism)
+    np.testing.assert_allclose(
+        made.inverse, [[float(g) for g in kernel] for kernel in exact], rtol=1e-11, atol=1e-12
+    )
+    np.testing.assert_allclose(made.inverse @ made.matrix.T, np.eye(7), atol=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "8"])
+@pytest.mark.parametrize("kind", [Ordinal, Circular, TruncatedGeometric])
+def test_the_inverse_of_two_hundred_categories_undoes_the_matrix(
+    kind: type[Ordinal | Circular | TruncatedGeometric], epsilon: str
+) -> None:
+    matrix = solution_matrix(kind.calibrated(200, epsilon))
+    np.testing.assert_allclose(left_inverse(matrix) @ matrix.T, np.eye(200), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        *MECHANISMS.values(),
+        SolutionMatrix([[2**64, 0], [1, 2**64 - 1]], 2**64),
+        SolutionMatrix([[10**400, 2 * 10**400], [10**400 + 1, 2 * 10**400 - 1]], 3 * 10**400),
+    ],
+    ids=[*MECHANISMS, "degenerate", "vast grid"],
+)
+def test_the_solution_matrix_holds_each_probability_rounded_once(mechanism: Mechanism) -> None:
+    assert solution_matrix(mechanism).tolist() == [
+        [float(mechanism.probability(x, y)) for y in range(mechanism.responses)]
+        for x in range(mechanism.categories)
+    ]
+
+
+def test_a_matrix_that_floats_cannot_invert_is_refused_with_what_to_do() -> None:
+    hardly = TruncatedGeometric(200, Fraction(2**62 - 2**30, 2**62))
+    with pytest.raises(NotInvertible, match=r"condition number .*; raise epsilon or use fewer"):
+        debias(hardly, [1] * 200)
+
+
+def test_a_response_that_never_occurs_leaves_too_few() -> None:
+    with pytest.raises(NotInvertible, match="never occurs"):
+        left_inverse(np.array([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [0.125, 0.875, 0.0]]))
+
+
+def test_equal_mechanisms_share_tables_that_nobody_can_write_to() -> None:
+    made = tables(Ordinal(5, Fraction(1, 3)))
+    assert tables(Ordinal(5, Fraction(1, 3))) is made
+    assert tables(Ordinal(5, Fraction(1, 4))) is not made
+    for table in (made.matrix, made.inverse):
+        with pytest.raises(ValueError, match="read-only"):
+            table[0, 0] = 1.0

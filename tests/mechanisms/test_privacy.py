@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.mechanisms import GridTooCoarse, Privacy, RandomisedResponse
+from deniable.mechanisms import GridTooCoarse, RandomisedResponse, TwoValuedPrivacy
 from tests.mechanisms.taylor import exp_bounds
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)
 
 # Example 3 of the paper: m = 4 other categories, each lie with probability 1/10.
-EXAMPLE_3 = Privacy(Fraction(6, 10), Fraction(1, 10))
+EXAMPLE_3 = TwoValuedPrivacy(Fraction(6, 10), Fraction(1, 10))
 
 
 def test_example_3_of_the_paper_has_its_published_levels() -> None:
@@ -28,18 +28,18 @@ def test_example_3_of_the_paper_has_its_published_levels() -> None:
 
 
 def test_the_pure_level_is_the_published_one() -> None:
-    # FORMULAS 1: eps'(eps=1, delta=1e-6, m=4) = 1.000002471517…
+    # eps'(eps=1, delta=1e-6, m=4) = 1.000002471517…
     level = RandomisedResponse(5, "1", "0.000001").privacy.epsilon
     assert abs(level - Decimal("1.000002471517182")) <= Decimal("1e-12")
     # m = 999,999 is beyond the protocol's categories, but not beyond the formula: 1.3132624185773.
     m, delta = 999_999, Fraction(1, 10**6)
     lie = (1 - delta) / (exp_bounds(Fraction(1))[0] + m)
-    level = Privacy(1 - m * lie, lie).epsilon
+    level = TwoValuedPrivacy(1 - m * lie, lie).epsilon
     assert abs(level - Decimal("1.3132624185772653")) <= Decimal("1e-12")
 
 
 def test_a_coarse_grid_states_the_smaller_epsilon_that_it_gives() -> None:
-    # FORMULAS 3: 8 bits at k = 5 and epsilon = 1 give a = 39 and only eps = 0.9416.
+    # 8 bits at k = 5 and epsilon = 1 give a = 39 and only eps = 0.9416.
     privacy = RandomisedResponse(5, "1", bits=8).privacy
     assert privacy.odds == Fraction(100, 39)
     assert privacy.epsilon.quantize(Decimal("0.0001")) == Decimal("0.9416")
@@ -63,7 +63,7 @@ def test_the_odds_are_those_of_the_identity_within_one_step_of_the_grid(
 
 probabilities = st.integers(2, 1000).flatmap(
     lambda k: st.integers(1, (2**64 - 1) // k).map(
-        lambda a: Privacy(Fraction(2**64 - (k - 1) * a, 2**64), Fraction(a, 2**64))
+        lambda a: TwoValuedPrivacy(Fraction(2**64 - (k - 1) * a, 2**64), Fraction(a, 2**64))
     )
 )
 deltas = st.integers(0, 10**18 - 1).map(lambda n: Fraction(n, 10**18))
@@ -73,7 +73,7 @@ levels = st.integers(0, 40 * 10**6).map(lambda n: Fraction(n, 10**6))
 @settings(PROPERTY, max_examples=50)
 @given(probabilities, deltas)
 def test_epsilon_at_is_the_smallest_step_that_holds_with_delta(
-    privacy: Privacy, delta: Fraction
+    privacy: TwoValuedPrivacy, delta: Fraction
 ) -> None:
     level = privacy.epsilon_at(delta)
     assert level == round(level, 12) >= 0
@@ -87,7 +87,7 @@ def test_epsilon_at_is_the_smallest_step_that_holds_with_delta(
 @PROPERTY
 @given(probabilities, levels)
 def test_delta_at_is_never_too_small_and_at_most_2_to_the_minus_128_too_large(
-    privacy: Privacy, epsilon: Fraction
+    privacy: TwoValuedPrivacy, epsilon: Fraction
 ) -> None:
     below, above = exp_bounds(epsilon)
     stated = privacy.delta_at(epsilon)
@@ -98,7 +98,7 @@ def test_delta_at_is_never_too_small_and_at_most_2_to_the_minus_128_too_large(
 @PROPERTY
 @given(probabilities, levels, deltas)
 def test_satisfies_never_certifies_what_does_not_hold(
-    privacy: Privacy, epsilon: Fraction, delta: Fraction
+    privacy: TwoValuedPrivacy, epsilon: Fraction, delta: Fraction
 ) -> None:
     if privacy.satisfies(epsilon, delta):
         assert privacy.truth <= exp_bounds(epsilon)[1] * privacy.lie + delta
@@ -124,9 +124,9 @@ def test_a_mechanism_certifies_what_was_asked_of_it(
 
 
 def test_truth_and_lie_alike_give_epsilon_0_and_a_certain_truth_nearly_delta_1() -> None:
-    assert Privacy(Fraction(1, 2), Fraction(1, 2)).epsilon == 0
-    assert Privacy(Fraction(1, 2), Fraction(1, 2)).delta_at(0) == 0
-    nearly = Privacy(1 - Fraction(1, 2**64), Fraction(1, 2**64))
+    assert TwoValuedPrivacy(Fraction(1, 2), Fraction(1, 2)).epsilon == 0
+    assert TwoValuedPrivacy(Fraction(1, 2), Fraction(1, 2)).delta_at(0) == 0
+    nearly = TwoValuedPrivacy(1 - Fraction(1, 2**64), Fraction(1, 2**64))
     assert nearly.delta_at(0) == 1 - Fraction(2, 2**64)
     assert Decimal("44.361419555") < nearly.epsilon < Decimal("44.361419556")  # ln(2^64 - 1)
 

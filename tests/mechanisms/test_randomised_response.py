@@ -71,8 +71,8 @@ def test_rows_and_columns_sum_to_one(categories: int, epsilon: str, delta: str, 
 def test_the_hockey_stick_of_every_pair_of_rows_stays_within_delta(
     categories: int, epsilon: str, delta: str, bits: int
 ) -> None:
-    # (epsilon, delta)-privacy is sum_y (P_xy - E P_x'y)_+ <= delta for all x != x' (FORMULAS 1,
-    # Thm 2+). E is replaced by a bound from below, which can only make the sum larger.
+    # (epsilon, delta)-privacy is sum_y (P_xy - E P_x'y)_+ <= delta for all x != x'
+    # (docs/mathematics.md, section 7). A bound of E from below can only make the sum larger.
     mechanism = RandomisedResponse(categories, epsilon, delta, bits=bits)
     least, _ = exp_bounds(Fraction(epsilon))
     for one, other in itertools.permutations(range(categories), 2):
@@ -126,7 +126,7 @@ def test_the_integers_are_private_and_one_lie_less_is_not(
     assert Fraction(n - m * (a - 1), n) > above * Fraction(a - 1, n) + Fraction(delta)
 
 
-# FORMULAS 3, column "value of a".
+# The check values of a.
 @pytest.mark.parametrize(
     ("categories", "epsilon", "delta", "bits", "lies"),
     [
@@ -135,6 +135,8 @@ def test_the_integers_are_private_and_one_lie_less_is_not(
         (5, "1", "0.000001", 64, 2745750490672189501),
         (2, "0.1", "0", 32, 2040198855),
         (256, "3", "0.000000001", 64, 67058211280710499),
+        # One bit, flipped with probability 1/(E + 1): ceil(2^32/(e + 1)).
+        (2, "1", "0", 32, 1155094610),
         (2, "5", "0", 53, 60283841857312),
         (5, "1", "0", 8, 39),
     ],
@@ -158,7 +160,7 @@ def test_a_grid_is_too_coarse_exactly_when_truth_is_no_likelier_than_a_lie(
     m = categories - 1
     below, above = exp_bounds(Fraction(epsilon))
     for bits in range(1, 21):
-        # FORMULAS 3: N >= (m+1)(E+m)/(E-1+delta(m+1)) is fine enough; the low end of E is strict.
+        # N >= (m+1)(E+m)/(E-1+delta(m+1)) is fine enough; the low end of E is strict.
         enough = (m + 1) * (below + m) / (below - 1 + Fraction(delta) * (m + 1))
         best = (1 << bits) * (1 - Fraction(delta)) / (above + m)  # N q from below
         try:

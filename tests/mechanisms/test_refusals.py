@@ -11,8 +11,8 @@ from deniable.mechanisms import (
     GridTooCoarse,
     InvalidPrivacyParameter,
     Number,
-    Privacy,
     RandomisedResponse,
+    TwoValuedPrivacy,
     exact_delta,
     exact_epsilon,
 )
@@ -217,7 +217,7 @@ def test_an_answer_that_is_no_index_raises_without_draw_and_without_echo(answer:
 
 @pytest.mark.parametrize("epsilon", [0.5, "0.50", "41"])
 def test_a_guarantee_is_asked_for_in_exact_numbers_too(epsilon: Number) -> None:
-    privacy = Privacy(Fraction(3, 4), Fraction(1, 4))
+    privacy = TwoValuedPrivacy(Fraction(3, 4), Fraction(1, 4))
     with pytest.raises((TypeError, InvalidPrivacyParameter)):
         privacy.delta_at(epsilon)
     with pytest.raises((TypeError, InvalidPrivacyParameter)):

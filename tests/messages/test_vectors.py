@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from hashlib import sha256
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,14 @@ from deniable.messages import (
     RefusalCode,
     Report,
     SignedReport,
+    Specification,
     open_manifest,
     sign_report,
     split_upload,
 )
 from tests.mechanisms.taylor import exp_bounds
 from tests.vectors.generate import documents
+from tests.vectors.golden import matrix_digest
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 GOLDEN: dict[str, Any] = json.loads((VECTORS / "golden.json").read_text("utf-8"))
@@ -76,6 +79,54 @@ def test_golden_mechanisms_are_the_ceiling_of_n_q(vector: dict[str, Any]) -> Non
     assert RandomisedResponse(categories, epsilon, delta).lies == int(vector["lies"])
 
 
+def distance_rows(mechanism: dict[str, Any], categories: int) -> list[list[int]]:
+    """Return a distance mechanism's weights by the rules of docs/protocol.md, and nothing else."""
+    k = categories
+    u, v = map(int, mechanism["ratio"])
+    powers = [2**192]
+    while len(powers) < 4096:
+        powers.append(-(-powers[-1] * u // v))
+    if mechanism["kind"] == "numeric":
+        tails = [-(-(2**64) * v * power // (2**192 * (u + v))) for power in powers[:k]]
+
+        def at_most(x: int, y: int) -> int:
+            if y == k - 1:
+                return 2**64
+            return tails[x - y] if y < x else 2**64 - tails[y - x + 1]
+
+        return [
+            [at_most(x, y) - (at_most(x, y - 1) if y else 0) for y in range(k)] for x in range(k)
+        ]
+    if mechanism["distance"] == "circular":
+        sums = [sum(powers[min(z, k - z)] for z in range(y + 1)) for y in range(k)]
+        first = [2**64 * part // sums[-1] for part in sums]
+        turns = [first[0], *(first[y] - first[y - 1] for y in range(1, k))]
+        return [[turns[(y - x) % k] for y in range(k)] for x in range(k)]
+    table = mechanism["distance"]
+    rows = []
+    for x in range(k):
+        distances = [abs(x - y) for y in range(k)] if table == "absolute" else table[x]
+        sums = list(accumulate(powers[distance] for distance in distances))
+        bounds = [2**64 * part // sums[-1] for part in sums]
+        rows.append([bounds[0], *(high - low for low, high in pairwise(bounds))])
+    return rows
+
+
+@pytest.mark.parametrize("vector", GOLDEN["tables"], ids=lambda vector: str(vector["mechanism"]))
+def test_golden_tables_follow_from_their_ratio_by_the_rules(vector: dict[str, Any]) -> None:
+    categories = vector["categories"]
+    rows = distance_rows(vector["mechanism"], categories)
+    assert [str(weight) for weight in rows[0]] == vector["first_row"]
+    assert [str(weight) for weight in rows[categories // 2]] == vector["middle_row"]
+    digest = sha256(b"".join(w.to_bytes(16, "big") for row in rows for w in row))
+    assert digest.hexdigest() == vector["matrix_sha256"]
+    odds = max(Fraction(max(column), min(column)) for column in zip(*rows, strict=True))
+    assert [str(odds.numerator), str(odds.denominator)] == vector["odds"]
+    mechanism = Specification.from_map(vector["mechanism"]).distance_mechanism(categories)
+    assert [list(mechanism.row(x)) for x in range(categories)] == rows
+    assert mechanism.privacy.odds == odds
+
+
 @pytest.mark.parametrize("vector", GOLDEN["manifests"], ids=name)
 def test_golden_manifests_follow_from_their_fields(vector: dict[str, Any]) -> None:
     fields = dict(vector["fields"])
@@ -97,7 +148,7 @@ def test_golden_manifests_are_opened(vector: dict[str, Any]) -> None:
     manifest = open_manifest(bytes.fromhex(vector["envelope"]), AUTHORITY)
     assert manifest.survey_id.hex() == vector["survey_id"]
     assert manifest.payload.hex() == vector["payload"]
-    assert manifest.mechanism.lies == int(vector["lies"])
+    assert matrix_digest(manifest.mechanism) == vector["matrix_sha256"]
 
 
 @pytest.mark.parametrize("vector", GOLDEN["reports"], ids=name)

@@ -1,13 +1,14 @@
 """Histograms: for analysts, or for anybody where the operator says so; never raw counts alone."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deniable.estimates import estimate_histogram
-from deniable.messages import UploadAnswer
-from deniable.server import new_token
+from deniable.estimates import Histogram, estimate_histogram
+from deniable.messages import Manifest, UploadAnswer
+from deniable.server import new_token, reading
 from deniable.stores import Role
 from tests.server.collector import Collector, problem, running
 from tests.support.reports import envelope
@@ -191,3 +192,34 @@ async def test_an_unknown_survey_or_id_is_not_found(collector: Collector) -> Non
     token = await collector.token()
     for path in ("/v1/surveys/nobody-asks/histogram", f"{PATH}?survey={'0' * 64}"):
         assert await problem(await collector.client.get(path, headers=token)) == (404, "not-found")
+
+
+@pytest.mark.asyncio
+async def test_a_histogram_is_made_once_while_nothing_new_comes(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def counting(manifest: Manifest, epoch: int, counts: list[int], level: float) -> Histogram:
+        made.append(sum(counts))
+        return estimate_histogram(manifest, epoch, counts, level)
+
+    monkeypatch.setattr(reading, "estimate_histogram", counting)
+    await fill(collector, devices=5)
+    token = await collector.token()
+    bodies = await asyncio.gather(
+        *(collector.client.get(PATH, headers=token) for _ in range(4)),
+    )
+    first, *others = [await answer.read() for answer in bodies]
+    assert others == [first] * 3
+    assert made == [5]
+    assert (await read(collector, "?level=0.9"))["level"] == 0.9
+    assert made == [5, 5]
+    await collector.send(envelope(5))
+    assert (await read(collector))["n"] == 6
+    assert made == [5, 5, 6]
+    for level in range(100, 150):  # no more than 32 are kept
+        await read(collector, f"?level=0.{level}")
+    await read(collector)
+    assert made[-1] == 6
+    assert len(made) == 54

@@ -1,5 +1,7 @@
 """Bulk randomising is the device's sampler, word for word."""
 
+from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deniable.mechanisms import RandomisedResponse
+from deniable.mechanisms import (
+    Circular,
+    Draw,
+    Mechanism,
+    Metric,
+    Ordinal,
+    RandomisedResponse,
+    SolutionMatrix,
+    TruncatedGeometric,
+    os_random_word,
+)
 from deniable.simulation import randomise_many
 from tests.simulation.sources import ListedWords, draws
 
@@ -60,6 +72,111 @@ def test_any_words_give_what_they_give_on_a_device(
     draw = draws(words)
     device = [mechanism.randomise(answer, draw) for answer in answers]
     assert randomise_many(mechanism, answers, ListedWords(words)).tolist() == device
+
+
+TABLE = ((0, 1, 3, 5), (1, 0, 2, 9), (3, 2, 0, 4), (5, 9, 4, 0))
+OTHERS: list[Mechanism] = [
+    Ordinal.calibrated(2, "1"),
+    Ordinal.calibrated(7, "40"),
+    Ordinal.calibrated(300, "2"),
+    Ordinal(40, Fraction(1, 100)),  # the farthest responses have no weight at all
+    Circular.calibrated(2, "1"),
+    Circular.calibrated(7, "3"),
+    Circular.calibrated(300, "2"),
+    Circular(40, Fraction(1, 1000)),
+    Metric.calibrated(TABLE, "1"),
+    Metric(TABLE, Fraction(1, 10**6)),
+    TruncatedGeometric.calibrated(2, "1"),
+    TruncatedGeometric.calibrated(3, "40"),
+    TruncatedGeometric.calibrated(300, "2"),
+    SolutionMatrix([[2**64, 0, 0], [0, 2**63, 2**63], [1, 0, 2**64 - 1]], 2**64),
+    SolutionMatrix([[1, 2**64 - 1], [2**64 - 1, 1], [2**63, 2**63]], 2**64),
+]
+every_other = pytest.mark.parametrize("mechanism", OTHERS, ids=repr)
+
+
+def border_words(mechanism: Mechanism, answer: int) -> list[int]:
+    """Return the words on either side of each place where the response may change."""
+    row = [*mechanism.row(answer)]
+    ends = {0, 2**63, *accumulate(row), *accumulate(reversed(row))}
+    # Noise is found from either end, and turns from row 0, whatever the answer.
+    first = [*mechanism.row(0)]
+    ends |= {*accumulate(first), *accumulate(reversed(first))}
+    ends |= {2**64 - end for end in ends}
+    near = {end + step for end in ends for step in (-1, 0, 1)}
+    return sorted(word for word in near if 0 <= word <= TOP)
+
+
+@every_other
+def test_every_mechanisms_border_words_give_what_they_give_on_a_device(
+    mechanism: Mechanism,
+) -> None:
+    k = mechanism.categories
+    for answer in sorted({0, 1, k // 2, k - 1}):
+        words = border_words(mechanism, answer)
+        device = [mechanism.randomise(answer, draws([word])) for word in words]
+        bulk = randomise_many(mechanism, [answer] * len(words), ListedWords(words))
+        assert bulk.tolist() == device
+        assert len(set(device)) == sum(weight > 0 for weight in mechanism.row(answer))
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(
+    st.sampled_from(OTHERS),
+    st.lists(st.tuples(st.integers(0, 65_535), st.integers(0, TOP)), max_size=60),
+    st.sampled_from([np.int16, np.uint16, np.int64, np.uint64]),
+)
+def test_every_mechanisms_words_give_what_they_give_on_a_device(
+    mechanism: Mechanism, pairs: list[tuple[int, int]], dtype: type[np.integer]
+) -> None:
+    answers = [answer % mechanism.categories for answer, _ in pairs]
+    words = [word for _, word in pairs]
+    draw = draws(words)
+    device = [mechanism.randomise(answer, draw) for answer in answers]
+    bulk = randomise_many(mechanism, np.array(answers, dtype=dtype), ListedWords(words))
+    assert bulk.dtype == dtype
+    assert bulk.tolist() == device
+
+
+@pytest.mark.parametrize("mechanism", [OTHERS[2], OTHERS[6], OTHERS[12]], ids=repr)
+def test_every_mechanism_takes_one_word_an_answer_in_order_across_chunks(
+    mechanism: Mechanism,
+) -> None:
+    generator, size = np.random.default_rng(4), 2 * CHUNK + 3
+    answers = generator.integers(300, size=(size // 3, 3))
+    words = generator.integers(2**64, size=answers.size, dtype=np.uint64).tolist()
+    source = ListedWords(words)
+    bulk = randomise_many(mechanism, answers, source)
+    assert (sum(source.asked), max(source.asked)) == (answers.size, CHUNK)
+    assert bulk.shape == answers.shape
+    flat = answers.reshape(-1).tolist()
+    for at in (*range(0, len(flat), 997), CHUNK - 1, CHUNK, len(flat) - 1):
+        assert bulk.reshape(-1)[at] == mechanism.randomise(flat[at], draws([words[at]]))
+
+
+def test_a_type_that_does_not_hold_every_response_is_refused() -> None:
+    wide = SolutionMatrix([[2**64] + [0] * 199], 2**64)
+    with pytest.raises(ValueError, match="does not hold 200 responses"):
+        randomise_many(wide, np.zeros(1, np.int8))
+    assert randomise_many(wide, np.zeros(1, np.uint8), ListedWords([7])).tolist() == [0]
+
+
+def test_a_mechanism_that_samples_in_its_own_way_is_refused() -> None:
+    class Other:
+        categories, responses, grid = 3, 3, 2**64
+        privacy = RandomisedResponse(3, "1").privacy
+
+        def row(self, category: int) -> list[int]:
+            return [2**64, 0, 0]
+
+        def probability(self, category: int, response: int) -> Fraction:
+            return Fraction(response == 0)
+
+        def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
+            return 0
+
+    with pytest.raises(TypeError, match="no bulk sampler for Other"):
+        randomise_many(Other(), [0])
 
 
 @pytest.mark.parametrize("size", [1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 1])

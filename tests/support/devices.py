@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from deniable.client import Client, HttpAnswer, TransportError
-from deniable.mechanisms import os_random_word
+from deniable.mechanisms import RandomisedResponse, os_random_word
 from deniable.messages import (
     PROBLEM_JSON,
     Manifest,
@@ -49,7 +49,9 @@ def problem(code: RefusalCode, status: int | None = None, **headers: str) -> Htt
 
 def lie(category: int, manifest: Manifest = MANIFEST) -> Callable[[], int]:
     """Return a draw that always names this category, whatever the answer."""
-    word = category * manifest.mechanism.lies
+    mechanism = manifest.mechanism
+    assert isinstance(mechanism, RandomisedResponse)
+    word = category * mechanism.lies
     return lambda: word
 
 

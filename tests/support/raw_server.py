@@ -75,14 +75,18 @@ class RawServer:
 
     def _exchange(self, connection: socket.socket) -> None:
         self.requests.append(_read_request(connection))
-        if isinstance(self.reply, bytes):
-            connection.sendall(self.reply)
-            connection.shutdown(socket.SHUT_WR)
-        else:
-            self.reply(self, connection)
-        with suppress(ConnectionError):  # a reset is as good: not everything was read
+        try:
+            if isinstance(self.reply, bytes):
+                connection.sendall(self.reply)
+                connection.shutdown(socket.SHUT_WR)
+            else:
+                self.reply(self, connection)
             while connection.recv(4096):
                 pass
+        except TimeoutError:
+            return  # still there
+        except OSError:
+            pass  # reset, or no longer connected: it hung up before it had read everything
         self.hung_up.set()
 
     def __enter__(self) -> "RawServer":

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, cast
 
-from deniable.mechanisms import Privacy, RandomisedResponse
+from deniable.mechanisms import RandomisedResponse, TwoValuedPrivacy
 from deniable.messages import Manifest
 from tests.support.surveys import manifest
 
@@ -15,7 +15,7 @@ class Understated:
 
     epsilon: Fraction
     delta: Fraction
-    privacy: Privacy = RandomisedResponse(5, "2").privacy
+    privacy: TwoValuedPrivacy = RandomisedResponse(5, "2").privacy
 
 
 def understated(honest: Manifest | None = None) -> Manifest:

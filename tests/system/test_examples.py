@@ -23,3 +23,10 @@ def test_the_embedded_client_reports_once_whatever_it_is_told_later(tmp_path: Pa
     assert "delivered=1" in first
     assert second.startswith("repeated")
     assert sum(collector.shown_counts()) == 1
+
+
+def test_choosing_and_releasing_runs_as_it_stands() -> None:
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "choose_and_release.py")]
+    shown = run(command).stdout.splitlines()
+    assert shown[0].removeprefix("recommended: ") in {"chess", "go", "poker"}
+    assert shown[1].startswith("published:  {'new users': ")

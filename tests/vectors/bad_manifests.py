@@ -143,3 +143,71 @@ def values() -> Iterator[Vector]:
     for field, what, value in domains:
         envelope = manifest_envelope(pack(manifest_fields(**{field: value})))
         yield vector(f"manifest {field}", what, "malformed", manifest=envelope)
+
+
+def mechanisms() -> Iterator[Vector]:
+    """Return payloads whose mechanism cannot be certified; the authority signed each of them."""
+    line: dict[str, object] = {"kind": "ordinal", "distance": "absolute", "ratio": [3, 4]}
+    table = [[0, 1, 2, 3], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]]
+    maps: dict[str, dict[str, object]] = {
+        "no kind": {},
+        "a kind as bytes": {"kind": b"ordinal"},
+        "randomised response with a ratio": {"kind": "randomised-response", "ratio": [1, 2]},
+        "ordinal without a distance": {"kind": "ordinal", "ratio": [3, 4]},
+        "ordinal without a ratio": {"kind": "ordinal", "distance": "absolute"},
+        "keys exchanged": {"kind": "ordinal", "ratio": [3, 4], "distance": "absolute"},
+        "an unknown key": line | {"colour": 1},
+        "another distance": line | {"distance": "euclidean"},
+        "numeric with a distance": {"kind": "numeric", "distance": "absolute", "ratio": [3, 4]},
+    }
+    ratios: dict[str, object] = {
+        "a ratio that exceeds epsilon": [1, 2],
+        "a ratio that exceeds epsilon by a hair": [6_608_834_853_477_188_420, 2**63 - 1],
+        "a ratio of 0": [0, 1],
+        "a ratio of 1": [1, 1],
+        "a ratio above 1": [4, 3],
+        "a ratio not in lowest terms": [6, 8],
+        "a ratio in wide integers": [2**63, 2**64 - 1],
+        "a ratio of three": [3, 4, 5],
+        "a float for a ratio": 0.75,
+        "floats in a ratio": [3.0, 4.0],
+        "a negative ratio": [-3, -4],
+    }
+    distances: dict[str, object] = {
+        "a table with a row too few": table[:3],
+        "a table with a short row": [*table[:3], table[3][:3]],
+        "a table that is not symmetric": [*table[:3], [3, 2, 2, 0]],
+        "a table with a distance of 0": [[0, 0, 2, 3], [0, 0, 1, 2], *table[2:]],
+        "a table with 1 on its diagonal": [[1, 1, 2, 3], *table[1:]],
+        "a table with a distance of 4,096": [[0, 1, 2, 4096], *table[1:3], [4096, 2, 1, 0]],
+        "a table with true for 1": [[0, True, 2, 3], *table[1:]],
+        "an empty table": [],
+        "nil for a distance": None,
+    }
+    changes: dict[str, dict[str, object]] = {
+        **{what: {"mechanism": value} for what, value in maps.items()},
+        **{what: {"mechanism": line | {"ratio": value}} for what, value in ratios.items()},
+        **{what: {"mechanism": line | {"distance": value}} for what, value in distances.items()},
+        "ordinal with a delta": {"mechanism": line, "delta": "0.1"},
+        "ordinal with epsilon 0": {"mechanism": line, "epsilon": "0", "delta": "0.1"},
+    }
+    numbers = {
+        "words": ["never", "often"],
+        "a trailing zero": ["0.0", "1.0"],
+        "a plus sign": ["+0", "+1"],
+        "minus 0": ["-1", "-0", "1"],
+        "an exponent": ["0", "1e1"],
+        "a leading zero": ["00", "01"],
+        "seven decimals": ["0", "0.0000001"],
+        "unequal steps": ["0", "1", "3"],
+        "falling values": ["2", "1", "0"],
+        "4,097 values": list(map(str, range(4097))),
+    }
+    spread = {"kind": "numeric", "ratio": [2**63 - 2, 2**63 - 1]}
+    changes |= {
+        f"numeric categories with {what}": {"mechanism": spread, "categories": categories}
+        for what, categories in numbers.items()
+    }
+    for what, change in changes.items():
+        envelope = manifest_envelope(pack(manifest_fields(**change)))
+        yield vector("manifest mechanism", what, "malformed", manifest=envelope)

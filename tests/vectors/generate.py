@@ -51,6 +51,7 @@ def bad() -> dict[str, object]:
         bad_manifests.envelopes(),
         bad_manifests.maps(),
         bad_manifests.values(),
+        bad_manifests.mechanisms(),
     )
     vectors = list(chain.from_iterable(sources))
     for name, times in Counter(vector["name"] for vector in vectors).items():

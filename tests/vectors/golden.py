@@ -1,12 +1,20 @@
 """Golden vectors: what every implementation of the protocol must arrive at, byte by byte."""
 
+from hashlib import sha256
 from typing import Any
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from deniable.mechanisms import RandomisedResponse
-from deniable.messages import Manifest, Report, SignedReport, sign_manifest, sign_report
+from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.messages import (
+    Manifest,
+    Report,
+    SignedReport,
+    Specification,
+    sign_manifest,
+    sign_report,
+)
 from tests.vectors.scene import (
     AUTHORITY,
     CERTIFICATE,
@@ -67,6 +75,24 @@ MANIFESTS: dict[str, dict[str, object]] = {
         enrolment={"mode": "certificate", "issuers": [ISSUER.public_key]},
         minimum_reports=0,
     ),
+    "ordinal": manifest_fields(
+        mechanism={"kind": "ordinal", "distance": "absolute", "ratio": [3, 4]}
+    ),
+    "circular": manifest_fields(
+        mechanism={"kind": "ordinal", "distance": "circular", "ratio": [5, 8]}
+    ),
+    "a table of distances": manifest_fields(
+        mechanism={
+            "kind": "ordinal",
+            "distance": [[0, 1, 3, 3], [1, 0, 2, 3], [3, 2, 0, 1], [3, 3, 1, 0]],
+            "ratio": [3, 4],
+        }
+    ),
+    "numeric": manifest_fields(
+        categories=["-1", "-0.5", "0", "0.5", "1"],
+        mechanism={"kind": "numeric", "ratio": [7, 9]},
+        epsilon="1.25",
+    ),
     "the widest numbers": manifest_fields(
         name="a" * 64,
         categories=[f"category {number}" for number in range(300)],
@@ -78,6 +104,20 @@ MANIFESTS: dict[str, dict[str, object]] = {
         minimum_reports=2**63 - 1,
     ),
 }
+
+TABLES: list[tuple[dict[str, object], int]] = [
+    ({"kind": "ordinal", "distance": "absolute", "ratio": [1, 2]}, 2),
+    ({"kind": "ordinal", "distance": "absolute", "ratio": [1, 2]}, 5),
+    ({"kind": "ordinal", "distance": "absolute", "ratio": [2**63 - 2, 2**63 - 1]}, 7),
+    ({"kind": "ordinal", "distance": "absolute", "ratio": [999, 1000]}, 1_000),
+    ({"kind": "ordinal", "distance": "circular", "ratio": [1, 2]}, 2),
+    ({"kind": "ordinal", "distance": "circular", "ratio": [3, 5]}, 7),
+    ({"kind": "ordinal", "distance": "circular", "ratio": [9, 10]}, 24),
+    ({"kind": "ordinal", "distance": [[0, 1, 4], [1, 0, 2], [4, 2, 0]], "ratio": [2, 3]}, 3),
+    ({"kind": "numeric", "ratio": [1, 2]}, 2),
+    ({"kind": "numeric", "ratio": [3, 7]}, 5),
+    ({"kind": "numeric", "ratio": [99, 100]}, 101),
+]
 
 REPORTS = {
     "open": (DEVICE_SECRET, Report(OPEN_SURVEY.survey_id, EPOCH, RESPONSE), None),
@@ -121,7 +161,30 @@ def manifest_vector(name: str, fields: dict[str, object]) -> dict[str, object]:
         "payload": manifest.payload.hex(),
         "survey_id": manifest.survey_id.hex(),
         "envelope": sign_manifest(manifest, AUTHORITY).hex(),
-        "lies": str(manifest.mechanism.lies),
+        "matrix_sha256": matrix_digest(manifest.mechanism),
+    }
+
+
+def matrix_digest(mechanism: Mechanism) -> str:
+    """Return SHA-256 of all weights, row by row, each in 16 bytes big-endian."""
+    digest = sha256()
+    for x in range(mechanism.categories):
+        digest.update(b"".join(weight.to_bytes(16, "big") for weight in mechanism.row(x)))
+    return digest.hexdigest()
+
+
+def table_vector(specification: dict[str, object], categories: int) -> dict[str, object]:
+    """Return a distance mechanism: its first and middle row, its tight odds, all of its weights."""
+    mechanism = Specification.from_map(specification).distance_mechanism(categories)
+    odds = mechanism.privacy.odds
+    assert odds is not None
+    return {
+        "mechanism": specification,
+        "categories": categories,
+        "first_row": [str(weight) for weight in mechanism.row(0)],
+        "middle_row": [str(weight) for weight in mechanism.row(categories // 2)],
+        "odds": [str(odds.numerator), str(odds.denominator)],
+        "matrix_sha256": matrix_digest(mechanism),
     }
 
 
@@ -160,6 +223,7 @@ def golden() -> dict[str, object]:
             }
             for categories, epsilon, delta in MECHANISMS
         ],
+        "tables": [table_vector(*table) for table in TABLES],
         "manifests": [manifest_vector(name, fields) for name, fields in MANIFESTS.items()],
         "reports": [report_vector(name, *given) for name, given in REPORTS.items()],
         "enrolment": {

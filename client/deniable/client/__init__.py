@@ -19,13 +19,14 @@ from deniable.client.errors import (
     UndeclaredSurvey,
 )
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
-from deniable.client.survey import DAY, Survey
+from deniable.client.survey import DAY, Answer, Survey
 from deniable.client.transport import HttpTransport, Transport, TransportError
 
 __all__ = [
     "DAY",
     "DEFAULT_LIFETIME_EPSILON",
     "IN_MEMORY",
+    "Answer",
     "AppError",
     "Backoff",
     "Client",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from deniable.budget import Ceiling, format_nano, pure_cost
 from deniable.client.errors import ManifestFault, ManifestRefused
 from deniable.client.survey import Survey
+from deniable.mechanisms import exact_delta, exact_epsilon
 from deniable.messages import Manifest, Refusal, RefusalCode, open_manifest
 
 __all__ = ["NameRecord", "admit_manifest", "check_declaration", "read_manifest"]
@@ -115,13 +116,12 @@ def check_declaration(manifest: Manifest, survey: Survey) -> None:
         raise ManifestRefused(
             ManifestFault.NOT_AS_DECLARED, "question or categories differ from the app's"
         )
-    mechanism = manifest.mechanism
-    if mechanism.epsilon > survey.epsilon_ceiling:
+    if exact_epsilon(manifest.epsilon) > survey.epsilon_ceiling:
         raise ManifestRefused(
             ManifestFault.TOO_HIGH_EPSILON,
             f"epsilon {manifest.epsilon} exceeds the app's {survey.max_epsilon}",
         )
-    if mechanism.delta > survey.delta_ceiling:
+    if exact_delta(manifest.delta) > survey.delta_ceiling:
         raise ManifestRefused(
             ManifestFault.TOO_HIGH_DELTA,
             f"delta {manifest.delta} exceeds the app's {survey.max_delta}",
@@ -133,7 +133,7 @@ def check_declaration(manifest: Manifest, survey: Survey) -> None:
             f"{survey.min_epoch_seconds} s",
         )
     # Recomputed from the very integers that will be sampled, not taken from the manifest's word.
-    if not mechanism.privacy.satisfies(mechanism.epsilon, mechanism.delta):
+    if not manifest.mechanism.privacy.satisfies(manifest.epsilon, manifest.delta):
         raise ManifestRefused(
             ManifestFault.UNCERTIFIED, "the implemented probabilities exceed the stated epsilon"
         )

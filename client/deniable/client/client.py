@@ -32,7 +32,7 @@ from deniable.client.ledger import Decision, Ledger
 from deniable.client.outbox import Outbox
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.state import State
-from deniable.client.survey import DAY, Survey
+from deniable.client.survey import DAY, Answer, Survey
 from deniable.client.transport import HttpTransport, Transport, TransportError
 from deniable.client.uploader import Uploader
 from deniable.mechanisms import Draw, Number, os_random_word
@@ -133,14 +133,14 @@ class Client:
         self._errors: dict[str, NotRecorded] = {}
         self._next_refresh = 0.0
 
-    def report(self, survey: str, answer: str, *, strict: bool = False) -> Outcome:
+    def report(self, survey: str, answer: Answer, *, strict: bool = False) -> Outcome:
         """Record a response to the answer: once per survey and epoch, and never the answer itself.
 
         It reads and writes the state and returns; sending happens elsewhere and later.
 
         Args:
             survey: a declared survey's name.
-            answer: one of its declared categories.
+            answer: one of its declared categories: its text or, if it is one, the number.
             strict: raise the error that the outcome would hold.
 
         Raises:

@@ -6,6 +6,7 @@ answer (an argument would stay in the shell's history), and sends a randomised r
 
 import argparse
 import hashlib
+import math
 import os
 import sys
 import tomllib
@@ -19,7 +20,13 @@ from deniable.client.errors import DeniableError, NotReady
 from deniable.client.outcome import OutcomeStatus
 from deniable.client.survey import DAY, Survey
 from deniable.client.transport import HttpTransport, TransportError
-from deniable.messages import MAX_MANIFEST_BYTES, Manifest, Refusal, open_manifest
+from deniable.messages import (
+    MAX_MANIFEST_BYTES,
+    RANDOMISED_RESPONSE,
+    Manifest,
+    Refusal,
+    open_manifest,
+)
 
 __all__ = ["main", "report"]
 
@@ -141,13 +148,15 @@ def _fetch(collector: str, authority: str, name: str) -> Manifest:
 
 
 def _show_terms(manifest: Manifest, collector: str) -> None:
-    privacy = manifest.mechanism.privacy
+    mechanism = manifest.mechanism
+    odds = math.exp(mechanism.privacy.epsilon)
     print(f"{manifest.question}\n")
     print(f"  asked by   {collector}")
     print(f"  privacy    epsilon {manifest.epsilon}: whatever you answer, each response is at most")
-    print(f"             {float(privacy.odds):.3g} times likelier than with any other answer")
-    print(f"  truth      is sent with probability {float(privacy.truth):.1%}, at random")
-    cost, schedule = pure_cost(manifest.mechanism), manifest.schedule
+    print(f"             {odds:.3g} times likelier than with any other answer")
+    least = "" if manifest.specification == RANDOMISED_RESPONSE else "at least "
+    print(f"  truth      is sent with probability {least}{float(mechanism.truth):.1%}, at random")
+    cost, schedule = pure_cost(mechanism), manifest.schedule
     days = schedule.epoch_seconds / DAY
     print(f"  once       in {days:.3g} days, {schedule.epochs} times in all:")
     print(f"             at most epsilon {format_nano(cost * schedule.epochs)} together")
@@ -155,13 +164,25 @@ def _show_terms(manifest: Manifest, collector: str) -> None:
 
 
 def _ask(manifest: Manifest) -> str:
+    if manifest.values is not None:
+        return _ask_number(manifest.categories)
     for number, category in enumerate(manifest.categories, start=1):
         print(f"  {number}  {category}")
     while True:
         typed = input("\nYour answer, by number: ").strip()
-        if typed.isascii() and typed.isdigit() and 1 <= int(typed) <= len(manifest.categories):
-            return manifest.categories[int(typed) - 1]
+        number = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 6 else 0
+        if 1 <= number <= len(manifest.categories):
+            return manifest.categories[number - 1]
         print(f"Please type a number from 1 to {len(manifest.categories)}.")
+
+
+def _ask_number(values: Sequence[str]) -> str:
+    print(f"  a number from {values[0]} to {values[-1]}: {values[0]}, {values[1]}, …")
+    while True:
+        typed = input("\nYour answer: ").strip()
+        if typed in values:
+            return typed
+        print(f"Please type one of {values[0]}, {values[1]}, … {values[-1]}.")
 
 
 def _default_state(collector: str, authority: str) -> Path:

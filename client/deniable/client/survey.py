@@ -1,14 +1,32 @@
 """A survey as the app declares it: in code, before any answer exists (D1)."""
 
+import math
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Final
 
 from deniable.client.errors import UndeclaredAnswer
 from deniable.mechanisms import Number, exact_delta, exact_epsilon
-from deniable.messages import check_categories, check_name, check_text
+from deniable.messages import (
+    InvalidManifest,
+    check_categories,
+    check_name,
+    check_text,
+    exact_value,
+    format_value,
+    read_values,
+    value_range,
+)
 
-__all__ = ["DAY", "Survey"]
+__all__ = ["DAY", "Answer", "Survey"]
+
+_BEYOND: Final = 10**30
+_BEYOND_PLACES: Final = 30
+
+Answer = str | int | Decimal
+"""What an app reports: a category's text, or the number that a numeric category is."""
 
 DAY: Final = 86_400
 """Seconds in a day."""
@@ -51,6 +69,40 @@ class Survey:
         check_categories(self.categories)
         _ = self.epsilon_ceiling, self.delta_ceiling
 
+    @classmethod
+    def numeric(
+        cls,
+        name: str,
+        question: str,
+        *,
+        low: Number,
+        high: Number,
+        max_epsilon: Number,
+        step: Number = 1,
+        max_delta: Number = "0",
+        min_epoch_seconds: int = DAY,
+    ) -> "Survey":
+        """Declare a survey whose answers are the numbers low, low + step, … high.
+
+        Args:
+            name: the survey's lasting name.
+            question: what the user is told is being asked.
+            low: the least value, exact: an int, a Decimal or a string such as "-0.5".
+            high: the greatest value.
+            step: between two values, of which there are at most 4,096.
+            max_epsilon: the highest epsilon of one report that the app accepts, over the range.
+            max_delta: the highest delta, by default none.
+            min_epoch_seconds: the shortest epoch that the app accepts, by default one day.
+
+        Raises:
+            InvalidManifest: for texts, or a range, that no manifest could hold.
+            TypeError, InvalidPrivacyParameter: for a float, or a ceiling out of its domain.
+        """
+        values = value_range(
+            exact_value("low", low), exact_value("high", high), exact_value("step", step)
+        )
+        return cls(name, question, values, max_epsilon, max_delta, min_epoch_seconds)
+
     @property
     def epsilon_ceiling(self) -> Fraction:
         """Return ``max_epsilon``, exactly."""
@@ -61,18 +113,74 @@ class Survey:
         """Return ``max_delta``, exactly."""
         return exact_delta(self.max_delta)
 
-    def index_of(self, answer: str) -> int:
+    def nearest(self, value: float | Decimal | Fraction) -> str:
+        """Return the category nearest to a number, the upper of two; of a numeric survey only.
+
+        What lies outside the range becomes its nearest end.
+
+        Raises:
+            InvalidManifest: if the categories are not numbers at equal steps.
+            UndeclaredAnswer: if the value is not a number.
+            TypeError: for anything but a float, int, Decimal or Fraction.
+        """
+        values = self._values
+        exact = _exact(value)
+        if exact is None:
+            raise UndeclaredAnswer(f"the answer to {self.name!r} is not a number")
+        steps = (exact - values[0]) / (values[1] - values[0])
+        return self.categories[min(max(math.floor(steps + Fraction(1, 2)), 0), len(values) - 1)]
+
+    @cached_property
+    def _values(self) -> tuple[Fraction, ...]:
+        return read_values(self.categories)
+
+    def index_of(self, answer: Answer) -> int:
         """Return the answer's index.
 
         Raises:
             UndeclaredAnswer: if it is not one of the categories. The message does not repeat it.
         """
+        text = answer if isinstance(answer, str) else _number_text(answer)
         # Compared with every category, whichever matches: the time taken says nothing, and no
         # KeyError carries the answer along as its context.
-        found = [index for index, category in enumerate(self.categories) if category == answer]
+        found = [index for index, category in enumerate(self.categories) if category == text]
         if not found:
             raise UndeclaredAnswer(
                 f"the answer to {self.name!r} is none of its {len(self.categories)} declared "
-                "categories; map it to one before reporting"
+                "categories; map it to one before reporting (a number by Survey.nearest)"
             )
         return found[0]
+
+
+def _number_text(answer: object) -> str | None:
+    """Return a number as the category that it would be, or None if it can be none."""
+    if isinstance(answer, bool) or not isinstance(answer, int | Decimal):
+        return None
+    if isinstance(answer, Decimal) and answer.is_finite() and answer and _vanishes(answer):
+        return None
+    exact = _exact(answer)
+    try:
+        return None if exact is None else format_value(exact)
+    except InvalidManifest:
+        return None
+
+
+def _exact(value: float | Decimal | Fraction) -> Fraction | None:
+    """Return a number exactly, or as near as its nearest value could depend on; None for NaN."""
+    if isinstance(value, bool) or not isinstance(value, float | int | Decimal | Fraction):
+        raise TypeError("a number is expected: a float, int, Decimal or Fraction")
+    if not isinstance(value, float | Decimal):
+        return Fraction(value)
+    if value.is_nan() if isinstance(value, Decimal) else math.isnan(value):
+        return None
+    # No value has more than 15 digits before or 6 after the point, and Decimal("1e-999999999")
+    # would fill the memory.
+    if value > _BEYOND:
+        return Fraction(_BEYOND)
+    if value < -_BEYOND:
+        return Fraction(-_BEYOND)
+    return Fraction(0) if isinstance(value, Decimal) and _vanishes(value) else Fraction(value)
+
+
+def _vanishes(value: Decimal) -> bool:
+    return not value or value.adjusted() < -_BEYOND_PLACES

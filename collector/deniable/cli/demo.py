@@ -1,6 +1,7 @@
 """``deniable demo``: the main job on real data, with nothing in it that is not the real thing."""
 
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,7 @@ from deniable.cli.survey_commands import publish_survey
 from deniable.cli.survey_file import SurveyFile
 from deniable.cli.workplace import with_store
 from deniable.client import HttpTransport, NotRecorded, Survey
-from deniable.messages import Manifest
+from deniable.messages import Kind, Manifest
 from deniable.server import Config, new_token, token_digest
 from deniable.stores import Role
 
@@ -43,13 +44,22 @@ _MOST_HISTOGRAM_BYTES: Final = 64 << 20
     help="Which data.",
 )
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
+@click.option(
+    "--mechanism",
+    type=click.Choice(["randomised-response", "ordinal"]),
+    default="randomised-response",
+    show_default=True,
+    help="How answers are randomised; ordinal confuses neighbours more often.",
+)
 @click.option("--devices", type=click.IntRange(2), help="How many take part.")
 @click.option(
     "--keep",
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep the collector in this new directory, to look at it afterwards.",
 )
-def demo(survey: str, epsilon: str, devices: int | None, keep: Path | None) -> None:
+def demo(
+    survey: str, epsilon: str, mechanism: Kind, devices: int | None, keep: Path | None
+) -> None:
     """Run the whole thing on real data: devices, collector, debiased histogram.
 
     Every person of the data is a device of its own, with its own secret, that randomises, signs and
@@ -64,16 +74,18 @@ def demo(survey: str, epsilon: str, devices: int | None, keep: Path | None) -> N
         raise click.BadParameter(f"{keep} is not empty; name a new directory", param_hint="--keep")
     with tempfile.TemporaryDirectory(prefix="deniable-demo-") as scratch:
         directory = keep or Path(scratch) / "collector"
-        _run(data, answers, epsilon, directory)
+        _run(data, answers, epsilon, mechanism, directory)
     if keep:
         screen = console()
         screen.print(f"\nThe collector is kept. Look again: deniable hist {data.name} --dir {keep}")
 
 
-def _run(data: DemoSurvey, answers: list[str], epsilon: str, directory: Path) -> None:
+def _run(
+    data: DemoSurvey, answers: list[str], epsilon: str, mechanism: Kind, directory: Path
+) -> None:
     screen = console()
     origin = f"http://127.0.0.1:{_free_port()}"
-    manifest, token = _set_up(data, epsilon, origin, directory)
+    manifest, token = _set_up(data, epsilon, mechanism, origin, directory)
     config = Config.load(directory)
     declared = Survey(data.name, data.question, tuple(data.counts()), epsilon)
     screen.print(f"{data.question}\n{data.source}", style="bold")
@@ -86,10 +98,17 @@ def _run(data: DemoSurvey, answers: list[str], epsilon: str, directory: Path) ->
         f"\n{len(answers):,} devices reported in {seconds:.1f} s; the collector counted "
         f"{histogram['n']:,} responses at epsilon {epsilon}.\n"
     )
-    DemoResult(answers, histogram, float(manifest.mechanism.privacy.odds)).show(screen)
+    DemoResult(answers, histogram, math.exp(manifest.mechanism.privacy.epsilon)).show(screen)
+    if mechanism == "ordinal":
+        screen.print(
+            "\nThis was the ordinal mechanism: it keeps each response near its answer, and pays "
+            "with noisier shares. For a histogram, the default is the better choice."
+        )
 
 
-def _set_up(data: DemoSurvey, epsilon: str, origin: str, directory: Path) -> tuple[Manifest, str]:
+def _set_up(
+    data: DemoSurvey, epsilon: str, mechanism: Kind, origin: str, directory: Path
+) -> tuple[Manifest, str]:
     """Make a collector with the survey published; return its manifest and an analyst's token."""
     key_file = default_key_file(directory)
     port = int(origin.rpartition(":")[2])
@@ -106,6 +125,8 @@ def _set_up(data: DemoSurvey, epsilon: str, origin: str, directory: Path) -> tup
         grace_seconds=86_400,
         start=int(time.time()),
         minimum_reports=1,
+        mechanism=mechanism,
+        distance="absolute" if mechanism == "ordinal" else None,
     )
     manifest = publish_survey(config, written, key_file)
     token = new_token()

@@ -60,19 +60,21 @@ def hist(
 
     Surveys of one name but different ids are never pooled.
     """
-    histogram = _read(Config.load(directory), name, survey_id, epoch, level)
+    histogram, step = _read(Config.load(directory), name, survey_id, epoch, level)
     if form == "json":
         click.echo(json.dumps(histogram.to_dict(), indent=2, ensure_ascii=False))
     elif form == "csv":
         click.echo(histogram_csv(histogram), nl=False)
     else:
-        show_histogram(histogram, console())
+        show_histogram(histogram, console(), step)
 
 
 def _read(
     config: Config, name: str, survey_id: str | None, epoch: int | None, level: float
-) -> Histogram:
-    async def work(store: SqliteStore) -> Histogram:
+) -> tuple[Histogram, int]:
+    """Return the histogram, and in steps of how many reports figures appear."""
+
+    async def work(store: SqliteStore) -> tuple[Histogram, int]:
         manifest = await find_survey(store, config, name, survey_id)
         epochs = manifest.schedule.epochs
         if epoch is not None and epoch >= epochs:
@@ -86,7 +88,8 @@ def _read(
                 f"no figures {where}: they appear from {max(1, manifest.minimum_reports)} reports "
                 f"of an epoch on{hint}"
             )
-        return estimate_histogram(manifest, figures.epoch, figures.counts, level)
+        histogram = estimate_histogram(manifest, figures.epoch, figures.counts, level)
+        return histogram, manifest.minimum_reports
 
     return with_store(config, work)
 

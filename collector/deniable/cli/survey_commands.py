@@ -17,7 +17,15 @@ from deniable.cli.screen import console
 from deniable.cli.survey_file import SurveyFile, duration_text, next_manifest, says_the_same
 from deniable.cli.workplace import find_survey, published, with_store
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
-from deniable.messages import InvalidManifest, Manifest, sign_manifest
+from deniable.estimates import NotInvertible, reports_for_half_width, reports_for_mean
+from deniable.mechanisms import RandomisedResponse, exact_epsilon, odds_floor
+from deniable.messages import (
+    RANDOMISED_RESPONSE,
+    InvalidManifest,
+    Manifest,
+    format_value,
+    sign_manifest,
+)
 from deniable.server import Config
 from deniable.stores import SqliteStore
 
@@ -37,19 +45,27 @@ def survey() -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="The authority's private key.  [default: where init put it]",
 )
-def publish(file: Path, directory: Path, authority_key: Path | None) -> None:
+@click.option("--dry-run", is_flag=True, help="Show what would be published; store nothing.")
+def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bool) -> None:
     """Sign the survey in FILE (TOML) and publish it; a running server offers it at once.
 
     Publishing a name again makes a successor: another survey, whose figures are kept apart.
     """
     config = Config.load(directory)
-    manifest = publish_survey(
-        config, SurveyFile.load(file), authority_key or default_key_file(directory)
-    )
-    click.echo(f"published {manifest.name}, sequence {manifest.sequence}")
-    click.echo(f"id        {manifest.survey_id.hex()}")
+    written = SurveyFile.load(file)
+    if dry_run:
+        manifest = _planned(config, written)
+        click.echo(f"would be  {manifest.name}, sequence {manifest.sequence}")
+    else:
+        key_file = authority_key or default_key_file(directory)
+        manifest = publish_survey(config, written, key_file)
+        click.echo(f"published {manifest.name}, sequence {manifest.sequence}")
+        click.echo(f"id        {manifest.survey_id.hex()}")
     click.echo(f"epochs    {_epochs(manifest)}")
+    if manifest.specification.ratio is not None:
+        click.echo(f"mechanism {_terms(manifest)}")
     click.echo(f"costs     a device at most {_lifetime(manifest)}")
+    click.echo(f"accuracy  {_accuracy(manifest)}")
     for warning in _warnings(manifest):
         click.echo(f"warning   {warning}")
     click.echo()
@@ -70,17 +86,28 @@ def publish_survey(config: Config, written: SurveyFile, key_file: Path) -> Manif
         raise AuthorityKeyError(f"{key_file} is not the key of this collector's authority")
 
     async def work(store: SqliteStore) -> Manifest:
-        before = [old for old in await published(store, config) if old.name == written.name]
-        predecessor = before[0] if before else None
-        if predecessor is not None and says_the_same(written, predecessor):
-            raise InvalidManifest(
-                written.name, "nothing has changed; the survey published before stands"
-            )
-        manifest = next_manifest(written, predecessor, config.origin, os.urandom(16), time.time())
+        manifest = await _next(store, config, written)
         await store.publish(manifest, sign_manifest(manifest, key))
         return manifest
 
     return with_store(config, work)
+
+
+def _planned(config: Config, written: SurveyFile) -> Manifest:
+    """Return the manifest that publishing would sign."""
+    return with_store(config, lambda store: _next(store, config, written))
+
+
+async def _next(store: SqliteStore, config: Config, written: SurveyFile) -> Manifest:
+    before = [old for old in await published(store, config) if old.name == written.name]
+    predecessor = before[0] if before else None
+    if predecessor is not None and says_the_same(written, predecessor):
+        raise InvalidManifest(
+            written.name, "nothing has changed; the survey published before stands"
+        )
+    manifest = next_manifest(written, predecessor, config.origin, os.urandom(16), time.time())
+    _check_estimable(manifest)
+    return manifest
 
 
 @survey.command("list")
@@ -114,21 +141,81 @@ def show(name: str, directory: Path) -> None:
     """Show what NAME asks, its privacy in words, and how an app declares it."""
     config = Config.load(directory)
     manifest = with_store(config, lambda store: find_survey(store, config, name))
-    privacy = manifest.mechanism.privacy
+    mechanism = manifest.mechanism
+    odds = math.exp(mechanism.privacy.epsilon)
+    least = "" if manifest.specification == RANDOMISED_RESPONSE else "at least "
     click.echo(manifest.question)
-    for category in manifest.categories:
+    for category in _answers(manifest):
         click.echo(f"  {category}")
-    click.echo(f"\nid        {manifest.survey_id.hex()}, sequence {manifest.sequence}")
+    click.echo(f"\nid        {manifest.survey_id.hex()}")
+    click.echo(f"sequence  {manifest.sequence}")
     click.echo(
-        f"privacy   epsilon {manifest.epsilon}, delta {manifest.delta}: whatever somebody answers, "
-        f"a response is at most\n          {float(privacy.odds):.4g} times likelier than with any "
-        f"other answer; the truth is sent with probability {float(privacy.truth):.1%}"
+        f"privacy   epsilon {manifest.epsilon}, delta {manifest.delta}: "
+        f"whatever somebody answers,\n"
+        f"          a response is at most {odds:.4g} times likelier than with any other\n"
+        f"          answer; the truth is sent with probability {least}{float(mechanism.truth):.1%}"
     )
+    if manifest.specification.ratio is not None:
+        click.echo(f"mechanism {_terms(manifest)}")
     click.echo(f"costs     a device at most {_lifetime(manifest)}")
     click.echo(f"epochs    {_epochs(manifest)}")
     click.echo(f"devices   {manifest.enrolment.mode}")
     click.echo(f"figures   appear in steps of {max(1, manifest.minimum_reports)} reports\n")
     click.echo(_declaration(manifest))
+
+
+def _answers(manifest: Manifest) -> tuple[str, ...]:
+    """Return what can be answered; a range of numbers in one line."""
+    if manifest.values is None:
+        return manifest.categories
+    low, high = manifest.categories[0], manifest.categories[-1]
+    step = format_value(manifest.values[1] - manifest.values[0])
+    return (f"{low} to {high} in steps of {step}",)
+
+
+def _terms(manifest: Manifest) -> str:
+    """Return a distance mechanism's terms, with what its tight guarantee leaves of epsilon."""
+    specification, odds = manifest.specification, manifest.mechanism.privacy.odds
+    assert specification.ratio is not None
+    assert odds is not None
+    kind: str = specification.kind
+    if specification.distance is not None:
+        table = isinstance(specification.distance, tuple)
+        kind += ", table of distances" if table else f", {specification.distance} distance"
+    # ln(E/odds) = E/odds - 1 for two numbers that agree to many places.
+    gap = float(odds_floor(exact_epsilon(manifest.epsilon)) / odds - 1)
+    return (
+        f"{kind}: {1 / float(specification.ratio):.4g} times less likely a step\n"
+        f"          tight epsilon below {manifest.epsilon} by {gap:.1g}"
+    )
+
+
+def _check_estimable(manifest: Manifest) -> None:
+    """Refuse what devices could answer and nobody could estimate.
+
+    Raises:
+        InvalidManifest: if the categories cannot be told apart.
+    """
+    try:
+        _accuracy(manifest)
+    except NotInvertible as error:
+        raise InvalidManifest(
+            "epsilon", "is too small to tell so many categories apart; raise it or use fewer"
+        ) from error
+
+
+def _accuracy(manifest: Manifest) -> str:
+    """Return how many reports give figures of some use."""
+    if manifest.values is not None:
+        width = manifest.values[-1] - manifest.values[0]
+        reports = reports_for_mean(manifest.mechanism, manifest.values, float(width) / 50)
+        return f"the mean within ± 2 % of the range takes at most {reports:,} reports"
+    reports = reports_for_half_width(manifest.mechanism, 0.05)
+    text = f"each share within ± 5 percentage points takes at most {reports:,} reports"
+    if manifest.specification == RANDOMISED_RESPONSE:
+        return text
+    plain = RandomisedResponse(len(manifest.categories), manifest.epsilon)
+    return text + (f",\n          with randomised response {reports_for_half_width(plain, 0.05):,}")
 
 
 def _lifetime(manifest: Manifest) -> str:
@@ -162,12 +249,17 @@ def _warnings(manifest: Manifest) -> list[str]:
 def _declaration(manifest: Manifest) -> str:
     """Return the Python that declares this survey in an app."""
     lines = [
-        "Survey(",
+        "Survey(" if manifest.values is None else "Survey.numeric(",
         f"    name={manifest.name!r},",
         f"    question={manifest.question!r},",
-        f"    categories={manifest.categories!r},",
-        f"    max_epsilon={manifest.epsilon!r},",
     ]
+    if manifest.values is None:
+        lines.append(f"    categories={manifest.categories!r},")
+    else:
+        low, high = manifest.categories[0], manifest.categories[-1]
+        step = format_value(manifest.values[1] - manifest.values[0])
+        lines.append(f"    low={low!r}, high={high!r}, step={step!r},")
+    lines.append(f"    max_epsilon={manifest.epsilon!r},")
     if manifest.delta != "0":
         lines.append(f"    max_delta={manifest.delta!r},")
     if manifest.schedule.epoch_seconds < DAY:

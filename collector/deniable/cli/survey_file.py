@@ -4,10 +4,22 @@ import re
 import tomllib
 from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from deniable.messages import Enrolment, InvalidManifest, Manifest, Schedule
+from deniable.mechanisms import InvalidPrivacyParameter
+from deniable.messages import (
+    Distance,
+    Enrolment,
+    InvalidManifest,
+    Kind,
+    Manifest,
+    Schedule,
+    Specification,
+    exact_value,
+    value_range,
+)
 
 __all__ = ["EXAMPLE", "FIELDS", "SurveyFile", "duration_text", "next_manifest", "says_the_same"]
 
@@ -19,6 +31,14 @@ FIELDS: Final = {
     "name": "lasting name: a-z, 0-9 and -, at most 64",
     "question": "what the user is told is being asked",
     "categories": "every possible answer; their order is kept",
+    "mechanism": '"randomised-response"; "ordinal", whose near answers are confused more often '
+    'than far ones; or "numeric", whose answers are numbers',
+    "distance": 'of an ordinal survey: "absolute" on a line, "circular", or a table of whole '
+    "numbers, a row a category",
+    "low": "the least answer of a numeric survey, which has no categories: a whole number, or a "
+    'string such as "-0.5"',
+    "high": "its greatest answer",
+    "step": "from one of its answers to the next; at most 4,096 answers",
     "epsilon": 'privacy of one report, as a string such as "1"; smaller is more private',
     "delta": 'slack, as a string; leave it at "0"',
     "epoch": 'how often a device may report: "1 day", "1 week", "12 hours"',
@@ -30,7 +50,12 @@ FIELDS: Final = {
 }
 """Every field of a survey file; the documentation's table is tested against it."""
 
-_DEFAULTS: Final[dict[str, object]] = {"delta": "0", "grace": "1 day", "minimum_reports": 100}
+_DEFAULTS: Final[dict[str, object]] = {
+    "mechanism": "randomised-response",
+    "delta": "0",
+    "grace": "1 day",
+    "minimum_reports": 100,
+}
 
 EXAMPLE: Final = """\
 # A survey. Publish it with: deniable survey publish example-survey.toml
@@ -70,6 +95,8 @@ class SurveyFile:
     grace_seconds: int
     start: int | None
     minimum_reports: int
+    mechanism: Kind = "randomised-response"
+    distance: Distance | None = None
 
     @classmethod
     def load(cls, file: Path) -> "SurveyFile":
@@ -98,10 +125,11 @@ class SurveyFile:
         for field in table:
             if field not in FIELDS:
                 raise InvalidManifest(field, f"is unknown; the fields are {', '.join(FIELDS)}")
+        mechanism = _kind(table)
         return cls(
             name=_text(table, "name"),
             question=_text(table, "question"),
-            categories=_texts(table, "categories"),
+            categories=_values(table) if mechanism == "numeric" else _texts(table, "categories"),
             epsilon=_text(table, "epsilon"),
             delta=_text(table, "delta"),
             epoch_seconds=_duration(table, "epoch"),
@@ -109,6 +137,8 @@ class SurveyFile:
             grace_seconds=_duration(table, "grace"),
             start=_instant(table, "start"),
             minimum_reports=_count(table, "minimum_reports"),
+            mechanism=mechanism,
+            distance=_distance(table) if mechanism == "ordinal" else None,
         )
 
 
@@ -171,6 +201,9 @@ def next_manifest(
         origin=origin,
         enrolment=Enrolment(),
         minimum_reports=survey.minimum_reports,
+        specification=Specification.calibrated(
+            survey.mechanism, survey.distance, len(survey.categories), survey.epsilon
+        ),
     )
 
 
@@ -180,6 +213,8 @@ def says_the_same(survey: SurveyFile, before: Manifest) -> bool:
     when = (before.schedule.epoch_seconds, before.schedule.epochs, before.schedule.grace_seconds)
     return (
         (survey.question, survey.categories, survey.epsilon, survey.delta) == asked
+        and survey.mechanism == before.specification.kind
+        and survey.distance == before.specification.distance
         and (survey.epoch_seconds, survey.epochs, survey.grace_seconds) == when
         and survey.start in {None, before.schedule.start}
         and survey.minimum_reports == before.minimum_reports
@@ -210,6 +245,61 @@ def _text(table: dict[str, object], field: str) -> str:
     if not isinstance(value, str):
         raise InvalidManifest(field, "must be a string")
     return value
+
+
+def _kind(table: dict[str, object]) -> Kind:
+    match _text(table, "mechanism"):
+        case "randomised-response" | "ordinal" | "numeric" as kind:
+            pass
+        case _:
+            raise InvalidManifest("mechanism", f"must be {FIELDS['mechanism']}")
+    for field, owner in (
+        ("distance", "ordinal"),
+        ("low", "numeric"),
+        ("high", "numeric"),
+        ("step", "numeric"),
+    ):
+        if field in table and kind != owner:
+            raise InvalidManifest(field, f'belongs to a survey with mechanism = "{owner}"')
+    if kind == "numeric" and "categories" in table:
+        raise InvalidManifest("categories", "follow from low, high and step; leave them out")
+    return kind
+
+
+def _values(table: dict[str, object]) -> tuple[str, ...]:
+    low, high, step = (_value(table, field) for field in ("low", "high", "step"))
+    return value_range(low, high, step)
+
+
+def _value(table: dict[str, object], field: str) -> Fraction:
+    value = _field(table, field)
+    if isinstance(value, float):
+        raise InvalidManifest(
+            field, f'must be a string, such as {field} = "0.5": floats are inexact'
+        )
+    if type(value) is not int and not isinstance(value, str):
+        raise InvalidManifest(field, "must be a whole number, or a number as a string")
+    try:
+        return exact_value(field, value)
+    except InvalidPrivacyParameter as error:
+        raise InvalidManifest(field, "is too large") from error
+
+
+def _distance(table: dict[str, object]) -> Distance:
+    given = _field(table, "distance")
+    if given in ("absolute", "circular"):
+        return given
+    rows = [_whole_numbers(row) for row in given] if isinstance(given, list) else [None]
+    found = tuple(row for row in rows if row is not None)
+    if len(found) != len(rows):
+        raise InvalidManifest("distance", f"is {FIELDS['distance']}")
+    return found
+
+
+def _whole_numbers(row: object) -> tuple[int, ...] | None:
+    if not isinstance(row, list) or not all(type(entry) is int for entry in row):
+        return None
+    return tuple(row)
 
 
 def _texts(table: dict[str, object], field: str) -> tuple[str, ...]:

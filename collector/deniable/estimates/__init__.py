@@ -2,6 +2,7 @@
 
 from deniable.estimates.covariance import Model, covariance, estimated_covariance, standard_errors
 from deniable.estimates.histogram import Histogram, estimate_histogram
+from deniable.estimates.influence import influence
 from deniable.estimates.intervals import (
     IntervalMethod,
     Intervals,
@@ -10,22 +11,34 @@ from deniable.estimates.intervals import (
     wilson,
 )
 from deniable.estimates.inverse import NotInvertible, debias, left_inverse, solution_matrix
-from deniable.estimates.planning import reports_for_half_width
+from deniable.estimates.numeric import Bin, NumericSummary
+from deniable.estimates.planning import reports_for_half_width, reports_for_mean
+from deniable.estimates.quantiles import Quantile, quantiles
+from deniable.estimates.queries import Estimate, linear_query, mean
 
 __all__ = [
+    "Bin",
+    "Estimate",
     "Histogram",
     "IntervalMethod",
     "Intervals",
     "Model",
     "NotInvertible",
+    "NumericSummary",
+    "Quantile",
     "clopper_pearson",
     "covariance",
     "debias",
     "estimate_histogram",
     "estimated_covariance",
     "frequency_intervals",
+    "influence",
     "left_inverse",
+    "linear_query",
+    "mean",
+    "quantiles",
     "reports_for_half_width",
+    "reports_for_mean",
     "solution_matrix",
     "standard_errors",
     "wilson",

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimates.covariance import Model, standard_errors
+from deniable.estimates.influence import influence
 from deniable.estimates.intervals import IntervalMethod, frequency_intervals
 from deniable.estimates.inverse import debias
+from deniable.estimates.numeric import NumericSummary, numeric_summary
 from deniable.estimates.planning import reports_for_half_width
-from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest
 
 __all__ = ["Histogram", "estimate_histogram"]
@@ -39,6 +40,7 @@ class Histogram:
         model: what the standard errors take as random.
         methods: how each interval was made.
         outside: whose interval lay wholly outside [0, 1]: chance, or false reports.
+        mechanism: the kind of mechanism that the devices sampled from.
         epsilon: as the manifest states it.
         delta: likewise.
         pure_epsilon: what one report can reveal at most, whatever delta: odds of e^pure_epsilon
@@ -46,6 +48,7 @@ class Histogram:
         influence: how far n times an estimate moves at most if one of the reports is false.
         enrolment: who vouches that each report comes from another device.
         reports_for_five_points: how many reports give 95 % intervals of ± 5 percentage points.
+        numeric: mean, quartiles and groups of values, if the categories are numbers; else None.
     """
 
     survey: str
@@ -63,12 +66,14 @@ class Histogram:
     model: Model
     methods: tuple[IntervalMethod, ...]
     outside: NDArray[np.bool_] = field(repr=False)
+    mechanism: str
     epsilon: str
     delta: str
     pure_epsilon: str
     influence: float
     enrolment: str
     reports_for_five_points: int
+    numeric: NumericSummary | None = None
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for JSON; a standard error that does not exist is None."""
@@ -80,12 +85,14 @@ class Histogram:
             "n": self.n,
             "level": self.level,
             "model": self.model.value,
+            "mechanism": self.mechanism,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "pure_epsilon": self.pure_epsilon,
             "influence": self.influence,
             "enrolment": self.enrolment,
             "reports_for_five_points": self.reports_for_five_points,
+            "numeric": None if self.numeric is None else self.numeric.to_dict(),
             "categories": [
                 {
                     "category": category,
@@ -105,18 +112,17 @@ class Histogram:
 
     def __str__(self) -> str:
         """Return a table with bars, for a terminal or a notebook."""
-        width = max(map(len, self.categories))
         lines = [
             f"{self.survey}  epoch {', '.join(map(str, self.epochs))}  {self.n:,} reports  "
             f"epsilon {self.epsilon}" + ("" if self.delta == "0" else f", delta {self.delta}"),
             self.question,
         ]
-        for i, category in enumerate(self.categories):
-            bar = "█" * round(_BAR * float(np.clip(self.estimate[i], 0, 1)))
-            lines.append(
-                f"{category:>{width}}  {self.estimate[i]:7.1%}  "
-                f"[{self.low[i]:6.1%}, {self.high[i]:6.1%}]  {bar}"
-            )
+        if self.numeric is None:
+            rows = zip(self.categories, self.estimate, self.low, self.high, strict=True)
+            lines += _table(list(rows))
+        else:
+            # Of single values there may be thousands, and each by itself is mostly noise.
+            lines += [*_summary(self.numeric), *_table(_bin_rows(self.numeric))]
         lines.append(f"{self.level:.0%} intervals, each by itself; devices: {self.enrolment}")
         return "\n".join(lines)
 
@@ -140,7 +146,7 @@ def estimate_histogram(
     Raises:
         ValueError: if there are no reports, or for a level outside (0, 1).
     """
-    mechanism = manifest.mechanism
+    mechanism, values = manifest.mechanism, manifest.values
     n = int(sum(counts))
     estimate = debias(mechanism, counts)
     single = model is Model.SAMPLED and n < 2
@@ -166,19 +172,49 @@ def estimate_histogram(
         model=model,
         methods=intervals.methods,
         outside=intervals.outside,
+        mechanism=manifest.specification.kind,
         epsilon=manifest.epsilon,
         delta=manifest.delta,
         pure_epsilon=str(mechanism.privacy.epsilon),
-        influence=_influence(mechanism),
+        influence=influence(mechanism),
         enrolment=_vouched(manifest),
         reports_for_five_points=reports_for_half_width(mechanism, 0.05),
+        numeric=(
+            None
+            if values is None
+            else numeric_summary(mechanism, counts, manifest.categories, values, level, model)
+        ),
     )
 
 
-def _influence(mechanism: RandomisedResponse) -> float:
-    # n f_j = sum over reports of g_j(y), with g_j(j) = (1 - q)/kappa and -q/kappa elsewhere. One
-    # that says j instead of something else moves it by their difference.
-    return float(1 / mechanism.contraction)
+def _table(rows: Sequence[tuple[str, float, float, float]]) -> list[str]:
+    """Return a line for each label, estimate and interval."""
+    width = max(len(label) for label, *_ in rows)
+    return [
+        f"{label:>{width}}  {estimate:7.1%}  [{low:6.1%}, {high:6.1%}]  "
+        + "█" * round(_BAR * float(np.clip(estimate, 0, 1)))
+        for label, estimate, low, high in rows
+    ]
+
+
+def _bin_rows(numeric: NumericSummary) -> list[tuple[str, float, float, float]]:
+    return [
+        (group.label, group.share.value, group.share.low, group.share.high)
+        for group in numeric.bins
+    ]
+
+
+def _summary(numeric: NumericSummary) -> list[str]:
+    """Return the mean and the quartiles, and how the groups are to be read."""
+    lines = [f"mean  {numeric.mean.value:.6g}  [{numeric.mean.low:.6g}, {numeric.mean.high:.6g}]"]
+    lines += [
+        f"{quartile.probability:.0%} at or below  {quartile.value:.6g}  "
+        f"[{quartile.low:.6g}, {quartile.high:.6g}]"
+        for quartile in numeric.quartiles
+    ]
+    if numeric.blur:
+        lines.append(f"estimates of groups have ends blurred by {numeric.blur} values either way")
+    return lines
 
 
 def _vouched(manifest: Manifest) -> str:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from deniable.estimates.covariance import Model, standard_errors
-from deniable.estimates.inverse import check_counts, debias
+from deniable.estimates.covariance import cautious_errors
+from deniable.estimates.inverse import check_counts, debias, tables
 from deniable.mechanisms import Mechanism, RandomisedResponse
 
 __all__ = ["IntervalMethod", "Intervals", "clopper_pearson", "frequency_intervals", "wilson"]
@@ -22,6 +22,9 @@ Floats = NDArray[np.float64]
 
 _FEW = 5
 """Below this many reports with a response, or without it, the guaranteed interval is used."""
+
+_UNSEEN = 2
+"""How many more of each response a normal interval's variance allows for: z^2/2 at 95 %."""
 
 
 class IntervalMethod(StrEnum):
@@ -58,7 +61,7 @@ def wilson(counts: Floats, n: int, level: float) -> tuple[Floats, Floats]:
         level: confidence level in (0, 1).
     """
     # |p - lam| <= z sqrt(lam (1-lam)/n), solved for lam.
-    z2 = _normal_quantile(level) ** 2
+    z2 = normal_quantile(level) ** 2
     p = counts / n
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
@@ -86,7 +89,9 @@ def frequency_intervals(mechanism: Mechanism, counts: Sequence[int], level: floa
     """Return an interval for each category's true frequency.
 
     Randomised response: Wilson, or Clopper-Pearson where a count or its complement is below 5.
-    Any other matrix: the normal interval from the exact covariance, and labelled so.
+    Any other matrix: the normal interval, and labelled so; its variance takes each response to have
+    been seen twice more than it was, and is never below the least that any population has. One
+    report says nothing there.
 
     Args:
         mechanism: what the devices sampled from.
@@ -98,8 +103,7 @@ def frequency_intervals(mechanism: Mechanism, counts: Sequence[int], level: floa
 
     Source: docs/mathematics.md, section 5.
     """
-    if not 0 < level < 1:
-        raise ValueError("the level must be in (0, 1), such as 0.95")
+    check_level(level)
     n = check_counts(mechanism, counts)
     if isinstance(mechanism, RandomisedResponse):
         seen = np.asarray(counts, dtype=np.float64)
@@ -112,15 +116,32 @@ def frequency_intervals(mechanism: Mechanism, counts: Sequence[int], level: floa
             IntervalMethod.CLOPPER_PEARSON if rare else IntervalMethod.WILSON for rare in few
         )
     else:
+        made = tables(mechanism)
+        # A frequency's kernel lives on few responses, and the variance of a rare count is not that
+        # count: the score interval of a Poisson count c, |c - m| <= z sqrt(m), has its middle at
+        # c + z^2/2, about 2 more. (Wilson's and Agresti and Coull's correction, for many counts.)
+        least = made.moments.least_variance
+        errors = cautious_errors(mechanism, counts, made.inverse, least, unseen=_UNSEEN)
+        half = normal_quantile(level) * errors
         estimate = debias(mechanism, counts)
-        half = _normal_quantile(level) * standard_errors(mechanism, counts, Model.SAMPLED)
         low, high = estimate - half, estimate + half
         methods = (IntervalMethod.NORMAL,) * mechanism.categories
     outside = (high < 0) | (low > 1)
     return Intervals(np.clip(low, 0, 1), np.clip(high, 0, 1), methods, outside)
 
 
-def _normal_quantile(level: float) -> float:
+def check_level(level: float) -> None:
+    """Check a confidence level.
+
+    Raises:
+        ValueError: unless it is in (0, 1).
+    """
+    if not 0 < level < 1:
+        raise ValueError("the level must be in (0, 1), such as 0.95")
+
+
+def normal_quantile(level: float) -> float:
+    """Return the z of a two-sided normal interval."""
     # From the lower tail: (1 + level)/2 rounds to 1, whose quantile is infinite, for the last
-    # levels below 1.
-    return -float(special.ndtri((1 - level) / 2))
+    # levels below 1. Never 0, so that an infinite error gives an infinite width at every level.
+    return max(-float(special.ndtri((1 - level) / 2)), float(np.finfo(np.float64).tiny))

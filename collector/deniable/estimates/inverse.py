@@ -5,7 +5,10 @@ gives an unbiased estimate G c/n of f. Never clipped, never rescaled: the estima
 and averages of it stay right.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,19 +19,87 @@ __all__ = ["NotInvertible", "debias", "left_inverse", "solution_matrix"]
 
 Floats = NDArray[np.float64]
 
+_WORST_CONDITION: Final = 1e13
+"""Beyond this, fewer than three digits of an estimate would be left in floating point."""
+
+_KEPT: Final = 2
+"""Mechanisms whose tables are kept: with 4,096 categories they are 256 MiB each."""
+
 
 class NotInvertible(ValueError):
     """Two mixtures of categories give the same responses: no estimate can tell them apart."""
 
 
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What the estimates of a mechanism without closed form are made of; not to be written to.
+
+    Attributes:
+        matrix: P, shape (categories, responses).
+        inverse: G with G P^T = I, of the same shape.
+    """
+
+    matrix: Floats
+    inverse: Floats
+
+    @cached_property
+    def moments(self) -> "Moments":
+        """Return the second moments of each frequency's kernel, made once."""
+        moments = self.matrix @ (self.inverse**2).T
+        own = moments.diagonal().copy()
+        # The variance if x is true: the mean is (G P^T)_jx, 1 for x = j and 0 else.
+        np.fill_diagonal(moments, own - 1)
+        least = moments.min(axis=0)
+        np.fill_diagonal(moments, -np.inf)
+        return Moments(own, moments.max(axis=0), np.maximum(least, 0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """The means of G_jy^2 over the responses y to a true category, for each j.
+
+    Attributes:
+        own: if j is true.
+        other: if another is true, the largest.
+        least_variance: the least variance of G_jy, whichever category is true.
+    """
+
+    own: Floats
+    other: Floats
+    least_variance: Floats
+
+
+def tables(mechanism: Mechanism) -> Tables:
+    """Return a mechanism's tables, made once.
+
+    Raises:
+        NotInvertible: if no estimate can tell its categories apart.
+    """
+    assert isinstance(mechanism, Hashable)
+    return _tables(mechanism)
+
+
+@lru_cache(maxsize=_KEPT)
+def _tables(mechanism: Mechanism) -> Tables:
+    matrix = solution_matrix(mechanism)
+    inverse = left_inverse(matrix)
+    matrix.flags.writeable = inverse.flags.writeable = False
+    return Tables(matrix, inverse)
+
+
 def solution_matrix(mechanism: Mechanism) -> Floats:
     """Return P as floats, shape (categories, responses)."""
-    return np.array(
-        [
-            [float(mechanism.probability(x, y)) for y in range(mechanism.responses)]
-            for x in range(mechanism.categories)
-        ]
-    )
+    grid = mechanism.grid
+    # Both ways round each entry once. Dividing by a power of two is exact, so that a whole row of
+    # integers can be rounded at a time.
+    binary = grid & (grid - 1) == 0 and grid <= 1 << 64
+    matrix = np.empty((mechanism.categories, mechanism.responses))
+    for x in range(mechanism.categories):
+        row = mechanism.row(x)
+        matrix[x] = (
+            np.array(row, dtype=np.float64) / grid if binary else [weight / grid for weight in row]
+        )
+    return matrix
 
 
 def left_inverse(matrix: Floats) -> Floats:
@@ -38,14 +109,40 @@ def left_inverse(matrix: Floats) -> Floats:
         matrix: P, shape (categories, responses), of full row rank.
 
     Returns:
-        G, shape (categories, responses): the Moore-Penrose inverse of P^T.
+        G, shape (categories, responses): the inverse of P^T if it is square, else the
+        Moore-Penrose inverse.
 
     Raises:
-        NotInvertible: if the rows of P are not independent.
+        NotInvertible: if the rows of P are not independent, or so nearly dependent that floating
+            point cannot tell.
+
+    Source: docs/mathematics.md, section 3.
     """
-    if np.linalg.matrix_rank(matrix) < matrix.shape[0]:
-        raise NotInvertible("the solution matrix's rows are not linearly independent")
-    return np.asarray(np.linalg.pinv(matrix.T), dtype=np.float64)
+    categories, responses = matrix.shape
+    if categories != responses:
+        if np.linalg.matrix_rank(matrix) < categories:
+            raise NotInvertible("the solution matrix's rows are not linearly independent")
+        return np.asarray(np.linalg.pinv(matrix.T), dtype=np.float64)
+    # P = K D with D the masses of the columns, so G = (P^T)^-1 = (K^T)^-1 D^-1. Noise that piles up
+    # at the ends of a range makes columns of very different mass, and K is better conditioned.
+    mass = matrix.sum(axis=0)
+    if not mass.all():
+        raise NotInvertible(
+            "some response never occurs, so there are fewer of them than categories"
+        )
+    scaled = (matrix / mass).T
+    try:
+        inverse = np.linalg.inv(scaled)
+    except np.linalg.LinAlgError as error:
+        raise NotInvertible("the solution matrix's rows are not linearly independent") from error
+    condition = float(np.linalg.norm(scaled, 1) * np.linalg.norm(inverse, 1))
+    if not condition <= _WORST_CONDITION:
+        raise NotInvertible(
+            f"floating point cannot invert the solution matrix (condition number {condition:.1g}); "
+            "raise epsilon or use fewer categories"
+        )
+    inverse /= mass
+    return np.asarray(inverse, dtype=np.float64)
 
 
 def debias(mechanism: Mechanism, counts: Sequence[int]) -> Floats:
@@ -61,6 +158,7 @@ def debias(mechanism: Mechanism, counts: Sequence[int]) -> Floats:
 
     Raises:
         ValueError: for a wrong number of counts, or no reports.
+        NotInvertible: if no estimate can tell the categories apart.
 
     Source: docs/mathematics.md, section 3.
     """
@@ -72,7 +170,7 @@ def debias(mechanism: Mechanism, counts: Sequence[int]) -> Floats:
         grid, a = mechanism.grid, mechanism.lies
         denominator = n * (grid - mechanism.categories * a)
         return np.array([(int(count) * grid - n * a) / denominator for count in counts])
-    return left_inverse(solution_matrix(mechanism)) @ (np.asarray(counts, dtype=np.float64) / n)
+    return tables(mechanism).inverse @ (np.asarray(counts, dtype=np.float64) / n)
 
 
 def check_counts(mechanism: Mechanism, counts: Sequence[int]) -> int:

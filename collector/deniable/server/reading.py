@@ -9,15 +9,17 @@ from typing import Final
 from aiohttp import web
 
 from deniable.estimates import estimate_histogram
-from deniable.messages import Manifest, Refusal, RefusalCode
+from deniable.messages import Manifest, Refusal, RefusalCode, Specification
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
 from deniable.server.tokens import require_role
-from deniable.stores import Role, Store, shown_figures
+from deniable.stores import Figures, Role, Store, shown_figures
 
 __all__ = ["reading_routes"]
 
 _HEX_ID: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_KEPT_HISTOGRAMS: Final = 32
+_KEPT_BYTES: Final = 32 << 20
 _MANIFEST_TYPE: Final = "application/msgpack"
 
 
@@ -37,6 +39,8 @@ class _Reading:
         self._config = config
         self._store = store
         self._catalogue = catalogue
+        self._estimating = asyncio.Lock()
+        self._made: dict[tuple[bytes, int, float], tuple[list[int], bytes]] = {}
 
     async def surveys(self, request: web.Request) -> web.Response:
         _only(request, ())
@@ -72,12 +76,29 @@ class _Reading:
                 f"figures appear from {max(1, manifest.minimum_reports)} reports of an epoch on",
             )
 
+        return _json(await self._estimated(manifest, figures, level))
+
+    async def _estimated(self, manifest: Manifest, figures: Figures, level: float) -> bytes:
+        """Return a histogram as JSON, made once while nothing new has come."""
+        key = (manifest.survey_id, figures.epoch, level)
+
         def estimated() -> bytes:
             histogram = estimate_histogram(manifest, figures.epoch, figures.counts, level)
             return _packed(histogram.to_dict())
 
-        # With 65,536 categories this takes a while, in which other requests get their turn.
-        return _json(await asyncio.to_thread(estimated))
+        # A matrix of thousands of categories takes seconds to invert: in a thread, so that uploads
+        # get their turn, and one at a time, so that many readers take no more than one.
+        async with self._estimating:
+            counts, made = self._made.pop(key, ([], b""))
+            if counts != figures.counts:
+                counts, made = figures.counts, await asyncio.to_thread(estimated)
+            self._made[key] = counts, made
+            while (
+                len(self._made) > _KEPT_HISTOGRAMS
+                or sum(len(body) for _, body in self._made.values()) > _KEPT_BYTES
+            ):
+                del self._made[next(iter(self._made))]
+        return made
 
     async def _find(self, request: web.Request) -> Manifest:
         """Return the newest survey of the path's name, or the one of ``?survey=``."""
@@ -100,7 +121,7 @@ def _describe(manifest: Manifest) -> dict[str, object]:
         "sequence": manifest.sequence,
         "question": manifest.question,
         "categories": list(manifest.categories),
-        "mechanism": "randomised-response",
+        **_mechanism(manifest.specification),
         "epsilon": manifest.epsilon,
         "delta": manifest.delta,
         "pure_epsilon": str(manifest.mechanism.privacy.epsilon),
@@ -111,6 +132,18 @@ def _describe(manifest: Manifest) -> dict[str, object]:
         "enrolment": manifest.enrolment.mode,
         "minimum_reports": manifest.minimum_reports,
     }
+
+
+def _mechanism(specification: Specification) -> dict[str, object]:
+    """Return a mechanism in words; its exact integers are the manifest's to tell."""
+    described: dict[str, object] = {"mechanism": specification.kind}
+    if specification.distance is not None:
+        named = isinstance(specification.distance, str)
+        described["distance"] = specification.distance if named else "table"
+    if specification.ratio is not None:
+        # As text: JSON readers that know floats only would round it, and hold another matrix.
+        described["ratio"] = str(specification.ratio)
+    return described
 
 
 def _only(request: web.Request, allowed: tuple[str, ...]) -> None:

@@ -23,8 +23,17 @@ NANO: Final = 10**9
 
 
 def pure_cost(mechanism: Mechanism) -> int:
-    """Return what one response costs: eps' = ln(pure odds), rounded up to 1e-9."""
-    return log_ceiling(mechanism.privacy.odds, NANO)
+    """Return what one response costs: eps' = ln(pure odds), rounded up to 1e-9.
+
+    Raises:
+        InvalidPrivacyParameter: if some response excludes a category, so that no budget covers it.
+    """
+    odds = mechanism.privacy.odds
+    if odds is None:
+        raise InvalidPrivacyParameter(
+            "the mechanism has no pure guarantee: some response excludes a category"
+        )
+    return log_ceiling(odds, NANO)
 
 
 def epsilon_to_nano(name: str, epsilon: Number) -> int:

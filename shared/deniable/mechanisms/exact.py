@@ -5,17 +5,19 @@ guarantee stated as 0.1 would be given as something larger.
 """
 
 import re
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 __all__ = [
     "DECIMAL_PATTERN",
     "MAX_EPSILON",
+    "GridTooCoarse",
     "InvalidPrivacyParameter",
     "Number",
     "exact_delta",
     "exact_epsilon",
     "exact_number",
+    "exact_quantity",
 ]
 
 Number = str | Decimal | Fraction | int
@@ -33,6 +35,10 @@ _MAX_BITS = 1024
 
 class InvalidPrivacyParameter(ValueError):
     """An epsilon or delta outside its domain, or written in a form that is not taken."""
+
+
+class GridTooCoarse(ValueError):
+    """The probabilities cannot be told apart on the grid of integers that samples them."""
 
 
 def exact_epsilon(value: Number) -> Fraction:
@@ -95,10 +101,29 @@ def exact_number(name: str, value: Number) -> Fraction:
         assert isinstance(exponent, int)
         if not -_MAX_PLACES <= exponent <= 4 or len(value.as_tuple().digits) > 4 + _MAX_PLACES:
             raise InvalidPrivacyParameter(
-                f"{name} must have at most 4 digits before and {_MAX_PLACES} after the point"
+                f"{name} must have at most {4 + _MAX_PLACES} digits, {_MAX_PLACES} of them after "
+                "the point"
             )
         return Fraction(value)
     fraction = Fraction(value)
     if max(fraction.numerator.bit_length(), fraction.denominator.bit_length()) > _MAX_BITS:
         raise InvalidPrivacyParameter(f"{name} must fit a fraction of {_MAX_BITS}-bit integers")
     return fraction
+
+
+def exact_quantity(name: str, value: Number) -> Fraction:
+    """Return a number computed from private data, exactly; it may be negative.
+
+    Raises:
+        TypeError: for a float, a bool or any other type.
+        InvalidPrivacyParameter: for a number that is not written plainly, or too long. No message
+            repeats it.
+    """
+    if isinstance(value, str):
+        # Parameters of the protocol have no sign. Decimal reads one, and keeps an exponent as it
+        # is, so that the next line can refuse a monstrous one before it is expanded.
+        try:
+            value = Decimal(value)
+        except InvalidOperation:
+            raise InvalidPrivacyParameter(f'{name} must be a decimal such as "-12.5"') from None
+    return exact_number(name, value)

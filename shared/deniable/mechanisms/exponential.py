@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-__all__ = ["ceil_div", "exp_enclosure", "log_ceiling"]
+__all__ = ["ceil_div", "exp_enclosure", "log_ceiling", "odds_ceiling", "odds_floor"]
 
 
 def ceil_div(numerator: int, denominator: int) -> int:
@@ -47,6 +47,22 @@ def exp_enclosure(exponent: Fraction, bits: int) -> tuple[int, int]:
         high = ceil_div(high * high, 1 << working)
     surplus = working - bits
     return low >> surplus, ceil_div(high, 1 << surplus)
+
+
+def odds_floor(epsilon: Fraction, bits: int = 128) -> Fraction:
+    """Return e^epsilon rounded down to a multiple of 2^-bits, or the next one below.
+
+    For a *demand*: what is private at the smaller odds is private at epsilon.
+    """
+    return Fraction(exp_enclosure(epsilon, bits)[0], 1 << bits)
+
+
+def odds_ceiling(epsilon: Fraction, bits: int = 128) -> Fraction:
+    """Return e^epsilon rounded up to a multiple of 2^-bits, or the next one above.
+
+    For a *statement*: what epsilon allows, the larger odds do not understate.
+    """
+    return Fraction(exp_enclosure(epsilon, bits)[1], 1 << bits)
 
 
 def log_ceiling(odds: Fraction, unit: int) -> int:

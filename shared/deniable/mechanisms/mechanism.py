@@ -1,27 +1,33 @@
 """What every mechanism is: a solution matrix with enough structure to sample from it."""
 
+import operator
 from fractions import Fraction
 from typing import Protocol
 
-from deniable.mechanisms.privacy import Privacy
+from deniable.mechanisms.privacy import Privacy, Rows
 from deniable.mechanisms.randomness import Draw, os_random_word
 
-__all__ = ["Mechanism"]
+__all__ = ["Mechanism", "SurveyMechanism", "category_index"]
 
 
-class Mechanism(Protocol):
+def category_index(value: int, categories: int) -> int:
+    """Return the index of a category as an int.
+
+    Raises:
+        IndexError: unless it is in 0 … categories - 1.
+    """
+    index = operator.index(value)
+    if not 0 <= index < categories:
+        # Never the value itself: it may be an answer.
+        raise IndexError(f"a category index must be in [0, {categories})")
+    return index
+
+
+class Mechanism(Rows, Protocol):
     """A stochastic matrix from true categories (rows) to responses (columns).
 
     Device, auditor, collector and analyst each need one thing of it; these are they.
     """
-
-    @property
-    def categories(self) -> int:
-        """Return the number of rows."""
-
-    @property
-    def responses(self) -> int:
-        """Return the number of columns."""
 
     @property
     def privacy(self) -> Privacy:
@@ -32,3 +38,11 @@ class Mechanism(Protocol):
 
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response, drawn from the answer's row."""
+
+
+class SurveyMechanism(Mechanism, Protocol):
+    """A mechanism whose responses are the categories themselves, on the 2^64 grid."""
+
+    @property
+    def truth(self) -> Fraction:
+        """Return the probability of sending the answer itself, for the answer least often sent."""

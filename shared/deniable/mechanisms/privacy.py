@@ -1,20 +1,77 @@
-"""What a two-valued solution matrix guarantees: its tight (epsilon, delta)."""
+"""What a solution matrix guarantees: its tight (epsilon, delta), read off its exact entries."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Protocol
 
 from deniable.mechanisms.exact import Number, exact_delta, exact_epsilon
-from deniable.mechanisms.exponential import exp_enclosure, log_ceiling
+from deniable.mechanisms.exponential import log_ceiling, odds_floor
 
-__all__ = ["Privacy"]
+__all__ = [
+    "MatrixPrivacy",
+    "Privacy",
+    "Rows",
+    "TwoValuedPrivacy",
+    "column_extremes",
+    "epsilon_of_odds",
+]
 
 _PLACES = 12
 
 
+class Privacy(ABC):
+    """The tight guarantee of a solution matrix, as pairs of e^epsilon ("odds") and delta.
+
+    A matrix P is (epsilon, delta)-private if P(x, S) <= e^epsilon P(x', S) + delta for all
+    categories x, x' and every set S of responses. Odds are exact; an epsilon is rounded up.
+    """
+
+    @property
+    @abstractmethod
+    def odds(self) -> Fraction | None:
+        """Return e^eps' of the pure guarantee: no response shifts any odds by more than this.
+
+        None if some response excludes a category: then there is no pure guarantee.
+        """
+
+    @abstractmethod
+    def odds_at(self, delta: Number) -> Fraction | None:
+        """Return the smallest e^epsilon that holds with this delta; None if none does."""
+
+    @abstractmethod
+    def delta_at_odds(self, odds: Fraction) -> Fraction:
+        """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1."""
+
+    @property
+    def epsilon(self) -> Decimal:
+        """Return the pure level eps' = ln(odds), rounded up to 12 decimal places, or infinity."""
+        return epsilon_of_odds(self.odds)
+
+    def epsilon_at(self, delta: Number) -> Decimal:
+        """Return the smallest epsilon that holds with this delta, rounded up to 12 places."""
+        return epsilon_of_odds(self.odds_at(delta))
+
+    def delta_at(self, epsilon: Number) -> Fraction:
+        """Return the smallest delta that holds with this epsilon, at most 2^-128 too large."""
+        # A lower bound of e^epsilon makes delta larger, never smaller.
+        return self.delta_at_odds(odds_floor(exact_epsilon(epsilon)))
+
+    def satisfies(self, epsilon: Number, delta: Number) -> bool:
+        """Tell whether the matrix is (epsilon, delta)-private, certified in integers."""
+        allowed, slack = odds_floor(exact_epsilon(epsilon)), exact_delta(delta)
+        if slack == 0:
+            return self.odds is not None and self.odds <= allowed
+        return self.delta_at_odds(allowed) <= slack
+
+
 @dataclass(frozen=True, slots=True)
-class Privacy:
-    """The tight guarantee of a matrix with ``truth`` on and ``lie`` off the diagonal.
+class TwoValuedPrivacy(Privacy):
+    """The guarantee of a matrix with ``truth`` on and ``lie`` off the diagonal, in closed form.
 
     Attributes:
         truth: probability of the true category, d.
@@ -26,32 +83,143 @@ class Privacy:
     truth: Fraction
     lie: Fraction
 
+    def __post_init__(self) -> None:
+        if not 0 < self.lie <= self.truth:
+            raise ValueError("0 < lie <= truth is needed; any other matrix has a MatrixPrivacy")
+
     @property
     def odds(self) -> Fraction:
-        """Return e^eps' of the pure guarantee: no response shifts any odds by more than this."""
+        """Return e^eps' of the pure guarantee."""
         # d/q = (1 - mq)/q, which at q = (1-delta)/(E+m) is (E + m*delta)/(1-delta).
         return self.truth / self.lie
 
-    @property
-    def epsilon(self) -> Decimal:
-        """Return the pure level eps' = ln(odds), rounded up to 12 decimal places."""
-        return self.epsilon_at(0)
-
-    def epsilon_at(self, delta: Number) -> Decimal:
-        """Return the smallest epsilon that holds with this delta, rounded up to 12 places."""
+    def odds_at(self, delta: Number) -> Fraction:
+        """Return the smallest e^epsilon that holds with this delta."""
         # d <= E q + delta  <=>  E >= (d - delta)/q; and E is never below 1.
-        odds = max(Fraction(1), (self.truth - exact_delta(delta)) / self.lie)
-        # Put together from digits: arithmetic would round by the app's decimal context, even down.
-        digits = tuple(map(int, str(log_ceiling(odds, 10**_PLACES))))
-        return Decimal((0, digits, -_PLACES))
+        return max(Fraction(1), (self.truth - exact_delta(delta)) / self.lie)
 
-    def delta_at(self, epsilon: Number) -> Fraction:
-        """Return the smallest delta that holds with this epsilon, at most 2^-128 too large."""
+    def delta_at_odds(self, odds: Fraction) -> Fraction:
+        """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1."""
+        if odds < 1:
+            raise ValueError("odds must be at least 1")
         # Two rows differ in two columns only: (d - Eq)_+ + (q - Ed)_+; the second is 0 as E >= 1.
-        # A lower bound of E makes delta larger, never smaller.
-        low, _ = exp_enclosure(exact_epsilon(epsilon), 128)
-        return max(Fraction(0), self.truth - Fraction(low, 1 << 128) * self.lie)
+        return max(Fraction(0), self.truth - odds * self.lie)
 
-    def satisfies(self, epsilon: Number, delta: Number) -> bool:
-        """Tell whether the matrix is (epsilon, delta)-private, certified in integers."""
-        return self.delta_at(epsilon) <= exact_delta(delta)
+
+class Rows(Protocol):
+    """An exact matrix by its rows of integer weights over a common grid."""
+
+    @property
+    def categories(self) -> int:
+        """Return the number of rows."""
+
+    @property
+    def responses(self) -> int:
+        """Return the number of columns."""
+
+    @property
+    def grid(self) -> int:
+        """Return the common denominator, to which every row sums."""
+
+    def row(self, category: int) -> Sequence[int]:
+        """Return one row's weights."""
+
+
+class MatrixPrivacy(Privacy):
+    """The guarantee of any matrix, by comparing all its rows exactly.
+
+    The pure level takes one pass over the entries; everything with a delta compares all pairs of
+    rows, which for more than a few hundred categories is :mod:`deniable.audit`'s to do in bulk.
+
+    Args:
+        matrix: what to read it off.
+
+    Source: docs/mathematics.md, section 7.
+    """
+
+    def __init__(self, matrix: Rows) -> None:
+        self._matrix = matrix
+
+    @cached_property
+    def odds(self) -> Fraction | None:
+        """Return e^eps' of the pure guarantee: the largest ratio within a column, O(k |Y|)."""
+        # P(x, S) <= E P(x', S) for all S <=> for single columns; the worst is max/min of one.
+        seen = [
+            (high, low) for high, low in zip(*column_extremes(self._matrix), strict=True) if high
+        ]
+        if any(low == 0 for _, low in seen):
+            return None
+        return max(Fraction(high, low) for high, low in seen)
+
+    def odds_at(self, delta: Number) -> Fraction | None:
+        """Return the smallest e^epsilon that holds with this delta; O(k^2 |Y| log |Y|)."""
+        slack = exact_delta(delta)
+        worst = Fraction(1)
+        for one, other in self._pairs():
+            odds = _pair_odds(one, other, slack * self._matrix.grid)
+            if odds is None:
+                return None
+            worst = max(worst, odds)
+        return worst
+
+    def delta_at_odds(self, odds: Fraction) -> Fraction:
+        """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1; O(k^2 |Y|)."""
+        # The sum over S of P_x - E P_x' is largest on the set where it is positive (Theorem 2),
+        # in integers: E = u/v, so v W_x - u W_x' over v N.
+        u, v = odds.numerator, odds.denominator
+        worst = 0
+        for one, other in self._pairs():
+            excess = (v * w - u * z for w, z in zip(one, other, strict=True))
+            worst = max(worst, sum(term for term in excess if term > 0))
+        return Fraction(worst, v * self._matrix.grid)
+
+    def _pairs(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+        matrix = self._matrix
+        rows = [matrix.row(x) for x in range(matrix.categories)]
+        for x, one in enumerate(rows):
+            for z, other in enumerate(rows):
+                if x != z:
+                    yield one, other
+
+
+def column_extremes(matrix: Rows) -> tuple[list[int], list[int]]:
+    """Return the largest and the smallest weight of each column."""
+    most = list(matrix.row(0))
+    least = list(most)
+    for x in range(1, matrix.categories):
+        row = matrix.row(x)
+        most = list(map(max, most, row))
+        least = list(map(min, least, row))
+    return most, least
+
+
+def _pair_odds(one: Sequence[int], other: Sequence[int], slack: Fraction) -> Fraction | None:
+    """Return the smallest E >= 1 with sum_y (one_y - E other_y)_+ <= slack, in grid units."""
+    # The sum is convex, decreasing and piecewise linear in E, with breakpoints where a column's
+    # term vanishes, at the ratio one_y/other_y. Down from infinity, columns join the sum at their
+    # ratios: A - E B with A, B the sums over those above E. The first piece that reaches the slack
+    # at its lower end contains the solution E = (A - slack)/B.
+    above = sum(w for w, z in zip(one, other, strict=True) if z == 0)
+    if above > slack:
+        return None
+    below = 0
+    ratios: dict[Fraction, tuple[int, int]] = {}
+    for w, z in zip(one, other, strict=True):
+        if z and w > z:
+            a, b = ratios.get(ratio := Fraction(w, z), (0, 0))
+            ratios[ratio] = (a + w, b + z)
+    # Ratios of 1 and less never enter: E >= 1.
+    for ratio, lower in pairwise([*sorted(ratios, reverse=True), Fraction(1)]):
+        above, below = above + ratios[ratio][0], below + ratios[ratio][1]
+        if above - lower * below > slack:
+            return (above - slack) / below
+    return Fraction(1)
+
+
+def epsilon_of_odds(odds: Fraction | None) -> Decimal:
+    """Return ln(odds), rounded up to 12 decimal places; infinity if there are no finite odds."""
+    if odds is None:
+        return Decimal("Infinity")
+    # Put together from digits: arithmetic would round by the app's decimal context, even down.
+    digits = tuple(map(int, str(log_ceiling(odds, 10**_PLACES))))
+    return Decimal((0, digits, -_PLACES))

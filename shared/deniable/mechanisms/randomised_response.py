@@ -13,21 +13,23 @@ ends give the same a; a is therefore the best integer on the grid, and one inequ
 integers proves it private.
 """
 
-import operator
 from fractions import Fraction
 
-from deniable.mechanisms.exact import InvalidPrivacyParameter, Number, exact_delta, exact_epsilon
+from deniable.mechanisms.exact import (
+    GridTooCoarse,
+    InvalidPrivacyParameter,
+    Number,
+    exact_delta,
+    exact_epsilon,
+)
 from deniable.mechanisms.exponential import ceil_div, exp_enclosure
-from deniable.mechanisms.privacy import Privacy
+from deniable.mechanisms.mechanism import category_index
+from deniable.mechanisms.privacy import TwoValuedPrivacy
 from deniable.mechanisms.randomness import Draw, os_random_word
 
-__all__ = ["MAX_CATEGORIES", "GridTooCoarse", "RandomisedResponse"]
+__all__ = ["MAX_CATEGORIES", "RandomisedResponse"]
 
 MAX_CATEGORIES = 65_536
-
-
-class GridTooCoarse(ValueError):
-    """The probabilities cannot be told apart on the grid: the responses would carry no signal."""
 
 
 class RandomisedResponse:
@@ -142,9 +144,15 @@ class RandomisedResponse:
         return self.truth - self.lie
 
     @property
-    def privacy(self) -> Privacy:
+    def privacy(self) -> TwoValuedPrivacy:
         """Return the tight guarantee of the implemented integers."""
-        return Privacy(self.truth, self.lie)
+        return TwoValuedPrivacy(self.truth, self.lie)
+
+    def row(self, category: int) -> list[int]:
+        """Return one row's integer weights over the grid."""
+        weights = [self._lies] * self._categories
+        weights[self._index(category)] = self._grid - (self._categories - 1) * self._lies
+        return weights
 
     def probability(self, category: int, response: int) -> Fraction:
         """Return the exact probability of a response given a true category.
@@ -175,11 +183,7 @@ class RandomisedResponse:
         return (answer, named)[named < self._categories]
 
     def _index(self, value: int) -> int:
-        index = operator.index(value)
-        if not 0 <= index < self._categories:
-            # Never the value itself: it may be an answer.
-            raise IndexError(f"a category index must be in [0, {self._categories})")
-        return index
+        return category_index(value, self._categories)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RandomisedResponse):

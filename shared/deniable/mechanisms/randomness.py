@@ -2,8 +2,11 @@
 
 import os
 from collections.abc import Callable
+from typing import Final
 
-__all__ = ["Draw", "os_random_word"]
+__all__ = ["Draw", "os_random_word", "uniform_below"]
+
+_WORD: Final = 64
 
 Draw = Callable[[], int]
 """One uniform integer in [0, 2^64) a call; only :func:`os_random_word` makes an answer private."""
@@ -12,3 +15,22 @@ Draw = Callable[[], int]
 def os_random_word() -> int:
     """Return 64 uniform bits of the operating system's CSPRNG."""
     return int.from_bytes(os.urandom(8))
+
+
+def uniform_below(bound: int, draw: Draw = os_random_word) -> int:
+    """Return an integer uniform in [0, bound), exactly.
+
+    Args:
+        bound: how many integers to choose from, at least 1.
+        draw: where uniform 64-bit words come from.
+    """
+    # A power of two below 2 * bound: every attempt succeeds with a probability above 1/2, and all
+    # that succeed are equally likely.
+    bits = (bound - 1).bit_length()
+    while True:
+        value = 0
+        for _ in range(-(-bits // _WORD)):
+            value = value << _WORD | draw()
+        value &= (1 << bits) - 1
+        if value < bound:
+            return value

@@ -29,7 +29,9 @@ from deniable.messages.report import (
     split_upload,
 )
 from deniable.messages.schedule import EARLY_SECONDS, MAX_EPOCHS, Schedule
+from deniable.messages.specification import RANDOMISED_RESPONSE, Distance, Kind, Specification
 from deniable.messages.texts import check_categories, check_text
+from deniable.messages.values import exact_value, format_value, read_values, value_range
 
 __all__ = [
     "EARLY_SECONDS",
@@ -40,8 +42,11 @@ __all__ = [
     "MAX_UPLOAD_BYTES",
     "MAX_UPLOAD_REPORTS",
     "PROBLEM_JSON",
+    "RANDOMISED_RESPONSE",
+    "Distance",
     "Enrolment",
     "InvalidManifest",
+    "Kind",
     "Manifest",
     "Refusal",
     "RefusalCode",
@@ -49,6 +54,7 @@ __all__ = [
     "Schedule",
     "SignedReport",
     "SigningKey",
+    "Specification",
     "UploadAnswer",
     "check_categories",
     "check_name",
@@ -57,12 +63,16 @@ __all__ = [
     "check_text",
     "derive_report_key",
     "enrolment_statement",
+    "exact_value",
+    "format_value",
     "open_manifest",
     "pack_problem",
     "pack_upload",
     "read_problem",
+    "read_values",
     "sign_manifest",
     "sign_report",
     "split_upload",
+    "value_range",
     "verify",
 ]

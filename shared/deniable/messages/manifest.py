@@ -5,13 +5,14 @@ A manifest is immutable: its id is the SHA-256 of its payload, so any change is 
 
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from typing import Final, Literal
 
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
-    RandomisedResponse,
+    SurveyMechanism,
     exact_delta,
     exact_epsilon,
 )
@@ -27,7 +28,9 @@ from deniable.messages.ed25519 import (
 from deniable.messages.origin import check_origin
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 from deniable.messages.schedule import Schedule
+from deniable.messages.specification import RANDOMISED_RESPONSE, Specification
 from deniable.messages.texts import check_categories, check_text
+from deniable.messages.values import read_values
 
 __all__ = [
     "MAX_MANIFEST_BYTES",
@@ -109,6 +112,7 @@ class Manifest:
     origin: str
     enrolment: Enrolment
     minimum_reports: int
+    specification: Specification = RANDOMISED_RESPONSE
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -129,17 +133,19 @@ class Manifest:
         check_origin(self.origin)
         if not 0 <= self.minimum_reports <= codec.MAX_UINT:
             raise InvalidManifest("minimum_reports", "must not be negative")
-        try:
-            _ = self.mechanism
-        except ValueError as error:
-            raise InvalidManifest("epsilon", str(error)) from error
+        _ = self.values, self.mechanism
         if len(self.payload) > MAX_MANIFEST_BYTES:
             raise InvalidManifest("categories", f"the manifest exceeds {MAX_MANIFEST_BYTES} bytes")
 
     @cached_property
-    def mechanism(self) -> RandomisedResponse:
+    def mechanism(self) -> SurveyMechanism:
         """Return the solution matrix, which device and collector both derive from the manifest."""
-        return RandomisedResponse(len(self.categories), self.epsilon, self.delta)
+        return self.specification.mechanism(len(self.categories), self.epsilon, self.delta)
+
+    @cached_property
+    def values(self) -> tuple[Fraction, ...] | None:
+        """Return the numbers that the categories of a numeric survey are; None for any other."""
+        return read_values(self.categories) if self.specification.kind == "numeric" else None
 
     @cached_property
     def payload(self) -> bytes:
@@ -154,7 +160,7 @@ class Manifest:
             self.nonce,
             self.question,
             list(self.categories),
-            {"kind": "randomised-response"},
+            self.specification.to_map(),
             self.epsilon,
             self.delta,
             {"kind": "fresh"},
@@ -185,7 +191,6 @@ class Manifest:
         fields = codec.exact_map(codec.decode(payload), _KEYS)
         if codec.uint(fields["version"]) != _VERSION:
             raise Refusal(RefusalCode.MALFORMED, "another version of the protocol")
-        _expect_kind(fields["mechanism"], "randomised-response")
         _expect_kind(fields["repeat"], "fresh")
         categories = fields["categories"]
         if type(categories) is not list:
@@ -208,6 +213,7 @@ class Manifest:
                 origin=codec.text(fields["origin"]),
                 enrolment=_read_enrolment(fields["enrolment"]),
                 minimum_reports=codec.uint(fields["minimum_reports"]),
+                specification=Specification.from_map(fields["mechanism"]),
             )
         except InvalidManifest as error:
             raise Refusal(RefusalCode.MALFORMED, str(error)) from error
@@ -247,7 +253,6 @@ def open_manifest(envelope: bytes, authority: bytes) -> Manifest:
 
 def _expect_kind(value: object, kind: str) -> None:
     if codec.text(codec.exact_map(value, ("kind",))["kind"]) != kind:
-        # An unknown kind cannot be certified, so nothing may be randomised with it (D2).
         raise Refusal(RefusalCode.MALFORMED, f"only the kind {kind} is known")
 
 

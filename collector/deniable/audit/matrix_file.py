@@ -1,0 +1,215 @@
+"""A solution matrix as people write it: CSV, with or without names, read exactly.
+
+A row for each category, a column for each response. A cell is a decimal, a fraction such as 1/3,
+or, if the whole file is integers, a weight; then every row must have the same sum. Nothing is
+rounded unless that is asked for.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from deniable.mechanisms import MAX_DENSE, SolutionMatrix
+from deniable.mechanisms.rounding import common_denominator, largest_remainder
+
+__all__ = ["MAX_FILE_BYTES", "InvalidMatrixFile", "NamedMatrix", "read_matrix"]
+
+MAX_FILE_BYTES: Final = 1 << 26
+"""64 MiB: a thousand categories in full precision take a third of it."""
+
+_MOST_DIGITS: Final = 400
+_MOST_NAME: Final = 256
+_MOST_BITS: Final = 1 << 13
+_NUMBER: Final = re.compile(
+    r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,3}))?", re.ASCII
+)
+_RATIO: Final = re.compile(r"([+-]?[0-9]+) ?/ ?([0-9]+)", re.ASCII)
+_KEPT_BITS: Final = 64
+_NEAR: Final = Fraction(1, 10**9)
+
+
+class InvalidMatrixFile(ValueError):
+    """A file that holds no solution matrix; the message names the row and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMatrix:
+    """A solution matrix with what its rows and columns are called.
+
+    Attributes:
+        matrix: the entries, exact.
+        categories: a name for each row; numbers from 1 if the file has none.
+        responses: a name for each column, likewise.
+        rounded: whether its rows did not sum to 1 and were scaled and rounded until they did.
+    """
+
+    matrix: SolutionMatrix
+    categories: tuple[str, ...]
+    responses: tuple[str, ...]
+    rounded: bool = False
+
+
+def read_matrix(data: bytes, *, rounding: bool = False) -> NamedMatrix:
+    """Read a matrix from the bytes of a CSV file.
+
+    A first row without a number behind its first cell names the responses, such a first column
+    the categories; both, and the first cell is nobody's. If the two have the same names in another
+    order, the columns are put into that of the rows.
+
+    Args:
+        data: UTF-8, at most 64 MiB.
+        rounding: whether rows that sum to 1 within 1e-9 are scaled to sum to 1 exactly, on a grid
+            that leaves each entry 64 bits. Others are refused even so.
+
+    Raises:
+        InvalidMatrixFile: naming the row at fault.
+    """
+    table = _table(data)
+    header, names = _named(table)
+    responses = [cell.strip() for cell in table.pop(0)[names:]] if header else []
+    if len(table) < 2:
+        raise InvalidMatrixFile("has fewer than two categories, so there is nothing to compare")
+    categories = [row.pop(0).strip() for row in table] if names else _numbered(len(table))
+    if not table[0]:
+        raise InvalidMatrixFile("has no probabilities")
+    responses = responses or _numbered(len(table[0]))
+    for what, given in (("categories", categories), ("responses", responses)):
+        _check_names(what, given)
+    rows = _exact_rows(table, categories, len(responses))
+    if sorted(categories) == sorted(responses):
+        order = [responses.index(name) for name in categories]
+        rows, responses = [[row[y] for y in order] for row in rows], categories
+    matrix, rounded = _matrix(rows, categories, rounding)
+    return NamedMatrix(matrix, tuple(categories), tuple(responses), rounded)
+
+
+def _table(data: bytes) -> list[list[str]]:
+    if len(data) > MAX_FILE_BYTES:
+        raise InvalidMatrixFile(f"exceeds {MAX_FILE_BYTES >> 20} MiB")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidMatrixFile("is not UTF-8 text") from error
+    table = []
+    try:
+        for row in csv.reader(io.StringIO(text, newline=""), strict=True):
+            if any(cell.strip() for cell in row):
+                table.append(row)
+            if len(table) > MAX_DENSE + 1 or len(row) > MAX_DENSE + 1:
+                raise InvalidMatrixFile(f"exceeds {MAX_DENSE:,} rows or columns")
+    except csv.Error as error:
+        raise InvalidMatrixFile(f"is no CSV: {error}") from error
+    if not table:
+        raise InvalidMatrixFile("is empty")
+    return table
+
+
+def _named(table: Sequence[Sequence[str]]) -> tuple[bool, bool]:
+    """Tell whether the first row and the first column hold names: if nothing in them is a number.
+
+    One mistyped number among others makes no header: it is refused as the cell that it is.
+    """
+    # The corner tells nothing if it is text; if it is empty, it is no probability, so both do.
+    corner = table[0][0].strip()
+    header = not corner or all(_number(cell) is None for cell in table[0][1:])
+    names = not corner or all(_number(row[0]) is None for row in table[1:])
+    if len(table[0]) == 1:
+        header = _number(corner) is None
+    return header, names
+
+
+def _exact_rows(
+    table: Sequence[Sequence[str]], categories: Sequence[str], width: int
+) -> list[list[Fraction]]:
+    rows = []
+    for name, row in zip(categories, table, strict=True):
+        if len(row) != width:
+            raise InvalidMatrixFile(f"row {name!r} has {len(row)} entries, not {width}")
+        numbers = []
+        for cell in row:
+            number = _number(cell)
+            if number is None:
+                shown = cell.strip()[:40]
+                raise InvalidMatrixFile(
+                    f"row {name!r}: {shown!r} is no decimal, fraction or integer"
+                )
+            if number < 0:
+                raise InvalidMatrixFile(f"row {name!r} has a negative entry")
+            numbers.append(number)
+        rows.append(numbers)
+    return rows
+
+
+def _matrix(
+    rows: Sequence[Sequence[Fraction]], categories: Sequence[str], rounding: bool
+) -> tuple[SolutionMatrix, bool]:
+    grid = common_denominator((n.denominator for row in rows for n in row), _MOST_BITS)
+    if grid is None:
+        raise InvalidMatrixFile("its entries have no common denominator of reasonable size")
+    weights = [[n.numerator * (grid // n.denominator) for n in row] for row in rows]
+    sums = [sum(row) for row in weights]
+    if grid == 1 and sums[0] > 1:
+        for name, total in zip(categories, sums, strict=True):
+            if total != sums[0]:
+                raise InvalidMatrixFile(
+                    f"row {name!r} sums to {total}, the first to {sums[0]}: integer weights need "
+                    "the same sum in every row"
+                )
+        return SolutionMatrix(weights, sums[0]), False
+    for name, total in zip(categories, sums, strict=True):
+        error = Fraction(total, grid) - 1
+        if error and not (rounding and abs(error) <= _NEAR):
+            hint = "; give --round to put it onto a grid" if abs(error) <= _NEAR else ""
+            if not hint and name == categories[0]:
+                hint = "; if names stand in the first row, begin it with a comma"
+            raise InvalidMatrixFile(
+                f"row {name!r} does not sum to 1 exactly, but to {_about(error)}{hint}"
+            )
+    if all(total == grid for total in sums):
+        return SolutionMatrix(weights, grid), False
+    # So fine that every entry keeps 64 bits: on a coarser grid a small one would be rounded away,
+    # and with it perhaps the worst response.
+    least = min(weight for row in weights for weight in row if weight)
+    fine = 1 << (_KEPT_BITS + (max(sums) // least).bit_length())
+    return SolutionMatrix((largest_remainder(row, fine) for row in weights), fine), True
+
+
+def _about(error: Fraction) -> str:
+    return f"1 {'+' if error > 0 else '-'} {float(abs(error)):.3g}"
+
+
+def _number(cell: str) -> Fraction | None:
+    """Return a cell's number exactly, or None for anything else."""
+    text = cell.strip()
+    if len(text) > _MOST_DIGITS:
+        return None
+    if match := _NUMBER.fullmatch(text):
+        sign, whole, places, exponent = match.groups(default="")
+        value = int(f"{sign}{whole}{places}")
+        shift = int(exponent or 0) - len(places)
+        return Fraction(value * 10**shift) if shift >= 0 else Fraction(value, 10**-shift)
+    match = _RATIO.fullmatch(text)
+    if match is None or int(match[2]) == 0:
+        return None
+    return Fraction(int(match[1]), int(match[2]))
+
+
+def _numbered(count: int) -> list[str]:
+    return [str(number) for number in range(1, count + 1)]
+
+
+def _check_names(what: str, names: Sequence[str]) -> None:
+    if len(names) > MAX_DENSE:
+        raise InvalidMatrixFile(f"exceeds {MAX_DENSE:,} {what}")
+    if len(set(names)) != len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InvalidMatrixFile(f"has two {what} called {twice[:_MOST_NAME]!r}")
+    for name in names:
+        if not name or len(name) > _MOST_NAME or not name.isprintable():
+            raise InvalidMatrixFile(
+                f"the names of its {what} must be printable text of 1 to {_MOST_NAME} characters"
+            )

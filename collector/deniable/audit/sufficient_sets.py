@@ -1,0 +1,250 @@
+"""Sufficient sets: which sets of responses decide privacy, so that not all need be checked.
+
+Condition (5), P_d(A) <= E P_d'(A) + delta, is asked for every set A of responses: 2^(k^n) of them
+for every pair of neighbours. Fewer suffice:
+
+| rule | sets per pair | holds for |
+|---|---|---|
+| :func:`theorem_2` | all non-empty subsets of S = {s: P_d(s) > P_d'(s)} | every mechanism |
+| :func:`theorem_2_plus` | {s: P_d(s) > E P_d'(s)} alone | every mechanism |
+| :func:`corollary_1` | the levels of u(d, .) - u(d', .) in S | C_d constant, delta = 0 |
+| :func:`corollary_2` | {s: s agrees with d where d' does not} alone | u = -theta h, theta > 0 |
+
+Source: Holohan, Leith and Mason (2016), section 3; docs/mathematics.md, section 15.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain, combinations
+from typing import TypeVar
+
+from deniable.audit.databases import (
+    Condition,
+    Database,
+    DiscreteExponential,
+    HammingUtility,
+    SanitisedResponse,
+)
+from deniable.audit.exponential_sum import ExponentialRatio, ExponentialSum
+from deniable.audit.theorems import TheoremDoesNotApply
+
+__all__ = [
+    "Checks",
+    "Responses",
+    "Rule",
+    "TooManySets",
+    "corollary_1",
+    "corollary_2",
+    "count_checks",
+    "excess_set",
+    "is_private",
+    "larger_set",
+    "least_delta",
+    "level_sets",
+    "theorem_2",
+    "theorem_2_plus",
+]
+
+Responses = frozenset[Database]
+"""A set A of responses."""
+
+_Mechanism = TypeVar("_Mechanism", bound=SanitisedResponse)
+Rule = Callable[[_Mechanism, Condition, Database, Database], Iterator[Responses]]
+"""Names the sets that decide condition (5) for one ordered pair of neighbours d, d'."""
+
+_MAX_SUBSETS_OF = 12
+
+
+class TooManySets(ValueError):
+    """Theorem 2 asks for more subsets than can be enumerated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """How many checks of condition (5) a rule asks for.
+
+    Attributes:
+        pairs_by_sets: for each number of sets, how many ordered pairs of neighbours need so many.
+        without: the number of checks without the rule: every set but the empty and the full one,
+            for every pair.
+    """
+
+    pairs_by_sets: Mapping[int, int]
+    without: int
+
+    @property
+    def total(self) -> int:
+        """Return the number of checks with the rule."""
+        return sum(sets * pairs for sets, pairs in self.pairs_by_sets.items())
+
+
+def larger_set(mechanism: SanitisedResponse, true: Database, other: Database) -> Responses:
+    """Return S = {s: P_d(s) > P_d'(s)}, decided exactly."""
+    return excess_set(mechanism, ExponentialSum.term(1), true, other)
+
+
+def excess_set(
+    mechanism: SanitisedResponse, odds: ExponentialSum, true: Database, other: Database
+) -> Responses:
+    """Return {s: P_d(s) > E P_d'(s)}, decided exactly.
+
+    No set A has a larger P_d(A) - E P_d'(A): it has every positive summand and no negative one.
+    """
+    gains = mechanism.gains(odds, true, other)
+    return frozenset(s for s, gain in gains.items() if gain.sign() > 0)
+
+
+def level_sets(
+    mechanism: DiscreteExponential, true: Database, other: Database
+) -> dict[Fraction, Responses]:
+    """Return the parts of S on which u(d, .) - u(d', .) is constant, by that difference.
+
+    On one level P_d/P_d' is constant, so if condition (5) holds on the level, it holds on all of
+    its subsets, whatever delta is. It does *not* follow for unions of levels unless delta = 0.
+
+    Raises:
+        TheoremDoesNotApply: unless C_d is the same for all databases.
+
+    Source: Holohan, Leith and Mason, Theorem 3; docs/mathematics.md, section 15.
+    """
+    if not mechanism.constant_normaliser:
+        raise TheoremDoesNotApply(
+            "Theorem 3 and its corollaries need the same normaliser for every database; "
+            "use theorem_2_plus"
+        )
+    levels: dict[Fraction, set[Database]] = {}
+    for s in mechanism.databases:
+        difference = mechanism.exact_utility(true, s) - mechanism.exact_utility(other, s)
+        # The normaliser cancels: P_d(s) > P_d'(s) if and only if the difference is positive.
+        if difference > 0:
+            levels.setdefault(difference, set()).add(s)
+    return {difference: frozenset(level) for difference, level in sorted(levels.items())}
+
+
+def theorem_2(
+    mechanism: SanitisedResponse, _condition: Condition, true: Database, other: Database
+) -> Iterator[Responses]:
+    """Yield the non-empty subsets of S = {s: P_d(s) > P_d'(s)}: they suffice.
+
+    Raises:
+        TooManySets: if S has more than 12 elements.
+
+    Source: Holohan, Leith and Mason, Theorem 2; docs/mathematics.md, section 15.
+    """
+    # Leaving out of A every s with P_d(s) <= P_d'(s) <= E P_d'(s) only raises P_d(A) - E P_d'(A).
+    larger = sorted(larger_set(mechanism, true, other))
+    if len(larger) > _MAX_SUBSETS_OF:
+        raise TooManySets(
+            f"S has more than {_MAX_SUBSETS_OF} elements; use theorem_2_plus, which needs one set"
+        )
+    sizes = range(1, len(larger) + 1)
+    return map(frozenset, chain.from_iterable(combinations(larger, size) for size in sizes))
+
+
+def theorem_2_plus(
+    mechanism: SanitisedResponse, condition: Condition, true: Database, other: Database
+) -> Iterator[Responses]:
+    """Yield the one set that suffices: {s: P_d(s) > E P_d'(s)}, possibly empty.
+
+    Source: strengthens Theorem 2 of Holohan, Leith and Mason; docs/mathematics.md, section 15.
+    """
+    yield excess_set(mechanism, condition.odds, true, other)
+
+
+def corollary_1(
+    mechanism: DiscreteExponential, condition: Condition, true: Database, other: Database
+) -> Iterator[Responses]:
+    """Yield the level sets, which suffice for delta = 0.
+
+    Raises:
+        TheoremDoesNotApply: for delta > 0, or unless C_d is the same for all databases.
+
+    Source: Holohan, Leith and Mason, Corollary 1; docs/mathematics.md, section 15.
+    """
+    if condition.delta > 0:
+        raise TheoremDoesNotApply(
+            "Corollary 1 holds for delta = 0 only: on the integers modulo 7 with weights "
+            "2^-(circular distance), d = 0 and d' = 2, every level passes at epsilon = 0 and "
+            "delta = 9/22, but their union needs 5/11; use theorem_2_plus"
+        )
+    yield from level_sets(mechanism, true, other).values()
+
+
+def corollary_2(
+    mechanism: DiscreteExponential, _condition: Condition, true: Database, other: Database
+) -> Iterator[Responses]:
+    """Yield the one set that suffices for u = -theta h: responses that keep the row d' changed.
+
+    Raises:
+        TheoremDoesNotApply: unless the utility is a :class:`HammingUtility` with theta > 0, and
+            d and d' are neighbours.
+
+    Source: Holohan, Leith and Mason, Corollary 2; docs/mathematics.md, section 15.
+    """
+    utility = mechanism.utility
+    if not isinstance(utility, HammingUtility) or utility.theta <= 0:
+        raise TheoremDoesNotApply(
+            "Corollary 2 needs a HammingUtility with theta > 0; use theorem_2_plus"
+        )
+    changed = [row for row, (x, y) in enumerate(zip(true, other, strict=True)) if x != y]
+    if len(changed) != 1:
+        raise TheoremDoesNotApply("Corollary 2 needs two databases that differ in one row")
+    # There h(d', s) - h(d, s) = 1 if s keeps d's category, -1 if it has that of d', else 0: one
+    # positive level, which Theorem 3 settles, and S is that level.
+    (row,) = changed
+    yield frozenset(s for s in mechanism.databases if s[row] == true[row])
+
+
+def is_private(
+    mechanism: _Mechanism, condition: Condition, rule: Rule[_Mechanism] = theorem_2_plus
+) -> bool:
+    """Tell exactly whether condition (5) holds for all neighbours and all sets.
+
+    Args:
+        mechanism: what is judged.
+        condition: epsilon and delta.
+        rule: which sets are checked; every rule gives the same answer wherever it applies.
+
+    Raises:
+        TheoremDoesNotApply: if the rule does not apply to the mechanism or the condition.
+        TooManySets: if the rule asks for too many sets.
+    """
+    for true, other in mechanism.pairs():
+        gains = mechanism.gains(condition.odds, true, other)
+        allowed = condition.delta * mechanism.normaliser(true) * mechanism.normaliser(other)
+        for responses in rule(mechanism, condition, true, other):
+            gained = ExponentialSum.total(gains[s] for s in responses)
+            if (gained - allowed).sign() > 0:
+                return False
+    return True
+
+
+def count_checks(mechanism: _Mechanism, condition: Condition, rule: Rule[_Mechanism]) -> Checks:
+    """Return how many checks of condition (5) the rule asks for.
+
+    Raises:
+        TheoremDoesNotApply: if the rule does not apply to the mechanism or the condition.
+        TooManySets: if the rule asks for too many sets.
+    """
+    pairs_by_sets = Counter(
+        sum(1 for _ in rule(mechanism, condition, true, other)) for true, other in mechanism.pairs()
+    )
+    every_set = 2 ** len(mechanism.databases) - 2
+    return Checks(dict(pairs_by_sets), every_set * pairs_by_sets.total())
+
+
+def least_delta(mechanism: SanitisedResponse, odds: ExponentialSum) -> ExponentialRatio:
+    """Return the smallest delta that holds with these odds, exactly.
+
+    Source: Theorem 2 as strengthened in :func:`theorem_2_plus`; docs/mathematics.md, section 15.
+    """
+    best = ExponentialRatio(ExponentialSum(), ExponentialSum.term(1))
+    for true, other in mechanism.pairs():
+        gains = mechanism.gains(odds, true, other).values()
+        excess = ExponentialSum.total(gain for gain in gains if gain.sign() > 0)
+        # Gains carry the factor C_d C_d'.
+        scale = mechanism.normaliser(true) * mechanism.normaliser(other)
+        best = max(best, ExponentialRatio(excess, scale))
+    return best

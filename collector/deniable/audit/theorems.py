@@ -1,0 +1,269 @@
+"""The paper's theorems as exact functions between privacy, the exponent, the lie and the error.
+
+Everything is rational in four numbers, so everything here is exact:
+
+- ``odds``: E = e^epsilon, at least 1, with ``delta`` in [0, 1);
+- ``exponent_odds``: T = e^theta, at least 1, of the exponential mechanism with utility -theta h;
+- ``lie``: q, the probability of each particular lie of the parent mechanism (the paper's p);
+- error: the probability that one row's response is wrong. For n rows, n times as many errors are
+  expected.
+
+k = m + 1 is the number of categories. No statement depends on the number of rows (Theorem 6).
+Epsilon itself is irrational in them; it enters and leaves through :func:`odds_below`,
+:func:`odds_above` and :func:`epsilon_above`, which are certified.
+
+Source: Holohan, Leith and Mason (2016); docs/mathematics.md, section 15.
+"""
+
+from fractions import Fraction
+
+from deniable.mechanisms import (
+    InvalidPrivacyParameter,
+    Number,
+    exact_delta,
+    exact_epsilon,
+    exact_number,
+    log_ceiling,
+    odds_ceiling,
+    odds_floor,
+)
+
+__all__ = [
+    "TheoremDoesNotApply",
+    "delta_of_exponent",
+    "delta_of_lie",
+    "epsilon_above",
+    "error_of_exponent",
+    "error_range",
+    "exponent_of_lie",
+    "greatest_trace",
+    "least_error",
+    "least_lie",
+    "lie_of_exponent",
+    "odds_above",
+    "odds_below",
+    "odds_of_error",
+    "odds_of_lie",
+    "parent_matrix",
+    "pure_odds",
+]
+
+_STEPS = 10**12
+
+
+class TheoremDoesNotApply(ValueError):
+    """A hypothesis of the theorem is not met, so it says nothing about these numbers."""
+
+
+def odds_below(epsilon: Number) -> Fraction:
+    """Return a lower bound of e^epsilon, too small by less than 2^-126 of it; exact at 0.
+
+    Use it for a *demand*: what satisfies the smaller odds satisfies epsilon.
+    """
+    return odds_floor(exact_epsilon(epsilon))
+
+
+def odds_above(epsilon: Number) -> Fraction:
+    """Return an upper bound of e^epsilon, too large by less than 2^-126 of it; exact at 0.
+
+    Use it for a *statement*: what epsilon allows, the larger odds do not understate.
+    """
+    return odds_ceiling(exact_epsilon(epsilon))
+
+
+def epsilon_above(odds: Number) -> Fraction:
+    """Return ln(odds), rounded up to 12 decimal places."""
+    return Fraction(log_ceiling(_odds("odds", odds), _STEPS), _STEPS)
+
+
+def pure_odds(categories: int, odds: Number, delta: Number) -> Fraction:
+    """Return (E + m delta)/(1 - delta): what (epsilon, delta) is worth without the delta.
+
+    It is the greatest e^theta at which the exponential mechanism is (epsilon, delta)-private, and
+    the e^epsilon' of the pure guarantee that the optimal mechanism has anyway.
+
+    Source: Holohan, Leith and Mason, Theorem 4; docs/mathematics.md, section 15.
+    """
+    m = _others(categories)
+    slack = exact_delta(delta)
+    # d/q = (1 - mq)/q at q = (1 - delta)/(E + m).
+    return (_odds("odds", odds) + m * slack) / (1 - slack)
+
+
+def delta_of_exponent(categories: int, exponent_odds: Number, odds: Number) -> Fraction:
+    """Return the smallest delta of the exponential mechanism at these odds, whatever n is.
+
+    Source: Holohan, Leith and Mason, Theorem 4; docs/mathematics.md, section 15.
+    """
+    m = _others(categories)
+    t, e = _odds("exponent_odds", exponent_odds), _odds("odds", odds)
+    # t <= (E + m delta)/(1 - delta), solved for delta.
+    return max(Fraction(0), (t - e) / (t + m))
+
+
+def error_of_exponent(categories: int, exponent_odds: Number) -> Fraction:
+    """Return the exponential mechanism's error, 1/(1 + e^theta/m) a row.
+
+    Source: Holohan, Leith and Mason, Theorems 5 and 9; docs/mathematics.md, section 15.
+    """
+    m = _others(categories)
+    return m / (_odds("exponent_odds", exponent_odds) + m)
+
+
+def error_range(categories: int, odds: Number, delta: Number) -> tuple[Fraction, Fraction]:
+    """Return the least and the greatest error of an (epsilon, delta)-private exponent theta >= 0.
+
+    The least is attained at :func:`pure_odds`, the greatest at theta = 0, where every response is
+    equally likely.
+
+    Source: Holohan, Leith and Mason, Theorems 5 and 9; docs/mathematics.md, section 15.
+    """
+    m = _others(categories)
+    return least_error(categories, odds, delta), Fraction(m, m + 1)
+
+
+def lie_of_exponent(categories: int, exponent_odds: Number) -> Fraction:
+    """Return the q whose product mechanism is the exponential mechanism: 1/(e^theta + m).
+
+    Source: Holohan, Leith and Mason, Theorem 7; docs/mathematics.md, section 15.
+    """
+    # One row keeps weight 1 of 1 + m e^-theta, and each other category has weight e^-theta.
+    return 1 / (_odds("exponent_odds", exponent_odds) + _others(categories))
+
+
+def exponent_of_lie(categories: int, lie: Number) -> Fraction:
+    """Return the e^theta whose exponential mechanism is the product mechanism: 1/q - m.
+
+    Raises:
+        TheoremDoesNotApply: unless 0 < q <= 1/(m + 1). At q = 0 theta would be infinite; above
+            1/(m + 1) it would be negative.
+
+    Source: Holohan, Leith and Mason, Theorem 7; docs/mathematics.md, section 15.
+    """
+    m = _others(categories)
+    q = _lie(lie, m)
+    if not 0 < q * (m + 1) <= 1:
+        raise TheoremDoesNotApply(
+            "Theorem 7 needs 0 < lie <= 1/categories: otherwise no theta >= 0 gives this mechanism"
+        )
+    return 1 / q - m
+
+
+def least_lie(categories: int, odds: Number, delta: Number) -> Fraction:
+    """Return the smallest private q, (1 - delta)/(E + m): the optimal parent mechanism's.
+
+    Every q from here to 1/(m + 1) is private, and none below.
+
+    Source: Holohan, Leith and Mason, Theorems 8 and 10; docs/mathematics.md, section 15.
+    """
+    # d = 1 - mq <= Eq + delta, solved for q.
+    return (1 - exact_delta(delta)) / (_odds("odds", odds) + _others(categories))
+
+
+def delta_of_lie(categories: int, lie: Number, odds: Number) -> Fraction:
+    """Return the smallest delta of the parent and its products at these odds.
+
+    Source: Holohan, Leith and Mason, Theorem 8, for q <= 1/(m + 1); above, up to 1/m, the roles of
+    truth and lie are exchanged; docs/mathematics.md, section 15.
+    """
+    m = _others(categories)
+    q, e = _lie(lie, m), _odds("odds", odds)
+    d = 1 - m * q
+    # Two rows differ in two columns: (d - Eq)_+ + (q - Ed)_+, of which at most one is positive.
+    return max(Fraction(0), d - e * q, q - e * d)
+
+
+def odds_of_lie(categories: int, lie: Number, delta: Number) -> Fraction:
+    """Return the smallest odds of the parent and its products at this delta.
+
+    Raises:
+        TheoremDoesNotApply: if no finite epsilon holds: without lies, or without truth, at a delta
+            that does not allow it.
+
+    Source: Holohan, Leith and Mason, Theorem 8, as for :func:`delta_of_lie`;
+        docs/mathematics.md, section 15.
+    """
+    m = _others(categories)
+    q, slack = _lie(lie, m), exact_delta(delta)
+    more, less = max(1 - m * q, q), min(1 - m * q, q)
+    # more <= E less + delta, solved for E; and E is never below 1.
+    if more <= less + slack:
+        return Fraction(1)
+    if less == 0:
+        raise TheoremDoesNotApply("no finite epsilon holds: some response is impossible; lie more")
+    return (more - slack) / less
+
+
+def least_error(categories: int, odds: Number, delta: Number) -> Fraction:
+    """Return m (1 - delta)/(E + m): no (epsilon, delta)-private mechanism errs less, a row.
+
+    It bounds the largest error over the databases, and also the average with all databases
+    equally likely, for *every* mechanism D^n -> D^n, not only for products. For the largest error
+    only the parent with :func:`least_lie` attains it.
+
+    Source: Holohan, Leith and Mason, Theorem 10; for all mechanisms,
+        docs/mathematics.md, section 15.
+    """
+    return _others(categories) * least_lie(categories, odds, delta)
+
+
+def greatest_trace(categories: int, odds: Number, delta: Number) -> Fraction:
+    """Return k (E + m delta)/(E + m): the most that truths can sum to over all categories.
+
+    Source: docs/mathematics.md, section 15.
+    """
+    # P_ii <= E P_ji + delta. Sum over j != i: m P_ii <= E (sum_j P_ji - P_ii) + m delta.
+    # Sum over i, with sum_ij P_ij = k:        (m + E) trace <= k (E + m delta).
+    m = _others(categories)
+    e = _odds("odds", odds)
+    return categories * (e + m * exact_delta(delta)) / (e + m)
+
+
+def odds_of_error(categories: int, error: Number, delta: Number) -> Fraction:
+    """Return the smallest odds at which some mechanism errs no more than this, a row.
+
+    Raises:
+        TheoremDoesNotApply: for an error of 0, which takes an infinite epsilon.
+    """
+    m = _others(categories)
+    most = exact_number("error", error)
+    if not 0 <= most <= 1:
+        raise InvalidPrivacyParameter("error must be in [0, 1]")
+    if most == 0:
+        raise TheoremDoesNotApply("without any error no finite epsilon holds; allow some")
+    # m (1 - delta)/(E + m) <= error, solved for E; and E is never below 1.
+    return max(Fraction(1), m * (1 - exact_delta(delta)) / most - m)
+
+
+def parent_matrix(categories: int, lie: Number) -> tuple[tuple[Fraction, ...], ...]:
+    """Return the parent mechanism's solution matrix: 1 - m q on the diagonal, q elsewhere.
+
+    Source: Holohan, Leith and Mason, equation (19); docs/mathematics.md, section 15.
+    """
+    m = _others(categories)
+    q = _lie(lie, m)
+    return tuple(
+        tuple(1 - m * q if x == y else q for y in range(categories)) for x in range(categories)
+    )
+
+
+def _others(categories: int) -> int:
+    if type(categories) is not int:
+        raise TypeError("categories must be an int")
+    if categories < 2:
+        raise ValueError("at least 2 categories are needed")
+    return categories - 1
+
+
+def _odds(name: str, value: Number) -> Fraction:
+    odds = exact_number(name, value)
+    if odds < 1:
+        raise InvalidPrivacyParameter(f"{name} must be at least 1: neither exponent is negative")
+    return odds
+
+
+def _lie(value: Number, m: int) -> Fraction:
+    q = exact_number("lie", value)
+    if not 0 <= q * m <= 1:
+        raise InvalidPrivacyParameter(f"lie must be in [0, 1/{m}], or truth would be negative")
+    return q

@@ -1,0 +1,276 @@
+"""The tight guarantee of any solution matrix, exactly, with a witness, for a thousand categories.
+
+A matrix is (epsilon, delta)-private if P(x, S) <= E P(x', S) + delta for all categories x, x' and
+all sets S of responses, E = e^epsilon. Theorem 2 leaves one set a pair: with
+
+    phi(E) = sum_y (P_xy - E P_x'y)_+          (convex, decreasing, piecewise linear in E),
+
+the tight delta at E is the largest phi(E) over all ordered pairs, and the tight E at delta is the
+smallest at which no phi exceeds delta.
+
+Which pair is the worst is decided in integers. Floats (:mod:`deniable.audit.pair_bounds`) only
+rule out pairs that provably are not. If more pairs come as close to the worst as floats can tell
+than integers can look at (2^22 entries; never while k^2 |Y| is below that), the result is an upper
+bound, larger by some 10^-12 of itself, and says so. Of equally bad pairs the first is reported.
+
+Source: Holohan, Leith and Mason (2016), Theorem 2; docs/mathematics.md, section 7.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from deniable.audit.pair_bounds import Floats, Indices, PairBounds
+from deniable.audit.theorems import odds_below
+from deniable.audit.witness import Finding, Witness, witness_of
+from deniable.mechanisms import (
+    InvalidPrivacyParameter,
+    Number,
+    RandomisedResponse,
+    Rows,
+    column_extremes,
+    exact_delta,
+    exact_number,
+)
+
+__all__ = ["pure_level", "tight_delta", "tight_delta_at_odds", "tight_epsilon"]
+
+_Pair = tuple[int, int]
+
+_MOST_EXACT: Final = 1 << 22
+"""How many entries are looked at in integers, at about a quarter of a microsecond each."""
+
+
+def pure_level(matrix: Rows) -> Finding:
+    """Return the tight epsilon at delta = 0, with the two categories and the response behind it.
+
+    One pass over the entries, in integers.
+    """
+    if isinstance(matrix, RandomisedResponse):
+        return _tight_odds(matrix, matrix.privacy.odds, Fraction(0), (0, 1))
+    # P(x, S) <= E P(x', S) for all S if and only if it holds for single responses.
+    most, least = column_extremes(matrix)
+    columns = [y for y, weight in enumerate(most) if weight]
+    if excluding := [y for y in columns if not least[y]]:
+        return _first_pair(matrix, None, excluding, [1] * matrix.responses, least)
+    ratios = {y: Fraction(most[y], least[y]) for y in columns}
+    odds = max(ratios.values())
+    if odds == 1:
+        return Finding(odds, Fraction(0), None)
+    return _first_pair(matrix, odds, [y for y in columns if ratios[y] == odds], most, least)
+
+
+def tight_delta(matrix: Rows, epsilon: Number) -> Finding:
+    """Return the smallest delta that holds with this epsilon, at most 2^-128 too large.
+
+    Raises:
+        InvalidPrivacyParameter: for an epsilon outside [0, 40].
+        MatrixTooLarge: for more than 2^26 entries.
+    """
+    # A lower bound of e^epsilon makes delta larger, never smaller.
+    return tight_delta_at_odds(matrix, odds_below(epsilon))
+
+
+def tight_delta_at_odds(matrix: Rows, odds: Number) -> Finding:
+    """Return the smallest delta that holds with e^epsilon = ``odds``.
+
+    Its witness is the set S = {y: P_xy > E P_x'y} with P(x, S) = E P(x', S) + delta.
+
+    Raises:
+        InvalidPrivacyParameter: for odds below 1.
+        MatrixTooLarge: for more than 2^26 entries.
+
+    Source: Holohan, Leith and Mason, Theorem 2; docs/mathematics.md, section 7.
+    """
+    exact = exact_number("odds", odds)
+    if exact < 1:
+        raise InvalidPrivacyParameter("odds are e^epsilon, at least 1")
+    pure = pure_level(matrix)
+    if pure.odds is not None and pure.odds <= exact:
+        return Finding(exact, Fraction(0), None)
+    if isinstance(matrix, RandomisedResponse):
+        return Finding(exact, matrix.privacy.delta_at_odds(exact), witness_of(matrix, 0, 1, exact))
+    assert pure.witness is not None
+    return _delta_above_zero(matrix, exact, (pure.witness.category, pure.witness.other))
+
+
+def tight_epsilon(matrix: Rows, delta: Number) -> Finding:
+    """Return the smallest epsilon that holds with this delta.
+
+    Its witness is the set S = {y: P_xy >= E P_x'y} with P(x, S) = E P(x', S) + delta, so that no
+    smaller E will do; or, if no E will do, a set with P(x, S) > delta and P(x', S) = 0.
+
+    Raises:
+        InvalidPrivacyParameter: for a delta outside [0, 1).
+        MatrixTooLarge: for more than 2^26 entries.
+
+    Source: docs/mathematics.md, section 7.
+    """
+    slack = exact_delta(delta)
+    pure = pure_level(matrix)
+    if slack == 0 or pure.witness is None:
+        return Finding(pure.odds, slack, pure.witness)
+    if isinstance(matrix, RandomisedResponse):
+        return _tight_odds(matrix, matrix.privacy.odds_at(slack), slack, (0, 1))
+    if pure.odds is None:
+        # Beyond every finite ratio, which is at most the grid, phi is P(x, {y: P_x'y = 0}).
+        beyond = _delta_above_zero(
+            matrix, Fraction(matrix.grid + 1), (pure.witness.category, pure.witness.other)
+        )
+        assert beyond.witness is not None
+        if beyond.delta > slack:
+            certain = beyond.witness.probability > slack
+            return Finding(None, slack, beyond.witness if certain else None, exact=certain)
+    return _odds_above_one(matrix, slack, (pure.witness.category, pure.witness.other))
+
+
+def _first_pair(
+    matrix: Rows,
+    odds: Fraction | None,
+    columns: Sequence[int],
+    high: Sequence[int],
+    low: Sequence[int],
+) -> Finding:
+    """Return the first pair, with its first column, where x is as high and x' as low as that."""
+    for category in range(matrix.categories):
+        one = matrix.row(category)
+        if there := [y for y in columns if one[y] >= high[y]]:
+            break
+    for other in range(matrix.categories):
+        two = matrix.row(other)
+        if both := [y for y in there if two[y] <= low[y]]:
+            break
+    y, grid = both[0], matrix.grid
+    witness = Witness(category, other, (y,), Fraction(one[y], grid), Fraction(two[y], grid))
+    return Finding(odds, Fraction(0), witness)
+
+
+def _tight_odds(matrix: Rows, odds: Fraction, slack: Fraction, pair: _Pair) -> Finding:
+    witness = None if odds == 1 else witness_of(matrix, *pair, odds, ties=True)
+    return Finding(odds, slack, witness)
+
+
+def _delta_above_zero(matrix: Rows, odds: Fraction, bad: _Pair) -> Finding:
+    """Return the tight delta at odds at which the pair ``bad`` needs some."""
+    bounds = PairBounds(matrix)
+    rows = np.arange(matrix.categories)
+    largest = bounds.largest(odds, rows)
+    # What a likely pair needs rules others out; those that it does not are judged in order.
+    known = max((_excess(matrix, p, odds), p) for p in (bad, _likely(bounds, odds, rows, largest)))
+    best: tuple[Fraction, _Pair] | None = None
+    judged = 0
+    for pair in _possible(bounds, odds, rows, largest, known[0]):
+        judged += matrix.responses
+        if judged > _MOST_EXACT:
+            best = max(known, best or known)
+            above = min(Fraction(1), max(best[0], Fraction(float(largest.max()))))
+            return Finding(odds, above, witness_of(matrix, *best[1], odds), above == best[0])
+        excess = _excess(matrix, pair, odds)
+        if best is None or excess > best[0]:
+            best = (excess, pair)
+    assert best is not None
+    return Finding(odds, best[0], witness_of(matrix, *best[1], odds))
+
+
+def _odds_above_one(matrix: Rows, slack: Fraction, bad: _Pair) -> Finding:
+    """Return the tight odds at a delta > 0 with which finite ones hold."""
+    bounds = PairBounds(matrix)
+    rows = np.arange(matrix.categories)
+    # Up from below: solve phi = delta for one bad pair, look for a pair that is bad there, and so
+    # on until there is none. Every pair is solved at most once, since phi decreases; a row without
+    # a bad pair never has one again.
+    pair, odds, judged = bad, Fraction(1), 0
+    while True:
+        odds = _pair_odds(matrix, pair, odds, slack)
+        largest = bounds.largest(odds, rows)
+        near = largest >= _rounded_down(slack)
+        rows, largest = rows[near], largest[near]
+        if not len(rows):
+            return Finding(odds, slack, None)
+        pair = _likely(bounds, odds, rows, largest)
+        if _excess(matrix, pair, odds) > slack:
+            continue
+        witness = None
+        for candidate in _possible(bounds, odds, rows, largest, slack):
+            judged += matrix.responses
+            if judged > _MOST_EXACT:
+                return _odds_enough(matrix, bounds, odds, slack, pair)
+            excess = _excess(matrix, candidate, odds)
+            if excess > slack:
+                pair = candidate
+                break
+            if excess == slack and witness is None and odds > 1:
+                found = witness_of(matrix, *candidate, odds, ties=True)
+                # If x' never gives these responses, then smaller odds do as well.
+                witness = found if found.other_probability else None
+        else:
+            return Finding(odds, slack, witness)
+
+
+def _odds_enough(
+    matrix: Rows, bounds: PairBounds, odds: Fraction, slack: Fraction, pair: _Pair
+) -> Finding:
+    """Return odds just above these that certainly hold, where too many pairs are near the worst."""
+    witness = witness_of(matrix, *pair, odds, ties=True)
+    rows = np.arange(matrix.categories)
+    for bits in range(36, 0, -4):
+        # Where this pair needs a little less than delta, floats may see that no other needs more.
+        less = slack - slack / (1 << bits)
+        if _excess(matrix, pair, Fraction(matrix.grid + 1)) >= less:
+            break
+        enough = _pair_odds(matrix, pair, odds, less)
+        if Fraction(float(bounds.largest(enough, rows).max())) <= slack:
+            return Finding(enough, slack, witness, exact=False)
+    return Finding(pure_level(matrix).odds, slack, witness, exact=False)
+
+
+def _possible(
+    bounds: PairBounds, odds: Fraction, rows: Indices, largest: Floats, needed: Fraction
+) -> Iterator[_Pair]:
+    """Yield in order all pairs that may need so much delta at these odds."""
+    least = _rounded_down(needed)
+    for row in rows[largest >= least]:
+        for other in np.flatnonzero(bounds.of_row(odds, row) >= least):
+            yield int(row), int(other)
+
+
+def _likely(bounds: PairBounds, odds: Fraction, rows: Indices, largest: Floats) -> _Pair:
+    """Return a pair of the largest bound."""
+    row = int(rows[largest.argmax()])
+    return row, int(bounds.of_row(odds, row).argmax())
+
+
+def _pair_odds(matrix: Rows, pair: _Pair, odds: Fraction, slack: Fraction) -> Fraction:
+    """Return the smallest odds, from these on, at which this pair needs no more than the slack."""
+    # Newton's method: phi is the largest of the lines A - E B over all sets of responses, so the
+    # line of the set that is worst here meets the slack no later than phi does. Each step leaves a
+    # set behind, so there are at most |Y|.
+    while True:
+        above, below = _sums(matrix, pair, odds)
+        if above - odds * below <= slack * matrix.grid:
+            return odds
+        odds = (above - slack * matrix.grid) / below
+
+
+def _excess(matrix: Rows, pair: _Pair, odds: Fraction) -> Fraction:
+    """Return phi at these odds."""
+    above, below = _sums(matrix, pair, odds)
+    return (above - odds * below) / matrix.grid
+
+
+def _sums(matrix: Rows, pair: _Pair, odds: Fraction) -> tuple[int, int]:
+    """Return what both rows weigh on the responses that the first exceeds E times the second on."""
+    u, v = odds.numerator, odds.denominator
+    above = below = 0
+    for w, z in zip(matrix.row(pair[0]), matrix.row(pair[1]), strict=True):
+        if v * w > u * z:
+            above += w
+            below += z
+    return above, below
+
+
+def _rounded_down(value: Fraction) -> float:
+    return max(0.0, math.nextafter(float(value), -math.inf))

@@ -1,0 +1,199 @@
+"""``deniable audit``: what a solution matrix guarantees, with the proof, and what is optimal."""
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import click
+
+from deniable.audit import (
+    MAX_FILE_BYTES,
+    Finding,
+    InvalidMatrixFile,
+    MatrixTooLarge,
+    compare,
+    largest_lie,
+    pure_level,
+    read_matrix,
+    tight_delta,
+    tight_epsilon,
+)
+from deniable.cli.audit_forms import (
+    Audit,
+    Subject,
+    audit_json,
+    comparison_json,
+    show_audit,
+    show_comparison,
+)
+from deniable.cli.screen import console
+from deniable.mechanisms import InvalidPrivacyParameter
+from deniable.messages import Manifest, Refusal, codec, open_manifest
+
+__all__ = ["audit"]
+
+_ENVELOPE: Final = b"\x92"
+"""How a signed manifest begins, an array of two; no UTF-8 text begins so."""
+
+
+class _WithDefault(click.Group):
+    """A group whose command ``show`` need not be named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+def _arguments(command: Callable[..., None]) -> Callable[..., None]:
+    """Add what both commands take."""
+    for decorate in (
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        click.option(
+            "--authority", metavar="HEX", help="Verify the manifest under this public key."
+        ),
+        click.option(
+            "--round",
+            "rounding",
+            is_flag=True,
+            help="Scale rows that sum to 1 within 1e-9 until they do exactly.",
+        ),
+        click.argument("file", type=click.Path(dir_okay=False, path_type=Path)),
+    ):
+        command = decorate(command)
+    return command
+
+
+@click.group(
+    cls=_WithDefault,
+    short_help="Show what a matrix guarantees, with the proof.",
+    subcommand_metavar="[show] FILE | compare FILE",
+)
+def audit() -> None:
+    """Show what the solution matrix in FILE guarantees, with the proof.
+
+    FILE is CSV, a row for each category and a column for each response, of decimals, fractions or
+    integer weights, with or without names; or a signed manifest, as a collector serves it.
+
+    `deniable audit FILE` is `deniable audit show FILE`, whose options it takes.
+    """
+
+
+@audit.command(short_help="Show its tight guarantee, and the responses that prove it.")
+@click.option("--epsilon", help="Show the smallest delta that holds with this epsilon.")
+@click.option("--delta", help="Show the smallest epsilon that holds with this delta.")
+@_arguments
+def show(
+    file: Path,
+    epsilon: str | None,
+    delta: str | None,
+    rounding: bool,
+    authority: str | None,
+    as_json: bool,
+) -> None:
+    """Show the tight guarantee of the matrix in FILE, and the responses that prove it.
+
+    Epsilon is that of one report, rounded up. The proof is a set S of responses and two categories
+    with P(S | first) = e^epsilon P(S | second) + delta: nothing smaller holds.
+    """
+    subject = _read(file, rounding, authority)
+    try:
+        pure = pure_level(subject.matrix)
+        at_delta = None if delta is None else tight_epsilon(subject.matrix, delta)
+        at_epsilon = None if epsilon is None else tight_delta(subject.matrix, epsilon)
+    except (InvalidPrivacyParameter, MatrixTooLarge) as error:
+        raise click.ClickException(str(error)) from error
+    found = Audit(
+        subject,
+        epsilon,
+        delta,
+        pure,
+        at_delta,
+        at_epsilon,
+        # Each finding is a point of the matrix's own privacy curve: any will do.
+        largest_lie(subject.matrix, *_point(at_delta, at_epsilon, pure)),
+    )
+    if as_json:
+        click.echo(json.dumps(audit_json(found), indent=2, ensure_ascii=False))
+    else:
+        show_audit(found, console())
+
+
+@audit.command("compare", short_help="Compare it with the optimal mechanisms of its privacy.")
+@click.option("--epsilon", help="What the optimum is allowed.  [default: the matrix's tight one]")
+@click.option("--delta", default="0", show_default=True, help="Likewise.")
+@_arguments
+def compare_command(
+    file: Path,
+    epsilon: str | None,
+    delta: str,
+    rounding: bool,
+    authority: str | None,
+    as_json: bool,
+) -> None:
+    """Compare the matrix in FILE with the optimal mechanisms of the same privacy.
+
+    By its lies, against the least possible (Theorem 10 of the paper); and by the variance of the
+    estimates, against randomised response and against a bound for all mechanisms.
+    """
+    subject = _read(file, rounding, authority)
+    try:
+        found = compare(subject.matrix, epsilon, delta)
+    except (InvalidPrivacyParameter, MatrixTooLarge) as error:
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        click.echo(json.dumps(comparison_json(subject, found), indent=2, ensure_ascii=False))
+    else:
+        show_comparison(subject, found, epsilon, console())
+
+
+def _point(*findings: Finding | None) -> tuple[Fraction | None, Fraction]:
+    for finding in findings:
+        if finding is not None and finding.odds is not None and finding.delta < 1:
+            return finding.odds, finding.delta
+    return None, Fraction(0)
+
+
+def _read(file: Path, rounding: bool, authority: str | None) -> Subject:
+    with file.open("rb") as stream:
+        data = stream.read(MAX_FILE_BYTES + 1)
+    if data.startswith(_ENVELOPE):
+        if rounding:
+            raise click.UsageError("--round is for CSV: a manifest's mechanism is on the grid")
+        return _from_manifest(file, data, authority)
+    if authority is not None:
+        raise click.UsageError("--authority is for manifests: a CSV file has no signature")
+    try:
+        named = read_matrix(data, rounding=rounding)
+    except InvalidMatrixFile as error:
+        raise click.ClickException(f"{file}: {error}") from error
+    note = "rows scaled to sum to 1 exactly; this is judged" if named.rounded else ""
+    return Subject(str(file), named.matrix, named.categories, named.responses, note)
+
+
+def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> Subject:
+    try:
+        if authority is None:
+            payload, _ = codec.exact_array(codec.decode(envelope), 2)
+            manifest = Manifest.from_payload(codec.binary(payload))
+        else:
+            manifest = open_manifest(envelope, _public_key(authority))
+    except Refusal as error:
+        raise click.ClickException(f"{file} is no manifest that can be used: {error}") from error
+    checked = "verified" if authority else "not checked; give --authority to do so"
+    return Subject(
+        manifest.name,
+        manifest.mechanism,
+        manifest.categories,
+        manifest.categories,
+        f"a survey's manifest, its signature {checked}",
+    )
+
+
+def _public_key(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError as error:
+        raise click.BadParameter("must be 64 hex digits", param_hint="--authority") from error

@@ -1,0 +1,79 @@
+"""Cumulative shares of ordered categories, averaged as far as the noise demands.
+
+F_v is the share of answers at or below category v. Its unbiased estimate is sharp, and for
+mechanisms of distance it is mostly noise: near responses are nearly equally likely, whatever the
+answer, so that neighbouring estimates err in opposite directions. Averages over neighbours err far
+less. And they still bound F_v, because F never falls: its average over the next values is no less
+than F_v, its average over the last values no more.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.estimates.inverse import tables
+from deniable.estimates.queries import kernels
+from deniable.mechanisms import Mechanism, RandomisedResponse
+
+__all__ = ["averaged_shares", "blur_of"]
+
+Floats = NDArray[np.float64]
+
+_ERRORS: Final = 2
+"""How many standard errors are traded against one of blur."""
+
+
+def averaged_shares(categories: int, cuts: Sequence[int], blur: int, shift: int) -> Floats:
+    """Return the weights of averages of F around each cut.
+
+    Averages are triangular: F_(v + shift + u) for |u| <= blur weighs 1 + blur - |u|. So they are
+    over no value below v if shift = blur, and over none above it if shift = -blur. F is 0 below the
+    first category and 1 from the last one on, which is known, not estimated.
+
+    Args:
+        categories: how many there are.
+        cuts: each v, from -1 (nothing) to categories - 1 (everything).
+        blur: over how many values to either side; 0 for F_v itself.
+        shift: where the averages' centres are, seen from the cuts.
+
+    Returns:
+        Weights w, shape (cuts, categories), such that w.f is the average.
+    """
+    # The average of 1[x <= v + shift + u] over u is the tail of the weights of u from
+    # d = x - v - shift on: everything at d = -blur, nothing at blur + 1.
+    triangle = [blur + 1 - abs(u) for u in range(-blur, blur + 1)]
+    tail = np.array([*[*accumulate(triangle)][::-1], 0]) / (blur + 1) ** 2
+    v = np.asarray(cuts)[:, None]
+    distance = np.arange(categories) - v - shift
+    weights = tail[np.clip(distance, -blur, blur + 1) + blur]
+    return np.where(v < 0, 0.0, np.where(v >= categories - 1, 1.0, weights))
+
+
+def blur_of(mechanism: Mechanism, n: int) -> int:
+    """Return how far to average, chosen before looking at what was counted.
+
+    The blur at which a bound of F is nearest to it, in the middle of a uniform population: b values
+    of blur move it by b/k, and leave an error of so and so much. Bounds hold with any blur that
+    does not depend on the data.
+
+    Args:
+        mechanism: what the devices sampled from; its categories are in order.
+        n: number of reports.
+    """
+    k = mechanism.categories
+    blurs = [0]
+    while (wider := blurs[-1] + max(1, blurs[-1] // 2)) < k / 2:
+        blurs.append(wider)
+    weights = np.concatenate([averaged_shares(k, [(k - 1) // 2], b, 0) for b in blurs])
+    g = kernels(mechanism, weights)
+    lam = (
+        np.full(k, 1 / k)
+        if isinstance(mechanism, RandomisedResponse)
+        else tables(mechanism).matrix.mean(axis=0)
+    )
+    variance = np.maximum(g**2 @ lam - (g @ lam) ** 2, 0.0)
+    costs = _ERRORS * np.sqrt(variance / n) + np.array(blurs) / k
+    return blurs[int(costs.argmin())]

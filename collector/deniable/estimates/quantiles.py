@@ -1,0 +1,121 @@
+"""Quantiles of ordered categories, by testing every value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from deniable.estimates.cumulative import averaged_shares, blur_of
+from deniable.estimates.intervals import check_level, normal_quantile
+from deniable.estimates.inverse import check_counts
+from deniable.estimates.queries import cautious_values
+from deniable.mechanisms import Mechanism
+
+__all__ = ["Quantile", "quantiles"]
+
+Floats = NDArray[np.float64]
+
+_MOST_WEIGHTS: Final = 1 << 21
+"""Values tested times categories: all of up to 1,448 values; of 4,096, every eighth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """The smallest value at or below which at least a share ``probability`` of the answers lies.
+
+    Attributes:
+        probability: the share.
+        value: the estimate, one of the values.
+        low, high: ends of the confidence interval, likewise.
+        level: its confidence level; it covers at least as often in large samples.
+    """
+
+    probability: float
+    value: float
+    low: float
+    high: float
+    level: float
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON."""
+        return {
+            "probability": self.probability,
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+        }
+
+
+def quantiles(
+    mechanism: Mechanism,
+    counts: Sequence[int],
+    values: Sequence[Fraction],
+    probabilities: Sequence[float] = (0.25, 0.5, 0.75),
+    level: float = 0.95,
+) -> tuple[Quantile, ...]:
+    """Estimate quantiles, with intervals by test inversion.
+
+    Args:
+        mechanism: what the devices sampled from.
+        counts: how often each response was seen.
+        values: the rising numbers that the categories are.
+        probabilities: which quantiles, in (0, 1).
+        level: confidence level of each interval by itself, in (0, 1).
+
+    Raises:
+        ValueError: for a level or a probability outside (0, 1), a wrong number of values, or counts
+            that allow no estimate.
+
+    Source: Woodruff 1952; docs/mathematics.md, section 10.
+    """
+    check_level(level)
+    n, k = check_counts(mechanism, counts), mechanism.categories
+    if len(values) != k:
+        raise ValueError(f"{k} values are expected, one a category")
+    if not all(0 < probability < 1 for probability in probabilities):
+        raise ValueError("a quantile's probability must be in (0, 1), such as 0.5")
+    blur = blur_of(mechanism, n)
+    stride = -(-k * k // _MOST_WEIGHTS)
+    cuts = range((k - 1) % stride, k, stride)
+
+    def averages(shift: int) -> tuple[Floats, Floats]:
+        return cautious_values(mechanism, counts, averaged_shares(k, cuts, blur, shift))
+
+    z = normal_quantile(level)
+    after, after_error = averages(blur)
+    before, before_error = averages(-blur)
+    rising = _isotonic(*averages(0))
+    found = []
+    for p in probabilities:
+        # Between two cuts c < d, the quantile is in (c, d] if F_c < p <= F_d. In that case the
+        # averages after d and before c lie on the same sides of p, so that each of the tests
+        #     after_d + z error < p,    before_c - z error > p
+        # rejects (c, d] with a probability of at most (1 - level)/2 in large samples. What neither
+        # rejects covers the quantile with at least the level; so does its hull, with the estimate.
+        kept = after + z * after_error >= p
+        kept[1:] &= (before - z * before_error)[:-1] <= p
+        estimate = int(np.argmax(rising >= p))
+        staying = [*np.flatnonzero(kept), estimate]
+        first, last = min(staying), max(staying)
+        found.append(
+            Quantile(
+                probability=float(p),
+                value=float(values[cuts[estimate]]),
+                low=float(values[cuts[first - 1] + 1 if first else 0]),
+                high=float(values[cuts[last]]),
+                level=level,
+            )
+        )
+    return tuple(found)
+
+
+def _isotonic(shares: Floats, errors: Floats) -> Floats:
+    """Return the nearest shares that rise, to 1 at the last cut."""
+    weights = np.ones(len(shares)) if np.isinf(errors).any() else 1 / np.maximum(errors, 1e-9) ** 2
+    fitted = isotonic_regression(shares[:-1], weights=weights[:-1]).x
+    # The least squares within [0, 1] are those without bounds, clipped.
+    return np.append(np.clip(fitted, 0, 1), 1.0)

@@ -1,0 +1,318 @@
+"""Any mechanism: a solution matrix given entry by entry, exactly.
+
+The algebra is exact, so that what holds for matrices holds here: products, mixtures, restrictions
+and Kronecker products have the very entries that they have on paper, over whatever common
+denominator that takes. Only :meth:`SolutionMatrix.certified` rounds, onto a grid from which one
+64-bit word samples, and it proves that the guarantee is kept.
+"""
+
+import operator
+from array import array
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import accumulate
+from math import gcd, lcm
+from typing import Final, Self
+
+from deniable.mechanisms.exact import Number, exact_delta, exact_epsilon, exact_number
+from deniable.mechanisms.privacy import MatrixPrivacy, Privacy, Rows
+from deniable.mechanisms.randomness import Draw, os_random_word
+from deniable.mechanisms.rounding import (
+    certified_rows,
+    common_denominator,
+    largest_remainder,
+)
+
+__all__ = ["MAX_DENSE", "InvalidMatrix", "NotOnGrid", "SolutionMatrix"]
+
+MAX_DENSE: Final = 4096
+"""Most rows, and most columns, of a matrix that is held entry by entry."""
+
+_WORD: Final = 64
+_MOST_BITS: Final = 1 << 16
+_TOLERANCE: Final = Fraction(1, 10**9)
+
+
+class InvalidMatrix(ValueError):
+    """What was given is no stochastic matrix.
+
+    Attributes:
+        row: index of the first row at fault, or None if the matrix as a whole is.
+    """
+
+    def __init__(self, row: int | None, reason: str) -> None:
+        super().__init__(reason if row is None else f"row {row} {reason}")
+        self.row = row
+        self.reason = reason
+
+
+class NotOnGrid(ValueError):
+    """The probabilities are no multiples of 2^-64, so one 64-bit word cannot sample from them."""
+
+
+class SolutionMatrix:
+    """A stochastic matrix of integers over a common denominator, its grid.
+
+    Args:
+        weights: a row for each category; each row's integers sum to the grid. At most 4,096 rows
+            and 4,096 columns.
+        grid: the common denominator.
+
+    Raises:
+        InvalidMatrix: naming the first row that has another length, a negative entry or another
+            sum.
+
+    Source: Holohan, Leith and Mason, section 2; docs/mathematics.md, section 8.
+    """
+
+    __slots__ = ("_grid", "_responses", "_rows")
+
+    def __init__(self, weights: Iterable[Iterable[int]], grid: int) -> None:
+        if grid < 1:
+            raise InvalidMatrix(None, "the grid must be positive")
+        # Ints of Python's own: numpy's wrap around when they are summed.
+        rows = [list(map(operator.index, row)) for row in weights]
+        grid = operator.index(grid)
+        if not 1 <= len(rows) <= MAX_DENSE:
+            raise InvalidMatrix(None, f"a matrix has 1 to {MAX_DENSE} rows")
+        self._responses = len(rows[0])
+        self._grid = grid
+        for x, row in enumerate(rows):
+            if not 1 <= len(row) <= MAX_DENSE:
+                raise InvalidMatrix(x, f"must have 1 to {MAX_DENSE} entries")
+            if len(row) != self._responses:
+                raise InvalidMatrix(x, f"has {len(row)} entries, others have {self._responses}")
+            if min(row) < 0:
+                raise InvalidMatrix(x, "has a negative entry")
+            if (total := sum(row)) != grid:
+                share = _about(Fraction(total, grid))
+                raise InvalidMatrix(x, f"does not sum to 1 exactly, but to {share}")
+        self._rows = tuple(_packed(row) for row in rows)
+
+    @classmethod
+    def exact(cls, rows: Iterable[Iterable[Number]]) -> Self:
+        """Return the matrix of exact probabilities: Fractions, decimal strings, Decimals or ints.
+
+        Raises:
+            InvalidMatrix: naming the first row that does not sum to 1 exactly.
+            TypeError: for a float; see :meth:`approximate`.
+        """
+        fractions = [[exact_number("a probability", entry) for entry in row] for row in rows]
+        grid = common_denominator((e.denominator for row in fractions for e in row), _MOST_BITS)
+        if grid is None:
+            raise InvalidMatrix(None, "the entries have no common denominator of reasonable size")
+        return cls(
+            ([e.numerator * (grid // e.denominator) for e in row] for row in fractions), grid
+        )
+
+    @classmethod
+    def approximate(cls, rows: Iterable[Iterable[float]], *, bits: int = _WORD) -> Self:
+        """Return the matrix on the grid of 2^bits that is nearest to probabilities in floats.
+
+        Its guarantee is that of the integers it holds, not of the numbers given: read it off
+        ``privacy``, or ask for one with :meth:`certified`.
+
+        Raises:
+            InvalidMatrix: naming the first row that has a negative entry, one that is no finite
+                number, or a sum further than 1e-9 from 1.
+        """
+        grid = _grid_of(bits)
+        rounded = []
+        for x, row in enumerate(rows):
+            try:
+                given = [entry.as_integer_ratio() for entry in row]
+            except (ValueError, OverflowError) as error:
+                raise InvalidMatrix(x, "has an entry that is no finite number") from error
+            common = lcm(*{denominator for _, denominator in given})
+            weights = [numerator * (common // denominator) for numerator, denominator in given]
+            if not weights or min(weights) < 0:
+                raise InvalidMatrix(x, "is empty or has a negative entry")
+            total = Fraction(sum(weights), common)
+            if abs(total - 1) > _TOLERANCE:
+                raise InvalidMatrix(x, f"sums to {_about(total)}, not to 1")
+            rounded.append(largest_remainder(weights, grid))
+        return cls(rounded, grid)
+
+    @classmethod
+    def of(cls, mechanism: Rows) -> Self:
+        """Return any mechanism's matrix, entry by entry."""
+        if max(mechanism.categories, mechanism.responses) > MAX_DENSE:
+            raise InvalidMatrix(None, f"a matrix has at most {MAX_DENSE} rows and columns")
+        return cls(map(mechanism.row, range(mechanism.categories)), mechanism.grid)
+
+    def certified(self, epsilon: Number, delta: Number = "0", *, bits: int = _WORD) -> Self:
+        """Return this matrix rounded onto 2^bits, provably (epsilon, delta)-private.
+
+        If rounding alone would break the guarantee, as little uniform noise is mixed in as pays
+        for it: about |Y| 2^-bits. The pure check looks at each entry once; with delta > 0 all pairs
+        of rows are compared.
+
+        Raises:
+            InvalidPrivacyParameter: if the matrix is not private at this epsilon and delta, neither
+                itself nor rounded.
+            GridTooCoarse: if 2^bits cannot hold it.
+        """
+        grid = _grid_of(bits)
+        rows = certified_rows(self._rows, exact_epsilon(epsilon), exact_delta(delta), grid)
+        return type(self)(rows, grid)
+
+    @property
+    def categories(self) -> int:
+        """Return the number of rows."""
+        return len(self._rows)
+
+    @property
+    def responses(self) -> int:
+        """Return the number of columns."""
+        return self._responses
+
+    @property
+    def grid(self) -> int:
+        """Return the common denominator of all entries."""
+        return self._grid
+
+    @property
+    def privacy(self) -> Privacy:
+        """Return the tight guarantee, read off the entries."""
+        return MatrixPrivacy(self)
+
+    def row(self, category: int) -> Sequence[int]:
+        """Return one row's weights over the grid."""
+        row = self._rows[_index(category, self.categories)]
+        return row if isinstance(row, tuple) else memoryview(row).toreadonly()
+
+    def probability(self, category: int, response: int) -> Fraction:
+        """Return one entry, exactly.
+
+        Raises:
+            IndexError: for a category or response outside the matrix.
+        """
+        return Fraction(self.row(category)[_index(response, self._responses)], self._grid)
+
+    def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
+        """Return a response drawn from the answer's row, exactly, with one 64-bit word.
+
+        Raises:
+            IndexError: for an answer outside the domain. Nothing is drawn then.
+            NotOnGrid: if the grid is no power of two up to 2^64; round with :meth:`certified`.
+        """
+        row = self._rows[_index(answer, self.categories)]
+        if self._grid & (self._grid - 1) or self._grid > 1 << _WORD:
+            raise NotOnGrid(
+                "sampling takes a grid of 2^64 or a smaller power of two; call "
+                "certified(epsilon, delta) for such a matrix"
+            )
+        word = draw() & (self._grid - 1)
+        # Every boundary is compared, so that the work says nothing about answer or response.
+        return sum(word >= boundary for boundary in accumulate(row[:-1]))
+
+    def __matmul__(self, processing: "SolutionMatrix") -> "SolutionMatrix":
+        """Return the matrix of randomising the response once more (post-processing).
+
+        Theorem 1: no less private than this one, at every epsilon.
+        """
+        if not isinstance(processing, SolutionMatrix):
+            return NotImplemented
+        if self._responses != processing.categories:
+            raise InvalidMatrix(
+                None,
+                f"{self._responses} responses cannot enter {processing.categories} categories",
+            )
+        columns = list(zip(*processing._rows, strict=True))
+        return _reduced(
+            [[sum(map(operator.mul, row, column)) for column in columns] for row in self._rows],
+            self._grid * processing._grid,
+        )
+
+    def restricted(self, categories: Sequence[int]) -> "SolutionMatrix":
+        """Return the matrix for some of the categories, in the order given."""
+        chosen = [self._rows[_index(category, self.categories)] for category in categories]
+        if len(set(categories)) != len(chosen):
+            raise InvalidMatrix(None, "a category is named twice")
+        return _reduced(chosen, self._grid)
+
+    def mixed(self, other: "SolutionMatrix", share: Number) -> "SolutionMatrix":
+        """Return the matrix of using ``other`` with probability ``share``, else this one.
+
+        Raises:
+            InvalidMatrix: if they differ in shape, or share is not in [0, 1].
+        """
+        part = exact_number("share", share)
+        if not 0 <= part <= 1:
+            raise InvalidMatrix(None, "the share must be in [0, 1]")
+        if (self.categories, self._responses) != (other.categories, other._responses):
+            raise InvalidMatrix(None, "only matrices of the same shape can be mixed")
+        grid = lcm(self._grid, other._grid)
+        a, b = part.numerator, part.denominator
+        ours, theirs = (b - a) * (grid // self._grid), a * (grid // other._grid)
+        return _reduced(
+            [
+                [ours * w + theirs * z for w, z in zip(one, two, strict=True)]
+                for one, two in zip(self._rows, other._rows, strict=True)
+            ],
+            b * grid,
+        )
+
+    def kron(self, other: "SolutionMatrix") -> "SolutionMatrix":
+        """Return the matrix of randomising two attributes independently (product sanitisation).
+
+        The category (i, j) has index i * other.categories + j, and responses likewise.
+        """
+        size = max(self.categories * other.categories, self._responses * other._responses)
+        if size > MAX_DENSE:
+            raise InvalidMatrix(None, f"a matrix has at most {MAX_DENSE} rows and columns")
+        return _reduced(
+            [[w * z for w in one for z in two] for one in self._rows for two in other._rows],
+            self._grid * other._grid,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether all entries are the same numbers."""
+        if not isinstance(other, SolutionMatrix):
+            return NotImplemented
+        if (self.categories, self._responses) != (other.categories, other._responses):
+            return False
+        return all(
+            w * other._grid == z * self._grid
+            for one, two in zip(self._rows, other._rows, strict=True)
+            for w, z in zip(one, two, strict=True)
+        )
+
+    def __hash__(self) -> int:
+        first = tuple(Fraction(weight, self._grid) for weight in self._rows[0])
+        return hash((self.categories, first))
+
+    def __repr__(self) -> str:
+        return f"SolutionMatrix({self.categories} x {self._responses} over {self._grid})"
+
+
+def _reduced(rows: Sequence[Sequence[int]], grid: int) -> SolutionMatrix:
+    """Return the matrix over the smallest grid that holds it."""
+    common = gcd(grid, *(weight for row in rows for weight in row))
+    return SolutionMatrix(([weight // common for weight in row] for row in rows), grid // common)
+
+
+def _packed(row: list[int]) -> "array[int] | tuple[int, ...]":
+    # Eight bytes an entry instead of some forty, wherever the weights allow it.
+    return array("Q", row) if max(row) < 1 << _WORD else tuple(row)
+
+
+def _about(value: Fraction) -> str:
+    try:
+        return f"about {float(value):.12g}"
+    except OverflowError:
+        return "far more"
+
+
+def _grid_of(bits: int) -> int:
+    if not 1 <= bits <= _WORD:
+        raise ValueError("bits must be in [1, 64]")
+    return 1 << bits
+
+
+def _index(value: int, size: int) -> int:
+    index = operator.index(value)
+    if not 0 <= index < size:
+        # Never the value itself: it may be an answer.
+        raise IndexError(f"the index must be in [0, {size})")
+    return index

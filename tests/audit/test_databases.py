@@ -1,0 +1,344 @@
+"""Mechanisms on whole databases: their probabilities, ties and tight levels, all exact."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.audit import (
+    MAX_DATABASES,
+    Condition,
+    Database,
+    DiscreteExponential,
+    ExponentialRatio,
+    ExponentialSum,
+    HammingUtility,
+    NoFiniteEpsilon,
+    ProductMechanism,
+    SanitisedResponse,
+    TooManyDatabases,
+    distance_utility,
+    hamming_constant,
+    hamming_distance,
+)
+from deniable.mechanisms import InvalidPrivacyParameter
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=30)
+
+term = ExponentialSum.term
+ONE = term(1)
+
+# Example 2 of the paper.
+EXAMPLE_2 = DiscreteExponential(3, 2, distance_utility)
+IDENTITY = ((Fraction(1), Fraction(0)), (Fraction(0), Fraction(1)))
+SKEWED = (
+    (Fraction(3, 5), Fraction(3, 10), Fraction(1, 10)),
+    (Fraction(1, 5), Fraction(1, 2), Fraction(3, 10)),
+    (Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)),
+)
+
+
+def probability(mechanism: SanitisedResponse, true: Database, response: Database) -> Fraction:
+    """Return a rational probability."""
+    value = mechanism.likelihood(true, [response]).as_term()
+    assert value is not None
+    return sum((coefficient for coefficient, _ in value.terms), Fraction(0))
+
+
+@pytest.mark.parametrize(("categories", "rows"), [(2, 1), (2, 3), (3, 2), (5, 1)])
+def test_neighbours_are_the_databases_at_hamming_distance_one(categories: int, rows: int) -> None:
+    mechanism = DiscreteExponential(categories, rows, distance_utility)
+    databases = mechanism.databases
+    assert databases == tuple(sorted(product(range(categories), repeat=rows)))
+    for d in databases:
+        found = list(mechanism.neighbours(d))
+        assert len(found) == len(set(found)) == rows * (categories - 1)
+        assert set(found) == {s for s in databases if hamming_distance(d, s) == 1}
+    assert len(list(mechanism.pairs())) == len(databases) * rows * (categories - 1)
+
+
+def test_example_2_has_its_weights_and_normalisers() -> None:
+    # One coordinate: C_0 = C_2 = 1 + e^-1 + e^-2 and C_1 = 1 + 2 e^-1; two coordinates multiply.
+    outer, inner = ONE + term(1, -1) + term(1, -2), ONE + term(2, -1)
+    one_row = {0: outer, 1: inner, 2: outer}
+    for a, b in EXAMPLE_2.databases:
+        assert EXAMPLE_2.normaliser((a, b)) == one_row[a] * one_row[b]
+    assert EXAMPLE_2.weight((0, 1), (2, 0)) == term(1, -3)
+    assert not EXAMPLE_2.constant_normaliser
+    assert len(list(EXAMPLE_2.pairs())) == 36
+
+
+def test_example_2_ties_where_values_0_and_2_meet_at_1() -> None:
+    # P_d(s)/P_d'(s) is that of the changed row. 0 and 2 have the same normaliser and are equally
+    # far from 1, hence a tie; 0 and 1 (or 1 and 2) never tie.
+    for true, other in EXAMPLE_2.pairs():
+        (row,) = (i for i in range(2) if true[i] != other[i])
+        tied = {s for s in EXAMPLE_2.databases if EXAMPLE_2.compare(true, other, s) == 0}
+        if {true[row], other[row]} == {0, 2}:
+            assert tied == {s for s in EXAMPLE_2.databases if s[row] == 1}
+        else:
+            assert not tied
+
+
+def test_comparisons_other_than_ties_are_those_of_floating_point() -> None:
+    def weight(true: Database, s: Database) -> float:
+        return math.exp(distance_utility(true, s))
+
+    def chance(true: Database, s: Database) -> float:
+        return weight(true, s) / sum(weight(true, t) for t in EXAMPLE_2.databases)
+
+    compared = 0
+    for true, other in EXAMPLE_2.pairs():
+        for s in EXAMPLE_2.databases:
+            gap = chance(true, s) - chance(other, s)
+            if abs(gap) > 1e-9:  # far above rounding, far below every gap that is not a tie
+                assert EXAMPLE_2.compare(true, other, s) == (1 if gap > 0 else -1)
+                compared += 1
+            else:
+                assert EXAMPLE_2.compare(true, other, s) == 0
+    assert compared == 36 * 9 - 12 * 3
+
+
+def test_example_2_is_tightly_2_private_where_mcsherry_and_talwar_bound_it_by_4() -> None:
+    assert EXAMPLE_2.tight_odds() == ExponentialRatio(term(1, 2), ONE)
+    assert EXAMPLE_2.tight_epsilon() == 2
+    assert 2 * EXAMPLE_2.sensitivity() == 4
+
+
+def test_a_tight_level_that_is_not_rational_is_rounded_up() -> None:
+    # Responses to 1 are uniform, to 0 in the ratio e : 1. The largest ratio is (1 + e)/2, and
+    # ln((1 + e)/2) = .620114506958278…
+    def utility(d: Database, s: Database) -> int:
+        return int(d == s == (0,))
+
+    mechanism = DiscreteExponential(2, 1, utility)
+    assert mechanism.tight_odds() == ExponentialRatio(ONE + term(1, 1), term(2))
+    assert mechanism.tight_epsilon() == Fraction("0.620114506959")
+
+
+@pytest.mark.parametrize("theta", ["0", "0.5", "1", "2.25"])
+@pytest.mark.parametrize(("categories", "rows"), [(2, 1), (2, 4), (3, 2), (6, 1)])
+def test_hamming_utilities_have_the_constant_of_proposition_1_and_are_theta_private(
+    theta: str, categories: int, rows: int
+) -> None:
+    exponent = Fraction(theta)
+    mechanism = DiscreteExponential(categories, rows, HammingUtility(exponent))
+    constant = hamming_constant(theta, categories, rows)
+    for d in mechanism.databases:
+        # Proposition 1's constant multiplies, Definition 3's divides: they are inverse.
+        assert constant == ExponentialRatio(ONE, mechanism.normaliser(d))
+    d = mechanism.databases[1]
+    for s in mechanism.databases:
+        power = term(1, -exponent * hamming_distance(d, s))
+        assert mechanism.likelihood(d, [s]) == ExponentialRatio(
+            power * constant.numerator, constant.denominator
+        )
+    assert mechanism.constant_normaliser
+    assert mechanism.tight_epsilon() == exponent
+    assert mechanism.sensitivity() == exponent
+
+
+@PROPERTY
+@given(
+    st.sampled_from([(2, 1), (2, 2), (3, 1)]),
+    st.lists(st.fractions(-2, 2, max_denominator=4), min_size=16, max_size=16),
+)
+def test_likelihoods_are_a_probability_measure(
+    size: tuple[int, int], utilities: list[Fraction]
+) -> None:
+    categories, rows = size
+
+    def utility(d: Database, s: Database) -> Fraction:
+        return utilities[4 * mechanism.databases.index(d) + mechanism.databases.index(s)]
+
+    mechanism = DiscreteExponential(categories, rows, utility)
+    for d in mechanism.databases:
+        everything, nothing = (
+            mechanism.likelihood(d, mechanism.databases),
+            mechanism.likelihood(d, []),
+        )
+        assert everything.as_term() == ONE
+        assert nothing.as_term() == ExponentialSum()
+        s, *rest = mechanism.databases
+        one, others = mechanism.likelihood(d, [s, s]), mechanism.likelihood(d, rest)
+        assert one.numerator + others.numerator == one.denominator == others.denominator
+        assert everything > one > nothing
+
+
+@pytest.mark.parametrize("base", [2, Fraction(3, 2), Fraction(7)])
+def test_a_rational_base_keeps_probabilities_rational(base: Fraction | int) -> None:
+    mechanism = DiscreteExponential(3, 2, distance_utility, base)
+    weights = {
+        d: [Fraction(base) ** distance_utility(d, s) for s in mechanism.databases]
+        for d in mechanism.databases
+    }
+    for d in mechanism.databases:
+        for s, weight in zip(mechanism.databases, weights[d], strict=True):
+            assert probability(mechanism, d, s) == weight / sum(weights[d])
+    odds = max(
+        weights[d][i] * sum(weights[e]) / (weights[e][i] * sum(weights[d]))
+        for d, e in mechanism.pairs()
+        for i in range(9)
+    )
+    assert mechanism.tight_odds() == ExponentialRatio(term(odds), ONE)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_a_product_mechanism_multiplies_the_rows_of_its_parent(rows: int) -> None:
+    mechanism = ProductMechanism(SKEWED, rows)
+    assert mechanism.categories == 3
+    for d, s in product(mechanism.databases[:5], mechanism.databases):
+        expected = math.prod(SKEWED[x][y] for x, y in zip(d, s, strict=True))
+        assert probability(mechanism, d, s) == expected
+    assert mechanism.constant_normaliser
+    # The largest ratio of the parent is 5 (column 2: .5 to .1), and stays 5 in every product.
+    assert mechanism.tight_odds() == ExponentialRatio(term(5), ONE)
+
+
+def test_a_response_that_rules_a_neighbour_out_leaves_no_finite_epsilon() -> None:
+    with pytest.raises(NoFiniteEpsilon, match="positive delta"):
+        ProductMechanism(IDENTITY, 2).tight_odds()
+
+
+def test_a_response_impossible_for_both_neighbours_tells_nothing() -> None:
+    half = Fraction(1, 2)
+    parent = ((half, half, Fraction(0)),) * 3
+    assert ProductMechanism(parent, 1).tight_epsilon() == 0
+
+
+def test_condition_5_turns_over_exactly_at_the_tight_epsilon() -> None:
+    # P_(0,0)(0,0) = e^2 P_(2,0)(0,0), a tie at epsilon = 2.
+    true, other, responses = (0, 0), (2, 0), [(0, 0)]
+    assert EXAMPLE_2.satisfies(Condition.at(2), true, other, responses)
+    below = 2 - Fraction(1, 10**18)
+    assert not EXAMPLE_2.satisfies(Condition.at(below), true, other, responses)
+    assert EXAMPLE_2.satisfies(Condition.at(below, "0.000001"), true, other, responses)
+
+
+def test_condition_5_turns_over_exactly_at_the_tight_delta() -> None:
+    # P_0(A) - E P_1(A) = 3/5 - 3/2 * 1/5 = 3/10 for A = {0}, and a tie at delta = 3/10.
+    mechanism = ProductMechanism(SKEWED, 1)
+    for slack, holds in ((Fraction(3, 10), True), (Fraction(3, 10) - Fraction(1, 10**30), False)):
+        condition = Condition.at_odds(Fraction(3, 2), slack)
+        assert mechanism.satisfies(condition, (0,), (1,), [(0,)]) == holds
+        # A set has no element twice.
+        assert mechanism.satisfies(condition, (0,), (1,), [(0,), (0,)]) == holds
+
+
+def test_condition_5_means_what_it_says_for_every_pair_and_set() -> None:
+    mechanism = ProductMechanism(SKEWED, 1)
+    odds, delta = Fraction(3, 2), Fraction(1, 5)
+    condition = Condition.at_odds(odds, delta)
+    verdicts = set()
+    for (true, other), size in product(mechanism.pairs(), range(4)):
+        for responses in combinations(mechanism.databases, size):
+            mass, mass_other = (
+                sum((SKEWED[d[0]][s[0]] for s in responses), Fraction(0)) for d in (true, other)
+            )
+            holds = mass <= odds * mass_other + delta
+            assert mechanism.satisfies(condition, true, other, responses) == holds
+            verdicts.add(holds)
+    assert verdicts == {True, False}
+
+
+def test_a_condition_is_the_same_by_epsilon_and_by_odds_where_both_are_exact() -> None:
+    assert Condition.at(0, "0.25") == Condition.at_odds(1, Fraction(1, 4))
+    assert Condition.at("1.5").odds == term(1, Fraction(3, 2))
+    assert Condition.at("1.5").delta == 0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Condition.at(0.5),  # type: ignore[arg-type]
+        lambda: Condition.at("1", 0.1),  # type: ignore[arg-type]
+        lambda: Condition.at_odds(2.0),  # type: ignore[arg-type]
+        lambda: Condition(term(2), 0.1),  # type: ignore[arg-type]
+        lambda: hamming_constant(0.5, 2, 1),  # type: ignore[arg-type]
+        lambda: DiscreteExponential(2, 1, distance_utility, 2.0),  # type: ignore[arg-type]
+    ],
+)
+def test_a_float_is_refused_as_a_parameter(make: Callable[[], object]) -> None:
+    with pytest.raises(TypeError, match="not float"):
+        make()
+
+
+@pytest.mark.parametrize("base", [None, 2])
+@pytest.mark.parametrize("wrong", [1.0, 0.5, True, "1"])
+def test_a_utility_that_is_not_exact_is_refused(base: int | None, wrong: object) -> None:
+    mechanism = DiscreteExponential(2, 1, lambda _d, _s: wrong, base)  # type: ignore[arg-type, return-value]
+    for ask in (mechanism.tight_odds, mechanism.sensitivity):
+        with pytest.raises(TypeError, match="must be a Fraction or an int"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Condition.at(Fraction(-1, 10**9)),
+        lambda: Condition.at_odds(Fraction(99, 100)),
+        lambda: Condition.at(1, 1),
+        lambda: Condition.at(1, Fraction(-1, 2)),
+    ],
+)
+def test_a_condition_outside_its_domain_is_refused(make: Callable[[], object]) -> None:
+    with pytest.raises(InvalidPrivacyParameter):
+        make()
+
+
+@pytest.mark.parametrize("base", [1, 0, -2, Fraction(1, 2)])
+def test_a_base_that_would_ignore_or_reverse_the_utility_is_refused(base: Fraction | int) -> None:
+    with pytest.raises(ValueError, match="above 1"):
+        DiscreteExponential(2, 1, distance_utility, base)
+
+
+def test_a_fractional_utility_at_a_rational_base_is_refused() -> None:
+    mechanism = DiscreteExponential(2, 1, HammingUtility(Fraction(1, 2)), 2)
+    with pytest.raises(ValueError, match="whole utilities"):
+        mechanism.tight_odds()
+
+
+@pytest.mark.parametrize(("categories", "rows"), [(2, 9), (257, 1), (3, 6), (2, 10**12)])
+def test_more_databases_than_can_be_enumerated_are_refused_at_once(
+    categories: int, rows: int
+) -> None:
+    with pytest.raises(TooManyDatabases, match="Theorem 6"):
+        DiscreteExponential(categories, rows, distance_utility)
+
+
+@pytest.mark.parametrize(("categories", "rows"), [(2, 8), (256, 1), (16, 2)])
+def test_as_many_databases_as_allowed_are_taken(categories: int, rows: int) -> None:
+    mechanism = DiscreteExponential(categories, rows, distance_utility)
+    assert len(mechanism.databases) == MAX_DATABASES
+
+
+@pytest.mark.parametrize(("categories", "rows"), [(1, 1), (0, 1), (2, 0), (2, -1), (-3, 1)])
+def test_a_size_without_neighbours_is_refused(categories: int, rows: int) -> None:
+    with pytest.raises(ValueError, match="at least 2 categories and 1 row"):
+        DiscreteExponential(categories, rows, distance_utility)
+
+
+@pytest.mark.parametrize(("categories", "rows"), [(2.0, 1), (2, True), ("2", 1)])
+def test_a_size_that_is_no_int_is_refused(categories: int, rows: int) -> None:
+    with pytest.raises(TypeError, match="must be ints"):
+        DiscreteExponential(categories, rows, distance_utility)
+
+
+@pytest.mark.parametrize(
+    "parent",
+    [
+        ((Fraction(1), Fraction(0)),) * 3,
+        ((Fraction(1), Fraction(1)), (Fraction(0), Fraction(1))),
+        ((Fraction(3, 2), Fraction(-1, 2)), (Fraction(0), Fraction(1))),
+    ],
+    ids=["not square", "not summing to 1", "negative"],
+)
+def test_a_parent_that_is_no_square_stochastic_matrix_is_refused(
+    parent: tuple[tuple[Fraction, ...], ...],
+) -> None:
+    with pytest.raises(ValueError, match="must be square"):
+        ProductMechanism(parent, 1)

@@ -1,0 +1,213 @@
+"""A matrix from CSV: read exactly, with or without names; what is wrong is named by its row."""
+
+import csv
+import io
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.audit import MAX_FILE_BYTES, InvalidMatrixFile, NamedMatrix, read_matrix
+from deniable.mechanisms import MAX_DENSE, SolutionMatrix
+from tests.audit.matrices import G, entries, matrices
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
+
+HALVES = SolutionMatrix.exact([["0.5", "0.5"], ["0.25", "0.75"]])
+
+
+def read(text: str, *, rounding: bool = False) -> NamedMatrix:
+    return read_matrix(text.encode(), rounding=rounding)
+
+
+def refused(text: str | bytes, *, rounding: bool = False) -> str:
+    data = text if isinstance(text, bytes) else text.encode()
+    with pytest.raises(InvalidMatrixFile) as caught:
+        read_matrix(data, rounding=rounding)
+    message = str(caught.value)
+    assert len(message) < 500
+    assert len(message.splitlines()) == 1
+    return message
+
+
+# Forms
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0.5,0.5\n0.25,0.75\n",
+        "0.5,0.5\r\n0.25,0.75",
+        "\ufeff0.5,0.5\n0.25,0.75\n",
+        '\n"0.5", .5\n\n 25e-2 ,7.5E-1\n , \n',
+        "1/2,1/2\n1/4, 3 / 4\n",
+        "0.50,5e-01\n+0.25,0.75000000000000000000000000000\n",
+        "2,2\n1,3\n",
+        "50,50\n25,75\n",
+    ],
+)
+def test_decimals_fractions_and_weights_are_the_same_matrix(text: str) -> None:
+    named = read(text)
+    assert named == NamedMatrix(HALVES, ("1", "2"), ("1", "2"), rounded=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "categories", "responses"),
+    [
+        ("a,b\n2,2\n1,3", ("1", "2"), ("a", "b")),
+        ("x,2,2\ny,1,3", ("x", "y"), ("1", "2")),
+        (",a,b\nx,2,2\ny,1,3", ("x", "y"), ("a", "b")),
+        ("answer,a,b\nx,2,2\ny,1,3", ("x", "y"), ("a", "b")),
+        (",0,1\n0,0.5,0.5\n1,0.25,0.75", ("0", "1"), ("0", "1")),  # as pandas writes it
+        ('"a, b",c\n2,2\n1,3', ("1", "2"), ("a, b", "c")),
+        ("ä,β\n2,2\n1,3", ("1", "2"), ("ä", "β")),
+        ("nan,inf\n2,2\n1,3", ("1", "2"), ("nan", "inf")),
+    ],
+)
+def test_names_are_what_is_no_number(
+    text: str, categories: tuple[str, ...], responses: tuple[str, ...]
+) -> None:
+    assert read(text) == NamedMatrix(HALVES, categories, responses)
+
+
+def test_columns_of_the_same_names_are_put_into_the_order_of_the_rows() -> None:
+    named = read(",b,a\na,2,2\nb,3,1")
+    assert named == NamedMatrix(HALVES.restricted([0, 1]), ("a", "b"), ("a", "b"))
+    assert entries(named.matrix)[1] == [Fraction(1, 4), Fraction(3, 4)]
+
+
+def test_only_columns_of_the_same_names_change_their_order() -> None:
+    assert entries(read(",2,1\n1,2,2\n2,3,1").matrix)[1] == [Fraction(1, 4), Fraction(3, 4)]
+    assert entries(read(",b,c\na,2,2\nb,3,1").matrix)[1] == [Fraction(3, 4), Fraction(1, 4)]
+    assert entries(read("a,2,2\nb,3,1").matrix)[1] == [Fraction(3, 4), Fraction(1, 4)]
+
+
+@PROPERTY
+@given(matrices(), st.booleans(), st.booleans())
+def test_any_matrix_comes_back_as_it_was_written(
+    matrix: SolutionMatrix, header: bool, names: bool
+) -> None:
+    stream = io.StringIO()
+    writer = csv.writer(stream)
+    rows: list[list[object]] = [list(row) for row in entries(matrix)]
+    if names:
+        rows = [[f"row {x}", *row] for x, row in enumerate(rows)]
+    if header:
+        writer.writerow([""] * names + [f"column {y}" for y in range(matrix.responses)])
+    writer.writerows(rows)
+    assert read(stream.getvalue()).matrix == matrix
+
+
+def test_a_single_response_may_have_a_name() -> None:
+    for text in ("1\n1", "a\n1\n1", "x,1\ny,1", ",a\nx,1\ny,1"):
+        named = read(text)
+        assert (named.matrix.categories, named.matrix.responses) == (2, 1)
+
+
+# Rows that do not sum to 1
+
+
+def test_a_row_that_does_not_sum_to_one_is_named() -> None:
+    assert "row 'y' does not sum to 1 exactly, but to 1 - 0.25" in refused("x,1/2,1/2\ny,1/2,1/4")
+    assert "row '2' does not sum to 1 exactly, but to 1 + 0.1" in refused(".5,.5\n.5,.6")
+    assert "--round" not in refused(".5,.5\n.5,.6")
+    assert "row '2' sums to 5, the first to 4" in refused("2,2\n3,2")
+
+
+def test_a_row_that_nearly_sums_to_one_is_refused_with_the_way_out() -> None:
+    text = "0.333333333333,0.666666666666\n0.5,0.5"
+    message = refused(text)
+    assert "row '1' does not sum to 1 exactly, but to 1 - 1e-12" in message
+    assert "--round" in message
+    named = read(text, rounding=True)
+    assert named.rounded
+    for row, expected in zip(entries(named.matrix), [(1 / 3, 2 / 3), (0.5, 0.5)], strict=True):
+        assert sum(row) == 1
+        assert [float(entry) for entry in row] == pytest.approx(expected, abs=1e-12)
+
+
+def test_rounding_takes_no_more_than_a_billionth_and_leaves_exact_rows_alone() -> None:
+    assert read("0.5,0.500000001\n0.5,0.5", rounding=True).rounded
+    assert "row '1'" in refused("0.5,0.5000000011\n0.5,0.5", rounding=True)
+    assert read("0.5,0.5\n0.25,0.75", rounding=True) == read("0.5,0.5\n0.25,0.75")
+
+
+def test_rounding_takes_no_response_away_however_rare() -> None:
+    # On a grid of 2^64 the first column would be all zeros: a matrix that seems to say nothing.
+    rare = read("1e-21,0.5,0.5\n1e-30,0.5,0.5", rounding=True)
+    odds = rare.matrix.privacy.odds
+    assert odds == pytest.approx(10**9, rel=1e-12)
+    assert read("1e-23,.5,.5\n0,.5,.5", rounding=True).matrix.privacy.odds is None
+
+
+def test_entries_without_a_common_denominator_are_refused_at_once() -> None:
+    rows = "\n".join(f"1/{10**40 + 2 * i + 1},1/{10**41 + 2 * i + 1}" for i in range(2000))
+    assert "common denominator" in refused(rows)
+
+
+@pytest.mark.parametrize("cell", ["O.1", "nan", "1/0", "10%", "1e1000", ""])
+def test_a_mistyped_number_in_the_first_row_is_no_header(cell: str) -> None:
+    # Else the row would be lost, and with it perhaps the worst pair.
+    message = refused(f"0.5,0.4,{cell}\n0.5,0.25,0.25\n0.5,0.25,0.25")
+    assert "row '1'" in message
+
+
+def test_a_mistyped_number_in_the_first_column_names_no_categories() -> None:
+    assert "row '2'" in refused("0.5,0.5\nO.5,0.5\n0.25,0.75")
+
+
+# What is no matrix
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "is empty"),
+        (" , \n,", "is empty"),
+        ("0.5,0.5", "fewer than two categories"),
+        ("a,b\n0.5,0.5", "fewer than two categories"),
+        ("1,2\n1", "row '2' has 1 entries, not 2"),
+        ("a,b\n1,1\n1,1,1", "row '2' has 3 entries, not 2"),
+        ("x,-1,2\ny,1,0", "row 'x' has a negative entry"),
+        ("1,0\n1,nan", "row '2': 'nan' is no decimal"),
+        ("1,0\n0,1/0", "row '2': '1/0' is no decimal"),
+        ("1,0\n0,0x1", "row '2': '0x1' is no decimal"),
+        ("1,0\n0,", "row '2': '' is no decimal"),
+        ("1,0\n0," + "1" * 500, "row '2': '1111"),
+        ("x,1,0\nx,0,1", "two categories called 'x'"),
+        ("a,a\n1,0\n0,1", "two responses called 'a'"),
+        ("\x1b[31m,b\n1,0\n0,1", "printable"),
+        ("a" * 300 + ",b\n1,0\n0,1", "printable"),
+        ('"a,b\n1,0\n0,1', "is no CSV"),
+        ("0,0\n0,0", "row '1' does not sum to 1"),
+        (b"\xff\xfe0,1", "is not UTF-8"),
+        ("x\ny", "has fewer than two categories"),
+        ("," * (MAX_DENSE + 1) + "a", "exceeds 4,096"),
+        ("1\n" * (MAX_DENSE + 2), "exceeds 4,096"),
+        ("1\n" * (MAX_DENSE + 1), "exceeds 4,096"),
+        (b"1" * (MAX_FILE_BYTES + 1), "exceeds 64 MiB"),
+        ("1e-999,1\n" + "1/" + "9" * 390 + ",1", "row '1' does not sum"),
+        ("\n".join(f"1/{10**380 + x},1" for x in range(12)), "common denominator"),
+    ],
+)
+def test_what_is_no_matrix_is_refused_in_one_line(text: str | bytes, expected: str) -> None:
+    assert expected in refused(text)
+
+
+@PROPERTY
+@given(st.one_of(st.text(max_size=60), st.text('0123456789.,/\n -+eE"ab', max_size=60)))
+def test_any_text_is_a_matrix_or_refused(text: str) -> None:
+    for rounding in (False, True):
+        try:
+            named = read(text, rounding=rounding)
+        except InvalidMatrixFile:
+            continue
+        assert len(named.categories) == named.matrix.categories
+        assert len(named.responses) == named.matrix.responses
+        assert all(sum(row) == 1 for row in entries(named.matrix))
+
+
+def test_the_matrix_of_the_check_values_may_be_written_in_either_way() -> None:
+    assert read("0.6,0.3,0.1\n1/5,1/2,3/10\n0.25,0.25,0.5").matrix == G
+    assert read("12,6,2\n4,10,6\n5,5,10").matrix == G

@@ -1,0 +1,193 @@
+"""Theorem 10 against linear programmes: nothing private errs less, and only one matrix so little.
+
+The programme knows no theorem: it minimises an error over *all* stochastic matrices under
+condition (5), which by its positive parts is linear: there are z >= 0 with
+
+    z_dd's >= P_ds - E P_d's,      sum_s z_dd's <= delta      for all neighbours d, d'.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from deniable.audit import (
+    hamming_distance,
+    least_error,
+    least_lie,
+    odds_below,
+    parent_matrix,
+)
+
+Floats = NDArray[np.float64]
+
+TOLERANCE = 1e-9
+EPSILONS = ["0", "0.5", "1", "3"]
+DELTAS = ["0", "0.1", "0.5"]
+
+
+@dataclass(frozen=True)
+class Programme:
+    """All (epsilon, delta)-private mechanisms on the databases of n rows, as linear constraints.
+
+    Variables: the entries of P, row by row, then every z, then t, the largest expected error.
+    """
+
+    categories: int
+    rows: int
+    epsilon: str
+    delta: str
+
+    @property
+    def loss(self) -> Floats:
+        """Return the Hamming distance of response s from database d."""
+        databases = list(product(range(self.categories), repeat=self.rows))
+        return np.array([[float(hamming_distance(d, s)) for s in databases] for d in databases])
+
+    def minimise(self, cost: Floats, largest_error: float | None = None) -> tuple[float, Floats]:
+        """Return the least cost of (entries, t), and the entries that have it.
+
+        Args:
+            cost: one number an entry, and one for t.
+            largest_error: what t may be at most.
+        """
+        loss, odds = self.loss, float(odds_below(self.epsilon))
+        size = len(loss)
+        pairs = np.argwhere(loss == 1)
+        entries, slacks = size * size, size * len(pairs)
+        t = entries + slacks
+        left: list[Floats] = []
+        right: list[float] = []
+
+        def at_most(limit: float, *terms: tuple[int, float]) -> None:
+            row = np.zeros(t + 1)
+            for column, factor in terms:
+                row[column] = factor
+            left.append(row)
+            right.append(limit)
+
+        for number, (d, other) in enumerate(pairs.tolist()):
+            z = entries + size * number
+            for s in range(size):
+                at_most(0, (d * size + s, 1), (other * size + s, -odds), (z + s, -1))
+            at_most(float(self.delta), *((z + s, 1) for s in range(size)))
+        for d in range(size):
+            at_most(0, *((d * size + s, loss[d, s]) for s in range(size)), (t, -1))
+        stochastic = np.zeros((size, t + 1))
+        for d in range(size):
+            stochastic[d, d * size : (d + 1) * size] = 1
+        result = linprog(
+            np.concatenate([cost[:-1], np.zeros(slacks), cost[-1:]]),
+            A_ub=np.array(left),
+            b_ub=np.array(right),
+            A_eq=stochastic,
+            b_eq=np.ones(size),
+            bounds=[*[(0, None)] * t, (0, largest_error)],
+            method="highs",
+            # Per constraint, and a tenth of what is asserted.
+            options={
+                "primal_feasibility_tolerance": TOLERANCE / 10,
+                "dual_feasibility_tolerance": TOLERANCE / 10,
+            },
+        )
+        assert result.success, result.message
+        assert result.fun is not None
+        assert result.x is not None
+        return float(result.fun), np.asarray(result.x[:entries]).reshape(size, size)
+
+    def least_largest_error(self) -> float:
+        """Return the smallest possible largest expected error over the databases."""
+        cost = np.zeros(self.loss.size + 1)
+        cost[-1] = 1
+        return self.minimise(cost)[0]
+
+    def least_average_error(self, prior: Sequence[float]) -> float:
+        """Return the smallest possible expected error under these prior probabilities."""
+        weighted = np.asarray(prior)[:, None] * self.loss
+        return self.minimise(np.append(weighted.ravel(), 0.0))[0]
+
+    def entry_ranges(self, largest_error: float) -> Floats:
+        """Return how far each entry varies over the mechanisms that err at most so much."""
+        entries = self.loss.size
+        widths = np.zeros(entries)
+        for entry in range(entries):
+            cost = np.zeros(entries + 1)
+            cost[entry] = 1
+            least, _ = self.minimise(cost, largest_error)
+            most, _ = self.minimise(-cost, largest_error)
+            widths[entry] = -most - least
+        return widths
+
+
+@pytest.mark.parametrize("categories", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("delta", DELTAS)
+def test_no_mechanism_has_a_smaller_largest_or_average_error_than_the_stated_one(
+    categories: int, epsilon: str, delta: str
+) -> None:
+    programme = Programme(categories, 1, epsilon, delta)
+    stated = float(least_error(categories, odds_below(epsilon), delta))
+    assert programme.least_largest_error() == pytest.approx(stated, rel=0, abs=TOLERANCE)
+    uniform = [1 / categories] * categories
+    assert programme.least_average_error(uniform) == pytest.approx(stated, rel=0, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("delta", DELTAS)
+def test_no_mechanism_on_two_rows_does_better_than_the_product_of_optimal_ones(
+    epsilon: str, delta: str
+) -> None:
+    # All mechanisms D^2 -> D^2, not only products.
+    programme = Programme(2, 2, epsilon, delta)
+    stated = 2 * float(least_error(2, odds_below(epsilon), delta))
+    assert programme.least_largest_error() == pytest.approx(stated, rel=0, abs=TOLERANCE)
+    assert programme.least_average_error([0.25] * 4) == pytest.approx(stated, rel=0, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("categories", "epsilon", "delta"),
+    [(2, "1", "0"), (3, "0", "0.1"), (3, "1", "0.1"), (4, "0.5", "0"), (4, "0", "0.5")],
+)
+def test_the_optimal_parent_is_the_only_mechanism_with_so_small_a_largest_error(
+    categories: int, epsilon: str, delta: str
+) -> None:
+    programme = Programme(categories, 1, epsilon, delta)
+    odds = odds_below(epsilon)
+    largest = float(least_error(categories, odds, delta))
+    # One rounding of a double above, or the optimum itself may be out of bounds.
+    allowed = largest + 1e-12
+    assert programme.entry_ranges(allowed).max() < 1e-7
+    _, optimum = programme.minimise(np.zeros(categories**2 + 1), allowed)
+    parent = parent_matrix(categories, least_lie(categories, odds, delta))
+    np.testing.assert_allclose(optimum, np.array(parent, dtype=np.float64), rtol=0, atol=1e-7)
+
+
+def test_at_epsilon_0_the_average_error_does_not_single_out_one_mechanism() -> None:
+    # delta I + (1 - delta) 1 c^T has the least average error for every c: here c = (1, 0, 0).
+    constant = np.array([[1.0, 0.0, 0.0]] * 3)
+    lopsided = 0.1 * np.eye(3) + 0.9 * constant
+    programme = Programme(3, 1, "0", "0.1")
+    average = float((lopsided * programme.loss).sum()) / 3
+    assert average == pytest.approx(programme.least_average_error([1 / 3] * 3), rel=0, abs=1e-9)
+    assert average == pytest.approx(float(least_error(3, 1, "0.1")), rel=0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("prior", "error"),
+    [
+        # Randomised response over the two likely categories: .8/(e + 1) + .2.
+        ((0.4, 0.4, 0.1, 0.1), 0.415153137096),
+        # Always the likely one.
+        ((0.7, 0.1, 0.1, 0.1), 0.3),
+    ],
+)
+def test_a_known_prior_makes_another_mechanism_optimal(
+    prior: tuple[float, ...], error: float
+) -> None:
+    programme = Programme(4, 1, "1", "0")
+    assert programme.least_average_error(prior) == pytest.approx(error, rel=TOLERANCE, abs=0)
+    assert error < float(least_error(4, odds_below("1"), 0))

@@ -1,0 +1,402 @@
+"""Sufficient sets: each rule decides what a check of every set decides, with fewer checks."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import chain, combinations, pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.audit import (
+    Checks,
+    Condition,
+    Database,
+    DiscreteExponential,
+    ExponentialRatio,
+    ExponentialSum,
+    HammingUtility,
+    ProductMechanism,
+    SanitisedResponse,
+    TheoremDoesNotApply,
+    TooManySets,
+    corollary_1,
+    corollary_2,
+    count_checks,
+    distance_utility,
+    excess_set,
+    is_private,
+    larger_set,
+    least_delta,
+    level_sets,
+    parent_matrix,
+    theorem_2,
+    theorem_2_plus,
+)
+from deniable.mechanisms import exp_enclosure
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=25)
+
+term = ExponentialSum.term
+ONE = term(1)
+
+# Example 2 of the paper.
+EXAMPLE_2 = DiscreteExponential(3, 2, distance_utility)
+
+
+def circular_distance(true: Database, response: Database) -> int:
+    """Return -(distance on the integers modulo 7), row by row."""
+    return -sum(min((x - y) % 7, (y - x) % 7) for x, y in zip(true, response, strict=True))
+
+
+# The counterexample to Corollary 1 with delta > 0: weights 2^-distance, so all is rational.
+CIRCLE = DiscreteExponential(7, 1, circular_distance, base=2)
+
+
+def table_utility(entries: list[list[Fraction]], rows: int) -> DiscreteExponential:
+    """Return a mechanism of two categories whose utility is an arbitrary table."""
+
+    def number(database: Database) -> int:
+        return int("".join(map(str, database)), 2)
+
+    return DiscreteExponential(2, rows, lambda d, s: entries[number(d)][number(s)])
+
+
+def circulant(steps: list[Fraction]) -> DiscreteExponential:
+    """Return a mechanism of one row whose utility depends on s - d alone: C_d is constant."""
+    k = len(steps)
+    return DiscreteExponential(k, 1, lambda d, s: steps[(s[0] - d[0]) % k])
+
+
+def every_margin(
+    mechanism: SanitisedResponse, condition: Condition
+) -> Iterator[tuple[ExponentialSum, ExponentialSum]]:
+    """Yield (P_d(A) - E P_d'(A) - delta) C_d C_d' and C_d C_d' for every pair and *every* set A.
+
+    From the weights alone, set after set, without any of the package's rules.
+    """
+    total = {
+        d: ExponentialSum.total(mechanism.weight(d, s) for s in mechanism.databases)
+        for d in mechanism.databases
+    }
+    for d, other in mechanism.pairs():
+        scale = total[d] * total[other]
+        margins = [-condition.delta * scale]
+        for s in mechanism.databases:
+            mine = mechanism.weight(d, s) * total[other]
+            gain = mine - condition.odds * mechanism.weight(other, s) * total[d]
+            margins += [margin + gain for margin in margins]
+        for margin in margins:
+            yield margin, scale
+
+
+def private_by_every_set(mechanism: SanitisedResponse, condition: Condition) -> bool:
+    return all(margin.sign() <= 0 for margin, _ in every_margin(mechanism, condition))
+
+
+def test_example_2_needs_924_checks_with_theorem_2_and_36_with_one_set_a_pair() -> None:
+    condition = Condition.at(0)
+    by_subsets = count_checks(EXAMPLE_2, condition, theorem_2)
+    assert 2**9 - 2 == 510
+    assert by_subsets.without == 36 * 510 == 18_360
+    assert by_subsets == Checks({7: 24, 63: 12}, 18_360)
+    assert by_subsets.total == 24 * 7 + 12 * 63 == 924
+    assert count_checks(EXAMPLE_2, condition, theorem_2_plus) == Checks({1: 36}, 18_360)
+
+
+def test_every_larger_set_of_example_2_is_one_coordinates_times_everything() -> None:
+    # That is why the counts of pairs must be multiples of 6: 2 rows times 3 values of the other.
+    expected = {(0, 1): {0}, (0, 2): {0}, (1, 0): {1, 2}, (1, 2): {0, 1}, (2, 0): {2}, (2, 1): {2}}
+    for true, other in EXAMPLE_2.pairs():
+        (row,) = (i for i in range(2) if true[i] != other[i])
+        kept = expected[true[row], other[row]]
+        assert larger_set(EXAMPLE_2, true, other) == {
+            s for s in EXAMPLE_2.databases if s[row] in kept
+        }
+
+
+def test_floating_point_breaks_three_ties_of_example_2_and_gives_the_printed_counts() -> None:
+    # The paper prints 21 pairs with 7 sets, 15 with 63, hence 1,092 checks. Double precision gives
+    # just that if each database's nine weights are added from left to right: in 3 of the 12 pairs
+    # of values 0 and 2 a tie comes out as an inequality.
+    # (Not sum(), which compensates in newer Pythons; and weights rounded correctly from certified
+    # bounds, not by the platform's exp.)
+    power = {j: float(Fraction(1 << 256, exp_enclosure(Fraction(j), 256)[0])) for j in range(5)}
+    chance: dict[Database, dict[Database, float]] = {}
+    for d in EXAMPLE_2.databases:
+        weights = [power[-distance_utility(d, s)] for s in EXAMPLE_2.databases]
+        normaliser = 0.0
+        for weight in weights:
+            normaliser += weight
+        chance[d] = {
+            s: weight / normaliser for s, weight in zip(EXAMPLE_2.databases, weights, strict=True)
+        }
+    subsets, broken = Counter[int](), set()
+    for true, other in EXAMPLE_2.pairs():
+        larger = {s for s in EXAMPLE_2.databases if chance[true][s] > chance[other][s]}
+        subsets[2 ** len(larger) - 1] += 1
+        if larger != larger_set(EXAMPLE_2, true, other):
+            broken.add((true, other))
+    assert subsets == {7: 21, 63: 15}
+    assert 21 * 7 + 15 * 63 == 1_092
+    assert len(broken) == 3
+    for true, other in broken:
+        assert sorted(abs(x - y) for x, y in zip(true, other, strict=True)) == [0, 2]
+
+
+@pytest.mark.parametrize("rule", [theorem_2, theorem_2_plus])
+def test_each_rule_finds_example_2_private_from_epsilon_2_on(
+    rule: Callable[
+        [SanitisedResponse, Condition, Database, Database], Iterator[frozenset[Database]]
+    ],
+) -> None:
+    below = 2 - Fraction(1, 10**15)
+    assert is_private(EXAMPLE_2, Condition.at(2), rule)
+    assert not is_private(EXAMPLE_2, Condition.at(below), rule)
+    assert is_private(EXAMPLE_2, Condition.at(below, "0.000000001"), rule)
+
+
+def test_all_18360_checks_of_example_2_agree_with_both_rules_at_its_tight_level() -> None:
+    assert private_by_every_set(EXAMPLE_2, Condition.at(2))
+    assert not private_by_every_set(EXAMPLE_2, Condition.at("1.999999999"))
+
+
+@pytest.mark.parametrize("odds", [Fraction(9), Fraction(899, 100)])
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 1000)])
+def test_all_its_checks_agree_with_3_in_the_place_of_e(odds: Fraction, delta: Fraction) -> None:
+    # The same ties and sets, in rational numbers: the tight odds are 9.
+    mechanism = DiscreteExponential(3, 2, distance_utility, 3)
+    condition = Condition.at_odds(odds, delta)
+    expected = private_by_every_set(mechanism, condition)
+    assert is_private(mechanism, condition, theorem_2) == expected
+    assert is_private(mechanism, condition, theorem_2_plus) == expected
+    if delta == 0:
+        assert expected == (odds >= 9)
+
+
+conditions = st.builds(
+    Condition.at,
+    st.sampled_from([Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2)]),
+    st.sampled_from([Fraction(0), Fraction(1, 20), Fraction(1, 5), Fraction(1, 2)]),
+)
+halves = st.integers(-2, 2).map(lambda n: Fraction(n, 2))
+
+
+@PROPERTY
+@given(
+    st.integers(1, 2).flatmap(
+        lambda rows: st.lists(
+            st.lists(halves, min_size=2**rows, max_size=2**rows),
+            min_size=2**rows,
+            max_size=2**rows,
+        ).map(lambda entries: table_utility(entries, rows))
+    ),
+    conditions,
+)
+def test_theorem_2_and_its_strengthening_decide_what_every_set_decides(
+    mechanism: DiscreteExponential, condition: Condition
+) -> None:
+    expected = private_by_every_set(mechanism, condition)
+    assert is_private(mechanism, condition, theorem_2) == expected
+    assert is_private(mechanism, condition, theorem_2_plus) == expected
+
+
+stochastic = st.lists(
+    st.lists(st.integers(0, 6), min_size=3, max_size=3).filter(any), min_size=3, max_size=3
+).map(lambda rows: tuple(tuple(Fraction(x, sum(row)) for x in row) for row in rows))
+
+
+@PROPERTY
+@given(
+    stochastic.map(lambda parent: ProductMechanism(parent, 1)),
+    st.sampled_from([Fraction(1), Fraction(3, 2), Fraction(3)]),
+)
+def test_both_turn_over_exactly_where_every_set_does_impossible_responses_included(
+    mechanism: ProductMechanism, odds: Fraction
+) -> None:
+    pure = Condition.at_odds(odds)
+    largest = max(ExponentialRatio(*margin) for margin in every_margin(mechanism, pure)).as_term()
+    assert largest is not None
+    delta = sum((coefficient for coefficient, _ in largest.terms), Fraction(0))
+    for rule in (theorem_2, theorem_2_plus):
+        if delta < 1:
+            assert is_private(mechanism, Condition.at_odds(odds, delta), rule)
+        if delta > 0:
+            below = Condition.at_odds(odds, delta - Fraction(1, 10**30))
+            assert not is_private(mechanism, below, rule)
+
+
+@PROPERTY
+@given(st.lists(halves, min_size=2, max_size=5).map(circulant), conditions)
+def test_corollary_1_decides_what_every_set_decides_without_delta(
+    mechanism: DiscreteExponential, condition: Condition
+) -> None:
+    pure = Condition(condition.odds, Fraction(0))
+    assert is_private(mechanism, pure, corollary_1) == private_by_every_set(mechanism, pure)
+    # A tie at the tight level is still private, by every rule.
+    tight = Condition.at(mechanism.tight_epsilon())
+    assert is_private(mechanism, tight, corollary_1)
+    assert is_private(mechanism, tight, theorem_2)
+    assert private_by_every_set(mechanism, tight)
+
+
+@PROPERTY
+@given(st.lists(halves, min_size=3, max_size=5).map(circulant), conditions)
+def test_theorem_3_a_level_that_passes_carries_all_its_subsets_whatever_delta(
+    mechanism: DiscreteExponential, condition: Condition
+) -> None:
+    for true, other in mechanism.pairs():
+        levels = level_sets(mechanism, true, other)
+        assert frozenset(chain.from_iterable(levels.values())) == larger_set(mechanism, true, other)
+        assert sum(map(len, levels.values())) == len(larger_set(mechanism, true, other))
+        for level in levels.values():
+            if mechanism.satisfies(condition, true, other, level):
+                for size in range(len(level)):
+                    for subset in combinations(level, size):
+                        assert mechanism.satisfies(condition, true, other, subset)
+
+
+def test_corollary_1_is_false_with_delta_every_level_passes_and_their_union_does_not() -> None:
+    true, other = (0,), (2,)
+    condition = Condition.at(0, Fraction(9, 22))
+    levels = level_sets(CIRCLE, true, other)
+    assert levels == {2: {(0,), (6,)}, 1: {(5,)}}
+    assert all(CIRCLE.satisfies(condition, true, other, level) for level in levels.values())
+    union = larger_set(CIRCLE, true, other)
+    assert union == {(0,), (5,), (6,)}
+    assert not CIRCLE.satisfies(condition, true, other, union)
+    # All normalisers are 11/4. The first level is a tie at 9/22; the union needs 5/11 = 10/22.
+    gains = CIRCLE.gains(ONE, true, other)
+    scale = CIRCLE.normaliser(true) * CIRCLE.normaliser(other)
+    assert scale == term(Fraction(121, 16))
+    for responses, needed in ((levels[Fraction(2)], Fraction(9, 22)), (union, Fraction(5, 11))):
+        assert ExponentialSum.total(gains[s] for s in responses) == needed * scale
+    assert CIRCLE.satisfies(Condition.at(0, Fraction(5, 11)), true, other, union)
+    assert not is_private(CIRCLE, condition)
+
+
+def test_corollary_1_refuses_delta_and_names_the_counterexample() -> None:
+    with pytest.raises(TheoremDoesNotApply, match=r"modulo 7.*9/22.*5/11.*theorem_2_plus"):
+        is_private(CIRCLE, Condition.at(0, Fraction(9, 22)), corollary_1)
+
+
+def test_level_sets_are_refused_where_normalisers_differ() -> None:
+    with pytest.raises(TheoremDoesNotApply, match="same normaliser"):
+        level_sets(EXAMPLE_2, (0, 0), (1, 0))
+    with pytest.raises(TheoremDoesNotApply, match="same normaliser"):
+        count_checks(EXAMPLE_2, Condition.at(1), corollary_1)
+
+
+@pytest.mark.parametrize(("categories", "rows"), [(2, 1), (2, 3), (3, 2), (5, 1)])
+@pytest.mark.parametrize("theta", [Fraction(1, 2), Fraction(3)])
+def test_corollary_2_names_one_set_of_k_to_the_n_minus_1_databases(
+    categories: int, rows: int, theta: Fraction
+) -> None:
+    mechanism = DiscreteExponential(categories, rows, HammingUtility(theta))
+    for true, other in mechanism.pairs():
+        (only,) = corollary_2(mechanism, Condition.at(1), true, other)
+        assert len(only) == categories ** (rows - 1)
+        assert only == larger_set(mechanism, true, other)
+        assert level_sets(mechanism, true, other) == {theta: only}
+    pairs = categories**rows * rows * (categories - 1)
+    assert count_checks(mechanism, Condition.at(1), corollary_2).pairs_by_sets == {1: pairs}
+    assert count_checks(mechanism, Condition.at(1), corollary_1).pairs_by_sets == {1: pairs}
+
+
+@pytest.mark.parametrize(("categories", "rows"), [(2, 2), (3, 1), (4, 1)])
+@pytest.mark.parametrize("theta", [Fraction(1, 2), Fraction(1)])
+@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 2), Fraction(3, 4), Fraction(1)])
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 8), Fraction(1, 3)])
+def test_corollary_2_decides_what_every_set_decides_with_delta_too(
+    categories: int, rows: int, theta: Fraction, epsilon: Fraction, delta: Fraction
+) -> None:
+    mechanism = DiscreteExponential(categories, rows, HammingUtility(theta))
+    condition = Condition.at(epsilon, delta)
+    expected = private_by_every_set(mechanism, condition)
+    assert is_private(mechanism, condition, corollary_2) == expected
+    assert is_private(mechanism, condition, theorem_2_plus) == expected
+    if delta == 0:
+        assert expected == (theta <= epsilon)
+
+
+@pytest.mark.parametrize("utility", [HammingUtility(0), HammingUtility(-1), circular_distance])
+def test_corollary_2_is_refused_for_another_utility_or_theta_0(
+    utility: Callable[[Database, Database], Fraction | int],
+) -> None:
+    # At theta = 0 the larger set is empty, and the corollary's set is not it.
+    mechanism = DiscreteExponential(3, 1, utility)
+    with pytest.raises(TheoremDoesNotApply, match="theta > 0"):
+        is_private(mechanism, Condition.at(1), corollary_2)
+
+
+def test_at_theta_0_nothing_is_larger_and_everything_is_private() -> None:
+    mechanism = DiscreteExponential(3, 2, HammingUtility(0))
+    assert all(not larger_set(mechanism, d, other) for d, other in mechanism.pairs())
+    assert is_private(mechanism, Condition.at(0))
+    assert count_checks(mechanism, Condition.at(0), theorem_2).total == 0
+
+
+def test_corollary_2_is_refused_for_databases_that_are_no_neighbours() -> None:
+    mechanism = DiscreteExponential(2, 2, HammingUtility(1))
+    for other in ((0, 0), (1, 1)):
+        with pytest.raises(TheoremDoesNotApply, match="one row"):
+            list(corollary_2(mechanism, Condition.at(1), (0, 0), other))
+
+
+def test_theorem_2_refuses_more_subsets_than_it_can_enumerate() -> None:
+    mechanism = ProductMechanism(parent_matrix(2, Fraction(1, 3)), 5)
+    with pytest.raises(TooManySets, match="theorem_2_plus"):
+        is_private(mechanism, Condition.at(1), theorem_2)
+    assert is_private(mechanism, Condition.at_odds(2))
+    assert not is_private(mechanism, Condition.at_odds(Fraction(199, 100)))
+
+
+def test_the_excess_set_shrinks_as_epsilon_grows_from_the_larger_set_to_nothing() -> None:
+    for true, other in EXAMPLE_2.pairs():
+        exponents = (0, Fraction(1, 2), 1, Fraction(3, 2), 2)
+        sets = [excess_set(EXAMPLE_2, term(1, x), true, other) for x in exponents]
+        assert sets[0] == larger_set(EXAMPLE_2, true, other)
+        assert all(later <= earlier for earlier, later in pairwise(sets))
+        assert not sets[-1]
+
+
+@pytest.mark.parametrize("mechanism", [CIRCLE, ProductMechanism(parent_matrix(3, "0.2"), 1)])
+@pytest.mark.parametrize("odds", [Fraction(1), Fraction(5, 4), Fraction(3)])
+def test_the_tight_delta_is_the_largest_excess_of_any_set(
+    mechanism: SanitisedResponse, odds: Fraction
+) -> None:
+    delta = least_delta(mechanism, term(odds))
+    pure = Condition.at_odds(odds)
+    largest = max(ExponentialRatio(*margin) for margin in every_margin(mechanism, pure))
+    assert delta == largest
+    value = delta.as_term()
+    assert value is not None
+    slack = sum((coefficient for coefficient, _ in value.terms), Fraction(0))
+    assert is_private(mechanism, Condition.at_odds(odds, slack))
+    if slack > 0:
+        tighter = Condition.at_odds(odds, slack - Fraction(1, 10**30))
+        assert not is_private(mechanism, tighter)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda database: len(set(database)),  # how many distinct values: the first of Example 1
+        lambda database: database.count(0),  # how often one value: the second
+    ],
+    ids=["distinct", "count"],
+)
+def test_theorem_1_a_query_of_the_sanitised_database_is_as_private_as_the_database(
+    query: Callable[[Database], int],
+) -> None:
+    # A set of answers to the query is a set of databases: its inverse image.
+    condition = Condition.at_odds(3, Fraction(1, 10))
+    mechanism = ProductMechanism(parent_matrix(3, Fraction(9, 50)), 2)
+    assert is_private(mechanism, condition)
+    answers = sorted({query(s) for s in mechanism.databases})
+    for true, other in mechanism.pairs():
+        for size in range(len(answers) + 1):
+            for chosen in combinations(answers, size):
+                image = [s for s in mechanism.databases if query(s) in chosen]
+                assert mechanism.satisfies(condition, true, other, image)

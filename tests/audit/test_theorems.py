@@ -1,0 +1,477 @@
+"""The theorems' closed forms, against mechanisms on databases judged exactly, set by set."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+from typing import cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.audit import (
+    Condition,
+    Database,
+    DiscreteExponential,
+    ExponentialSum,
+    HammingUtility,
+    ProductMechanism,
+    SanitisedResponse,
+    TheoremDoesNotApply,
+    delta_of_exponent,
+    delta_of_lie,
+    epsilon_above,
+    error_of_exponent,
+    error_range,
+    exponent_of_lie,
+    greatest_trace,
+    hamming_distance,
+    is_private,
+    least_delta,
+    least_error,
+    least_lie,
+    lie_of_exponent,
+    odds_above,
+    odds_below,
+    odds_of_error,
+    odds_of_lie,
+    parent_matrix,
+    pure_odds,
+)
+from deniable.mechanisms import InvalidPrivacyParameter, Number, RandomisedResponse
+from tests.mechanisms.taylor import exp_bounds
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
+
+term = ExponentialSum.term
+
+sizes = st.integers(2, 40)
+odds_at_least_1 = st.one_of(st.just(Fraction(1)), st.fractions(1, 60, max_denominator=50))
+slacks = st.one_of(st.just(Fraction(0)), st.fractions(0, Fraction(99, 100), max_denominator=100))
+ODDS = [Fraction(1), Fraction(3, 2), Fraction(4)]
+DELTAS = [Fraction(0), Fraction(1, 10), Fraction(1, 2)]
+SMALL = [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 1)]
+
+
+def value(mechanism: SanitisedResponse, odds: Fraction) -> Fraction:
+    """Return a mechanism's tight delta where it is rational."""
+    exact = least_delta(mechanism, term(odds)).as_term()
+    assert exact is not None
+    return sum((coefficient for coefficient, _ in exact.terms), Fraction(0))
+
+
+def probabilities(mechanism: SanitisedResponse) -> dict[tuple[Database, Database], Fraction]:
+    """Return every P_d(s) where they are rational."""
+    law = {}
+    for d, s in product(mechanism.databases, repeat=2):
+        exact = mechanism.likelihood(d, [s]).as_term()
+        assert exact is not None
+        law[d, s] = sum((coefficient for coefficient, _ in exact.terms), Fraction(0))
+    return law
+
+
+def expected_distances(mechanism: SanitisedResponse) -> set[Fraction]:
+    """Return the expected Hamming distances of responses, over the databases."""
+    law = probabilities(mechanism)
+    return {
+        sum((law[d, s] * hamming_distance(d, s) for s in mechanism.databases), Fraction(0))
+        for d in mechanism.databases
+    }
+
+
+def exponential(categories: int, rows: int, exponent_odds: Fraction) -> SanitisedResponse:
+    """Return the exponential mechanism with e^theta rational: weights T^-h."""
+    if exponent_odds == 1:
+        return DiscreteExponential(categories, rows, HammingUtility(0))
+    return DiscreteExponential(categories, rows, HammingUtility(1), exponent_odds)
+
+
+def parent(categories: int, lie: Fraction, rows: int = 1) -> ProductMechanism:
+    return ProductMechanism(parent_matrix(categories, lie), rows)
+
+
+# Example 3 of the paper: m = 4 other categories, each lie with probability 1/10.
+
+
+def test_example_3_has_its_matrix_and_its_levels() -> None:
+    tenth = Fraction(1, 10)
+    matrix = parent_matrix(5, tenth)
+    assert {matrix[x][x] for x in range(5)} == {Fraction(6, 10)}
+    assert {matrix[x][y] for x in range(5) for y in range(5) if x != y} == {tenth}
+    assert exponent_of_lie(5, tenth) == odds_of_lie(5, tenth, 0) == 6
+    assert parent(5, tenth).tight_odds().as_term() == term(6)
+    # ln 6 = 1.791759469228055…, rounded up.
+    assert epsilon_above(6) == parent(5, tenth).tight_epsilon() == Fraction("1.791759469229")
+
+
+def test_example_3_has_its_delta_at_epsilon_1() -> None:
+    # .6 - .1 e = .328171817154095…: as an exact sum, and rounded towards privacy.
+    exact = least_delta(parent(5, Fraction(1, 10)), term(1, 1))
+    assert exact.numerator == (term(Fraction(6, 10)) - term(Fraction(1, 10), 1)) * exact.denominator
+    stated = delta_of_lie(5, "0.1", odds_below(1))
+    assert abs(stated - Fraction("0.328171817154")) < Fraction(1, 10**12)
+    assert stated >= Fraction(6, 10) - exp_bounds(Fraction(1))[0] / 10
+    assert stated == delta_of_exponent(5, 6, odds_below(1))
+
+
+@pytest.mark.parametrize(("others", "level"), [(4, "1.00000247152"), (999_999, "1.31326241858")])
+def test_a_millionth_of_delta_is_worth_so_much_epsilon(others: int, level: str) -> None:
+    stated = epsilon_above(pure_odds(others + 1, odds_above("1"), "0.000001"))
+    assert abs(stated - Fraction(level)) <= Fraction(1, 10**9) * Fraction(level)
+
+
+def test_four_categories_at_epsilon_1_err_at_least_so_often() -> None:
+    # 3/(e + 3) = .524633113581328…
+    stated = least_error(4, odds_below("1"), 0)
+    assert abs(stated - Fraction("0.524633113581")) < Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize(("categories", "rows"), SMALL)
+@pytest.mark.parametrize("odds", ODDS)
+@pytest.mark.parametrize("delta", DELTAS)
+def test_theorem_4_the_greatest_private_exponent_is_the_stated_one(
+    categories: int, rows: int, odds: Fraction, delta: Fraction
+) -> None:
+    greatest = pure_odds(categories, odds, delta)
+    condition = Condition.at_odds(odds, delta)
+    assert is_private(exponential(categories, rows, greatest), condition)
+    more = exponential(categories, rows, greatest + Fraction(1, 10**9))
+    assert not is_private(more, condition)
+
+
+@pytest.mark.parametrize(("categories", "rows"), SMALL)
+@pytest.mark.parametrize("exponent_odds", [Fraction(1), Fraction(5, 4), Fraction(2), Fraction(7)])
+@pytest.mark.parametrize("odds", ODDS)
+def test_theorem_4_the_tight_delta_does_not_depend_on_the_number_of_rows(
+    categories: int, rows: int, exponent_odds: Fraction, odds: Fraction
+) -> None:
+    mechanism = exponential(categories, rows, exponent_odds)
+    assert value(mechanism, odds) == delta_of_exponent(categories, exponent_odds, odds)
+
+
+@PROPERTY
+@given(sizes, odds_at_least_1, slacks)
+def test_theorem_4_delta_and_exponent_are_inverse_to_each_other(
+    categories: int, odds: Fraction, delta: Fraction
+) -> None:
+    greatest = pure_odds(categories, odds, delta)
+    assert greatest >= odds
+    assert delta_of_exponent(categories, greatest, odds) == delta
+    assert (greatest == odds) == (delta == 0)
+
+
+@pytest.mark.parametrize(("categories", "rows"), SMALL)
+@pytest.mark.parametrize("exponent_odds", [Fraction(1), Fraction(5, 4), Fraction(7)])
+def test_theorem_5_the_expected_error_is_the_stated_one_for_every_database(
+    categories: int, rows: int, exponent_odds: Fraction
+) -> None:
+    distances = expected_distances(exponential(categories, rows, exponent_odds))
+    assert distances == {rows * error_of_exponent(categories, exponent_odds)}
+
+
+@PROPERTY
+@given(sizes, odds_at_least_1, slacks, st.fractions(0, 1))
+def test_theorem_5_private_exponents_err_within_the_range_and_attain_its_ends(
+    categories: int, odds: Fraction, delta: Fraction, share: Fraction
+) -> None:
+    least, greatest = error_range(categories, odds, delta)
+    m, most = categories - 1, pure_odds(categories, odds, delta)
+    assert least == (1 - delta) / (1 + odds / m) == error_of_exponent(categories, most)
+    assert greatest == Fraction(m, m + 1) == error_of_exponent(categories, 1)
+    assert least <= error_of_exponent(categories, 1 + share * (most - 1)) <= greatest
+
+
+stochastic = st.integers(2, 3).flatmap(
+    lambda k: st.lists(
+        st.lists(st.integers(0, 6), min_size=k, max_size=k).filter(any), min_size=k, max_size=k
+    )
+)
+
+
+@settings(PROPERTY, max_examples=25)
+@given(stochastic, st.sampled_from(ODDS), st.sampled_from(DELTAS))
+def test_theorem_6_a_product_is_private_if_and_only_if_its_parent_is(
+    weights: list[list[int]], odds: Fraction, delta: Fraction
+) -> None:
+    matrix = tuple(tuple(Fraction(x, sum(row)) for x in row) for row in weights)
+    single, double = ProductMechanism(matrix, 1), ProductMechanism(matrix, 2)
+    condition = Condition.at_odds(odds, delta)
+    assert is_private(double, condition) == is_private(single, condition)
+    assert value(double, odds) == value(single, odds)
+
+
+@pytest.mark.parametrize(("categories", "rows"), SMALL)
+@pytest.mark.parametrize("share", [Fraction(1, 100), Fraction(1, 3), Fraction(9, 10), Fraction(1)])
+def test_theorem_7_the_product_mechanism_is_the_exponential_mechanism(
+    categories: int, rows: int, share: Fraction
+) -> None:
+    lie = share / categories
+    exponent_odds = exponent_of_lie(categories, lie)
+    assert lie_of_exponent(categories, exponent_odds) == lie
+    one, other = parent(categories, lie, rows), exponential(categories, rows, exponent_odds)
+    assert probabilities(one) == probabilities(other)
+
+
+def test_theorem_7_holds_for_an_irrational_lie_too() -> None:
+    # At e^theta = e the lie is 1/(e + m); a product of rows in exact sums of exponentials.
+    mechanism = DiscreteExponential(3, 2, HammingUtility(1))
+    normaliser = term(1, 1) + term(2)
+    for d, s in product(mechanism.databases, repeat=2):
+        truths = 2 - hamming_distance(d, s)
+        likelihood = mechanism.likelihood(d, [s])
+        assert likelihood.numerator * normaliser * normaliser == (
+            term(1, truths) * likelihood.denominator
+        )
+
+
+@pytest.mark.parametrize("lie", [Fraction(0), Fraction(26, 100), Fraction(1, 3)])
+def test_theorem_7_is_refused_without_lies_or_with_more_than_uniform(lie: Fraction) -> None:
+    with pytest.raises(TheoremDoesNotApply, match="0 < lie <= 1/categories"):
+        exponent_of_lie(4, lie)
+
+
+@pytest.mark.parametrize(("categories", "rows"), SMALL)
+@pytest.mark.parametrize("odds", ODDS)
+@pytest.mark.parametrize("delta", DELTAS)
+def test_theorem_8_the_least_private_lie_is_the_stated_one(
+    categories: int, rows: int, odds: Fraction, delta: Fraction
+) -> None:
+    lie, condition = least_lie(categories, odds, delta), Condition.at_odds(odds, delta)
+    assert is_private(parent(categories, lie, rows), condition)
+    assert not is_private(parent(categories, lie - Fraction(1, 10**9), rows), condition)
+    # Up to uniform responses, every larger lie is private as well.
+    for share in (Fraction(1, 2), Fraction(1)):
+        larger = lie + share * (Fraction(1, categories) - lie)
+        assert is_private(parent(categories, larger, rows), condition)
+
+
+@pytest.mark.parametrize(("categories", "rows"), SMALL)
+@pytest.mark.parametrize("odds", ODDS)
+def test_theorem_8_has_the_tight_delta_on_both_branches(
+    categories: int, rows: int, odds: Fraction
+) -> None:
+    m = categories - 1
+    for share in (Fraction(i, 12) for i in range(13)):
+        lie = share / m
+        delta = delta_of_lie(categories, lie, odds)
+        assert value(parent(categories, lie, rows), odds) == delta
+        if lie <= Fraction(1, m + 1):
+            assert delta == max(Fraction(0), 1 - (odds + m) * lie)
+        else:
+            assert delta == max(Fraction(0), lie - odds * (1 - m * lie))
+    assert delta_of_lie(categories, 0, odds) == 1
+    assert delta_of_lie(categories, Fraction(1, m), odds) == Fraction(1, m)
+
+
+@PROPERTY
+@given(sizes, st.fractions(0, 1, max_denominator=200), slacks)
+def test_theorem_8_the_odds_of_a_lie_are_the_smallest_that_hold(
+    categories: int, share: Fraction, delta: Fraction
+) -> None:
+    lie = share / (categories - 1)
+    try:
+        odds = odds_of_lie(categories, lie, delta)
+    except TheoremDoesNotApply:
+        # Without lies delta is 1 at every epsilon; without truth it is lie.
+        assert share in (0, 1)
+        assert delta < max(lie, 1 - (categories - 1) * lie)
+        return
+    assert delta_of_lie(categories, lie, odds) <= delta
+    if odds > 1:
+        assert delta_of_lie(categories, lie, odds) == delta
+        assert delta_of_lie(categories, lie, (odds + 1) / 2) > delta
+
+
+@pytest.mark.parametrize(("categories", "lie"), [(5, Fraction(0)), (5, Fraction(1, 4)), (2, 1)])
+def test_a_response_that_is_impossible_leaves_no_finite_epsilon(
+    categories: int, lie: Fraction | int
+) -> None:
+    with pytest.raises(TheoremDoesNotApply, match="no finite epsilon"):
+        odds_of_lie(categories, lie, Fraction(1, 8))
+
+
+def test_a_delta_as_large_as_the_response_itself_makes_up_for_an_impossible_truth() -> None:
+    assert odds_of_lie(5, Fraction(1, 4), Fraction(1, 4)) == 1
+
+
+@PROPERTY
+@given(sizes, odds_at_least_1, slacks)
+def test_theorem_10_lie_error_trace_and_odds_state_the_same_optimum(
+    categories: int, odds: Fraction, delta: Fraction
+) -> None:
+    m = categories - 1
+    lie, error = least_lie(categories, odds, delta), least_error(categories, odds, delta)
+    matrix = parent_matrix(categories, lie)
+    trace = sum((matrix[x][x] for x in range(categories)), Fraction(0))
+    assert error == m * lie == m * (1 - delta) / (odds + m)
+    assert trace == greatest_trace(categories, odds, delta) == categories * (1 - error)
+    assert odds_of_error(categories, error, delta) == odds
+    assert odds_of_lie(categories, lie, delta) == odds
+    assert delta_of_lie(categories, lie, odds) == delta
+
+
+@pytest.mark.parametrize(("categories", "rows"), SMALL)
+def test_theorem_10_the_optimum_errs_so_often_on_every_database(categories: int, rows: int) -> None:
+    odds, delta = Fraction(3), Fraction(1, 7)
+    distances = expected_distances(parent(categories, least_lie(categories, odds, delta), rows))
+    assert distances == {rows * least_error(categories, odds, delta)}
+
+
+@settings(PROPERTY, max_examples=40)
+@given(stochastic, st.sampled_from(ODDS))
+def test_no_matrix_errs_less_or_sums_more_truth_than_its_own_delta_allows(
+    weights: list[list[int]], odds: Fraction
+) -> None:
+    k = len(weights)
+    matrix = tuple(tuple(Fraction(x, sum(row)) for x in row) for row in weights)
+    delta = value(ProductMechanism(matrix, 1), odds)
+    trace = sum((matrix[x][x] for x in range(k)), Fraction(0))
+    if delta == 1:  # no guarantee, hence no bound
+        return
+    assert trace <= greatest_trace(k, odds, delta)
+    average = 1 - trace / k
+    assert max(1 - matrix[x][x] for x in range(k)) >= average >= least_error(k, odds, delta)
+
+
+@PROPERTY
+@given(sizes, odds_at_least_1, slacks)
+def test_the_optimum_tells_the_truth_with_probability_delta_and_else_is_purely_private(
+    categories: int, odds: Fraction, delta: Fraction
+) -> None:
+    # delta I + (1 - delta) (the optimum with delta = 0), entry by entry.
+    mixed = parent_matrix(categories, least_lie(categories, odds, delta))
+    pure = parent_matrix(categories, least_lie(categories, odds, 0))
+    for x, y in product(range(categories), repeat=2):
+        assert mixed[x][y] == (delta if x == y else 0) + (1 - delta) * pure[x][y]
+    # And it is purely private by itself, at (E + m delta)/(1 - delta).
+    lie = least_lie(categories, odds, delta)
+    assert exponent_of_lie(categories, lie) == pure_odds(categories, odds, delta)
+    assert odds_of_lie(categories, lie, 0) == pure_odds(categories, odds, delta)
+
+
+@pytest.mark.parametrize("categories", [2, 3, 5, 256])
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "5"])
+@pytest.mark.parametrize("delta", ["0", "0.000001", "0.25"])
+def test_the_devices_integers_are_the_theorems_optimum_rounded_towards_privacy(
+    categories: int, epsilon: str, delta: str
+) -> None:
+    implemented = RandomisedResponse(categories, epsilon, delta)
+    # odds_above makes the optimum's lie too small, odds_below too large: by 2^-126 of it at most.
+    lowest = least_lie(categories, odds_above(epsilon), delta)
+    highest = least_lie(categories, odds_below(epsilon), delta) + Fraction(1, implemented.grid)
+    assert lowest <= implemented.lie <= highest
+    privacy = implemented.privacy
+    assert privacy.odds == exponent_of_lie(categories, implemented.lie)
+    assert privacy.odds_at(delta) == odds_of_lie(categories, implemented.lie, delta)
+    odds = odds_below(epsilon)
+    assert privacy.delta_at_odds(odds) == delta_of_lie(categories, implemented.lie, odds)
+    assert privacy.delta_at(epsilon) == privacy.delta_at_odds(odds)
+    assert Fraction(privacy.epsilon) == epsilon_above(exponent_of_lie(categories, implemented.lie))
+
+
+@pytest.mark.parametrize("epsilon", ["0", "0.000000001", "0.1", "1", "7.5", "40"])
+def test_odds_from_epsilon_are_on_the_stated_side_and_close(epsilon: str) -> None:
+    below, above = odds_below(epsilon), odds_above(epsilon)
+    least, most = exp_bounds(Fraction(epsilon))
+    assert below <= most
+    assert above >= least
+    assert below <= above <= below * (1 + Fraction(1, 2**126))
+    if epsilon == "0":
+        assert below == above == 1
+    else:
+        assert below < least
+        assert most < above
+
+
+@PROPERTY
+@given(st.fractions(1, 10**6, max_denominator=10**9))
+def test_epsilon_from_odds_is_the_smallest_step_that_suffices(odds: Fraction) -> None:
+    level, step = epsilon_above(odds), Fraction(1, 10**12)
+    assert (level / step).denominator == 1
+    if level == 0:
+        assert odds == 1
+    else:
+        assert exp_bounds(level)[0] >= odds
+        assert exp_bounds(level - step)[1] < odds
+
+
+CALLS: dict[str, Callable[[Number], object]] = {
+    "delta_of_exponent, first": lambda x: delta_of_exponent(3, x, 2),
+    "delta_of_exponent, second": lambda x: delta_of_exponent(3, 2, x),
+    "delta_of_lie, lie": lambda x: delta_of_lie(3, x, 2),
+    "delta_of_lie, odds": lambda x: delta_of_lie(3, "0.1", x),
+    "epsilon_above": epsilon_above,
+    "error_of_exponent": lambda x: error_of_exponent(3, x),
+    "error_range, odds": lambda x: error_range(3, x, 0),
+    "error_range, delta": lambda x: error_range(3, 2, x),
+    "exponent_of_lie": lambda x: exponent_of_lie(3, x),
+    "greatest_trace, odds": lambda x: greatest_trace(3, x, 0),
+    "greatest_trace, delta": lambda x: greatest_trace(3, 2, x),
+    "least_error, odds": lambda x: least_error(3, x, 0),
+    "least_error, delta": lambda x: least_error(3, 2, x),
+    "least_lie, odds": lambda x: least_lie(3, x, 0),
+    "least_lie, delta": lambda x: least_lie(3, 2, x),
+    "lie_of_exponent": lambda x: lie_of_exponent(3, x),
+    "odds_above": odds_above,
+    "odds_below": odds_below,
+    "odds_of_error, error": lambda x: odds_of_error(3, x, 0),
+    "odds_of_error, delta": lambda x: odds_of_error(3, "0.5", x),
+    "odds_of_lie, lie": lambda x: odds_of_lie(3, x, 0),
+    "odds_of_lie, delta": lambda x: odds_of_lie(3, "0.1", x),
+    "parent_matrix": lambda x: parent_matrix(3, x),
+    "pure_odds, odds": lambda x: pure_odds(3, x, 0),
+    "pure_odds, delta": lambda x: pure_odds(3, 2, x),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_float_is_refused_in_every_place(name: str) -> None:
+    with pytest.raises(TypeError, match="not float"):
+        CALLS[name](cast("Number", 0.5))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_number_outside_its_domain_is_refused_in_every_place(name: str) -> None:
+    # Negative: neither odds, nor a delta, nor a lie, nor an error, nor an epsilon.
+    with pytest.raises(InvalidPrivacyParameter):
+        CALLS[name](Decimal("-0.5"))
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if "delta" in name.partition(",")[2]])
+def test_a_delta_of_1_demands_nothing_and_is_refused(name: str) -> None:
+    with pytest.raises(InvalidPrivacyParameter, match="delta"):
+        CALLS[name](1)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if "odds" in name.partition(",")[2]])
+def test_odds_below_1_are_refused(name: str) -> None:
+    with pytest.raises(InvalidPrivacyParameter, match="at least 1"):
+        CALLS[name]("0.999999")
+
+
+def test_a_lie_that_leaves_less_than_no_truth_is_refused() -> None:
+    assert parent_matrix(3, "0.5")[0][0] == 0
+    for call in (parent_matrix, exponent_of_lie):
+        with pytest.raises(InvalidPrivacyParameter, match="truth would be negative"):
+            call(3, "0.500001")
+
+
+def test_an_error_of_0_is_refused_and_one_above_every_need_costs_nothing() -> None:
+    with pytest.raises(TheoremDoesNotApply, match="allow some"):
+        odds_of_error(3, 0, 0)
+    with pytest.raises(InvalidPrivacyParameter, match="error"):
+        odds_of_error(3, 2, 0)
+    assert odds_of_error(3, Fraction(2, 3), 0) == odds_of_error(3, 1, 0) == 1
+
+
+@pytest.mark.parametrize("categories", [1, 0, -3])
+def test_fewer_than_two_categories_are_refused(categories: int) -> None:
+    with pytest.raises(ValueError, match="at least 2"):
+        least_lie(categories, 2, 0)
+
+
+@pytest.mark.parametrize("categories", [2.0, True, "2"])
+def test_categories_that_are_no_int_are_refused(categories: int) -> None:
+    with pytest.raises(TypeError, match="must be an int"):
+        least_lie(categories, 2, 0)

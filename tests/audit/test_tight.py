@@ -1,0 +1,496 @@
+"""The tight guarantee of any matrix: exact, with a witness, and never too small."""
+
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from deniable.audit import (
+    Finding,
+    pure_level,
+    tight_delta_at_odds,
+    tight_epsilon,
+)
+from deniable.audit import tight as tight_module
+from deniable.audit.tight import tight_delta
+from deniable.mechanisms import (
+    Circular,
+    GridTooCoarse,
+    InvalidPrivacyParameter,
+    MatrixPrivacy,
+    Ordinal,
+    RandomisedResponse,
+    SolutionMatrix,
+    exp_enclosure,
+)
+from deniable.mechanisms.rounding import largest_remainder
+from tests.audit.matrices import (
+    G,
+    deltas,
+    entries,
+    matrices,
+    odds,
+    of_weights,
+    rows_of,
+    worst_by_definition,
+)
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=80)
+
+# By symmetry every pair is as bad as another one, at every E.
+TWINS = of_weights([[7, 2, 1, 10], [2, 7, 1, 10], [10, 1, 7, 2], [10, 1, 2, 7]])
+
+
+def shown_by(finding: Finding) -> Fraction:
+    """Return P(x, S) - E P(x', S), after checking that the probabilities are those of S."""
+    assert finding.witness is not None
+    assert finding.odds is not None
+    return finding.witness.excess(finding.odds)
+
+
+def check_witness(matrix: SolutionMatrix, finding: Finding) -> None:
+    witness = finding.witness
+    assert witness is not None
+    assert witness.category != witness.other
+    p = entries(matrix)
+    assert all(p[witness.category][y] for y in witness.responses)
+    assert sorted(set(witness.responses)) == list(witness.responses)
+    assert witness.probability == sum(p[witness.category][y] for y in witness.responses)
+    assert witness.other_probability == sum(p[witness.other][y] for y in witness.responses)
+
+
+# The check values
+
+
+def test_the_check_values_of_the_three_by_three_matrix() -> None:
+    assert pure_level(G).odds == 5
+    assert tight_epsilon(G, "0.05").odds == Fraction(9, 2)
+    assert tight_delta_at_odds(G, 1).delta == Fraction(2, 5)
+    assert tight_delta_at_odds(G, 2).delta == Fraction(3, 10)
+    # ln 5 = 1.6094379124341003…, ln 4.5 = 1.5040773967762740…, rounded up.
+    assert pure_level(G).epsilon == Decimal("1.609437912435")
+    assert tight_epsilon(G, "0.05").epsilon == Decimal("1.504077396777")
+
+
+def test_the_witnesses_of_the_check_values_can_be_checked_by_hand() -> None:
+    # Column 2: 1/2 in row 2 against 1/10 in row 0.
+    for finding in (pure_level(G), tight_epsilon(G, "0.05"), tight_delta_at_odds(G, 2)):
+        witness = finding.witness
+        assert witness is not None
+        assert (witness.category, witness.other, witness.responses) == (2, 0, (2,))
+        assert (witness.probability, witness.other_probability) == (Fraction(1, 2), Fraction(1, 10))
+    assert shown_by(pure_level(G)) == 0
+    assert shown_by(tight_epsilon(G, "0.05")) == Fraction(1, 20)
+    assert shown_by(tight_delta_at_odds(G, 2)) == Fraction(3, 10)
+    # At E = 1 rows 0 and 1 differ by .4, and so do rows 2 and 0: the first pair is reported.
+    first = tight_delta_at_odds(G, 1).witness
+    assert first is not None
+    assert (first.category, first.other, first.responses) == (0, 1, (0,))
+
+
+def test_epsilon_takes_strings_decimals_and_fractions_and_no_floats() -> None:
+    same = [tight_delta(G, e).delta for e in ("0.5", Decimal("0.5"), Fraction(1, 2))]
+    assert len(set(same)) == 1
+    low, high = exp_enclosure(Fraction(1, 2), 200)
+    # Linear from 2/5 at E = 1 to 0 at E = 5.
+    assert 0 <= same[0] - Fraction(5 - Fraction(high, 2**200)) / 10 < Fraction(1, 2**127)
+    assert low <= high
+    for wrong in (0.5, np.float64(0.5), True):
+        with pytest.raises(TypeError):
+            tight_delta(G, wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            tight_delta_at_odds(G, wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            tight_epsilon(G, wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", ["0.99", 0, -3])
+def test_odds_below_one_are_refused(wrong: str | int) -> None:
+    with pytest.raises(InvalidPrivacyParameter):
+        tight_delta_at_odds(G, Decimal(wrong))
+
+
+def test_a_delta_of_one_and_an_epsilon_above_forty_are_refused() -> None:
+    with pytest.raises(InvalidPrivacyParameter):
+        tight_epsilon(G, 1)
+    with pytest.raises(InvalidPrivacyParameter):
+        tight_delta(G, "40.5")
+
+
+# Against the definition, and against the mechanisms' own arithmetic
+
+
+@PROPERTY
+@given(matrices(), odds)
+def test_the_tight_delta_is_that_of_the_definition_and_its_pair_the_first(
+    matrix: SolutionMatrix, level: Fraction
+) -> None:
+    finding = tight_delta_at_odds(matrix, level)
+    delta, pair = worst_by_definition(matrix, level)
+    assert (finding.odds, finding.delta, finding.exact) == (level, delta, True)
+    if delta == 0:
+        assert finding.witness is None
+        return
+    check_witness(matrix, finding)
+    assert finding.witness is not None
+    assert (finding.witness.category, finding.witness.other) == pair
+    assert shown_by(finding) == delta
+
+
+@PROPERTY
+@given(matrices(), deltas)
+def test_the_tight_epsilon_holds_and_its_witness_rules_out_any_smaller_one(
+    matrix: SolutionMatrix, delta: Fraction
+) -> None:
+    finding = tight_epsilon(matrix, delta)
+    assert (finding.delta, finding.exact) == (delta, True)
+    if finding.odds is None:
+        check_witness(matrix, finding)
+        assert finding.witness is not None
+        assert finding.witness.probability > delta
+        assert finding.witness.other_probability == 0
+        return
+    assert worst_by_definition(matrix, finding.odds)[0] <= delta
+    if finding.odds == 1:
+        assert finding.witness is None
+        return
+    check_witness(matrix, finding)
+    assert finding.witness is not None
+    assert finding.witness.other_probability > 0
+    assert shown_by(finding) == delta
+
+
+@PROPERTY
+@given(matrices(), deltas)
+def test_the_pair_of_the_tight_epsilon_is_the_first_that_needs_it(
+    matrix: SolutionMatrix, delta: Fraction
+) -> None:
+    finding = tight_epsilon(matrix, delta)
+    if delta == 0 or finding.odds is None or finding.witness is None:
+        return
+    first = next(
+        (x, z)
+        for x, z in permutations(range(matrix.categories), 2)
+        if _odds_of_pair(matrix, x, z, delta) == finding.odds
+    )
+    assert (finding.witness.category, finding.witness.other) == first
+
+
+def _odds_of_pair(matrix: SolutionMatrix, x: int, z: int, delta: Fraction) -> Fraction | None:
+    """Return the smallest E >= 1 at which phi of this ordered pair is at most delta."""
+    p = entries(matrix)
+
+    def phi(level: Fraction) -> Fraction:
+        return sum(
+            (max(Fraction(0), a - level * b) for a, b in zip(p[x], p[z], strict=True)), Fraction(0)
+        )
+
+    # phi is linear between the ratios; the last piece that starts above delta holds the solution.
+    points = sorted({Fraction(1), *(a / b for a, b in zip(p[x], p[z], strict=True) if a > b > 0)})
+    if phi(points[0]) <= delta:
+        return points[0]
+    for left, right in pairwise(points):
+        if phi(right) <= delta:
+            return left + (right - left) * (phi(left) - delta) / (phi(left) - phi(right))
+    return None
+
+
+@PROPERTY
+@given(matrices(), odds, deltas)
+def test_all_levels_are_those_of_the_mechanisms_own_arithmetic(
+    matrix: SolutionMatrix, level: Fraction, delta: Fraction
+) -> None:
+    privacy = MatrixPrivacy(matrix)
+    assert pure_level(matrix).odds == privacy.odds
+    assert pure_level(matrix).epsilon == privacy.epsilon
+    assert tight_delta_at_odds(matrix, level).delta == privacy.delta_at_odds(level)
+    assert tight_epsilon(matrix, delta).odds == privacy.odds_at(delta)
+    assert tight_epsilon(matrix, delta).epsilon == privacy.epsilon_at(delta)
+
+
+@PROPERTY
+@given(matrices(), deltas)
+def test_the_tight_odds_are_the_largest_of_all_pairs(
+    matrix: SolutionMatrix, delta: Fraction
+) -> None:
+    pairs = permutations(range(matrix.categories), 2)
+    needed = [_odds_of_pair(matrix, x, z, delta) for x, z in pairs]
+    finite = [level for level in needed if level is not None]
+    assert tight_epsilon(matrix, delta).odds == (
+        max(finite) if len(finite) == len(needed) else None
+    )
+
+
+@PROPERTY
+@given(matrices())
+def test_the_pure_level_is_attained_by_the_first_pair_in_its_first_response(
+    matrix: SolutionMatrix,
+) -> None:
+    finding = pure_level(matrix)
+    p = entries(matrix)
+    attaining = [
+        (x, z, y)
+        for x, z in permutations(range(matrix.categories), 2)
+        for y in range(matrix.responses)
+        if p[x][y] and (p[z][y] == 0 if finding.odds is None else p[x][y] == finding.odds * p[z][y])
+    ]
+    if finding.odds == 1:
+        assert finding.witness is None
+        return
+    check_witness(matrix, finding)
+    witness = finding.witness
+    assert witness is not None
+    assert (witness.category, witness.other, *witness.responses) == min(attaining)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_larger_matrices_agree_with_the_mechanisms_own_arithmetic(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    matrix = of_weights(generator.integers(1, 10**9, (24, 17)).tolist())
+    privacy = MatrixPrivacy(matrix)
+    for level in (1, 2, Fraction(10**6, 3)):
+        assert tight_delta_at_odds(matrix, level).delta == privacy.delta_at_odds(Fraction(level))
+    for delta in ("0.3", "0.01", "0.000000000000000001"):
+        finding = tight_epsilon(matrix, delta)
+        assert finding.odds == privacy.odds_at(delta)
+        check_witness(matrix, finding)
+        assert shown_by(finding) == Fraction(delta)
+
+
+# Structure
+
+
+@pytest.mark.parametrize("delta", ["0", "0.001", "0.4", "0.999"])
+def test_randomised_response_is_what_its_matrix_is_entry_by_entry(delta: str) -> None:
+    mechanism = RandomisedResponse(6, "1.5", "0.01")
+    matrix = SolutionMatrix.of(mechanism)
+    assert pure_level(mechanism) == pure_level(matrix)
+    assert tight_epsilon(mechanism, delta) == tight_epsilon(matrix, delta)
+    for level in ("1", "4", "4.5", "1000"):
+        assert tight_delta_at_odds(mechanism, Decimal(level)) == tight_delta_at_odds(
+            matrix, Decimal(level)
+        )
+
+
+def test_randomised_response_of_65_536_categories_needs_no_comparing() -> None:
+    mechanism = RandomisedResponse(65_536, "3")
+    assert pure_level(mechanism).odds == mechanism.truth / mechanism.lie
+    assert tight_epsilon(mechanism, "0.0001").odds == mechanism.privacy.odds_at("0.0001")
+    assert tight_delta(mechanism, "2").delta == mechanism.privacy.delta_at("2")
+
+
+@pytest.mark.parametrize(
+    "mechanism", [Ordinal.calibrated(9, "2"), Circular.calibrated(9, "2")], ids=repr
+)
+def test_mechanisms_on_the_grid_are_judged_as_they_are(mechanism: Ordinal | Circular) -> None:
+    assert pure_level(mechanism).odds == mechanism.privacy.odds
+    assert tight_epsilon(mechanism, "0.05").odds == mechanism.privacy.odds_at("0.05")
+    assert tight_delta(mechanism, "1").delta == mechanism.privacy.delta_at("1")
+
+
+def test_equal_rows_are_perfectly_private_and_there_is_nothing_to_show() -> None:
+    matrix = of_weights([[1, 2, 0], [2, 4, 0], [1, 2, 0]])
+    assert pure_level(matrix) == Finding(Fraction(1), Fraction(0), None)
+    assert tight_epsilon(matrix, "0.1") == Finding(Fraction(1), Fraction(1, 10), None)
+    assert tight_delta(matrix, "0") == Finding(Fraction(1), Fraction(0), None)
+
+
+def test_responses_that_neither_category_gives_prove_nothing() -> None:
+    finding = tight_epsilon(of_weights([[1, 0, 9], [4, 0, 6]]), "0.1")
+    assert finding.odds == 3
+    assert finding.witness is not None
+    assert (finding.witness.category, finding.witness.responses) == (1, (0,))
+
+
+def test_no_finite_epsilon_holds_for_a_matrix_that_tells_the_truth() -> None:
+    matrix = of_weights([[1, 0], [0, 1]])
+    finding = tight_epsilon(matrix, "0.999")
+    assert finding.odds is None
+    assert finding.epsilon == Decimal("Infinity")
+    assert finding.witness is not None
+    assert finding.witness.probability == 1
+    assert finding.witness.other_probability == 0
+    assert tight_delta(matrix, "40").delta == 1
+
+
+def test_a_set_that_one_category_never_says_counts_whole_whatever_epsilon_is() -> None:
+    matrix = of_weights([[1, 9, 0], [0, 5, 5]])
+    assert pure_level(matrix).odds is None
+    # Row 1 never says 0, which row 0 does a tenth of the time; row 0 never says 2: half.
+    assert tight_epsilon(matrix, "0.49").odds is None
+    assert tight_epsilon(matrix, "0.5").odds == 1
+    assert tight_delta_at_odds(matrix, 10**6).delta == Fraction(1, 2)
+
+
+def test_a_delta_equal_to_the_mass_that_is_excluded_asks_for_the_next_ratio() -> None:
+    # Column 0 excludes row 1 and weighs 1/10; with that delta, column 1's ratio 6 must still hold.
+    matrix = of_weights([[1, 6, 3], [0, 1, 9]])
+    finding = tight_epsilon(matrix, "0.1")
+    assert finding.odds == 6
+    assert finding.witness is not None
+    assert finding.witness.responses == (0, 1)
+
+
+def test_a_pair_that_needs_the_same_delta_at_any_epsilon_is_no_witness() -> None:
+    # Row 0 never gives response 1, which row 3 gives with probability 3/11: that is delta, at every
+    # E. Only rows 3 and 1 need E = 20/11, and more delta below it.
+    matrix = of_weights([[2, 0, 3], [4, 0, 1], [2, 0, 2], [4, 3, 4]])
+    finding = tight_epsilon(matrix, Fraction(3, 11))
+    assert finding.odds == Fraction(20, 11)
+    assert finding.witness is not None
+    assert (finding.witness.category, finding.witness.other) == (3, 1)
+    check_witness(matrix, finding)
+
+
+def test_a_pair_that_is_worse_by_less_than_floats_can_tell_is_found() -> None:
+    # Rows 0 and 2 differ by 1 in 10^30. Against row 1, row 2 is the worse.
+    grid = 10**30
+    rows = [
+        [6 * grid // 10, 4 * grid // 10 - 1000, 1000],
+        [2 * grid // 10, 8 * grid // 10 - 1, 1],
+        [6 * grid // 10 + 1, 4 * grid // 10 - 1001, 1000],
+    ]
+    for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2]):
+        matrix = SolutionMatrix([rows[x] for x in order], grid)
+        worse = (order.index(2), order.index(1))
+        for finding in (tight_epsilon(matrix, "0.1"), tight_delta_at_odds(matrix, 2)):
+            assert finding.witness is not None
+            assert (finding.witness.category, finding.witness.other) == worse
+        assert tight_epsilon(matrix, "0.1").odds == matrix.privacy.odds_at("0.1")
+
+
+def test_equally_bad_pairs_are_decided_exactly_and_the_first_is_reported() -> None:
+    for order in ([0, 1, 2, 3], [2, 3, 0, 1], [0, 1], [1, 0, 3]):
+        matrix = TWINS.restricted(order)
+        for level in (Fraction(1), Fraction(2), Fraction(7, 3)):
+            finding = tight_delta_at_odds(matrix, level)
+            delta, pair = worst_by_definition(matrix, level)
+            assert finding.delta == delta > 0
+            assert finding.witness is not None
+            assert (finding.witness.category, finding.witness.other) == pair
+
+
+def test_a_tie_at_exactly_the_odds_is_no_excess() -> None:
+    # P(0, y)/P(1, y) = 3 exactly for y = 0, with thirds that no float holds.
+    matrix = SolutionMatrix.exact(
+        [
+            [Fraction(1, 3), Fraction(1, 7), Fraction(11, 21)],
+            [Fraction(1, 9), Fraction(1, 7), Fraction(47, 63)],
+        ]
+    )
+    assert pure_level(matrix).odds == 3
+    finding = tight_delta_at_odds(matrix, 3)
+    assert finding.delta == 0
+    assert finding.witness is None
+    below = tight_delta_at_odds(matrix, 3 - Fraction(1, 10**30))
+    assert below.delta == Fraction(1, 9 * 10**30)
+    assert below.witness is not None
+    assert below.witness.responses == (0,)
+
+
+# Where floats have the last word
+
+
+@pytest.mark.parametrize("budget", [0, 3_000])
+def test_where_integers_cannot_look_at_all_ties_the_result_still_holds_and_says_so(
+    budget: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism = RandomisedResponse(30, "1")
+    matrix = SolutionMatrix.of(mechanism)  # every pair is as bad as every other
+    true_delta = mechanism.privacy.delta_at_odds(Fraction(2))
+    true_odds = mechanism.privacy.odds_at("0.01")
+    assert tight_delta_at_odds(matrix, 2) == tight_delta_at_odds(mechanism, 2)
+    assert tight_epsilon(matrix, "0.01") == tight_epsilon(mechanism, "0.01")
+    monkeypatch.setattr(tight_module, "_MOST_EXACT", budget)
+    found = tight_delta_at_odds(matrix, 2)
+    assert not found.exact
+    assert true_delta < found.delta < true_delta * (1 + Fraction(1, 10**12))
+    check_witness(matrix, found)
+    assert shown_by(found) == true_delta
+    level = tight_epsilon(matrix, "0.01")
+    assert not level.exact
+    assert level.odds is not None
+    assert true_odds < level.odds < true_odds * (1 + Fraction(1, 10**8))
+    check_witness(matrix, level)
+    assert mechanism.privacy.delta_at_odds(level.odds) <= Fraction(1, 100)
+
+
+@PROPERTY
+@given(matrices(), odds, deltas)
+def test_whatever_integers_cannot_look_at_no_guarantee_is_too_small(
+    matrix: SolutionMatrix, level: Fraction, delta: Fraction
+) -> None:
+    privacy = MatrixPrivacy(matrix)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tight_module, "_MOST_EXACT", 0)
+        least, found = privacy.delta_at_odds(level), tight_delta_at_odds(matrix, level)
+        assert least <= found.delta <= min(Fraction(1), least + Fraction(1, 10**12))
+        assert not found.exact or found.delta == least
+        at = tight_epsilon(matrix, delta)
+    true = tight_epsilon(matrix, delta).odds
+    if at.odds is None or true is None:
+        assert at.odds is None
+    else:
+        assert at.odds >= true
+        assert not at.exact or at.odds == true
+
+
+# What must hold for any matrix
+
+
+@PROPERTY
+@given(st.data(), odds)
+def test_post_processing_never_raises_delta_and_neither_does_mixing_the_categories(
+    data: st.DataObject, level: Fraction
+) -> None:
+    matrix = data.draw(matrices())
+    after = data.draw(st.lists(rows_of(3), min_size=matrix.responses, max_size=matrix.responses))
+    before = data.draw(st.lists(rows_of(matrix.categories), min_size=2, max_size=4))
+    delta = tight_delta_at_odds(matrix, level).delta
+    assert tight_delta_at_odds(matrix @ of_weights(after), level).delta <= delta
+    assert tight_delta_at_odds(of_weights(before) @ matrix, level).delta <= delta
+
+
+@PROPERTY
+@given(matrices(least=1), deltas, st.integers(4, 64))
+def test_certified_keeps_what_it_certifies(
+    matrix: SolutionMatrix, delta: Fraction, bits: int
+) -> None:
+    epsilon = tight_epsilon(matrix, delta).epsilon
+    try:
+        certified = matrix.certified(epsilon, delta, bits=bits)
+    except GridTooCoarse:
+        assume(False)
+    assert tight_delta(certified, epsilon).delta <= delta
+    if delta == 0:
+        low, _ = exp_enclosure(Fraction(epsilon), 160)
+        assert (pure_level(certified).odds or 0) <= Fraction(low, 1 << 160)
+
+
+@PROPERTY
+@given(matrices(), odds, st.integers(1, 20))
+def test_rounding_moves_delta_by_no_more_than_its_bound(
+    matrix: SolutionMatrix, level: Fraction, bits: int
+) -> None:
+    grid = 1 << bits
+    rows = [largest_remainder(matrix.row(x), grid) for x in range(matrix.categories)]
+    moved = tight_delta_at_odds(SolutionMatrix(rows, grid), level).delta
+    bound = (1 + level) * matrix.responses / (4 * grid)
+    assert abs(moved - tight_delta_at_odds(matrix, level).delta) <= bound
+
+
+@PROPERTY
+@given(matrices(), odds, odds)
+def test_delta_falls_and_is_convex_in_the_odds(
+    matrix: SolutionMatrix, one: Fraction, two: Fraction
+) -> None:
+    low, high = sorted((one, two))
+    first, middle, last = (
+        tight_delta_at_odds(matrix, level).delta for level in (low, (low + high) / 2, high)
+    )
+    assert first >= middle >= last
+    assert 2 * middle <= first + last

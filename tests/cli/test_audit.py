@@ -1,0 +1,348 @@
+"""``deniable audit``: the guarantee with its proof, and the distance to the optimum."""
+
+import json
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from deniable.audit import MAX_FILE_BYTES
+from deniable.cli.root import deniable
+from deniable.mechanisms import SolutionMatrix
+from deniable.messages import Manifest, sign_manifest
+from tests.cli.commands import fail, run, succeed
+from tests.support.kinds import KINDS
+from tests.support.surveys import AUTHORITY, MANIFEST, manifest
+
+NAMED = ",low,mid,high\nlow,0.6,0.3,0.1\nmid,0.2,0.5,0.3\nhigh,0.25,0.25,0.5\n"
+TRUTH = "1,0\n0,1\n"
+WIDE = "1/2,1/4,1/4\n1/4,1/2,1/4\n"
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Path:
+    """Return the file of the check values' matrix, with names."""
+    return written(tmp_path, NAMED)
+
+
+def written(directory: Path, text: str | bytes, name: str = "matrix.csv") -> Path:
+    file = directory / name
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return file
+
+
+def lines(shown: str) -> dict[str, list[str]]:
+    """Return what stands behind each label, in order."""
+    found: dict[str, list[str]] = {}
+    for line in shown.splitlines():
+        label, _, text = line.strip().partition("  ")
+        found.setdefault(label, []).append(text.strip())
+    return found
+
+
+def as_json(*arguments: str | Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(
+        succeed("audit", *arguments, "--json"), parse_constant=lambda word: pytest.fail(word)
+    )
+    return loaded
+
+
+# The guarantee
+
+
+def test_the_pure_guarantee_is_shown_with_its_proof(named: Path) -> None:
+    shown = lines(succeed("audit", named))
+    assert shown["size"] == ["3 categories × 3 responses, over 20"]
+    assert shown["pure guarantee"] == ["epsilon 1.609437912435, odds 5"]
+    assert shown["worst set S"] == ['"high"']
+    assert shown["P(S | high)"] == ["1/2 = 0.5"]
+    assert shown["P(S | low)"] == ["1/10 = 0.1"]
+    assert shown["lies"] == ["at most 0.5 of the time, 1.75 times the optimum of 0.285714"]
+
+
+def test_with_a_delta_the_tight_epsilon_and_with_an_epsilon_the_tight_delta(named: Path) -> None:
+    shown = lines(succeed("audit", named, "--delta", "0.05", "--epsilon", "1"))
+    assert shown["with delta 0.05"] == ["epsilon 1.504077396777, odds 9/2 = 4.5"]
+    # (5 - e)/10 = 0.22817181715409547…, rounded up.
+    assert shown["with epsilon 1"] == ["delta ≤ 0.228171817155"]
+    assert len(shown["worst set S"]) == 3
+
+
+def test_the_command_show_need_not_be_named(named: Path) -> None:
+    assert succeed("audit", named) == succeed("audit", "show", named)
+    options = ("--delta", "0.05")
+    assert succeed("audit", *options, named) == succeed("audit", "show", named, *options)
+
+
+def test_a_file_may_be_called_like_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path, NAMED, "compare")
+    monkeypatch.chdir(tmp_path)
+    assert "pure guarantee" in succeed("audit", "./compare")
+    assert "criterion" in succeed("audit", "compare", "compare")
+
+
+def test_json_has_every_number_exactly_and_as_a_decimal_rounded_up(named: Path) -> None:
+    found = as_json(named, "--delta", "0.05", "--epsilon", "1")
+    assert (found["categories"], found["responses"], found["grid"]) == (3, 3, "20")
+    assert found["pure"]["epsilon"] == "1.609437912435"
+    assert found["at_delta"] == {
+        "epsilon": "1.504077396777",
+        "odds": {"exact": "9/2", "decimal": "4.5"},
+        "delta": {"exact": "1/20", "decimal": "0.05"},
+        "exact": True,
+        "witness": {
+            "category": "high",
+            "other": "low",
+            "responses": ["high"],
+            "probability": {"exact": "1/2", "decimal": "0.5"},
+            "other_probability": {"exact": "1/10", "decimal": "0.1"},
+        },
+    }
+    at = found["at_epsilon"]
+    assert Fraction(at["delta"]["exact"]) == (5 - Fraction(at["odds"]["exact"])) / 10
+    for number in (at["delta"], at["odds"]):
+        assert 0 <= Fraction(Decimal(number["decimal"])) - Fraction(number["exact"]) < 1e-11
+    assert found["lie"]["value"] == 0.5
+
+
+def test_without_options_json_has_no_findings_for_them(named: Path) -> None:
+    found = as_json(named)
+    assert found["at_delta"] is None
+    assert found["at_epsilon"] is None
+
+
+def test_no_finite_epsilon_is_said_in_words(tmp_path: Path) -> None:
+    file = written(tmp_path, TRUTH)
+    shown = lines(succeed("audit", file, "--delta", "0.5"))
+    assert shown["pure guarantee"] == ["none: no finite epsilon holds"]
+    assert shown["with delta 0.5"] == ["none: no finite epsilon holds"]
+    assert shown["P(S | 2)"] == ["0", "0"]
+    found = as_json(file, "--epsilon", "40")
+    assert found["pure"]["epsilon"] is None
+    assert found["pure"]["odds"] is None
+    assert found["at_epsilon"]["delta"]["exact"] == "1"
+
+
+def test_a_matrix_that_is_not_square_does_not_lie(tmp_path: Path) -> None:
+    shown = succeed("audit", written(tmp_path, WIDE))
+    assert "only a square matrix" in shown
+
+
+def test_equal_rows_have_epsilon_zero_and_no_proof(tmp_path: Path) -> None:
+    shown = lines(succeed("audit", written(tmp_path, "1,1\n1,1\n"), "--epsilon", "0"))
+    assert shown["pure guarantee"] == ["epsilon 0.000000000000, odds 1"]
+    assert shown["with epsilon 0"] == ["delta 0"]
+    assert "worst set S" not in shown
+
+
+def test_long_witnesses_are_cut_in_the_text_and_whole_in_json(tmp_path: Path) -> None:
+    rows = [[2] * 40 + [1] * 40, [1] * 40 + [2] * 40]
+    file = written(tmp_path, "\n".join(",".join(map(str, row)) for row in rows))
+    shown = succeed("audit", file, "--epsilon", "0.1")
+    assert "and 28 more" in shown
+    assert len(as_json(file, "--epsilon", "0.1")["at_epsilon"]["witness"]["responses"]) == 40
+
+
+def test_everything_fits_eighty_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    # Probabilities that take sixty digits, and thirty long names.
+    tiny = Fraction(1, 10**60 + 7)
+    table = [
+        [f"a rather long name for category {x} of the survey", *["0"] * 29, "1"] for x in range(30)
+    ]
+    table[0][1], table[0][-1] = str(tiny), str(1 - tiny)
+    written(tmp_path, "\n".join(map(",".join, table)), "m.csv")
+    envelope = sign_manifest(MANIFEST, AUTHORITY)
+    written(tmp_path, envelope, "manifest")
+    for file in ("m.csv", "manifest"):
+        for command in (
+            ("audit", file, "--epsilon", "1", "--delta", "0.001"),
+            ("audit", "compare", file),
+        ):
+            result = CliRunner(env={"COLUMNS": "80"}).invoke(deniable, command)
+            assert result.exit_code == 0, result.output
+            assert max(len(line.rstrip()) for line in result.stdout.splitlines()) <= 80
+
+
+# Rounding
+
+
+def test_rows_that_nearly_sum_to_one_need_leave_to_be_rounded(tmp_path: Path) -> None:
+    file = written(tmp_path, "no,0.333333333333,0.666666666666\nyes,0.5,0.5\n")
+    message = fail("audit", file)
+    assert str(file) in message
+    assert "row 'no'" in message
+    assert "--round" in message
+    shown = succeed("audit", file, "--round")
+    assert "rows scaled to sum to 1 exactly" in shown
+    assert as_json(file, "--round")["note"] is not None
+
+
+# Manifests
+
+
+@pytest.mark.parametrize("survey", [MANIFEST, *KINDS.values()], ids=lambda survey: survey.name)
+def test_a_manifest_is_judged_by_the_mechanism_that_follows_from_it(
+    survey: Manifest, tmp_path: Path
+) -> None:
+    file = written(tmp_path, sign_manifest(survey, AUTHORITY), "manifest")
+    found = as_json(file)
+    privacy = survey.mechanism.privacy
+    assert found["pure"]["epsilon"] == str(privacy.epsilon)
+    assert found["pure"]["odds"]["exact"] == str(privacy.odds)
+    assert found["matrix"] == survey.name
+    assert {found["pure"]["witness"][who] for who in ("category", "other")} <= set(
+        survey.categories
+    )
+    text = "\n".join(
+        ",".join(map(str, survey.mechanism.row(x))) for x in range(len(survey.categories))
+    )
+    copy = as_json(written(tmp_path, text))
+    assert copy["pure"]["odds"] == found["pure"]["odds"]
+    assert copy["lie"] == found["lie"]
+
+
+def test_a_signature_is_verified_if_the_authority_is_given_and_else_that_is_said(
+    tmp_path: Path,
+) -> None:
+    file = written(tmp_path, sign_manifest(MANIFEST, AUTHORITY), "manifest")
+    assert "signature not checked" in succeed("audit", file)
+    key = AUTHORITY.public_key.hex()
+    assert "signature verified" in succeed("audit", file, "--authority", key)
+    assert "signature verified" in succeed("audit", "compare", file, "--authority", key)
+    another = bytes(reversed(AUTHORITY.public_key)).hex()
+    assert "no manifest that can be used" in fail("audit", file, "--authority", another)
+    assert "no manifest that can be used" in fail("audit", file, "--authority", "00")
+
+
+def test_a_manifest_that_was_tampered_with_fails_under_its_authority(tmp_path: Path) -> None:
+    envelope = sign_manifest(manifest(epsilon="1.5"), AUTHORITY)
+    file = written(tmp_path, envelope.replace(b"1.5", b"2.5"), "manifest")
+    assert "signature" in fail("audit", file, "--authority", AUTHORITY.public_key.hex())
+    assert "signature not checked" in succeed("audit", file)
+
+
+@pytest.mark.parametrize("data", [b"\x92", b"\x92\xc4\x01a\xc4\x01b", b"\x92" + b"\x00" * 400])
+def test_what_begins_like_a_manifest_and_is_none_is_one_line(data: bytes, tmp_path: Path) -> None:
+    assert "no manifest that can be used" in fail("audit", written(tmp_path, data))
+
+
+# Comparing
+
+
+def test_the_comparison_has_every_criterion_with_its_optimum(named: Path) -> None:
+    found = as_json("compare", named)
+    assert (found["epsilon"], found["holds"]) == ("1.609437912435", True)
+    assert [(c["name"], c["compared_with"]) for c in found["criteria"]] == [
+        ("largest lie", "optimal mechanism"),
+        ("average lie", "optimal mechanism"),
+        ("total variance", "randomised response"),
+        ("total variance", "any mechanism"),
+    ]
+    largest = found["criteria"][0]
+    assert largest["optimum"] == pytest.approx(2 / 7)
+    assert largest["ratio"] == 1.75
+    shown = succeed("audit", "compare", named)
+    for criterion in found["criteria"]:
+        assert f"{criterion['ratio']:.6g}" in shown
+    assert "its own" in shown
+
+
+def test_a_comparison_at_an_epsilon_that_does_not_hold_says_so(named: Path) -> None:
+    shown = succeed("audit", "compare", named, "--epsilon", "1")
+    assert "! The matrix is not private" in shown
+    assert lines(shown)["epsilon"] == ["1"]
+    assert not as_json("compare", named, "--epsilon", "1")["holds"]
+    held = succeed("audit", "compare", named, "--epsilon", "1", "--delta", "0.3")
+    assert "not private" not in held
+
+
+def test_where_there_is_nothing_to_compare_the_reason_is_given_once(tmp_path: Path) -> None:
+    shown = succeed("audit", "compare", written(tmp_path, TRUTH))
+    assert shown.count("No finite epsilon holds") == 1
+    assert "infinite" in shown
+    found = as_json("compare", written(tmp_path, "1,1\n1,1\n"))
+    assert [c["ratio"] for c in found["criteria"]] == [1, 1, None, None]
+    assert "nothing can be estimated" in found["criteria"][2]["reason"]
+
+
+# What cannot be audited
+
+
+@pytest.mark.parametrize("command", [("audit",), ("audit", "compare")], ids=" ".join)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "is empty"),
+        ("x,0.5,0.4\ny,0.5,0.5", "row 'x' does not sum to 1"),
+        ("2,1\n2,2", "row '2' sums to 4, the first to 3"),
+        (b"\xff", "is not UTF-8"),
+        (b"1" * (MAX_FILE_BYTES + 1), "exceeds 64 MiB"),
+    ],
+)
+def test_a_file_that_holds_no_matrix_is_one_line_that_names_it(
+    command: tuple[str, ...], text: str | bytes, expected: str, tmp_path: Path
+) -> None:
+    file = written(tmp_path, text)
+    message = fail(*command, file)
+    assert expected in message
+    assert str(file) in message
+
+
+@pytest.mark.parametrize("command", [("audit",), ("audit", "compare")], ids=" ".join)
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--epsilon", "41"),
+        ("--epsilon", "-1"),
+        ("--epsilon", "1e1"),
+        ("--epsilon", "1.0"),
+        ("--delta", "1"),
+        ("--delta", "1/20"),
+    ],
+)
+def test_parameters_outside_their_domain_are_one_line(
+    command: tuple[str, ...], options: tuple[str, ...], named: Path
+) -> None:
+    assert options[0].removeprefix("--") in fail(*command, named, *options)
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (NAMED.encode(), ("--authority", "00" * 32)),
+        (sign_manifest(MANIFEST, AUTHORITY), ("--round",)),
+        (sign_manifest(MANIFEST, AUTHORITY), ("--authority", "xyz")),
+        (NAMED.encode(), ("--no-such-option",)),
+        (NAMED.encode(), ("another",)),
+    ],
+)
+def test_a_wrong_use_exits_with_2(content: bytes, options: tuple[str, ...], tmp_path: Path) -> None:
+    result = run("audit", written(tmp_path, content), *options)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.splitlines()[-1].startswith("Error: ")
+
+
+def test_a_file_that_is_not_there_or_a_directory_is_refused(tmp_path: Path) -> None:
+    assert "No such file" in fail("audit", tmp_path / "none.csv")
+    assert run("audit", tmp_path).exit_code == 2
+
+
+def test_markup_in_names_is_shown_literally(tmp_path: Path) -> None:
+    file = written(tmp_path, "[red]a[/],:cat:\n2,1\n1,2\n")
+    shown = succeed("audit", file)
+    assert '"[red]a[/]"' in shown
+    assert "\x1b" not in shown
+
+
+def test_what_the_command_judges_is_the_matrix_of_the_file(tmp_path: Path) -> None:
+    matrix = SolutionMatrix.exact([["0.7", "0.2", "0.1"], ["0.1", "0.1", "0.8"]])
+    rows = [",".join(str(matrix.probability(x, y)) for y in range(3)) for x in range(2)]
+    found = as_json(written(tmp_path, "\n".join(rows)))
+    assert found["pure"]["odds"]["exact"] == str(matrix.privacy.odds)

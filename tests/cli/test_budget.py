@@ -1,0 +1,72 @@
+"""``deniable budget``: the check values, printed; epsilons never too small."""
+
+import json
+from decimal import Decimal
+from itertools import pairwise
+
+import pytest
+
+from tests.cli.commands import fail, succeed
+
+
+def composed(*options: str) -> dict[str, Decimal]:
+    shown = json.loads(succeed("budget", "--json", *options))
+    return {row["name"]: Decimal(row["epsilon"]) for row in shown["compositions"]}
+
+
+def test_the_check_values_are_shown_rounded_up() -> None:
+    times = ("--times", "100", "--epsilon", "0.1", "--slack", "0.000001")
+    # 10 / 6.30823095 / 5.75610552 / 4.77456759 / 2.07071978
+    assert composed(*times, "--categories", "10") == {
+        "basic": Decimal("10.000000"),
+        "advanced": Decimal("6.308231"),
+        "closed form": Decimal("5.756106"),
+        "optimal": Decimal("4.774568"),
+        "exact": Decimal("2.070720"),
+    }
+    assert composed(*times)["exact"] == Decimal("4.774568")
+
+
+@pytest.mark.parametrize("epsilon", ["0.05", "0.5", "1.75"])
+@pytest.mark.parametrize("categories", ["2", "7", "500"])
+def test_who_knows_more_states_less(epsilon: str, categories: str) -> None:
+    found = composed("--times", "30", "--epsilon", epsilon, "--categories", categories)
+    assert found["closed form"] <= found["advanced"]
+    for worse, better in pairwise(["basic", "optimal", "exact"]):
+        assert found[better] <= found[worse]
+
+
+def test_without_slack_only_what_needs_none_is_shown() -> None:
+    found = composed("--times", "12", "--epsilon", "1", "--slack", "0")
+    assert found == dict.fromkeys(("basic", "optimal", "exact"), Decimal("12.000000"))
+
+
+def test_one_report_costs_what_it_costs() -> None:
+    found = composed("--times", "1", "--epsilon", "1", "--categories", "5", "--slack", "0")
+    assert set(found.values()) == {Decimal("1.000000")}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--epsilon", "41", "--times", "2"),
+        ("--epsilon", "-1", "--times", "2"),
+        ("--epsilon", "1e3", "--times", "2"),
+        ("--epsilon", "0.10", "--times", "2"),
+        ("--epsilon", "0", "--times", "2"),
+        ("--epsilon", "1", "--times", "2", "--slack", "1"),
+        ("--epsilon", "1", "--times", "2", "--delta", "2"),
+        ("--epsilon", "1", "--times", "100", "--delta", "0.5"),
+        ("--epsilon", "1", "--times", "2", "--slack", "1e-9"),
+        ("--epsilon", "40", "--times", "10000"),
+        ("--epsilon", "9999", "--times", "10000"),
+    ],
+)
+def test_parameters_outside_their_domain_are_one_line(options: tuple[str, ...]) -> None:
+    assert fail("budget", *options)
+
+
+def test_the_table_fits_eighty_columns() -> None:
+    shown = succeed("budget", "--epsilon", "12.5", "--times", "160", "--categories", "65536")
+    table, _, _ = shown.partition("\n\nAll of these")
+    assert max(map(len, table.splitlines())) <= 80

@@ -1,0 +1,161 @@
+"""An app's next version trusts another authority, asks another collector or allows less.
+
+Whatever it changes, what was decided stays decided (D4), what was spent stays spent (D3), and what
+was signed for one collector goes to no other (D2).
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from deniable.client import (
+    Client,
+    Delivery,
+    EpochUndecidable,
+    ManifestFault,
+    ManifestRefused,
+    NotReady,
+    OutcomeStatus,
+)
+from deniable.messages import Schedule, SigningKey
+from tests.support.devices import NAME, Bench, FakeTransport, read_upload
+from tests.support.surveys import DAY, DECLARED, START, manifest
+
+RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
+ELSEWHERE = "https://elsewhere.example"
+SUCCESSOR = SigningKey(b"the next authority's seed, 32 b.")
+
+
+def moved(bench: Bench) -> tuple[Client, FakeTransport]:
+    """Return a client of the same state that asks another collector, and that collector."""
+    transport = FakeTransport(manifest(origin=ELSEWHERE, sequence=1))
+    return bench.client(collector=ELSEWHERE, transport=transport, lifetime_epsilon="100"), transport
+
+
+def trusting_another(bench: Bench, sequence: int = 0, **changes: object) -> Client:
+    """Return a client of the same state that trusts another authority, which publishes."""
+    offered = manifest(sequence=sequence, nonce=b"another nonce 16", **changes)
+    bench.transport.publish(offered, SUCCESSOR)
+    return bench.client(authority=SUCCESSOR.public_key, lifetime_epsilon="100")
+
+
+def reported(bench: Bench) -> None:
+    client = bench.ready()
+    assert client.report(NAME, "good").status is RECORDED
+    client.close()
+
+
+def test_d2_a_report_goes_to_no_collector_but_the_one_it_was_made_for(bench: Bench) -> None:
+    reported(bench)
+    client, transport = moved(bench)
+    assert client.refresh().errors == {}
+    assert client.flush() == Delivery()
+    bench.clock.time += 4000
+    client._uploader._send_one()
+    assert transport.uploads == []
+    client.close()
+    assert bench.client().flush() == Delivery(delivered=1)
+
+
+def test_d3_another_collector_gets_no_second_response_of_an_epoch(bench: Bench) -> None:
+    reported(bench)
+    client, transport = moved(bench)
+    client.refresh()
+    assert client.report(NAME, "fair").status is REPEATED
+    assert bench.draw.count == 1
+    bench.clock.time = START + DAY
+    assert client.report(NAME, "fair").status is RECORDED
+    assert client.flush() == Delivery(delivered=1)
+    assert read_upload(transport.uploads[0]).report.epoch == 1
+
+
+def test_d4_withdrawal_erases_the_reports_of_every_collector(bench: Bench) -> None:
+    reported(bench)
+    ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
+    client, _ = moved(bench)
+    client.set_consent("off")
+    assert bench.on_disk(envelope[-60:-10]) == []
+    client.set_consent("on")
+    client.close()
+    assert bench.client().flush() == Delivery()
+
+
+def test_d2_another_authoritys_sequences_begin_afresh(bench: Bench) -> None:
+    bench.transport.publish(manifest(sequence=9))
+    bench.ready().close()
+    client = trusting_another(bench, sequence=2)
+    assert client.refresh().ready == (NAME,)
+    bench.transport.publish(manifest(sequence=1), SUCCESSOR)
+    error = client.refresh().errors[NAME]
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.ROLLED_BACK
+
+
+def test_d3_another_authority_gets_no_second_response_of_an_epoch(bench: Bench) -> None:
+    reported(bench)
+    client = trusting_another(bench)
+    client.refresh()
+    assert client.report(NAME, "fair").status is REPEATED
+    client.close()
+    # Not even with a schedule of its own, whose epoch is about to end.
+    schedule = Schedule(START - 3 * DAY + 60, DAY, 8, DAY)
+    again = trusting_another(bench, sequence=1, schedule=schedule)
+    again.refresh()
+    for seconds in (60, DAY - 1, DAY, DAY + 59):
+        bench.clock.time = START + seconds
+        assert again.report(NAME, "fair").status is not RECORDED
+    assert bench.draw.count == 1
+    bench.clock.time = START + DAY + 60
+    assert again.report(NAME, "fair").status is RECORDED
+
+
+def test_d3_another_authority_finds_what_was_reserved_still_reserved(bench: Bench) -> None:
+    bench.ready().close()
+    bench.transport.publish(manifest(sequence=0, nonce=b"another nonce 16"), SUCCESSOR)
+    client = bench.client(authority=SUCCESSOR.public_key, lifetime_epsilon="15.9")
+    error = client.refresh().errors[NAME]
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.OVER_BUDGET
+
+
+def test_d2_the_former_authoritys_manifests_are_followed_no_more(bench: Bench) -> None:
+    bench.ready().close()
+    client = bench.client(authority=SUCCESSOR.public_key)
+    assert isinstance(client.report(NAME, "good").error, NotReady)
+    assert bench.draw.count == 0
+
+
+@pytest.mark.parametrize(("ceiling", "draws"), [("0", 0), ("1.9", 1), ("2.1", 2), ("3.1", 3)])
+def test_d3_a_lifetime_that_was_lowered_is_obeyed_at_the_next_draw(
+    bench: Bench, ceiling: str, draws: int
+) -> None:
+    bench.ready().close()
+    client = bench.client(lifetime_epsilon=ceiling)
+    for day in range(3):
+        bench.clock.time = START + day * DAY
+        outcome = client.report(NAME, "good")
+        if day >= draws:
+            assert isinstance(outcome.error, ManifestRefused)
+            assert outcome.error.fault is ManifestFault.OVER_BUDGET
+    assert bench.draw.count == draws
+
+
+def test_d3_a_survey_that_was_renamed_is_another_name_and_costs_its_own_budget(
+    bench: Bench,
+) -> None:
+    reported(bench)
+    renamed = manifest(name="renamed")
+    bench.transport.publish(renamed)
+    client = bench.client(surveys=[replace(DECLARED, name="renamed")], lifetime_epsilon="15.9")
+    error = client.refresh().errors["renamed"]
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.OVER_BUDGET
+
+
+def test_d5_a_state_that_was_lost_before_an_update_is_still_noticed(bench: Bench) -> None:
+    reported(bench)
+    bench.path.unlink()
+    client = trusting_another(bench)
+    client.refresh()
+    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
+    assert bench.draw.count == 1

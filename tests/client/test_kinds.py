@@ -1,0 +1,181 @@
+"""Surveys whose mechanism is ordinal or numeric: declared, judged and answered like any other."""
+
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from deniable.client import ManifestFault, ManifestRefused, OutcomeStatus, Survey, UndeclaredAnswer
+from deniable.client.admission import check_declaration
+from deniable.mechanisms import InvalidPrivacyParameter
+from deniable.messages import InvalidManifest, Manifest
+from tests.support.devices import Bench, FakeTransport, read_upload
+from tests.support.kinds import KINDS, NUMERIC
+from tests.support.surveys import DAY
+from tests.support.understated import understated
+
+MINUTES = Survey.numeric("minutes", "How many minutes?", low=0, high=60, step=5, max_epsilon="1")
+
+
+def declaration(survey: Manifest) -> Survey:
+    return Survey(survey.name, survey.question, survey.categories, max_epsilon="1")
+
+
+def device(bench: Bench, survey: Manifest, **changes: Any) -> Any:
+    bench.transport = FakeTransport(survey)
+    return bench.ready(surveys=[declaration(survey)], transport=bench.transport, **changes)
+
+
+@pytest.mark.parametrize("survey", KINDS.values(), ids=list(KINDS))
+def test_each_kind_is_answered_with_what_its_matrix_says_to_the_word(
+    bench: Bench, survey: Manifest
+) -> None:
+    words = [0, 2**64 - 1, 2**63, 3 * 2**61]
+    client = device(bench, survey, unsafe_draw=iter(words).__next__, lifetime_epsilon="100")
+    matrix = survey.mechanism
+    for epoch, word in enumerate(words):
+        answer = epoch % matrix.categories
+        outcome = client.report(survey.name, survey.categories[answer], strict=True)
+        assert outcome.status is OutcomeStatus.RECORDED
+        bench.clock.time += 6 * 3600
+        assert client.flush().delivered == 1
+        sent = read_upload(bench.transport.uploads[-1])
+        assert sent.report.response == matrix.randomise(answer, iter([word]).__next__)
+        bench.clock.time += DAY - 6 * 3600
+
+
+@pytest.mark.parametrize("survey", KINDS.values(), ids=list(KINDS))
+def test_the_pure_level_of_each_kind_is_what_is_charged(bench: Bench, survey: Manifest) -> None:
+    client = device(bench, survey)
+    client.report(survey.name, survey.categories[0], strict=True)
+    ((cost,),) = bench.rows("SELECT cost FROM decisions")
+    level = survey.mechanism.privacy.epsilon
+    assert cost - 1 <= level * 10**9 <= cost <= 10**9
+
+
+@pytest.mark.parametrize("survey", KINDS.values(), ids=list(KINDS))
+def test_d2_a_manifest_of_any_kind_that_understates_its_integers_is_refused(
+    bench: Bench, survey: Manifest
+) -> None:
+    with pytest.raises(ManifestRefused) as refused:
+        check_declaration(understated(survey), declaration(survey))
+    assert refused.value.fault is ManifestFault.UNCERTIFIED
+
+
+def test_d1_numbers_other_than_those_declared_are_refused_unseen(bench: Bench) -> None:
+    bench.transport = FakeTransport(NUMERIC)
+    wider = Survey.numeric("numeric", NUMERIC.question, low=-5, high=6, max_epsilon="1")
+    client = bench.client(surveys=[wider], transport=bench.transport)
+    error = client.refresh().errors["numeric"]
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.NOT_AS_DECLARED
+
+
+def test_a_range_is_declared_as_its_values() -> None:
+    assert MINUTES.categories == tuple(map(str, range(0, 61, 5)))
+    halves = Survey.numeric("n", "q", low="-1", high=1, step=Decimal("0.5"), max_epsilon="1")
+    assert halves.categories == ("-1", "-0.5", "0", "0.5", "1")
+    assert Survey.numeric("n", "q", low=-1, high=1, max_epsilon="1").categories == ("-1", "0", "1")
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"low": 0.0}, TypeError),
+        ({"low": True}, TypeError),
+        ({"step": 0.5}, TypeError),
+        ({"low": "0.0"}, InvalidManifest),
+        ({"low": "-0"}, InvalidManifest),
+        ({"low": "1e3"}, InvalidManifest),
+        ({"low": Decimal("NaN")}, InvalidPrivacyParameter),
+        ({"step": 0}, InvalidManifest),
+        ({"step": -1}, InvalidManifest),
+        ({"step": 7}, InvalidManifest),
+        ({"high": 0}, InvalidManifest),
+        ({"high": -1}, InvalidManifest),
+        ({"high": 4096}, InvalidManifest),
+        ({"high": 1, "step": Fraction(1, 3)}, InvalidManifest),
+        ({"low": 10**15, "high": 10**15 + 60}, InvalidManifest),
+    ],
+)
+def test_a_range_that_no_manifest_could_hold_is_refused(
+    change: dict[str, Any], error: type[Exception]
+) -> None:
+    arguments: dict[str, Any] = {"low": 0, "high": 60, "step": 1, "max_epsilon": "1", **change}
+    with pytest.raises(error):
+        Survey.numeric("minutes", "How many minutes?", **arguments)
+
+
+@pytest.mark.parametrize("answer", ["15", 15, Decimal(15), Decimal("15.000"), Decimal("1.5e1")])
+def test_a_number_is_the_category_of_its_value(answer: str | int | Decimal) -> None:
+    assert MINUTES.index_of(answer) == 3
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [15.0, 16, -5, 65, True, None, "15.0", "٣", Decimal("15.001"), Decimal("NaN"), Decimal("Inf")],
+)
+def test_what_is_no_declared_value_raises_and_is_not_repeated(answer: Any) -> None:
+    with pytest.raises(UndeclaredAnswer) as raised:
+        MINUTES.index_of(answer)
+    assert raised.value.__context__ is None
+    assert str(answer) not in str(raised.value) or str(answer) in {"None", "True"}
+
+
+@pytest.mark.parametrize(
+    ("value", "nearest"),
+    [
+        *((-1e300, "0"), (float("-inf"), "0"), (-1, "0"), (2.49, "0"), (2.5, "5"), (7, "5")),
+        *((7.5, "10"), (Decimal("57.4"), "55"), (Fraction(115, 2), "60"), (1e300, "60")),
+        (float("inf"), "60"),
+        (10**400, "60"),
+        (-(10**400), "0"),
+        (Fraction(10**400), "60"),
+        (Decimal("1e999999999"), "60"),
+        (Decimal("-1e999999999"), "0"),
+        (Decimal("1e-999999999"), "0"),
+        (Decimal("-Infinity"), "0"),
+    ],
+)
+def test_the_nearest_value_is_clamped_to_the_range(value: Any, nearest: str) -> None:
+    assert MINUTES.nearest(value) == nearest
+
+
+def test_what_is_not_a_number_has_no_nearest_value() -> None:
+    for value in (float("nan"), Decimal("NaN"), Decimal("sNaN")):
+        with pytest.raises(UndeclaredAnswer):
+            MINUTES.nearest(value)
+    for other in ("12", True, None):
+        with pytest.raises(TypeError):
+            MINUTES.nearest(other)  # type: ignore[arg-type]
+    with pytest.raises(InvalidManifest):
+        declaration(KINDS["ordinal"]).nearest(1)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        1_000_000,
+        Decimal("1E+6"),
+        Decimal(1000000).normalize(),
+        Decimal("1000000.000000000000000000000"),
+    ],
+)
+def test_however_a_large_number_is_written_it_is_its_category(answer: int | Decimal) -> None:
+    millions = Survey.numeric("n", "q", low=0, high=10**9, step=10**6, max_epsilon="1")
+    assert millions.index_of(answer) == 1
+
+
+@pytest.mark.parametrize("answer", [Decimal("1e999999999"), Decimal("1e-999999999"), 10**400])
+def test_monstrous_numbers_are_undeclared_at_once(answer: int | Decimal) -> None:
+    with pytest.raises(UndeclaredAnswer):
+        MINUTES.index_of(answer)
+
+
+def test_a_number_that_is_no_category_is_no_answer_of_a_survey_in_words(bench: Bench) -> None:
+    counted = Counter(bench.ready().report("rating-of-marriage", "good").status for _ in range(2))
+    assert counted == {OutcomeStatus.RECORDED: 1, OutcomeStatus.REPEATED: 1}
+    with pytest.raises(UndeclaredAnswer):
+        bench.ready().report("rating-of-marriage", 3)

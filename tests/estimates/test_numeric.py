@@ -1,0 +1,154 @@
+"""The summary of a numeric survey: its parts, its groups of values, and what it says of itself."""
+
+import json
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.estimates import Model, debias, linear_query, mean, numeric, quantiles
+from deniable.estimates.numeric import NumericSummary, bin_ends, numeric_summary
+from deniable.mechanisms import Mechanism, SolutionMatrix, TruncatedGeometric
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=200)
+
+
+def values_to(most: int) -> list[Fraction]:
+    return [Fraction(i) for i in range(most + 1)]
+
+
+def summary(
+    mechanism: Mechanism, counts: list[int], level: float = 0.95, model: Model = Model.SAMPLED
+) -> NumericSummary:
+    values = values_to(mechanism.categories - 1)
+    return numeric_summary(mechanism, counts, list(map(str, values)), values, level, model)
+
+
+PLAIN = SolutionMatrix([[int(x == y) for y in range(100)] for x in range(100)], 1)
+PERCENT = TruncatedGeometric.calibrated(101, "1")
+GENERATOR = np.random.default_rng(11)
+COUNTS = GENERATOR.multinomial(20_000, np.full(101, 1 / 101)).tolist()
+
+
+@pytest.mark.parametrize("model", list(Model))
+def test_it_holds_what_the_parts_compute(model: Model) -> None:
+    found, values = summary(PERCENT, COUNTS, 0.9, model), values_to(100)
+    assert found.mean == mean(PERCENT, COUNTS, values, 0.9, model)
+    assert found.quartiles == quantiles(PERCENT, COUNTS, values, (0.25, 0.5, 0.75), 0.9)
+
+
+def test_the_means_influence_is_that_of_a_lie_from_end_to_end() -> None:
+    false = [*COUNTS]
+    false[0] -= 1
+    false[100] += 1
+    moved = mean(PERCENT, false, values_to(100)).value - mean(PERCENT, COUNTS, values_to(100)).value
+    found = summary(PERCENT, COUNTS)
+    assert moved * sum(COUNTS) == pytest.approx(found.influence, rel=1e-6)
+    # 100 steps, and what clamping is made up for at both ends: r/(1-r) each.
+    beyond = float(PERCENT.ratio / (1 - PERCENT.ratio))
+    assert found.influence == pytest.approx(100 + 2 * beyond, rel=1e-9)
+
+
+def test_without_noise_groups_have_sharp_ends_and_their_share_of_the_counts() -> None:
+    counts = list(range(100))
+    found = summary(PLAIN, counts)
+    assert found.blur == 0
+    assert [group.label for group in found.bins][:2] == ["0 – 4", "5 – 9"]
+    assert [group.label for group in found.bins][-1] == "95 – 99"
+    for group, first in zip(found.bins, range(0, 100, 5), strict=True):
+        weights = [float(first <= x < first + 5) for x in range(100)]
+        query = linear_query(PLAIN, counts, weights)
+        assert group.share.value == pytest.approx(query.value, abs=1e-12)
+        assert group.share.standard_error == pytest.approx(query.standard_error, abs=1e-12)
+        assert (group.share.low, group.share.high) == pytest.approx((query.low, query.high))
+
+
+def test_few_values_are_groups_of_their_own() -> None:
+    mechanism = TruncatedGeometric.calibrated(5, "4")
+    counts = [100_000, 200_000, 50_000, 70_000, 30_000]
+    found = summary(mechanism, counts)
+    assert found.blur == 0
+    assert [group.label for group in found.bins] == ["0", "1", "2", "3", "4"]
+    np.testing.assert_allclose(
+        [group.share.value for group in found.bins], debias(mechanism, counts), atol=1e-10
+    )
+
+
+def test_blurred_groups_say_so_and_still_sum_to_one() -> None:
+    found = summary(PERCENT, COUNTS)
+    assert found.blur > 5
+    assert 2 <= len(found.bins) <= 101 / (2 * found.blur + 1)
+    assert sum(group.share.value for group in found.bins) == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("at", [0, 4, 5, 9, 10, 50, 89, 90, 99])
+def test_blur_moves_no_interval_away_from_the_share_with_sharp_ends(
+    monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    # Everybody at one value: nothing is uncertain but what the blurred ends leave open.
+    monkeypatch.setattr(numeric, "blur_of", lambda *_: 4)
+    found = summary(PLAIN, [10**9 * (x == at) for x in range(100)])
+    assert [group.label for group in found.bins][:2] == ["0 – 9", "10 – 19"]
+    for i, share in enumerate(group.share for group in found.bins):
+        assert share.low <= (at // 10 == i) <= share.high
+        assert share.high - share.low <= 1e-6 or abs(10 * i + 4.5 - at) < 15
+
+
+@PROPERTY
+@given(
+    st.lists(st.integers(0, 500), min_size=11, max_size=11).filter(any),
+    st.sampled_from([1e-9, 0.95, 1 - 1e-12]),
+    st.sampled_from(list(Model)),
+)
+def test_whatever_was_counted_is_plain_json_with_ordered_intervals(
+    counts: list[int], level: float, model: Model
+) -> None:
+    found = summary(TruncatedGeometric.calibrated(11, "1"), counts, level, model)
+    for share in (group.share for group in found.bins):
+        assert 0 <= share.low <= share.high <= 1
+        assert share.outside or share.low <= min(max(share.value, 0), 1) <= share.high
+    written = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert set(written) == {"mean", "influence", "quartiles", "blur", "bins"}
+    assert set(written["mean"]) == {"estimate", "standard_error", "low", "high", "outside"}
+    assert set(written["bins"][0]) == {"bin", *written["mean"]}
+    assert set(written["quartiles"][0]) == {"probability", "value", "low", "high"}
+
+
+def test_one_report_says_nothing_of_groups() -> None:
+    found = summary(PERCENT, [0] * 40 + [1] + [0] * 60)
+    assert [(group.share.low, group.share.high) for group in found.bins] == [(0, 1), (0, 1)]
+    assert all(np.isnan(group.share.standard_error) for group in found.bins)
+
+
+@PROPERTY
+@given(st.integers(2, 5000), st.integers(1, 300))
+def test_groups_cover_the_range_in_round_and_equal_sizes(k: int, least: int) -> None:
+    ends = bin_ends(k, least)
+    sizes = [last - before for before, last in pairwise([-1, *ends])]
+    assert ends[-1] == k - 1
+    assert 2 <= len(sizes) <= 20
+    assert len(set(sizes[:-1])) == 1
+    assert sizes[0] / 2 <= sizes[-1] < 1.5 * sizes[0]
+    if sizes[0] < (k + 1) // 2:
+        assert sizes[0] >= least
+        assert str(sizes[0]).rstrip("0") in {"1", "2", "5"}
+
+
+@pytest.mark.parametrize(
+    ("k", "least", "sizes"),
+    [
+        (2, 1, [1, 1]),
+        (20, 1, [1] * 20),
+        (21, 1, [2] * 10 + [1]),
+        (101, 1, [5] * 19 + [6]),
+        (101, 39, [50, 51]),
+        (1001, 1, [50] * 19 + [51]),
+        (4096, 1, [200] * 19 + [296]),
+        (61, 50, [31, 30]),
+    ],
+)
+def test_sizes_by_hand(k: int, least: int, sizes: list[int]) -> None:
+    assert [last - before for before, last in pairwise([-1, *bin_ends(k, least)])] == sizes

@@ -1,0 +1,176 @@
+"""Quantiles: by hand where there is no noise, and always with an interval that says something."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from importlib import import_module
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.estimates import Quantile, debias, quantiles, solution_matrix
+from deniable.estimates.cumulative import blur_of
+from deniable.estimates.quantiles import _isotonic
+from deniable.mechanisms import Mechanism, RandomisedResponse, SolutionMatrix, TruncatedGeometric
+from tests.estimates.matrices import FORMULAS, SURVEYED, Floats
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=100)
+VALUES = [Fraction(10 * i) for i in range(7)]
+
+PLAIN = SolutionMatrix([[int(x == y) for y in range(7)] for x in range(7)], 1)
+"""No noise at all."""
+
+
+def test_without_noise_they_are_those_of_the_counts() -> None:
+    # 10 reports: F = .1, .1, .4, .5, .9, 1, 1.
+    found = quantiles(PLAIN, (1, 0, 3, 1, 4, 1, 0), VALUES, (0.05, 0.1, 0.11, 0.5, 0.51, 0.95))
+    assert [quantile.value for quantile in found] == [0, 0, 20, 30, 40, 50]
+    assert [quantile.probability for quantile in found] == [0.05, 0.1, 0.11, 0.5, 0.51, 0.95]
+
+
+def test_without_noise_intervals_are_woodruffs() -> None:
+    # n = 100, F = .1, .2, .45, .55, .8, 1, 1 with errors sqrt(F(1-F)/99): at .5 and z = 1.96 both
+    # .45 + .098 and .55 - .098 are on the other side, .2 + .079 and .8 - .079 are not.
+    found = quantiles(PLAIN, (10, 10, 25, 10, 25, 20, 0), VALUES, (0.5,))
+    assert found == (Quantile(0.5, 30, 20, 40, 0.95),)
+    # At z = 0.25 nor are .45 + .012 and .55 - .012.
+    assert quantiles(PLAIN, (10, 10, 25, 10, 25, 20, 0), VALUES, (0.5,), 0.2)[0] == Quantile(
+        0.5, 30, 30, 30, 0.2
+    )
+
+
+@pytest.mark.parametrize("mechanism", SURVEYED.values(), ids=SURVEYED)
+def test_so_many_reports_that_nothing_is_uncertain_give_the_quantiles(mechanism: Mechanism) -> None:
+    f = np.array([0.05, 0.1, 0.2, 0.3, 0.2, 0.1, 0.05])  # F: .05 .15 .35 .65 .85 .95 1
+    counts = [round(10**15 * lam) for lam in f @ solution_matrix(mechanism)]
+    assert blur_of(mechanism, sum(counts)) == 0
+    for quantile, value in zip(
+        quantiles(mechanism, counts, VALUES, (0.04, 0.25, 0.5, 0.9)), (0, 20, 30, 50), strict=True
+    ):
+        assert (quantile.low, quantile.value, quantile.high) == (value, value, value)
+
+
+@pytest.mark.parametrize("blur", [1, 2])
+@pytest.mark.parametrize("at", range(7))
+def test_blur_moves_no_interval_away_from_the_quantile(
+    monkeypatch: pytest.MonkeyPatch, blur: int, at: int
+) -> None:
+    # Everybody at one value: F is 0 before it and 1 from it on, and nothing is uncertain. Averages
+    # around the value are between 0 and 1; only those before and after it are not.
+    module = import_module("deniable.estimates.quantiles")  # its function has its name
+    monkeypatch.setattr(module, "blur_of", lambda *_: blur)
+    counts = [10**9 * (x == at) for x in range(7)]
+    for quantile in quantiles(PLAIN, counts, VALUES, (0.02, 0.3, 0.5, 0.7, 0.98)):
+        assert quantile.low <= VALUES[at] <= quantile.high
+        assert quantile.high - quantile.low <= 2 * 2 * blur * 10
+        assert abs(quantile.value - VALUES[at]) <= blur * 10
+
+
+@pytest.mark.parametrize(
+    "mechanism", [FORMULAS, *[RandomisedResponse(4, e) for e in ("0.3", "5")]], ids=repr
+)
+def test_structure_changes_no_quantile(mechanism: RandomisedResponse) -> None:
+    for counts in ((48, 28, 24, 20), (1, 2, 3, 900), (0, 0, 1, 0)):
+        assert quantiles(mechanism, counts, VALUES[:4]) == quantiles(
+            SolutionMatrix.of(mechanism), counts, VALUES[:4]
+        )
+
+
+ANY_COUNTS = st.lists(st.integers(0, 3000), min_size=7, max_size=7).filter(any)
+
+
+@PROPERTY
+@given(
+    st.sampled_from([PLAIN, RandomisedResponse(7, "1"), *SURVEYED.values()]),
+    ANY_COUNTS,
+    st.sampled_from([1e-9, 0.5, 0.95, 1 - 1e-12]),
+)
+def test_whatever_was_counted_there_is_an_interval_around_the_estimate(
+    mechanism: Mechanism, counts: list[int], level: float
+) -> None:
+    found = quantiles(mechanism, counts, VALUES, (0.01, 0.25, 0.5, 0.75, 0.99), level)
+    for quantile in found:
+        assert quantile.low <= quantile.value <= quantile.high
+        assert {quantile.low, quantile.value, quantile.high} <= set(map(float, VALUES))
+    estimates = [quantile.value for quantile in found]
+    assert estimates == sorted(estimates)
+
+
+@PROPERTY
+@given(st.sampled_from([*SURVEYED.values()]), ANY_COUNTS)
+def test_a_higher_level_has_a_wider_interval(mechanism: Mechanism, counts: list[int]) -> None:
+    narrow, wide = (quantiles(mechanism, counts, VALUES, (0.4,), level)[0] for level in (0.5, 0.99))
+    assert wide.value == narrow.value
+    assert wide.low <= narrow.low
+    assert narrow.high <= wide.high
+
+
+@pytest.mark.parametrize("mechanism", [PLAIN, RandomisedResponse(7, "1"), *SURVEYED.values()])
+@pytest.mark.parametrize("level", [1e-300, 0.95, 1 - 2**-53])
+def test_one_report_leaves_the_whole_range(mechanism: Mechanism, level: float) -> None:
+    for quantile in quantiles(mechanism, (0, 0, 1, 0, 0, 0, 0), VALUES, level=level):
+        assert (quantile.low, quantile.high) == (0, 60)
+
+
+def minimum_of_maxima(shares: Floats, weights: Floats) -> list[float]:
+    """Return the isotonic regression by its max-min formula: another way than pooling."""
+    return [
+        max(
+            min(
+                float(np.average(shares[a : b + 1], weights=weights[a : b + 1]))
+                for b in range(i, len(shares))
+            )
+            for a in range(i + 1)
+        )
+        for i in range(len(shares))
+    ]
+
+
+@PROPERTY
+@given(
+    st.lists(st.tuples(st.integers(-40, 40), st.sampled_from([1, 3, 10])), min_size=1, max_size=8)
+)
+def test_shares_are_made_to_rise_by_weighted_least_squares(pairs: list[tuple[int, int]]) -> None:
+    shares = np.array([share / 20 for share, _ in pairs] + [1.0])
+    errors = np.array([error / 10 for _, error in pairs] + [0.0])
+    rising = np.clip(minimum_of_maxima(shares[:-1], errors[:-1] ** -2.0), 0, 1)
+    np.testing.assert_allclose(_isotonic(shares, errors), [*rising, 1], atol=1e-9)
+
+
+def test_of_many_values_only_some_are_tested_and_the_interval_covers_the_rest() -> None:
+    # 65,536 categories: 32 are tested, the last of every 2,048.
+    k = 65_536
+    mechanism = RandomisedResponse(k, "12")
+    counts = [3] * k
+    counts[20_000] = 10**6
+    median = quantiles(mechanism, counts, [Fraction(i) for i in range(k)], (0.5,))[0]
+    assert (median.low, median.value, median.high) == (9 * 2048, 10 * 2048 - 1, 10 * 2048 - 1)
+    assert debias(mechanism, counts)[20_000] > 0.9
+
+
+def test_values_need_not_begin_at_zero_nor_be_whole() -> None:
+    values = [Fraction(i, 4) - 1 for i in range(7)]
+    median = quantiles(PLAIN, (0, 0, 0, 50, 0, 0, 0), values, (0.5,))[0]
+    assert (median.low, median.value, median.high) == (-0.25, -0.25, -0.25)
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (lambda m, c: quantiles(m, c, VALUES, level=1.0), "level must be"),
+        (lambda m, c: quantiles(m, c, VALUES, level=math.nan), "level must be"),
+        (lambda m, c: quantiles(m, c, VALUES, (0.5, 1.0)), "probability must be"),
+        (lambda m, c: quantiles(m, c, VALUES, (0.0,)), "probability must be"),
+        (lambda m, c: quantiles(m, c, VALUES, (math.nan,)), "probability must be"),
+        (lambda m, c: quantiles(m, c, VALUES[:6]), "7 values are expected"),
+        (lambda m, c: quantiles(m, c[:6], VALUES), "counts are expected"),
+        (lambda m, c: quantiles(m, [0 * i for i in c], VALUES), "nothing to estimate"),
+    ],
+)
+def test_what_allows_no_estimate_is_refused(
+    call: Callable[[Mechanism, list[int]], tuple[Quantile, ...]], problem: str
+) -> None:
+    with pytest.raises(ValueError, match=problem):
+        call(TruncatedGeometric.calibrated(7, "1"), [5] * 7)

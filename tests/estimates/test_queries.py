@@ -1,0 +1,261 @@
+"""Linear queries: unbiased by enumeration, with the variance that the whole covariance gives."""
+
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from deniable.estimates import (
+    Estimate,
+    Model,
+    covariance,
+    debias,
+    estimated_covariance,
+    influence,
+    linear_query,
+    mean,
+    standard_errors,
+)
+from deniable.estimates.queries import cautious_values, kernels
+from deniable.mechanisms import Mechanism, RandomisedResponse, SolutionMatrix, TruncatedGeometric
+from tests.estimates.matrices import (
+    FORMULAS,
+    FREQUENCIES,
+    MECHANISMS,
+    SURVEYED,
+    WIDE,
+    Floats,
+    exact_left_inverse,
+    fixed_law,
+    sampled_law,
+)
+
+every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+every_survey = pytest.mark.parametrize("mechanism", SURVEYED.values(), ids=SURVEYED)
+
+WEIGHTS = (Fraction(-2), Fraction(1, 3), Fraction(5))
+COUNTS = (31, 12, 25, 40, 8, 21, 63)
+
+
+def weights_of(mechanism: Mechanism) -> tuple[Fraction, ...]:
+    return WEIGHTS[: mechanism.categories]
+
+
+@every_mechanism
+@pytest.mark.parametrize("n", [2, 4])
+def test_over_all_samples_value_and_variance_are_right_on_average(
+    mechanism: Mechanism, n: int
+) -> None:
+    f, weights = FREQUENCIES[mechanism.categories], weights_of(mechanism)
+    true = float(sum(w * x for w, x in zip(weights, f, strict=True)))
+    mean_value = mean_square = mean_variance = 0.0
+    for counts, chance in sampled_law(mechanism, f, n):
+        found = linear_query(mechanism, counts, weights)
+        mean_value += float(chance) * found.value
+        mean_square += float(chance) * (found.value - true) ** 2
+        mean_variance += float(chance) * found.standard_error**2
+    assert mean_value == pytest.approx(true, abs=1e-10)
+    assert mean_variance == pytest.approx(mean_square, rel=1e-9)
+
+
+@every_mechanism
+def test_over_the_noise_alone_the_value_is_right_on_average(mechanism: Mechanism) -> None:
+    f, weights = FREQUENCIES[mechanism.categories], weights_of(mechanism)
+    answers = [x for x, share in enumerate(f) for _ in range(int(share * 4))]
+    average = sum(
+        float(chance) * linear_query(mechanism, counts, weights).value
+        for counts, chance in fixed_law(mechanism, answers)
+    )
+    true = float(sum(w * x for w, x in zip(weights, f, strict=True)))
+    assert average == pytest.approx(true, abs=1e-10)
+
+
+@every_mechanism
+@pytest.mark.parametrize("model", list(Model))
+def test_value_and_error_are_those_of_all_frequencies_together(
+    mechanism: Mechanism, model: Model
+) -> None:
+    counts, w = COUNTS[: mechanism.responses], np.array([float(v) for v in weights_of(mechanism)])
+    found = linear_query(mechanism, counts, weights_of(mechanism), model=model)
+    assert found.value == pytest.approx(float(w @ debias(mechanism, counts)), rel=1e-10)
+    variance = float(w @ estimated_covariance(mechanism, counts, model) @ w)
+    assert variance > 0
+    assert found.standard_error == pytest.approx(math.sqrt(variance), rel=1e-9)
+
+
+@every_survey
+@pytest.mark.parametrize("model", list(Model))
+def test_a_single_frequency_is_a_query_too(mechanism: Mechanism, model: Model) -> None:
+    errors = standard_errors(mechanism, COUNTS, model)
+    for j, frequency in enumerate(debias(mechanism, COUNTS)):
+        found = linear_query(mechanism, COUNTS, [float(x == j) for x in range(7)], model=model)
+        assert found.value == pytest.approx(frequency, rel=1e-9)
+        assert found.standard_error == pytest.approx(errors[j], rel=1e-9)
+
+
+@pytest.mark.parametrize("model", list(Model))
+@pytest.mark.parametrize("weights", [(1, 2, 3, 4), (0.5, -0.5, 0.0, 10.0), (1, 0, 0, 0)])
+def test_structure_changes_no_query(weights: tuple[float, ...], model: Model) -> None:
+    counts = (48, 28, 24, 20)
+    closed = linear_query(FORMULAS, counts, weights, 0.9, model)
+    general = linear_query(SolutionMatrix.of(FORMULAS), counts, weights, 0.9, model)
+    for attribute in ("value", "standard_error", "low", "high"):
+        expected = pytest.approx(getattr(general, attribute), rel=1e-9, abs=1e-12)
+        assert getattr(closed, attribute) == expected
+
+
+@every_survey
+def test_a_constant_is_known_exactly(mechanism: Mechanism) -> None:
+    # Frequencies sum to 1, whatever was counted.
+    found = linear_query(mechanism, COUNTS, [2.5] * 7)
+    assert found.value == pytest.approx(2.5, abs=1e-12)
+    assert found.standard_error == pytest.approx(0, abs=1e-7)
+    assert (found.low, found.high) == (2.5, 2.5)
+
+
+@every_survey
+def test_the_interval_is_normal_and_cut_to_what_is_possible(mechanism: Mechanism) -> None:
+    weights = (0, 0, 0, 1, 2, 3, 4)
+    for counts in (COUNTS, tuple(reversed(COUNTS)), (90, 1, 1, 1, 1, 1, 1)):
+        found = linear_query(mechanism, counts, weights, 0.8)
+        value, error = cautious_values(mechanism, counts, np.array(weights, dtype=np.float64))
+        half = norm.ppf(0.9) * float(error)
+        assert error >= found.standard_error * (1 - 1e-12)
+        assert found.low == pytest.approx(min(max(float(value) - half, 0), 4), abs=1e-9)
+        assert found.high == pytest.approx(min(max(float(value) + half, 0), 4), abs=1e-9)
+        assert found.level == 0.8
+
+
+@every_survey
+def test_identical_reports_do_not_make_a_query_certain(mechanism: Mechanism) -> None:
+    # Their sample variance is 0. By hand: the least variance of the kernel over true categories.
+    weights = tuple(map(Fraction, (0, 0, 0, 1, 2, 3, 4)))
+    exact = exact_left_inverse(mechanism)
+    assert exact is not None
+    kernel = [sum(w * g[y] for w, g in zip(weights, exact, strict=True)) for y in range(7)]
+    least = min(
+        sum(mechanism.probability(x, y) * g**2 for y, g in enumerate(kernel)) - weights[x] ** 2
+        for x in range(7)
+    )
+    counts = (0, 0, 0, 40, 0, 0, 0)
+    assert linear_query(mechanism, counts, weights).standard_error == pytest.approx(0, abs=1e-7)
+    _, error = cautious_values(mechanism, counts, np.array([float(w) for w in weights]))
+    assert float(error) == pytest.approx(math.sqrt(least / 40), rel=1e-9)
+
+
+@pytest.mark.parametrize("counts", [(40, 0, 0, 0), (0, 3, 0, 0), (48, 28, 24, 20)])
+def test_structure_changes_no_least_variance(counts: tuple[int, ...]) -> None:
+    for weights in np.array([[1.0, 2, 3, 4], [0, 0, 1, 0], [-5, 0, 0, 5]]):
+        _, closed = cautious_values(FORMULAS, counts, weights)
+        _, general = cautious_values(SolutionMatrix.of(FORMULAS), counts, weights)
+        assert float(closed) == pytest.approx(float(general), rel=1e-9)
+
+
+@every_mechanism
+def test_no_population_has_less_than_the_least_variance(mechanism: Mechanism) -> None:
+    w = np.array([float(weight) for weight in weights_of(mechanism)])
+    counts = [0] * mechanism.responses
+    counts[0] = 10
+    least = float(cautious_values(mechanism, counts, w)[1]) ** 2 * 10
+    generator = np.random.default_rng(3)
+    for f in [*np.eye(mechanism.categories), *generator.dirichlet(w**0, 50)]:
+        exact = float(w @ covariance(mechanism, f, 1, Model.SAMPLED) @ w)
+        assert least <= exact + 1e-9
+
+
+def test_an_interval_outside_what_is_possible_becomes_its_end_and_is_flagged() -> None:
+    high = linear_query(FORMULAS, (1000, 0, 0, 0), (1, 0, 0, 0))
+    assert (high.low, high.high, high.outside) == (1, 1, True)
+    low = linear_query(FORMULAS, (1000, 0, 0, 0), (0, 0, 0, 1))
+    assert (low.low, low.high, low.outside) == (0, 0, True)
+    assert not linear_query(FORMULAS, (48, 28, 24, 20), (0, 0, 0, 1)).outside
+
+
+@pytest.mark.parametrize("mechanism", [RandomisedResponse(7, "2"), *SURVEYED.values()])
+@pytest.mark.parametrize("level", [1e-300, 0.95, 1 - 2**-53])
+def test_one_report_leaves_the_whole_range(mechanism: Mechanism, level: float) -> None:
+    found = linear_query(mechanism, (0, 0, 0, 0, 0, 1, 0), range(-3, 4), level)
+    assert math.isnan(found.standard_error)
+    assert (found.low, found.high, found.outside) == (-3, 3, False)
+    assert found.to_dict()["standard_error"] is None
+    assert "NaN" not in json.dumps(found.to_dict())
+    fixed = linear_query(mechanism, (0, 0, 0, 0, 0, 1, 0), range(-3, 4), level, Model.FIXED)
+    assert math.isfinite(fixed.standard_error)
+    assert (fixed.low, fixed.high) == (-3, 3)
+
+
+@every_survey
+def test_a_mean_moves_and_scales_with_its_values(mechanism: Mechanism) -> None:
+    plain = mean(mechanism, COUNTS, [Fraction(i) for i in range(7)])
+    moved = mean(mechanism, COUNTS, [Fraction(100 + 3 * i) for i in range(7)])
+    assert moved.value == pytest.approx(100 + 3 * plain.value, rel=1e-12)
+    assert moved.standard_error == pytest.approx(3 * plain.standard_error, rel=1e-12)
+    assert (moved.low, moved.high) == pytest.approx((100 + 3 * plain.low, 100 + 3 * plain.high))
+
+
+def test_a_mean_far_from_zero_keeps_its_digits() -> None:
+    mechanism = TruncatedGeometric.calibrated(7, "1")
+    near = mean(mechanism, COUNTS, [Fraction(i, 10**6) for i in range(7)])
+    far = mean(mechanism, COUNTS, [10**9 + Fraction(i, 10**6) for i in range(7)])
+    assert far.standard_error == near.standard_error
+    assert far.value - 10**9 == pytest.approx(near.value, abs=2e-7)  # one step of floats there
+
+
+def test_noise_that_is_added_and_not_clamped_leaves_the_mean_as_it_is() -> None:
+    # Between the ends the kernel of the mean is the value itself: the noise has the mean 0.
+    mechanism = TruncatedGeometric.calibrated(50, "8")
+    g = kernels(mechanism, np.arange(50.0))
+    np.testing.assert_allclose(g[1:-1], np.arange(1, 49), atol=1e-9)
+    # At the ends it makes up for the clamping, by r/(1-r): the mean of the noise beyond them.
+    beyond = float(mechanism.ratio / (1 - mechanism.ratio))
+    assert (g[0], g[-1]) == pytest.approx((-beyond, 49 + beyond), rel=1e-9)
+
+
+def test_a_thousand_values_at_epsilon_one_have_a_mean_within_its_error() -> None:
+    # One-in-a-million for right code: 5 standard errors either way have 6e-7. The seed is fixed.
+    k, n = 1000, 20_000
+    mechanism = TruncatedGeometric.calibrated(k, "1")
+    answers = np.random.default_rng(7).binomial(k - 1, 0.3, n)
+    frequencies = np.bincount(answers, minlength=k) / n
+    lam = frequencies @ np.array([[w / 2**64 for w in mechanism.row(x)] for x in range(k)])
+    counts = np.random.default_rng(8).multinomial(n, lam / lam.sum()).tolist()
+    found = mean(mechanism, counts, [Fraction(i) for i in range(k)])
+    assert abs(found.value - answers.mean()) < 5 * found.standard_error
+    # The noise's deviation is about its scale, the range over epsilon: 1,000 sqrt 2 / sqrt n = 10,
+    # less what clamping takes off and more what making up for it puts on.
+    assert 5 < found.standard_error < 15
+    assert found.low < answers.mean() < found.high
+
+
+@every_survey
+def test_no_report_moves_a_query_further_than_its_kernel_reaches(mechanism: Mechanism) -> None:
+    reach = [kernels(mechanism, row) for row in np.eye(7)]
+    assert influence(mechanism) == pytest.approx(max(float(np.ptp(g)) for g in reach), rel=1e-9)
+
+
+@pytest.mark.parametrize("weights", [(), (1, 2, 3), (1, 2, 3, 4, 5)])
+def test_a_wrong_number_of_weights_is_refused(weights: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match="4 weights are expected"):
+        linear_query(FORMULAS, (1, 2, 3, 4), weights)
+
+
+@pytest.mark.parametrize("mechanism", [FORMULAS, SolutionMatrix.of(FORMULAS), WIDE])
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (lambda m, w: linear_query(m, (1, 2, 3, 4), w, 1.0), "level must be"),
+        (lambda m, w: linear_query(m, (1, 2, 3, 4), w, math.nan), "level must be"),
+        (lambda m, w: linear_query(m, (1, 2, 3), w), "counts are expected"),
+        (lambda m, w: linear_query(m, (0, 0, 0, 0), w), "nothing to estimate"),
+        (lambda m, w: mean(m, (1, 2, 3, -4), w), "nothing to estimate"),
+    ],
+)
+def test_what_allows_no_estimate_is_refused(
+    mechanism: Mechanism, call: Callable[[Mechanism, Floats], Estimate], problem: str
+) -> None:
+    with pytest.raises(ValueError, match=problem):
+        call(mechanism, np.ones(mechanism.categories))

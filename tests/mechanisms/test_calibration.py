@@ -1,0 +1,392 @@
+"""From an epsilon to a ratio: the guarantee holds in integers, and hardly any of it is given away.
+
+How near the tight level comes to what was asked: let r be the ratio found, r' the next one below it
+on the grid of 2^-62, which breaks the guarantee, and L the largest distance. An ideal mechanism has
+the level L ln 1/r. Weights within 1 of the ideal move it by less than about 2/s either way, where s
+is the least weight, at least 2^64 e^-epsilon/k. So the gap is at most
+
+    L (ln 1/r' - ln 1/r) + 4/s  <  2^-61 (L e^(epsilon/L) + k e^epsilon)
+
+with a factor of 2 to spare for what "about" leaves out while the bound is small: below 1e-9 where
+k e^epsilon < 10^9, such as 256 categories up to epsilon = 15. Far above that, the integers coarsen:
+at epsilon = 40 the least weight is about 78/C, and a hundredth of epsilon may be lost.
+"""
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.mechanisms import (
+    Circular,
+    DistanceMechanism,
+    GridTooCoarse,
+    InvalidPrivacyParameter,
+    Metric,
+    Number,
+    Ordinal,
+    Privacy,
+    RandomisedResponse,
+    TruncatedGeometric,
+    TwoValuedPrivacy,
+)
+from deniable.mechanisms.decay import calibrated_ratio
+from tests.mechanisms.laws import on_a_circle, on_a_line, worst_ratio
+from tests.mechanisms.taylor import exp_bounds as uncached_exp_bounds
+
+STEPS = 1 << 62
+
+exp_bounds = lru_cache(maxsize=None)(uncached_exp_bounds)
+
+Kind = type[Ordinal] | type[Circular] | type[TruncatedGeometric]
+
+KINDS: list[Kind] = [Ordinal, Circular, TruncatedGeometric]
+
+
+def largest_distance(kind: Kind, categories: int) -> int:
+    return categories // 2 if kind is Circular else categories - 1
+
+
+def holds(mechanism: DistanceMechanism, epsilon: str | Fraction) -> bool:
+    """Judge by the columns themselves, and by bounds of e^epsilon from the bare series."""
+    odds, (below, above) = worst_ratio(mechanism), exp_bounds(Fraction(epsilon))
+    assert odds is None or not below < odds < above
+    return odds is not None and odds <= below
+
+
+def next_below_holds(
+    make: Callable[[Fraction], DistanceMechanism], ratio: Fraction, epsilon: str | Fraction
+) -> bool:
+    try:
+        return holds(make(ratio - Fraction(1, STEPS)), epsilon)
+    except GridTooCoarse:
+        return False
+
+
+def gap_bound(largest: int, categories: int, epsilon: str | Fraction) -> Fraction:
+    """Return the bound at the head of this file, rounded up to 18 places."""
+    _, steepness = exp_bounds(Fraction(epsilon) / largest)
+    _, odds = exp_bounds(Fraction(epsilon))
+    return Fraction(ceil((largest * steepness + categories * odds) / 2**61 * 10**18), 10**18)
+
+
+def assert_nearly_tight(mechanism: DistanceMechanism, epsilon: str, gap: Fraction) -> None:
+    odds = mechanism.privacy.odds
+    assert odds is not None
+    if gap < Fraction(epsilon):
+        assert odds > exp_bounds(Fraction(epsilon) - gap)[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("categories", [2, 3, 4, 5, 8, 16, 33])
+@pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "2.5", "3", "7", "10", "20", "30", "40"])
+def test_the_calibrated_mechanism_is_as_private_as_was_asked(
+    kind: Kind, categories: int, epsilon: str
+) -> None:
+    mechanism = kind.calibrated(categories, epsilon)
+    assert mechanism.privacy.satisfies(epsilon, "0")
+    assert holds(mechanism, epsilon)
+    assert STEPS % mechanism.ratio.denominator == 0
+    assert mechanism == kind(categories, mechanism.ratio)
+    gap = gap_bound(largest_distance(kind, categories), categories, epsilon)
+    assert_nearly_tight(mechanism, epsilon, gap)
+    assert mechanism.truth > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("categories", [2, 3, 4, 5, 8, 16])
+@pytest.mark.parametrize("epsilon", ["0.0000001", "0.01", "1", "3", "10", "20"])
+def test_the_next_smaller_ratio_breaks_the_guarantee(
+    kind: Kind, categories: int, epsilon: str
+) -> None:
+    mechanism = kind.calibrated(categories, epsilon)
+    assert not next_below_holds(lambda r: kind(categories, r), mechanism.ratio, epsilon)
+
+
+@pytest.mark.parametrize(
+    ("kind", "categories", "epsilon"),
+    [
+        (TruncatedGeometric, 1000, "40"),
+        (TruncatedGeometric, 3, "40"),
+        (Circular, 8, "30"),
+        (Circular, 4, "35"),
+        (Circular, 100, "40"),
+        (Ordinal, 100, "40"),
+    ],
+)
+def test_the_next_smaller_ratio_breaks_the_guarantee_where_rounding_decides(
+    kind: Kind, categories: int, epsilon: str
+) -> None:
+    # Here ratios below e^(-epsilon/largest) still hold, or it does not: weights are of few units.
+    mechanism = kind.calibrated(categories, epsilon)
+    assert mechanism.privacy.satisfies(epsilon, 0)
+    assert not next_below_holds(lambda r: kind(categories, r), mechanism.ratio, epsilon)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("categories", [0, 1])
+def test_too_few_categories_are_refused(kind: Kind, categories: int) -> None:
+    with pytest.raises(ValueError, match="categories must be in"):
+        kind.calibrated(categories, "1")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("categories", "epsilon"), [(256, "1"), (256, "15"), (33, "17")])
+def test_less_than_a_billionth_is_given_away_while_the_grid_is_fine(
+    kind: Kind, categories: int, epsilon: str
+) -> None:
+    gap = gap_bound(largest_distance(kind, categories), categories, epsilon)
+    assert gap < Fraction(1, 10**9)
+    mechanism = kind.calibrated(categories, epsilon)
+    assert_nearly_tight(mechanism, epsilon, gap)
+    assert Decimal(epsilon) - Decimal("1e-9") < mechanism.privacy.epsilon <= Decimal(epsilon)
+
+
+@pytest.mark.parametrize(
+    ("kind", "epsilon"),
+    [
+        (Ordinal, "1"),
+        (Circular, "1"),
+        (TruncatedGeometric, "1"),
+        (Circular, "40"),
+        (TruncatedGeometric, "40"),
+    ],
+)
+def test_4096_categories_are_calibrated_too(kind: Kind, epsilon: str) -> None:
+    mechanism = kind.calibrated(4096, epsilon)
+    assert mechanism.categories == 4096
+    odds = mechanism.privacy.odds
+    assert odds is not None
+    assert odds <= exp_bounds(Fraction(epsilon))[0]
+    gap = gap_bound(largest_distance(kind, 4096), 4096, epsilon)
+    assert_nearly_tight(mechanism, epsilon, gap)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_epsilon_means_a_smaller_ratio_and_more_truth(kind: Kind) -> None:
+    levels = ["0.001", "0.01", "0.1", "0.5", "1", "2", "4", "8", "16", "32", "40"]
+    mechanisms = [kind.calibrated(6, epsilon) for epsilon in levels]
+    ratios = [mechanism.ratio for mechanism in mechanisms]
+    truths = [mechanism.truth for mechanism in mechanisms]
+    assert ratios == sorted(set(ratios), reverse=True)
+    assert truths == sorted(set(truths))
+
+
+@pytest.mark.parametrize("kind", [Circular, TruncatedGeometric])
+@pytest.mark.parametrize("epsilon", ["0.001", "0.5", "1", "3", "10", "40"])
+def test_two_categories_lie_at_most_a_few_words_more_than_the_optimum(
+    kind: Kind, epsilon: str
+) -> None:
+    # Lies N r/(1+r) go up by at most 4 with every ratio of the grid, and are rounded up once.
+    best = RandomisedResponse(2, epsilon).lies
+    lies = kind.calibrated(2, epsilon).row(0)[1]
+    assert best <= lies <= best + 5
+
+
+# --- The smallest epsilons -----------------------------------------------------------------------
+
+LAST = range(1, 41)
+"""How many steps of 2^-62 below 1: epsilons of a few 10^-18 are decided among these ratios."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("categories", [2, 3, 4, 7, 10])
+def test_at_the_smallest_epsilons_the_smallest_ratio_is_found_or_there_is_none(
+    kind: Kind, categories: int
+) -> None:
+    odds: dict[int, Fraction] = {}
+    for steps in LAST:
+        try:
+            found = worst_ratio(kind(categories, 1 - Fraction(steps, STEPS)))
+        except GridTooCoarse:
+            continue
+        assert found is not None
+        odds[steps] = found
+    for attos in (1, 2, 3, 5, 8):
+        epsilon = Fraction(attos, 10**18)
+        good = [steps for steps, most in odds.items() if most <= exp_bounds(epsilon)[0]]
+        if good:
+            assert kind.calibrated(categories, epsilon).ratio == 1 - Fraction(max(good), STEPS)
+        else:
+            with pytest.raises(GridTooCoarse, match="raise epsilon or use fewer"):
+                kind.calibrated(categories, epsilon)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("categories", [16, 1000])
+def test_an_epsilon_that_no_ratio_can_keep_is_refused_with_the_reason(
+    kind: Kind, categories: int
+) -> None:
+    if kind is Ordinal:
+        categories = min(categories, 100)
+    with pytest.raises(GridTooCoarse, match="no ratio was found that keeps this epsilon"):
+        kind.calibrated(categories, "0.000000000000000001")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_calibrated_mechanism_says_something(kind: Kind) -> None:
+    # Not all rows alike: otherwise nothing could be estimated from it.
+    for categories in range(2, 9):
+        for epsilon in ("0.000000000000000002", "0.000000000000000007", "0.0000000000000001"):
+            try:
+                mechanism = kind.calibrated(categories, epsilon)
+            except GridTooCoarse:
+                continue
+            odds = mechanism.privacy.odds
+            assert odds is not None
+            assert odds > 1
+
+
+# --- Refusals ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("epsilon", "error"),
+    [
+        ("0", InvalidPrivacyParameter),
+        (0, InvalidPrivacyParameter),
+        ("-1", InvalidPrivacyParameter),
+        (Fraction(-1, 10**9), InvalidPrivacyParameter),
+        ("40.000000000000000001", InvalidPrivacyParameter),
+        (1.0, TypeError),
+        (True, TypeError),
+    ],
+)
+def test_epsilon_is_exact_positive_and_at_most_40(
+    kind: Kind, epsilon: Number, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        kind.calibrated(3, epsilon)
+    with pytest.raises(error):
+        Metric.calibrated(on_a_line(3), epsilon)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_than_4096_categories_are_not_calibrated(kind: Kind) -> None:
+    with pytest.raises(ValueError, match=r"categories must be in \[2, 4096\]"):
+        kind.calibrated(4097, "1")
+
+
+# --- Tables of distances -------------------------------------------------------------------------
+
+Table = list[list[int]]
+
+
+def table(categories: int, upper: list[int]) -> Table:
+    rest = iter(upper)
+    found = [[0] * categories for _ in range(categories)]
+    for x in range(categories):
+        for y in range(x + 1, categories):
+            found[x][y] = found[y][x] = next(rest)
+    return found
+
+
+tables = st.integers(2, 6).flatmap(
+    lambda k: st.lists(st.integers(1, 9), min_size=k * (k - 1) // 2, max_size=k * (k - 1) // 2).map(
+        lambda upper: table(k, upper)
+    )
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(tables, st.sampled_from(["0.001", "0.5", "1", "3", "10"]))
+def test_any_table_is_calibrated_with_or_without_the_triangle_inequality(
+    distances: Table, epsilon: str
+) -> None:
+    mechanism = Metric.calibrated(distances, epsilon)
+    assert holds(mechanism, epsilon)
+    assert mechanism.privacy.satisfies(epsilon, "0")
+    assert not next_below_holds(lambda r: Metric(distances, r), mechanism.ratio, epsilon)
+    # In ideal terms the largest distance is a bound from below; the normalisers may add to it.
+    largest = max(map(max, distances))
+    assert mechanism.ratio >= 1 / exp_bounds(Fraction(epsilon) / largest)[1] - Fraction(2, STEPS)
+
+
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(tables, st.sampled_from(["20", "30", "35", "40"]))
+def test_where_rounding_is_coarse_a_calibrated_table_still_holds(
+    distances: Table, epsilon: str
+) -> None:
+    assert holds(Metric.calibrated(distances, epsilon), epsilon)
+
+
+NOT_MONOTONE: list[tuple[Callable[[Fraction], DistanceMechanism], int, int]] = [
+    (lambda r: Circular(8, r), 730839647146752, 730843301016139),
+    (
+        lambda r: Metric(table(4, [5, 1, 1, 6, 8, 6]), r),
+        58058364833365796,
+        58058655096163683,
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "smaller", "larger"), NOT_MONOTONE)
+def test_a_larger_ratio_may_be_less_private_where_rounding_is_coarse(
+    make: Callable[[Fraction], DistanceMechanism], smaller: int, larger: int
+) -> None:
+    one, other = (worst_ratio(make(Fraction(steps, STEPS))) for steps in (smaller, larger))
+    assert one is not None
+    assert other is not None
+    assert one < other
+
+
+@pytest.mark.parametrize("tenths", range(340, 361, 2))
+def test_where_the_odds_go_up_and_down_the_ratio_found_still_holds(tenths: int) -> None:
+    epsilon = Fraction(tenths, 10)
+    assert holds(Circular.calibrated(8, epsilon), epsilon)
+    assert holds(Metric.calibrated(table(4, [5, 1, 1, 6, 8, 6]), epsilon), epsilon)
+
+
+def test_a_line_and_a_circle_are_calibrated_alike_from_their_tables() -> None:
+    for epsilon in ("0.5", "3"):
+        assert (
+            Metric.calibrated(on_a_line(5), epsilon).ratio == Ordinal.calibrated(5, epsilon).ratio
+        )
+        difference = (
+            Metric.calibrated(on_a_circle(6), epsilon).ratio - Circular.calibrated(6, epsilon).ratio
+        )
+        assert abs(difference) <= Fraction(4, STEPS)
+
+
+# --- The search itself, before a guarantee that follows no rule ----------------------------------
+
+KEEPS, BREAKS = (
+    TwoValuedPrivacy(Fraction(1, 2), Fraction(1, 2)),
+    TwoValuedPrivacy(1 - Fraction(1, 2**64), Fraction(1, 2**64)),
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(
+    st.integers(2, 61),
+    st.lists(st.sampled_from(["keeps", "breaks", "coarse"]), min_size=1, max_size=5),
+    st.sampled_from(["0.000001", "1", "40"]),
+    st.sampled_from([1, 7, 4095]),
+)
+def test_the_search_returns_only_what_was_found_to_hold(
+    width: int, pattern: list[str], epsilon: str, largest: int
+) -> None:
+    def verdict(ratio: Fraction) -> str:
+        assert 0 < ratio < 1
+        steps = ratio * STEPS
+        assert steps.denominator == 1
+        return pattern[(int(steps) >> width) % len(pattern)]
+
+    def privacy_at(ratio: Fraction) -> Privacy:
+        if verdict(ratio) == "coarse":
+            raise GridTooCoarse
+        return KEEPS if verdict(ratio) == "keeps" else BREAKS
+
+    try:
+        found = calibrated_ratio(privacy_at, epsilon, largest)
+    except GridTooCoarse:
+        # Never while the last ratio of all would do.
+        assert verdict(1 - Fraction(1, STEPS)) != "keeps"
+    else:
+        assert verdict(found) == "keeps"

@@ -1,0 +1,208 @@
+"""Two-sided geometric noise, clamped: the matrix is exactly what noise and clamping make."""
+
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from deniable.mechanisms import Circular, GridTooCoarse, TruncatedGeometric, TwoValuedPrivacy
+from tests.mechanisms.laws import (
+    EXTREME_RATIOS,
+    WORDS,
+    assert_keeps_answers_to_itself,
+    assert_samples_its_rows,
+    assert_sound_rows,
+    entries,
+    ratios,
+    rounded_powers,
+    worst_ratio,
+)
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
+
+
+def tails(categories: int, ratio: Fraction) -> list[int]:
+    """Return A_1 … A_m by the protocol's rule: N r^j/(1+r), rounded up from rounded powers."""
+    powers = rounded_powers(ratio, categories - 1)
+    return [ceil(WORDS * Fraction(power, 2**192) / (1 + ratio)) for power in powers[1:]]
+
+
+def is_resolved(categories: int, ratio: Fraction) -> bool:
+    """Tell whether every distance below m keeps some weight."""
+    found = tails(categories, ratio)
+    return 2 * found[0] < WORDS and all(near > far for near, far in pairwise(found))
+
+
+def breaks(mechanism: TruncatedGeometric) -> list[int]:
+    """Return the words at which some response may change: the tails from both sides."""
+    found = tails(mechanism.categories, mechanism.ratio)
+    return [*found, *(WORDS - tail for tail in found)]
+
+
+@PROPERTY
+@given(st.integers(2, 13), ratios)
+def test_rows_are_noise_plus_value_clamped_to_the_range(categories: int, ratio: Fraction) -> None:
+    assume(is_resolved(categories, ratio))
+    mechanism, m = TruncatedGeometric(categories, ratio), categories - 1
+    assert_sound_rows(mechanism)
+    # P(Z >= j) = P(Z <= -j) = A_j/N; m steps lead out of the range from anywhere.
+    beyond = [*tails(categories, ratio), 0]
+    noise = {0: WORDS - 2 * beyond[0]}
+    for j in range(1, m + 1):
+        noise[j] = noise[-j] = beyond[j - 1] - beyond[j]
+    assert min(noise.values()) > 0
+    assert sum(noise.values()) == WORDS
+    for x in range(categories):
+        clamped = [0] * categories
+        for z, weight in noise.items():
+            clamped[min(max(x + z, 0), m)] += weight
+        assert mechanism.row(x) == clamped
+    assert mechanism.truth == min(mechanism.probability(x, x) for x in range(categories))
+
+
+@PROPERTY
+@given(st.integers(2, 13), ratios)
+def test_entries_are_those_of_ghosh_and_others_within_their_rounding(
+    categories: int, ratio: Fraction
+) -> None:
+    assume(is_resolved(categories, ratio))
+    mechanism, m = TruncatedGeometric(categories, ratio), categories - 1
+    # A tail is too large by less than 1 and a little; an entry is made of at most two of them.
+    step = Fraction(1, WORDS) * (1 + Fraction(1, 2**60))
+    for x in range(categories):
+        for y in range(categories):
+            entry = mechanism.probability(x, y)
+            decay = ratio ** abs(x - y)
+            if 0 < y < m:
+                exact = (1 - ratio) / (1 + ratio) * decay
+                assert abs(entry - exact) < (2 if x == y else 1) * step
+                if x == y:
+                    assert entry <= exact
+            else:
+                exact = decay / (1 + ratio)
+                # Lies at the ends are rounded up, towards privacy, and the truth there down.
+                assert (0 <= exact - entry < step) if x == y else (0 <= entry - exact < step)
+
+
+def test_a_row_by_hand() -> None:
+    # r = 1/2: A_1 = N/3, A_2 = N/6, rounded up.
+    mechanism = TruncatedGeometric(3, Fraction(1, 2))
+    one, two = (WORDS + 2) // 3, (WORDS + 2) // 6
+    assert (3 * one - WORDS, 6 * two - WORDS) == (2, 2)
+    assert mechanism.row(0) == [WORDS - one, one - two, two]
+    assert mechanism.row(1) == [one, WORDS - 2 * one, one]
+    assert mechanism.row(2) == [two, one - two, WORDS - one]
+    assert mechanism.truth == Fraction(WORDS - 2 * one, WORDS)
+    assert mechanism.categories == mechanism.responses == 3
+    assert repr(mechanism) == "TruncatedGeometric(3, ratio=1/2)"
+
+
+@pytest.mark.parametrize("ratio", EXTREME_RATIOS)
+@pytest.mark.parametrize("categories", [2, 3, 8, 17])
+def test_the_sampler_has_the_law_of_the_rows_or_the_grid_is_too_coarse(
+    categories: int, ratio: Fraction
+) -> None:
+    if not is_resolved(categories, ratio):
+        with pytest.raises(GridTooCoarse, match="use a larger step"):
+            TruncatedGeometric(categories, ratio)
+        return
+    mechanism = TruncatedGeometric(categories, ratio)
+    assert_samples_its_rows(mechanism, range(categories), breaks(mechanism))
+
+
+def test_the_ratios_of_these_tests_lie_on_both_sides_of_what_the_grid_resolves() -> None:
+    resolved = [is_resolved(categories, ratio) for ratio in EXTREME_RATIOS for categories in (3, 8)]
+    assert 10 < sum(resolved) < len(resolved) - 2
+
+
+def test_the_sampler_has_the_law_of_the_rows_with_many_categories_too() -> None:
+    mechanism = TruncatedGeometric(600, Fraction(97, 100))
+    assert_samples_its_rows(mechanism, [0, 1, 299, 598, 599], breaks(mechanism))
+
+
+def test_answers_stay_with_the_mechanism() -> None:
+    assert_keeps_answers_to_itself(TruncatedGeometric(5, Fraction(2, 3)))
+
+
+@pytest.mark.parametrize("categories", range(2, 41))
+def test_the_guarantee_in_one_pass_is_that_of_all_columns(categories: int) -> None:
+    for ratio in EXTREME_RATIOS:
+        try:
+            mechanism = TruncatedGeometric(categories, ratio)
+        except GridTooCoarse:
+            assert not is_resolved(categories, ratio)
+        else:
+            assert mechanism.privacy.odds == worst_ratio(mechanism)
+
+
+@PROPERTY
+@given(st.integers(2, 24), ratios)
+def test_the_guarantee_in_one_pass_is_that_of_all_columns_at_any_ratio(
+    categories: int, ratio: Fraction
+) -> None:
+    assume(is_resolved(categories, ratio))
+    mechanism = TruncatedGeometric(categories, ratio)
+    assert mechanism.privacy.odds == worst_ratio(mechanism)
+
+
+@PROPERTY
+@given(st.integers(2, 30), ratios)
+def test_the_pure_level_is_m_ln_1_over_r(categories: int, ratio: Fraction) -> None:
+    assume(is_resolved(categories, ratio))
+    m, odds = categories - 1, TruncatedGeometric(categories, ratio).privacy.odds
+    assert odds is not None
+    # At the ends, truth is rounded down and lies up, by less than 1 and a little: so the odds there
+    # are at most r^-m, and at least (most - 1)/(least + 1).
+    little = 1 + Fraction(1, 2**60)
+    most, least = WORDS / (1 + ratio), WORDS * ratio**m / (1 + ratio)
+    assert odds >= (most - little) / (least + little)
+    # Between them there are r^-(m-1): the truth is rounded down by less than 2, lies either way by
+    # less than 1 and a little.
+    bounds = [ratio**-m]
+    if m > 1:
+        truth = WORDS * (1 - ratio) / (1 + ratio)
+        highest = max(truth, truth * ratio + little)
+        lowest = min(truth - 2 * little, truth * ratio ** (m - 1) - little)
+        bounds.append(highest / max(Fraction(1), lowest))
+    assert odds <= max(bounds)
+
+
+@pytest.mark.parametrize(
+    ("categories", "ratio"),
+    [
+        (2, Fraction(1, 2)),
+        (3, Fraction(1, 2)),
+        (10, Fraction(1, 2)),
+        (10, Fraction(9, 10)),
+        (100, Fraction(9, 10)),
+        (1000, Fraction(99, 100)),
+    ],
+)
+def test_where_the_grid_is_fine_the_level_is_never_above_m_ln_1_over_r(
+    categories: int, ratio: Fraction
+) -> None:
+    odds = TruncatedGeometric(categories, ratio).privacy.odds
+    assert odds is not None
+    exact = ratio ** -(categories - 1)
+    least = WORDS * ratio ** (categories - 1) / (1 + ratio)
+    assert least > 2**40
+    assert exact * (1 - 4 / least) <= odds <= exact
+
+
+@PROPERTY
+@given(ratios)
+def test_two_values_are_randomised_response(ratio: Fraction) -> None:
+    assume(is_resolved(2, ratio))
+    mechanism = TruncatedGeometric(2, ratio)
+    (d, q), (other_q, other_d) = entries(mechanism)
+    assert (d, q) == (other_d, other_q)
+    closed = TwoValuedPrivacy(d, q)
+    assert mechanism.privacy.odds == closed.odds
+    assert mechanism.privacy.delta_at("0.1") == closed.delta_at("0.1")
+    assert mechanism.privacy.odds_at("0.1") == closed.odds_at("0.1")
+    # The same lies as on a circle of two, N r/(1+r) rounded up; or one word more, where the power
+    # was rounded up across an integer.
+    assert 0 <= mechanism.row(0)[1] - Circular(2, ratio).row(0)[1] <= 1

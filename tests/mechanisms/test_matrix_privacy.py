@@ -1,0 +1,253 @@
+"""The guarantee of any matrix, against its definition: all pairs of rows, all sets of responses."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.mechanisms import MatrixPrivacy, RandomisedResponse, SolutionMatrix, TwoValuedPrivacy
+from tests.mechanisms.laws import (
+    delta_by_subsets,
+    distributions,
+    entries,
+    matrices,
+    odds_by_subsets,
+    worst_ratio,
+)
+from tests.mechanisms.taylor import exp_bounds
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=120)
+
+G = SolutionMatrix.exact([["0.6", "0.3", "0.1"], ["0.2", "0.5", "0.3"], ["0.25", "0.25", "0.5"]])
+CERTAIN = SolutionMatrix([[1, 0], [0, 1]], 1)
+
+deltas = st.one_of(st.just(Fraction(0)), st.integers(0, 59).map(lambda n: Fraction(n, 60)))
+levels = st.one_of(st.just(Fraction(1)), st.integers(0, 100).map(lambda n: 1 + Fraction(n, 12)))
+epsilons = st.one_of(st.just(Fraction(0)), st.integers(0, 40_000).map(lambda n: Fraction(n, 1000)))
+
+
+def test_the_published_check_values_hold_exactly() -> None:
+    # By hand: at delta 0, column 2 has .5 against .1; at 1/20, .5 - .1 E <= .05 there. At E = 1 and
+    # 2, delta is .5 - .1 E in column 2 of rows 2 and 0, and with E = 1 nothing else is larger.
+    assert G.privacy.odds == G.privacy.odds_at("0") == 5
+    assert G.privacy.odds_at("0.05") == Fraction(9, 2)
+    assert G.privacy.delta_at_odds(Fraction(1)) == G.privacy.delta_at("0") == Fraction(2, 5)
+    assert G.privacy.delta_at_odds(Fraction(2)) == Fraction(3, 10)
+    assert G.privacy.epsilon == Decimal("1.609437912435")  # ln 5 = 1.609437912434100…
+    assert G.privacy.epsilon_at("0.05") == Decimal("1.504077396777")  # ln 4.5 = 1.504077396776…
+
+
+def test_level_sets_alone_understate_delta_as_in_the_counterexample_to_corollary_1() -> None:
+    # Z_7 with weight 2^-(shorter way round), categories 0 and 2, epsilon 0: each level set of the
+    # likelihood ratio passes at 9/22, but their union needs 5/11.
+    weights = [8, 4, 2, 1, 1, 2, 4]
+    pair = SolutionMatrix([weights, weights[-2:] + weights[:-2]], 22)
+    assert pair.privacy.delta_at("0") == Fraction(5, 11)
+    assert not pair.privacy.satisfies("0", Fraction(9, 22))
+    assert pair.privacy.satisfies("0", Fraction(5, 11))
+
+
+@PROPERTY
+@given(matrices(), levels)
+def test_delta_at_odds_is_that_of_the_worst_set_of_responses(
+    matrix: SolutionMatrix, odds: Fraction
+) -> None:
+    assert matrix.privacy.delta_at_odds(odds) == delta_by_subsets(entries(matrix), odds)
+
+
+@PROPERTY
+@given(matrices(), deltas)
+def test_odds_at_is_the_least_that_covers_every_set_of_responses(
+    matrix: SolutionMatrix, delta: Fraction
+) -> None:
+    odds = matrix.privacy.odds_at(delta)
+    assert odds == odds_by_subsets(entries(matrix), delta)
+    # And both ways back: it is enough, and anything less is not.
+    if odds is None:
+        assert matrix.privacy.delta_at_odds(Fraction(10**9)) > delta
+        return
+    assert matrix.privacy.delta_at_odds(odds) <= delta
+    if odds > 1:
+        less = 1 + (odds - 1) * Fraction(10**9 - 1, 10**9)
+        assert matrix.privacy.delta_at_odds(less) > delta
+
+
+@PROPERTY
+@given(matrices())
+def test_the_pure_odds_are_the_worst_ratio_within_a_column(matrix: SolutionMatrix) -> None:
+    assert matrix.privacy.odds == worst_ratio(matrix) == matrix.privacy.odds_at("0")
+    assert (matrix.privacy.epsilon == Decimal("Infinity")) == (matrix.privacy.odds is None)
+
+
+@PROPERTY
+@given(matrices(), deltas)
+def test_epsilon_at_is_the_smallest_step_that_holds_and_satisfies_says_so(
+    matrix: SolutionMatrix, delta: Fraction
+) -> None:
+    level, odds = matrix.privacy.epsilon_at(delta), matrix.privacy.odds_at(delta)
+    if odds is None:
+        assert level == Decimal("Infinity")
+        assert not matrix.privacy.satisfies("40", delta)
+        return
+    assert exp_bounds(Fraction(level))[0] >= odds
+    assert matrix.privacy.satisfies(level, delta)
+    if level > 0:
+        less = level - Decimal("1e-12")
+        assert exp_bounds(Fraction(less))[1] < odds
+        assert not matrix.privacy.satisfies(less, delta)
+
+
+@PROPERTY
+@given(matrices(), epsilons)
+def test_delta_at_is_never_too_small_and_at_most_2_to_the_minus_128_too_large(
+    matrix: SolutionMatrix, epsilon: Fraction
+) -> None:
+    below, above = exp_bounds(epsilon)
+    stated, rows = matrix.privacy.delta_at(epsilon), entries(matrix)
+    assert delta_by_subsets(rows, above) <= stated
+    assert stated <= delta_by_subsets(rows, below) + Fraction(1, 2**128)
+
+
+@PROPERTY
+@given(matrices(), epsilons, deltas)
+def test_satisfies_agrees_with_delta_at_and_with_the_definition(
+    matrix: SolutionMatrix, epsilon: Fraction, delta: Fraction
+) -> None:
+    satisfied = matrix.privacy.satisfies(epsilon, delta)
+    assert satisfied == (matrix.privacy.delta_at(epsilon) <= delta)
+    below, above = exp_bounds(epsilon)
+    if satisfied:
+        assert delta_by_subsets(entries(matrix), above) <= delta
+    else:
+        assert delta_by_subsets(entries(matrix), below) > delta - Fraction(1, 2**128)
+
+
+@PROPERTY
+@given(matrices((2, 4)), st.lists(levels, min_size=2, max_size=2))
+def test_delta_falls_and_is_convex_in_the_odds(
+    matrix: SolutionMatrix, ends: list[Fraction]
+) -> None:
+    low, high = sorted(ends)
+    at_low, at_high = map(matrix.privacy.delta_at_odds, (low, high))
+    assert 0 <= at_high <= at_low < 1 or at_low == 1
+    assert matrix.privacy.delta_at_odds((low + high) / 2) <= (at_low + at_high) / 2
+
+
+@PROPERTY
+@given(distributions(4), st.integers(1, 4))
+def test_equal_rows_and_a_single_row_give_nothing_away(row: list[Fraction], count: int) -> None:
+    privacy = SolutionMatrix.exact([row] * count).privacy
+    assert privacy.odds == privacy.odds_at("0") == privacy.odds_at("0.5") == 1
+    assert privacy.epsilon == privacy.epsilon_at("0.25") == 0
+    assert privacy.delta_at_odds(Fraction(1)) == privacy.delta_at("0") == 0
+    assert privacy.satisfies("0", "0")
+
+
+@PROPERTY
+@given(matrices(), st.integers(0, 4), levels, deltas)
+def test_a_response_that_never_comes_changes_nothing(
+    matrix: SolutionMatrix, place: int, odds: Fraction, delta: Fraction
+) -> None:
+    rows = [list(matrix.row(x)) for x in range(matrix.categories)]
+    padded = SolutionMatrix([[*row[:place], 0, *row[place:]] for row in rows], matrix.grid)
+    assert padded.privacy.odds == matrix.privacy.odds
+    assert padded.privacy.delta_at_odds(odds) == matrix.privacy.delta_at_odds(odds)
+    assert padded.privacy.odds_at(delta) == matrix.privacy.odds_at(delta)
+
+
+def test_a_response_that_excludes_a_category_has_no_pure_level_however_rare_it_is() -> None:
+    rare = SolutionMatrix([[2**64 - 1, 1], [2**64, 0]], 2**64)
+    assert rare.privacy.odds is None
+    assert rare.privacy.odds_at("0") is None
+    assert rare.privacy.epsilon == rare.privacy.epsilon_at("0") == Decimal("Infinity")
+    assert not rare.privacy.satisfies("40", "0")
+    # With a delta of that rarity, hardly any epsilon is left; with less, none is enough.
+    assert rare.privacy.odds_at(Fraction(1, 2**64)) == 1
+    assert rare.privacy.satisfies("0", Fraction(1, 2**64))
+    assert rare.privacy.odds_at(Fraction(1, 2**64 + 1)) is None
+    assert not rare.privacy.satisfies("40", Fraction(1, 2**64 + 1))
+
+
+def test_a_certain_answer_has_delta_1_at_every_level() -> None:
+    assert CERTAIN.privacy.odds is None
+    assert CERTAIN.privacy.odds_at("0.999999999999999999") is None
+    for odds in (Fraction(1), Fraction(2), Fraction(10**30)):
+        assert CERTAIN.privacy.delta_at_odds(odds) == 1
+    assert CERTAIN.privacy.delta_at("40") == 1
+    assert not CERTAIN.privacy.satisfies("40", "0.999999999999999999")
+
+
+def test_an_impossible_response_is_paid_for_before_the_ratios_are() -> None:
+    # Row 0 says response 0 with .1, row 1 never: delta has to cover that. What is left of it buys
+    # odds in column 1: .1 + .6 - E .2 <= delta.
+    matrix = SolutionMatrix.exact([["0.1", "0.6", "0.3"], ["0", "0.2", "0.8"]])
+    assert matrix.privacy.odds_at("0.05") is None
+    assert matrix.privacy.odds_at("0.1") == 3
+    assert matrix.privacy.odds_at("0.2") == Fraction(5, 2)
+    assert matrix.privacy.odds_at("0.5") == 1
+
+
+@pytest.mark.parametrize("categories", [2, 3, 5, 9])
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "0"), ("0.1", "0.25"), ("0", "0.5")])
+def test_randomised_response_written_out_has_the_same_guarantee(
+    categories: int, epsilon: str, delta: str
+) -> None:
+    closed = RandomisedResponse(categories, epsilon, delta)
+    written = SolutionMatrix.of(closed)
+    assert isinstance(closed.privacy, TwoValuedPrivacy)
+    assert isinstance(written.privacy, MatrixPrivacy)
+    assert written.privacy.odds == closed.privacy.odds
+    assert written.privacy.epsilon == closed.privacy.epsilon
+    for slack in ("0", "0.000001", "0.125", "0.25", "0.5", "0.9"):
+        assert written.privacy.odds_at(slack) == closed.privacy.odds_at(slack)
+        assert written.privacy.epsilon_at(slack) == closed.privacy.epsilon_at(slack)
+        for level in ("0", "0.05", "1", "1.5", "40"):
+            assert written.privacy.satisfies(level, slack) == closed.privacy.satisfies(level, slack)
+    for level in ("0", "0.1", "0.5", "1", "2", "40"):
+        assert written.privacy.delta_at(level) == closed.privacy.delta_at(level)
+    assert written.privacy.satisfies(epsilon, delta)
+
+
+@PROPERTY
+@given(st.integers(2, 5), levels, deltas, levels, deltas)
+def test_two_valued_matrices_have_the_guarantee_of_theorem_8(
+    categories: int, designed: Fraction, slack: Fraction, odds: Fraction, delta: Fraction
+) -> None:
+    # Theorem 8 at p = (1 - delta)/(E + m): the tight delta is (1 - (E + m) p)_+.
+    m = categories - 1
+    lie = (1 - slack) / (designed + m)
+    truth = 1 - m * lie
+    written = SolutionMatrix.exact(
+        [[truth if x == y else lie for y in range(categories)] for x in range(categories)]
+    )
+    closed = TwoValuedPrivacy(truth, lie)
+    assert written.privacy.odds == closed.odds == (designed + m * slack) / (1 - slack)
+    assert written.privacy.delta_at_odds(odds) == closed.delta_at_odds(odds)
+    assert closed.delta_at_odds(odds) == max(Fraction(0), 1 - (odds + m) * lie)
+    assert written.privacy.odds_at(delta) == closed.odds_at(delta)
+    assert closed.delta_at_odds(designed) == slack
+
+
+def test_odds_of_thousands_of_bits_are_compared_as_they_are() -> None:
+    # No float holds these, and the two levels differ by less than any float could say.
+    big = 3**1000
+    near = SolutionMatrix([[big, 1], [big - 1, 2]], big + 1)
+    assert near.privacy.odds == 2
+    far = SolutionMatrix([[big, 1], [1, big]], big + 1)
+    assert far.privacy.odds == big
+    assert not far.privacy.satisfies("40", "0")
+    # 1000 ln 3 = 1098.612288668109691…
+    assert far.privacy.epsilon == Decimal("1098.612288668110")
+
+
+@pytest.mark.parametrize(("truth", "lie"), [("1/5", "4/5"), ("1/2", "0"), ("1/2", "-1/2")])
+def test_two_values_that_are_no_truth_and_lie_are_refused(truth: str, lie: str) -> None:
+    with pytest.raises(ValueError, match="0 < lie <= truth"):
+        TwoValuedPrivacy(Fraction(truth), Fraction(lie))
+
+
+def test_the_closed_form_is_for_odds_of_1_and_more() -> None:
+    with pytest.raises(ValueError, match="odds"):
+        TwoValuedPrivacy(Fraction(3, 5), Fraction(1, 5)).delta_at_odds(Fraction(1, 2))

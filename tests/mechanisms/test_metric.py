@@ -1,0 +1,153 @@
+"""Any table of distances: rows by the rule, and a guarantee read off the integers."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.mechanisms import MAX_DISTANCE, MAX_METRIC, Metric
+from tests.mechanisms.laws import (
+    EXTREME_RATIOS,
+    WORDS,
+    assert_keeps_answers_to_itself,
+    assert_samples_its_rows,
+    assert_sound_rows,
+    ideal_rows,
+    row_by_boundaries,
+    worst_ratio,
+)
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
+
+Table = list[list[int]]
+
+ratios = st.one_of(
+    st.sampled_from(EXTREME_RATIOS),
+    st.fractions(Fraction(1, 1000), Fraction(999, 1000), max_denominator=1000),
+)
+
+
+def table(categories: int, upper: list[int]) -> Table:
+    """Return the symmetric table with these distances above the diagonal, row by row."""
+    rest = iter(upper)
+    found = [[0] * categories for _ in range(categories)]
+    for x in range(categories):
+        for y in range(x + 1, categories):
+            found[x][y] = found[y][x] = next(rest)
+    return found
+
+
+def tables(most: int = 7, largest: int = 12) -> st.SearchStrategy[Table]:
+    """Return random tables; most break the triangle inequality."""
+    return st.integers(2, most).flatmap(
+        lambda k: st.lists(
+            st.integers(1, largest), min_size=k * (k - 1) // 2, max_size=k * (k - 1) // 2
+        ).map(lambda upper: table(k, upper))
+    )
+
+
+NO_TRIANGLE = table(3, [1, 9, 1])
+FAR = table(2, [MAX_DISTANCE])
+
+
+@PROPERTY
+@given(tables(), ratios)
+def test_rows_follow_the_rule_of_boundaries_and_lie_within_1_of_the_ideal(
+    distances: Table, ratio: Fraction
+) -> None:
+    mechanism = Metric(distances, ratio)
+    assert_sound_rows(mechanism)
+    ideal = ideal_rows(ratio, distances)
+    for x, row in enumerate(distances):
+        assert mechanism.row(x) == row_by_boundaries(ratio, row)
+        for weight, entry in zip(mechanism.row(x), ideal[x], strict=True):
+            assert abs(weight - WORDS * entry) < 1 + Fraction(1, 2**60)
+    assert mechanism.truth == min(mechanism.probability(x, x) for x in range(len(distances)))
+    assert mechanism.privacy.odds == worst_ratio(mechanism)
+
+
+@PROPERTY
+@given(tables(5, 4), st.integers(1, 99))
+def test_a_guarantee_below_the_largest_distance_is_never_found(
+    distances: Table, hundredths: int
+) -> None:
+    # ln P(x,x)/P(z,x) + ln P(z,z)/P(x,z) = 2 d(x,z) ln 1/r whatever the normalisers; with weights
+    # within 1 of the ideal, of at least 2^64 100^-4/5.
+    ratio = Fraction(hundredths, 100)
+    odds = Metric(distances, ratio).privacy.odds
+    assert odds is not None
+    assert odds >= ratio ** -max(map(max, distances)) * (1 - Fraction(1, 2**30))
+
+
+@pytest.mark.parametrize("ratio", EXTREME_RATIOS)
+@pytest.mark.parametrize("distances", [NO_TRIANGLE, FAR, table(4, [1, 2, 3, 1, 5, 2])])
+def test_the_sampler_has_the_law_of_the_rows(distances: Table, ratio: Fraction) -> None:
+    assert_samples_its_rows(Metric(distances, ratio), range(len(distances)))
+
+
+def test_answers_stay_with_the_mechanism() -> None:
+    assert_keeps_answers_to_itself(Metric(table(4, [1, 2, 3, 1, 5, 2]), Fraction(2, 3)))
+
+
+def test_equal_distances_are_randomised_response_within_a_word() -> None:
+    mechanism = Metric(table(5, [1] * 10), Fraction(2, 7))
+    truth, lie = Fraction(7, 15), Fraction(2, 15)  # 1/(1 + 4 r) and r/(1 + 4 r)
+    for x in range(5):
+        for y in range(5):
+            exact = truth if x == y else lie
+            assert abs(mechanism.probability(x, y) - exact) < Fraction(1, WORDS)
+
+
+def test_a_table_is_copied_and_shown_as_it_is() -> None:
+    distances = table(3, [1, 9, 1])
+    mechanism = Metric(distances, Fraction(1, 2))
+    distances[0][1] = distances[1][0] = 5
+    assert mechanism.distances == ((0, 1, 9), (1, 0, 1), (9, 1, 0))
+    assert mechanism == Metric(NO_TRIANGLE, Fraction(1, 2))
+    assert mechanism != Metric(distances, Fraction(1, 2))
+    assert repr(mechanism) == "Metric(3, ratio=1/2)"
+
+
+@pytest.mark.parametrize(
+    "distances",
+    [
+        [[0, 1], [2, 0]],
+        [[1, 1], [1, 0]],
+        [[0, 1], [1, 1]],
+        [[0, 0], [0, 0]],
+        [[0, -1], [-1, 0]],
+        [[0, MAX_DISTANCE + 1], [MAX_DISTANCE + 1, 0]],
+        [[0, 1, 1], [1, 0], [1, 1, 0]],
+        [[0, 1, 1], [1, 0, 1]],
+        [[0, 1], [1, 0], [1, 1]],
+        [[0, 1.0], [1.0, 0]],
+        [[0, True], [True, 0]],
+        [[False, 1], [1, False]],
+        [[0, np.int64(1)], [np.int64(1), 0]],
+        [[0, None], [None, 0]],
+        [[0]],
+        [],
+    ],
+)
+def test_a_table_that_is_none_is_refused(distances: list[list[int]]) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        Metric(distances, Fraction(1, 2))
+    with pytest.raises((ValueError, TypeError)):
+        Metric.calibrated(distances, "1")
+
+
+def test_a_table_has_up_to_512_rows_of_distances_up_to_4095() -> None:
+    assert (MAX_METRIC, MAX_DISTANCE) == (512, 4095)
+    with pytest.raises(ValueError, match="2 to 512 rows"):
+        Metric([[0] * 513] * 513, Fraction(1, 2))
+    # r^4095 is far below 2^-64, and so without weight.
+    assert Metric(FAR, Fraction(1, 2)).row(0) == [WORDS - 1, 1]
+    assert Metric(FAR, Fraction(1, 2)).row(1) == [0, WORDS]
+    assert Metric(FAR, Fraction(1, 2)).privacy.odds is None
+
+
+def test_a_table_with_a_short_last_row_is_refused() -> None:
+    with pytest.raises(ValueError, match="row 2"):
+        Metric([[0, 1, 1], [1, 0, 1], []], Fraction(1, 2))

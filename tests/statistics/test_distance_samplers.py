@@ -1,0 +1,105 @@
+"""The samplers of matrices and distances, with the operating system's words, against their rows."""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from math import log
+
+import pytest
+
+from deniable.mechanisms import (
+    Circular,
+    Draw,
+    Mechanism,
+    Metric,
+    Ordinal,
+    SolutionMatrix,
+    TruncatedGeometric,
+    os_random_word,
+)
+
+PER_ANSWER = 8_000
+
+MECHANISMS: list[Mechanism] = [
+    Ordinal(4, Fraction(2, 3)),
+    Circular(5, Fraction(1, 2)),
+    TruncatedGeometric(4, Fraction(2, 3)),
+    Metric([[0, 1, 5, 2], [1, 0, 1, 3], [5, 1, 0, 1], [2, 3, 1, 0]], Fraction(3, 4)),
+    SolutionMatrix.approximate([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.25, 0.25, 0.5]], bits=64),
+]
+
+# Exact enumeration (tests/mechanisms) shows that uniform words give the rows; what is left to see
+# is that each sampler draws its word where it should. The count of each response is binomial, and
+# by Chernoff's bound
+#     P(n KL(count/n || p) >= t, and the count on a given side of np) <= e^-t
+# at any n and p, with no limit theorem. Each cell has two sides, and there are
+# 16 + 25 + 16 + 16 + 9 = 82 cells: with t = ln(2 * 82 * 10^9) a sound sampler fails the test of its
+# mechanism, or any of the five, with a probability of at most 1e-9.
+CELLS = sum(mechanism.categories * mechanism.responses for mechanism in MECHANISMS)
+LIMIT = log(2 * CELLS * 10**9)
+
+
+def divergence(share: float, probability: float) -> float:
+    """Return the Kullback-Leibler divergence of two coins."""
+    parts = ((share, probability), (1 - share, 1 - probability))
+    return sum(p * log(p / q) for p, q in parts if p > 0)
+
+
+def strangeness(mechanism: Mechanism, sampled: Mechanism, draw: Draw) -> float:
+    """Return the largest n KL of any cell: responses of ``sampled``, rows of ``mechanism``."""
+    worst = 0.0
+    for answer in range(mechanism.categories):
+        counts = Counter(sampled.randomise(answer, draw) for _ in range(PER_ANSWER))
+        assert set(counts) <= set(range(mechanism.responses))
+        for response in range(mechanism.responses):
+            probability = float(mechanism.probability(answer, response))
+            found = PER_ANSWER * divergence(counts[response] / PER_ANSWER, probability)
+            worst = max(worst, found)
+    return worst
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+def test_the_operating_systems_words_give_the_rows(mechanism: Mechanism) -> None:
+    assert strangeness(mechanism, mechanism, os_random_word) < LIMIT
+
+
+# What the test above is able to see. Seeds are fixed, so these cannot fail by chance.
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+@pytest.mark.parametrize(
+    "flaw",
+    [
+        lambda word: word >> 1,  # the top bit is always 0
+        lambda word: word | 1 << 63,  # or always 1
+        lambda word: word - word // 10,  # the top tenth never occurs
+        lambda word: word >> 32,  # only 32 bits
+    ],
+)
+def test_a_flawed_source_of_words_is_noticed(
+    mechanism: Mechanism, flaw: Callable[[int], int]
+) -> None:
+    source = random.Random(20160706)
+    assert strangeness(mechanism, mechanism, lambda: flaw(source.getrandbits(64))) > LIMIT
+
+
+@pytest.mark.parametrize(
+    ("stated", "sampled"),
+    [
+        (Ordinal(4, Fraction(2, 3)), Ordinal(4, Fraction(3, 5))),
+        (Ordinal(4, Fraction(2, 3)), TruncatedGeometric(4, Fraction(2, 3))),
+        (Circular(5, Fraction(1, 2)), Circular(5, Fraction(3, 5))),
+        (TruncatedGeometric(4, Fraction(2, 3)), TruncatedGeometric(4, Fraction(3, 5))),
+    ],
+    ids=repr,
+)
+def test_another_mechanism_than_the_stated_one_is_noticed(
+    stated: Mechanism, sampled: Mechanism
+) -> None:
+    source = random.Random(20160706)
+    assert strangeness(stated, sampled, lambda: source.getrandbits(64)) > LIMIT
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+def test_a_sound_source_with_a_fixed_seed_is_not_accused(mechanism: Mechanism) -> None:
+    source = random.Random(20160706)
+    assert strangeness(mechanism, mechanism, lambda: source.getrandbits(64)) < LIMIT

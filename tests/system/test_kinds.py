@@ -1,0 +1,118 @@
+"""Ordinal and numeric surveys from the operator's file to the analyst's histogram."""
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.client import IN_MEMORY, Client, Survey
+from deniable.messages import SignedReport
+from tests.support.collector import CollectorProcess
+from tests.support.processes import DENIABLE, run
+
+DEVICES = 160
+HOURS = tuple(f"{hour}:00" for hour in range(0, 24, 3))
+SIZES = ("XS", "S", "M", "L", "XL")
+FILES = {
+    "size": f'mechanism = "ordinal"\ndistance = "absolute"\ncategories = {json.dumps(SIZES)}',
+    "hour": f'mechanism = "ordinal"\ndistance = "circular"\ncategories = {json.dumps(HOURS)}',
+    "minutes": 'mechanism = "numeric"\nlow = -10\nhigh = 10\nstep = "2.5"',
+}
+DECLARED = (
+    Survey("size", "size?", SIZES, max_epsilon="4"),
+    Survey("hour", "hour?", HOURS, max_epsilon="4"),
+    Survey.numeric("minutes", "minutes?", low=-10, high=10, step="2.5", max_epsilon="4"),
+)
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
+    collector = CollectorProcess(tmp_path / "collector")
+    for name, mechanism in FILES.items():
+        file = tmp_path / f"{name}.toml"
+        file.write_text(
+            f'name = "{name}"\nquestion = "{name}?"\nepsilon = "4"\nepoch = "1 day"\nepochs = 1\n'
+            f"minimum_reports = 1\n{mechanism}\n",
+            "utf-8",
+        )
+        run([*DENIABLE, "survey", "publish", file, "--dir", collector.directory])
+    collector.start()
+    yield collector
+    collector.close()
+
+
+def answers(device: int) -> dict[str, str]:
+    """Return what a device answers: most say M, midnight and 5."""
+    common = device % 4
+    return {
+        "size": "M" if common else SIZES[device % 5],
+        "hour": "0:00" if common else HOURS[device % 8],
+        "minutes": "5" if common else DECLARED[2].categories[device % 9],
+    }
+
+
+def report(collector: CollectorProcess, device: int) -> list[tuple[bytes, int]]:
+    """Be a device; return (survey id, response) of each report that it holds as delivered."""
+    client = Client(
+        collector.origin,
+        authority=collector.authority,
+        surveys=DECLARED,
+        state=IN_MEMORY,
+        consent="on",
+        background=False,
+        # Reproducible words: nobody's answer is at stake, and the test has no false alarms.
+        unsafe_draw=partial(random.Random(device).getrandbits, 64),
+    )
+    with client:
+        assert client.refresh().errors == {}
+        for name, answer in answers(device).items():
+            client.report(name, answer, strict=True)
+        deadline = time.monotonic() + 60
+        while client.flush(1.0).pending and time.monotonic() < deadline:
+            pass
+        with client._state.transaction(time.time()) as connection:
+            rows = connection.execute(
+                "SELECT envelope FROM decisions WHERE status = 'delivered'"
+            ).fetchall()
+    reports = [SignedReport.from_envelope(envelope).report for (envelope,) in rows]
+    return [(each.survey_id, each.response) for each in reports]
+
+
+def histogram(collector: CollectorProcess, name: str) -> dict[str, Any]:
+    shown = run([*DENIABLE, "hist", name, "--dir", collector.directory, "--json"]).stdout
+    read: dict[str, Any] = json.loads(shown)
+    return read
+
+
+def test_every_kind_is_published_answered_counted_and_estimated(
+    collector: CollectorProcess,
+) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        devices = list(pool.map(lambda device: report(collector, device), range(DEVICES)))
+    held = Counter(each for device in devices for each in device)
+    truth = {name: Counter(answers(device)[name] for device in range(DEVICES)) for name in FILES}
+    for name in FILES:
+        shown = histogram(collector, name)
+        survey_id = bytes.fromhex(shown["survey_id"])
+        raw = [row["raw"] for row in shown["categories"]]
+        assert raw == [held[survey_id, response] for response in range(len(raw))]
+        assert shown["n"] == sum(raw) == DEVICES
+        assert sum(row["estimate"] for row in shown["categories"]) == pytest.approx(1)
+        assert {row["method"] for row in shown["categories"]} == {"normal"}
+        # Within five standard errors each; the words are fixed, so this is no matter of chance.
+        for row in shown["categories"]:
+            error = abs(row["estimate"] - truth[name][row["category"]] / DEVICES)
+            assert error < 5 * row["standard_error"]
+    assert histogram(collector, "size")["mechanism"] == "ordinal"
+    assert histogram(collector, "size")["numeric"] is None
+    numeric = histogram(collector, "minutes")["numeric"]
+    mean = sum(float(value) * count for value, count in truth["minutes"].items()) / DEVICES
+    assert numeric["mean"]["low"] <= mean <= numeric["mean"]["high"]
+    assert "Traceback" not in collector.complaints
