@@ -1,0 +1,113 @@
+"""What the device may still spend, as the state holds it; all sums in units of 1e-9 epsilon.
+
+1. A manifest reserves everything that it could ever cost when it is accepted, of the lifetime
+   ceiling and of its name's; nothing is given back (D3, D4). What lost states had reserved stays so.
+2. The sliding ceiling is additional: it looks at what was decided within a period of *use*. A gap
+   between two looks at the clock counts for a week at most, so that setting the clock forward frees
+   next to nothing, and a device that lay in a drawer is not locked out for ever.
+3. Nothing here knows an answer.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Final
+
+from deniable.budget import Ceiling, format_nano
+from deniable.client.errors import BudgetExhausted, ManifestFault, ManifestRefused
+
+__all__ = [
+    "Allowance",
+    "SlidingCeiling",
+    "check_allowance",
+    "look_at_clock",
+    "reserved_in_all",
+    "reserved_of_name",
+    "spent_in_all",
+]
+
+_LONGEST_GAP: Final = 7 * 86_400
+_DAY: Final = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingCeiling:
+    """What may be spent within any period, in units of 1e-9 epsilon and seconds of use."""
+
+    most: int
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What the app lets this device spend.
+
+    Attributes:
+        lifetime: on all surveys together, ever.
+        sliding: on all surveys together within a period; None for no such ceiling.
+    """
+
+    lifetime: Ceiling
+    sliding: SlidingCeiling | None = None
+
+
+def reserved_in_all(connection: sqlite3.Connection) -> int:
+    """Return what is reserved of the lifetime budget, by lost states too."""
+    (reserved,) = connection.execute(
+        "SELECT carried + (SELECT coalesce(sum(reserved), 0) FROM manifests) FROM device"
+    ).fetchone()
+    return int(reserved)
+
+
+def reserved_of_name(connection: sqlite3.Connection, name: str) -> int:
+    """Return what all accepted manifests of a name have reserved."""
+    (reserved,) = connection.execute(
+        "SELECT coalesce(sum(reserved), 0) FROM manifests WHERE name = ?", (name,)
+    ).fetchone()
+    return int(reserved)
+
+
+def spent_in_all(connection: sqlite3.Connection) -> int:
+    """Return the sum of all decisions' costs."""
+    (spent,) = connection.execute("SELECT coalesce(sum(cost), 0) FROM decisions").fetchone()
+    return int(spent)
+
+
+def look_at_clock(connection: sqlite3.Connection, now: float) -> int:
+    """Count the time since the last look, inside a transaction; return the seconds of use so far."""
+    connection.execute(
+        "UPDATE device SET lived = lived + max(0, min(?1 - looked_at, ?2)),"
+        " looked_at = max(looked_at, ?1)",
+        (int(now), _LONGEST_GAP),
+    )
+    (lived,) = connection.execute("SELECT lived FROM device").fetchone()
+    return int(lived)
+
+
+def check_allowance(
+    connection: sqlite3.Connection, allowance: Allowance, cost: int, lived: int
+) -> None:
+    """Check that one more report fits.
+
+    Raises:
+        ManifestRefused: if the app lowered its lifetime ceiling below what is spent.
+        BudgetExhausted: if the sliding ceiling does not allow it yet.
+    """
+    # Reserved when the manifest was accepted; but the app may have lowered its ceiling since.
+    (carried,) = connection.execute("SELECT carried FROM device").fetchone()
+    spent = spent_in_all(connection) + carried
+    if not allowance.lifetime.admits(spent, cost, 1):
+        raise ManifestRefused(
+            ManifestFault.OVER_BUDGET,
+            f"{format_nano(spent)} of this device's {format_nano(allowance.lifetime.most)} is spent",
+        )
+    sliding = allowance.sliding
+    if sliding is None:
+        return
+    (recent,) = connection.execute(
+        "SELECT coalesce(sum(cost), 0) FROM decisions WHERE lived > ?", (lived - sliding.seconds,)
+    ).fetchone()
+    if recent + cost > sliding.most:
+        raise BudgetExhausted(
+            f"{format_nano(recent)} of the {format_nano(sliding.most)} that this device spends in "
+            f"{sliding.seconds / _DAY:.3g} days is spent; a later epoch can be reported"
+        )

@@ -1,0 +1,118 @@
+"""Memoised surveys: the same answer gets the same response for a range of epochs.
+
+1. A range's draws come from a PRF under a random key of its own, which is stored with the first
+   decision of the range and erased when the range ends, when consent ends, and in a copied state.
+2. Once its key is erased, or if a lost state may have held one, a range is over for this device.
+3. The answer is an input of the PRF. With one stream for all answers, two responses of a device
+   would tell which answers they come from.
+"""
+
+import hashlib
+import hmac
+import secrets
+import sqlite3
+from typing import Final
+
+from deniable.client.errors import EpochUndecidable
+from deniable.mechanisms import Draw
+from deniable.messages import Manifest
+
+__all__ = ["MemoRange", "erase_ended_memos", "memo_draw", "open_memo"]
+
+_CONTEXT: Final = b"deniable/memo/v1\0"
+_KEY_BYTES: Final = 32
+
+
+class MemoRange:
+    """A range of epochs in which this device keeps its responses.
+
+    Attributes:
+        key: of the PRF; left out of the repr.
+        reports: decided in the range so far.
+    """
+
+    def __init__(self, survey_id: bytes, first: int, key: bytes, reports: int) -> None:
+        self.key = key
+        self.reports = reports
+        self._survey_id = survey_id
+        self._first = first
+
+    def __repr__(self) -> str:
+        return f"MemoRange(first={self._first}, reports={self.reports})"
+
+    def draw_for(self, answer: int) -> Draw:
+        """Return the range's draw for an answer: the same words at each call."""
+        return memo_draw(self.key, self._survey_id, self._first, answer)
+
+    def count_report(self, connection: sqlite3.Connection) -> None:
+        """Count a decision of the range, inside its transaction."""
+        connection.execute(
+            "UPDATE memos SET reports = reports + 1 WHERE survey_id = ? AND first = ?",
+            (self._survey_id, self._first),
+        )
+
+
+def memo_draw(key: bytes, survey_id: bytes, first: int, answer: int) -> Draw:
+    """Return a source of words: HMAC-SHA256 of the answer and a counter, cut to 64 bits.
+
+    Args:
+        key: 32 random bytes of this range alone.
+        survey_id: which survey.
+        first: the range's first epoch.
+        answer: index of the true category.
+
+    Source: docs/mathematics.md, on memoisation.
+    """
+    head = _CONTEXT + survey_id + first.to_bytes(8) + answer.to_bytes(8)
+    count = 0
+
+    def draw() -> int:
+        nonlocal count
+        word = hmac.digest(key, head + count.to_bytes(8), hashlib.sha256)[:8]
+        count += 1
+        return int.from_bytes(word)
+
+    return draw
+
+
+def open_memo(
+    connection: sqlite3.Connection, manifest: Manifest, epochs: range, fresh_from: int
+) -> MemoRange:
+    """Return the range's key, made now if it is the first report of the range.
+
+    Args:
+        connection: the transaction's.
+        manifest: the survey.
+        epochs: the range, of which the manifest may have fewer.
+        fresh_from: what began before may have been decided by a state that is gone.
+
+    Raises:
+        EpochUndecidable: if the range is over for this device.
+    """
+    first, schedule = epochs.start, manifest.schedule
+    row = connection.execute(
+        "SELECT key, reports FROM memos WHERE name = ? AND survey_id = ? AND first = ?",
+        (manifest.name, manifest.survey_id, first),
+    ).fetchone()
+    if row is not None and row[0] is not None:
+        return MemoRange(manifest.survey_id, first, *row)
+    if row is not None or schedule.epoch_start(first) <= fresh_from:
+        raise EpochUndecidable(
+            f"the key of epochs {first} to {epochs[-1]} is erased or lost; "
+            f"epoch {epochs.stop} can be reported"
+        )
+    key = secrets.token_bytes(_KEY_BYTES)
+    ends = schedule.epoch_start(min(epochs.stop, schedule.epochs))
+    connection.execute(
+        "INSERT INTO memos VALUES (?, ?, ?, ?, ?, 0)",
+        (manifest.name, manifest.survey_id, first, ends, key),
+    )
+    return MemoRange(manifest.survey_id, first, key, 0)
+
+
+def erase_ended_memos(connection: sqlite3.Connection, now: float) -> bool:
+    """Erase the keys of ranges that are over, inside a transaction; tell whether there were any."""
+    erased = connection.execute(
+        "UPDATE memos SET key = NULL WHERE ends <= ? AND key IS NOT NULL", (int(now),)
+    ).rowcount
+    return erased > 0
