@@ -1,10 +1,12 @@
 """The device SDK: declare surveys, ask for consent, report; the answer never leaves the device."""
 
+from deniable.client.allowance import SlidingCeiling
 from deniable.client.client import DEFAULT_LIFETIME_EPSILON, IN_MEMORY, Client
-from deniable.client.consent import Consent
+from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.delivery import Backoff, HttpAnswer
 from deniable.client.errors import (
     AppError,
+    BudgetExhausted,
     ConsentMissing,
     DeniableError,
     EpochUndecidable,
@@ -29,9 +31,11 @@ __all__ = [
     "Answer",
     "AppError",
     "Backoff",
+    "BudgetExhausted",
     "Client",
     "Consent",
     "ConsentMissing",
+    "ConsentRecord",
     "Delivery",
     "DeniableError",
     "EpochUndecidable",
@@ -46,6 +50,7 @@ __all__ = [
     "OutcomeStatus",
     "Refresh",
     "ReportDropped",
+    "SlidingCeiling",
     "StateUnavailable",
     "Survey",
     "Transport",

@@ -24,11 +24,13 @@ class NameRecord:
         highest: (sequence, survey id) of the newest validly signed manifest seen, if any.
         accepted: ids of the manifests accepted under the name, whose cost is already reserved.
         reserved: what all names together have reserved, in units of 1e-9 epsilon.
+        reserved_of_name: what this name's manifests have.
     """
 
     highest: tuple[int, bytes] | None
     accepted: frozenset[bytes]
     reserved: int
+    reserved_of_name: int = 0
 
 
 def read_manifest(envelope: bytes, authority: bytes, survey: Survey, origin: str) -> Manifest:
@@ -81,15 +83,24 @@ def admit_manifest(
         )
     if manifest.survey_id in record.accepted:
         return 0
-    cost, epochs = pure_cost(manifest.mechanism), manifest.schedule.epochs
-    if not ceiling.admits(record.reserved, cost, epochs):
+    reserves = pure_cost(manifest.mechanism) * manifest.schedule.epochs
+    _check_fits(manifest, reserves, record.reserved, ceiling, "lifetime_epsilon of the client")
+    total = survey.total_ceiling
+    if total is not None:
+        _check_fits(manifest, reserves, record.reserved_of_name, total, "total of the survey")
+    return reserves
+
+
+def _check_fits(
+    manifest: Manifest, reserves: int, reserved: int, ceiling: Ceiling, whose: str
+) -> None:
+    if reserved + reserves > ceiling.most:
         raise ManifestRefused(
             ManifestFault.OVER_BUDGET,
-            f"{epochs} epochs at epsilon {format_nano(cost)} do not fit: "
-            f"{format_nano(record.reserved)} of {format_nano(ceiling.most)} is reserved; "
-            "publish fewer epochs, or raise the client's lifetime_epsilon",
+            f"{manifest.schedule.epochs} epochs, which cost epsilon {format_nano(reserves)}, do "
+            f"not fit: {format_nano(reserved)} of {format_nano(ceiling.most)} is reserved; "
+            f"publish fewer epochs, or raise the {whose}",
         )
-    return cost * epochs
 
 
 def _check_sequence(manifest: Manifest, record: NameRecord) -> None:

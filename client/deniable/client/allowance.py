@@ -1,7 +1,8 @@
 """What the device may still spend, as the state holds it; all sums in units of 1e-9 epsilon.
 
 1. A manifest reserves everything that it could ever cost when it is accepted, of the lifetime
-   ceiling and of its name's; nothing is given back (D3, D4). What lost states had reserved stays so.
+   ceiling and of its name's; nothing is given back (D3, D4). What lost states had reserved stays
+   reserved.
 2. The sliding ceiling is additional: it looks at what was decided within a period of *use*. A gap
    between two looks at the clock counts for a week at most, so that setting the clock forward frees
    next to nothing, and a device that lay in a drawer is not locked out for ever.
@@ -12,8 +13,9 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Final
 
-from deniable.budget import Ceiling, format_nano
+from deniable.budget import Ceiling, epsilon_to_nano, format_nano
 from deniable.client.errors import BudgetExhausted, ManifestFault, ManifestRefused
+from deniable.mechanisms import Number
 
 __all__ = [
     "Allowance",
@@ -31,10 +33,34 @@ _DAY: Final = 86_400
 
 @dataclass(frozen=True, slots=True)
 class SlidingCeiling:
-    """What may be spent within any period, in units of 1e-9 epsilon and seconds of use."""
+    """What all surveys together may cost within a period.
 
-    most: int
-    seconds: int
+    Attributes:
+        epsilon: the most; exact, as everywhere: a decimal string or an int, never a float.
+        days: how long a report counts, in days of use (see the head of this module).
+
+    Raises:
+        TypeError, InvalidPrivacyParameter: for an epsilon that is a float or negative.
+        ValueError: for less than a day.
+    """
+
+    epsilon: Number
+    days: int
+
+    def __post_init__(self) -> None:
+        if self.days < 1:
+            raise ValueError("days must be at least 1")
+        _ = self.most
+
+    @property
+    def most(self) -> int:
+        """Return the most, in units of 1e-9 epsilon."""
+        return epsilon_to_nano("epsilon", self.epsilon)
+
+    @property
+    def seconds(self) -> int:
+        """Return the period in seconds."""
+        return self.days * _DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +99,7 @@ def spent_in_all(connection: sqlite3.Connection) -> int:
 
 
 def look_at_clock(connection: sqlite3.Connection, now: float) -> int:
-    """Count the time since the last look, inside a transaction; return the seconds of use so far."""
+    """Count the time since the last look, inside a transaction; return the seconds of use."""
     connection.execute(
         "UPDATE device SET lived = lived + max(0, min(?1 - looked_at, ?2)),"
         " looked_at = max(looked_at, ?1)",
@@ -98,7 +124,8 @@ def check_allowance(
     if not allowance.lifetime.admits(spent, cost, 1):
         raise ManifestRefused(
             ManifestFault.OVER_BUDGET,
-            f"{format_nano(spent)} of this device's {format_nano(allowance.lifetime.most)} is spent",
+            f"{format_nano(spent)} of the {format_nano(allowance.lifetime.most)} that this device "
+            "may ever spend is spent",
         )
     sliding = allowance.sliding
     if sliding is None:
@@ -109,5 +136,5 @@ def check_allowance(
     if recent + cost > sliding.most:
         raise BudgetExhausted(
             f"{format_nano(recent)} of the {format_nano(sliding.most)} that this device spends in "
-            f"{sliding.seconds / _DAY:.3g} days is spent; a later epoch can be reported"
+            f"{sliding.days} days is spent; a later epoch can be reported"
         )

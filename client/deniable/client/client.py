@@ -5,20 +5,23 @@ It is a plain object, usable from any thread. Constructing it touches neither di
 """
 
 import logging
+import os
 import random
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import copy
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, TypeVar
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.admission import read_manifest
+from deniable.client.allowance import Allowance, SlidingCeiling
 from deniable.client.clock import Clock, SystemClock
-from deniable.client.consent import Consent
+from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.delivery import Backoff
 from deniable.client.errors import (
     ConsentMissing,
@@ -47,6 +50,7 @@ from deniable.messages import (
 __all__ = ["DEFAULT_LIFETIME_EPSILON", "IN_MEMORY", "Client"]
 
 _LOG = logging.getLogger("deniable")
+_T = TypeVar("_T")
 
 
 DEFAULT_LIFETIME_EPSILON: Final = 20
@@ -77,12 +81,14 @@ class Client:
         consent: what a new state starts with. A stored decision of the user wins.
         lifetime_epsilon: what this device will ever spend on all surveys together. A manifest
             reserves all its epochs when it is accepted (D3).
+        sliding: what it will spend within a period, in addition.
         manifests: signed manifests bundled with the app, so that it can report before it was
             ever online.
         background: whether a daemon thread sends and refreshes; else ``flush`` and ``refresh`` do.
         delivery_seconds: reports are sent at a random time within so many seconds (D7).
         backoff: how long to wait between sends of one report.
         clock, transport: for tests and unusual networks.
+        environment: what may lower the user's consent, read at each call.
         unsafe_draw: for tests; any source but the default makes answers public.
 
     Raises:
@@ -98,18 +104,21 @@ class Client:
         state: str | PathLike[str] | InMemory,
         consent: Consent | str = Consent.UNSET,
         lifetime_epsilon: Number = DEFAULT_LIFETIME_EPSILON,
+        sliding: SlidingCeiling | None = None,
         manifests: Iterable[bytes] = (),
         background: bool = True,
         delivery_seconds: float = 3600.0,
         backoff: Backoff | None = None,
         clock: Clock | None = None,
         transport: Transport | None = None,
+        environment: Mapping[str, str] = os.environ,
         unsafe_draw: Draw | None = None,
     ) -> None:
         self._collector = _origin(collector)
         self._authority = _authority_key(authority)
         self._surveys = _by_name(surveys)
-        self._ceiling = Ceiling(epsilon_to_nano("lifetime_epsilon", lifetime_epsilon))
+        lifetime = Ceiling(epsilon_to_nano("lifetime_epsilon", lifetime_epsilon))
+        self._allowance = Allowance(lifetime, sliding)
         self._bundled = tuple(manifests)
         self._background = background
         self._delivery_seconds = delivery_seconds
@@ -117,7 +126,7 @@ class Client:
         self._transport = transport or HttpTransport(collector)
         self._draw = unsafe_draw or os_random_word
         self._jitter = random.SystemRandom().random
-        self._state = State(_state_path(state), _consent(consent))
+        self._state = State(_state_path(state), _consent(consent), environment)
         self._ledger = Ledger(self._state, self._authority, collector)
         self._uploader = Uploader(
             Outbox(self._state, collector),
@@ -154,7 +163,8 @@ class Client:
         except NotRecorded as error:
             _LOG.info("survey %s: not recorded: %s", survey, error)
             outcome = Outcome(survey, OutcomeStatus.NOT_RECORDED, error=error)
-        if self._background and not isinstance(outcome.error, ConsentMissing):
+        quiet = outcome.status is OutcomeStatus.LOCAL or isinstance(outcome.error, ConsentMissing)
+        if self._background and not quiet:
             self._uploader.start()
         if outcome.error is not None:
             _drop_frames(outcome.error)
@@ -169,7 +179,8 @@ class Client:
         Never raises for what the network or the collector does; without consent, does nothing.
         """
         try:
-            self._check_consent(self._clock.now())
+            if self._consent_now() is not Consent.ON:
+                raise ConsentMissing("nobody consented to asking the collector")
         except NotRecorded as error:
             # Not remembered: whoever consents next must not wait a day for the next refresh.
             return Refresh((), dict.fromkeys(self._surveys, error))
@@ -194,7 +205,7 @@ class Client:
     def flush(self, timeout: float = 10.0) -> Delivery:
         """Send now what waits, for about ``timeout`` seconds; never raises for the world."""
         try:
-            if self._state.consent(self._clock.now()) is Consent.ON:
+            if self._consent_now() is Consent.ON:
                 return self._uploader.flush(timeout)
         except NotRecorded as error:
             _LOG.warning("nothing could be sent: %s", error)
@@ -202,23 +213,48 @@ class Client:
 
     @property
     def consent(self) -> Consent:
-        """Return the stored decision of the user.
+        """Return what holds now: the user's decision, unless the environment lowers it.
+
+        Raises:
+            StateUnavailable: if there is a state and it cannot be read.
+        """
+        return self._consent_now()
+
+    @property
+    def consent_record(self) -> ConsentRecord:
+        """Return the user's decision with its time and origin, and what holds now.
 
         Raises:
             StateUnavailable: if there is a state and it cannot be read.
         """
         return self._state.consent(self._clock.now())
 
-    def set_consent(self, consent: Consent | str) -> None:
-        """Store the user's decision; OFF erases all report bytes, and undoes no decision (D4).
+    def set_consent(self, consent: Consent | str, origin: str = "app") -> None:
+        """Store the user's decision; anything but ON erases all report bytes.
+
+        It undoes no decision of an epoch: OFF and ON again brings no second draw (D4).
+
+        Args:
+            consent: what the user decided.
+            origin: who asked and where, for the user's own record: "settings page", for example.
 
         Raises:
             StateUnavailable: if it could not be stored.
         """
         decided = _consent(consent)
-        self._state.set_consent(decided, self._clock.now())
-        if decided is Consent.ON and self._background:
+        self._state.set_consent(decided, origin, self._clock.now())
+        if self._background and self._consent_now() is Consent.ON:
             self._uploader.start()
+
+    def purge(self) -> None:
+        """Erase from disk what was or would be sent, without a change of consent.
+
+        What was decided and spent stays: no epoch gets a second draw (D4).
+
+        Raises:
+            StateUnavailable: if it could not be done.
+        """
+        self._state.purge(self._clock.now())
 
     def start(self) -> None:
         """Send in the background what waits from the app's last run, if the user consented.
@@ -227,7 +263,7 @@ class Client:
         raises for the world; without consent, or without ``background``, does nothing.
         """
         with suppress(NotRecorded):
-            if self._background and self._state.consent(self._clock.now()) is Consent.ON:
+            if self._background and self._consent_now() is Consent.ON:
                 self._uploader.start()
 
     def close(self) -> None:
@@ -246,6 +282,33 @@ class Client:
     ) -> None:
         self.close()
 
+    async def areport(self, survey: str, answer: Answer, *, strict: bool = False) -> Outcome:
+        """Do :meth:`report` without blocking the event loop: the disk may be slow."""
+        return await _in_thread(partial(self.report, survey, answer, strict=strict))
+
+    async def arefresh(self) -> Refresh:
+        """Do :meth:`refresh` without blocking the event loop."""
+        return await _in_thread(self.refresh)
+
+    async def aflush(self, timeout: float = 10.0) -> Delivery:  # noqa: ASYNC109 - as flush has it
+        """Do :meth:`flush` without blocking the event loop."""
+        return await _in_thread(partial(self.flush, timeout))
+
+    async def aclose(self) -> None:
+        """Do :meth:`close` without blocking the event loop."""
+        await _in_thread(self.close)
+
+    async def __aenter__(self) -> "Client":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
     def __repr__(self) -> str:
         return f"Client({self._collector!r}, surveys={sorted(self._surveys)})"
 
@@ -257,7 +320,8 @@ class Client:
 
     def _decide(self, survey: Survey, index: int) -> Outcome:
         now = self._clock.now()
-        self._check_consent(now)
+        if self._consent_now() not in {Consent.ON, Consent.LOCAL}:
+            raise ConsentMissing("nobody consented on this device")
         try:
             decision = self._draw_once(survey, index, now)
         except NotReady as error:
@@ -266,11 +330,14 @@ class Client:
             if not self._is_ready(survey):
                 raise refused or error from None
             decision = self._draw_once(survey, index, now)
-        status = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
+        if decision.local:
+            status = OutcomeStatus.LOCAL
+        else:
+            status = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
         return Outcome(survey.name, status, decision.epoch)
 
     def _draw_once(self, survey: Survey, index: int, now: float) -> Decision:
-        return self._ledger.decide(survey, index, self._ceiling, now, self._delay, self._draw)
+        return self._ledger.decide(survey, index, self._allowance, now, self._delay, self._draw)
 
     def _delay(self, closes: float) -> float:
         """Return a random wait with a report that closes then: half of what is left, at most.
@@ -281,9 +348,8 @@ class Client:
         most = self._delivery_seconds
         return self._jitter() * (min(most, left / 2) if left > 0 else most)
 
-    def _check_consent(self, now: float) -> None:
-        if self._state.consent(now) is not Consent.ON:
-            raise ConsentMissing("nobody consented on this device")
+    def _consent_now(self) -> Consent:
+        return self._state.consent(self._clock.now()).effective
 
     def _is_ready(self, survey: Survey) -> bool:
         try:
@@ -307,7 +373,7 @@ class Client:
 
     def _offer(self, survey: Survey, envelope: bytes) -> None:
         manifest = read_manifest(envelope, self._authority, survey, self._collector)
-        self._ledger.offer_manifest(manifest, envelope, survey, self._ceiling, self._clock.now())
+        self._ledger.offer_manifest(manifest, envelope, survey, self._allowance, self._clock.now())
 
     def _fetch(self, survey: Survey) -> None:
         held = self._ledger.newest_manifest_id(survey.name, self._clock.now())
@@ -333,6 +399,12 @@ class Client:
             due = self._clock.now() >= self._next_refresh
         if due:
             self.refresh()
+
+
+async def _in_thread(call: Callable[[], _T]) -> _T:
+    import asyncio  # 70 ms that an app without an event loop need not pay
+
+    return await asyncio.to_thread(call)
 
 
 def _is_judged(error: NotRecorded) -> bool:

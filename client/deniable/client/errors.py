@@ -14,6 +14,7 @@
     - ``ManifestRefused``: the collector's manifest breaks a rule that protects the user
     - ``NotRunning``: the survey has not begun, or is over
     - ``EpochUndecidable``: this epoch may have been decided by a state that is gone
+    - ``BudgetExhausted``: the sliding ceiling allows no further report yet
     - ``ReportDropped``: this epoch's report was drawn and then dropped; there is no second
     - ``StateUnavailable``: the state cannot be read or written; without it nothing is drawn
 
@@ -24,6 +25,7 @@ from enum import StrEnum
 
 __all__ = [
     "AppError",
+    "BudgetExhausted",
     "ConsentMissing",
     "DeniableError",
     "EpochUndecidable",
@@ -73,6 +75,10 @@ class NotRunning(NotRecorded):
 
 class EpochUndecidable(NotRecorded):
     """A state that is gone may have decided this epoch, so this one must not (D5)."""
+
+
+class BudgetExhausted(NotRecorded):
+    """This device has spent what it may within the period; a later epoch can be reported."""
 
 
 class ReportDropped(NotRecorded):

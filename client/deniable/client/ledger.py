@@ -3,6 +3,7 @@
 1. An epoch of a name is decided at most once, whatever happens afterwards (D3, D4).
 2. Charge, draw and signed bytes are one transaction, committed before anything may send them (D5).
 3. Accepting a manifest reserves everything it could ever cost; nothing is given back (D3, D4).
+   What may be spent stands in ``allowance``, what memoised surveys keep in ``memo``.
 4. No operation here depends on the answer's value, except for the response inside signed bytes.
 """
 
@@ -11,10 +12,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from deniable.budget import Ceiling, format_nano, pure_cost
+from deniable.budget import pure_cost
 from deniable.client.admission import NameRecord, admit_manifest, check_declaration
+from deniable.client.allowance import (
+    Allowance,
+    check_allowance,
+    look_at_clock,
+    reserved_in_all,
+    reserved_of_name,
+)
 from deniable.client.consent import Consent
 from deniable.client.errors import (
+    BudgetExhausted,
     ConsentMissing,
     EpochUndecidable,
     ManifestFault,
@@ -24,7 +33,9 @@ from deniable.client.errors import (
     NotRunning,
     ReportDropped,
 )
-from deniable.client.state import State, stored_consent
+from deniable.client.memo import MemoRange, erase_ended_memos
+from deniable.client.previews import has_preview, store_preview
+from deniable.client.state import State
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw
 from deniable.messages import Manifest, Refusal, Report, open_manifest, sign_report
@@ -43,10 +54,12 @@ class Decision:
     Attributes:
         epoch: which.
         drawn: whether it was made now, or had been made before.
+        local: whether it is a preview, which is never sent.
     """
 
     epoch: int
     drawn: bool
+    local: bool = False
 
 
 class Ledger:
@@ -65,7 +78,7 @@ class Ledger:
         self._manifests: dict[bytes, Manifest] = {}
 
     def offer_manifest(
-        self, manifest: Manifest, envelope: bytes, survey: Survey, ceiling: Ceiling, now: float
+        self, manifest: Manifest, envelope: bytes, survey: Survey, allowance: Allowance, now: float
     ) -> None:
         """Accept a verified manifest and reserve its cost, or remember that it was refused.
 
@@ -77,7 +90,7 @@ class Ledger:
         with self._state.transaction(now) as connection:
             try:
                 record = _name_record(connection, self._authority, manifest.name)
-                reserved = admit_manifest(manifest, survey, record, ceiling, now)
+                reserved = admit_manifest(manifest, survey, record, allowance.lifetime, now)
                 if manifest.survey_id in record.accepted:
                     return
                 _store_manifest(
@@ -99,18 +112,18 @@ class Ledger:
         self,
         survey: Survey,
         answer: int,
-        ceiling: Ceiling,
+        allowance: Allowance,
         now: float,
         delay: Callable[[float], float],
         draw: Draw,
     ) -> Decision:
-        """Draw, sign and store the one report of this name's current epoch.
+        """Draw, sign and store the one report of this name's current epoch; or, locally, a preview.
 
         Args:
             survey: the app's declaration.
             answer: index of the true category. It reaches nothing but the mechanism.
             now: Unix seconds.
-            ceiling: what this device will ever spend.
+            allowance: what this device may spend.
             delay: given when the collector stops taking the report, returns the seconds until it
                 may first be sent.
             draw: the source of 64-bit words.
@@ -122,39 +135,84 @@ class Ledger:
             NotRecorded: for any reason not to draw.
         """
         with self._state.transaction(now) as connection:
-            if stored_consent(connection) is not Consent.ON:
+            consent = self._state.effective_consent(connection)
+            if consent is Consent.LOCAL:
+                return self._preview(connection, survey, answer, now, draw)
+            if consent is not Consent.ON:
                 raise ConsentMissing("nobody consented on this device")
             standing, highest, ended = _standing_decision(connection, survey.name, now)
             if standing is not None:
                 return standing
             manifest, epoch = self._running(connection, survey, now)
-            schedule = manifest.schedule
-            _check_fresh(connection, schedule.epoch_start(epoch), epoch, highest, ended)
+            _check_fresh(connection, manifest, epoch, highest, ended)
+            connection.execute("DELETE FROM previews")
+            erased = erase_ended_memos(connection, now)
+            memo = None
             cost = pure_cost(manifest.mechanism)
-            _check_budget(connection, cost, ceiling)
-            (secret,) = connection.execute("SELECT secret FROM device").fetchone()
-            response = manifest.mechanism.randomise(answer, draw)
-            envelope = sign_report(secret, Report(manifest.survey_id, epoch, response))
-            closes = schedule.closes(epoch)
-            connection.execute(
-                "INSERT INTO decisions VALUES"
-                " (?, ?, ?, ?, ?, ?, ?, ?, 'pending', '', ?, 0, 0, ?, 0)",
-                (
-                    survey.name,
-                    epoch,
-                    self._collector,
-                    manifest.survey_id,
-                    cost,
-                    schedule.epoch_start(epoch),
-                    schedule.epoch_start(epoch + 1),
-                    closes,
-                    envelope,
-                    now + delay(closes),
-                ),
-            )
-            # If this state is lost, no successor's epoch that overlaps this one is decided either.
-            self._state.advance(connection, max(now, schedule.epoch_start(epoch + 1) - 1))
+            lived = look_at_clock(connection, now)
+            exhausted = _is_exhausted(connection, allowance, cost, lived)
+            if exhausted is None:
+                self._record(connection, manifest, epoch, answer, memo, cost, now, delay, draw)
+        if erased:
+            self._state.truncate_log()
+        if exhausted is not None:  # raised here, so that the look at the clock was committed
+            raise exhausted
         return Decision(epoch, drawn=True)
+
+    def _record(
+        self,
+        connection: sqlite3.Connection,
+        manifest: Manifest,
+        epoch: int,
+        answer: int,
+        memo: MemoRange | None,
+        cost: int,
+        now: float,
+        delay: Callable[[float], float],
+        draw: Draw,
+    ) -> None:
+        (secret, lived) = connection.execute("SELECT secret, lived FROM device").fetchone()
+        response = _respond(manifest, answer, memo, draw)
+        if memo is not None:
+            memo.count_report(connection)
+        schedule = manifest.schedule
+        starts, ends, closes = (
+            schedule.epoch_start(epoch),
+            schedule.epoch_start(epoch + 1),
+            schedule.closes(epoch),
+        )
+        connection.execute(
+            "INSERT INTO decisions (name, epoch, origin, survey_id, cost, starts, ends, closes,"
+            " status, verdict, envelope, attempts, unanswered, due, held, decided, lived)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', '', ?, 0, 0, ?, 0, ?, ?)",
+            (
+                manifest.name,
+                epoch,
+                self._collector,
+                manifest.survey_id,
+                cost,
+                starts,
+                ends,
+                closes,
+                sign_report(secret, Report(manifest.survey_id, epoch, response)),
+                now + delay(closes),
+                int(now),
+                lived,
+            ),
+        )
+        # If this state is lost, no successor's epoch that overlaps this one is decided either.
+        self._state.advance(connection, now, decided_for=ends - 1)
+
+    def _preview(
+        self, connection: sqlite3.Connection, survey: Survey, answer: int, now: float, draw: Draw
+    ) -> Decision:
+        standing = has_preview(connection, survey.name, now)
+        if standing is not None:
+            return Decision(standing, drawn=False, local=True)
+        manifest, epoch = self._running(connection, survey, now)
+        response = manifest.mechanism.randomise(answer, draw)
+        store_preview(connection, manifest, Report(manifest.survey_id, epoch, response), now)
+        return Decision(epoch, drawn=True, local=True)
 
     def _running(
         self, connection: sqlite3.Connection, survey: Survey, now: float
@@ -203,8 +261,12 @@ def _name_record(connection: sqlite3.Connection, authority: bytes, name: str) ->
         "SELECT survey_id FROM manifests WHERE authority = ? AND name = ? AND role = 'accepted'",
         (authority, name),
     ).fetchall()
-    (reserved,) = connection.execute("SELECT coalesce(sum(reserved), 0) FROM manifests").fetchone()
-    return NameRecord(highest, frozenset(survey_id for (survey_id,) in accepted), reserved)
+    return NameRecord(
+        highest,
+        frozenset(survey_id for (survey_id,) in accepted),
+        reserved_in_all(connection),
+        reserved_of_name(connection, name),
+    )
 
 
 def _store_manifest(
@@ -262,14 +324,21 @@ def _remember_refused(
         _store_manifest(connection, authority, manifest, envelope, "equivocating", 0)
 
 
-def _check_budget(connection: sqlite3.Connection, cost: int, ceiling: Ceiling) -> None:
-    # Reserved when the manifest was accepted; but the app may have lowered its ceiling since.
-    (spent,) = connection.execute("SELECT coalesce(sum(cost), 0) FROM decisions").fetchone()
-    if not ceiling.admits(spent, cost, 1):
-        raise ManifestRefused(
-            ManifestFault.OVER_BUDGET,
-            f"{format_nano(spent)} of this device's {format_nano(ceiling.most)} is spent",
-        )
+def _respond(manifest: Manifest, answer: int, memo: MemoRange | None, draw: Draw) -> int:
+    mechanism = manifest.mechanism
+    if memo is None:
+        return mechanism.randomise(answer, draw)
+    return mechanism.randomise(answer, memo.draw_for(answer))
+
+
+def _is_exhausted(
+    connection: sqlite3.Connection, allowance: Allowance, cost: int, lived: int
+) -> BudgetExhausted | None:
+    try:
+        check_allowance(connection, allowance, cost, lived)
+    except BudgetExhausted as exhausted:
+        return exhausted
+    return None
 
 
 def _standing_decision(
@@ -301,8 +370,9 @@ def _standing_decision(
 
 
 def _check_fresh(
-    connection: sqlite3.Connection, epoch_start: int, epoch: int, highest: int, ended: int
-) -> None:
+    connection: sqlite3.Connection, manifest: Manifest, epoch: int, highest: int, ended: int
+) -> int:
+    epoch_start = manifest.schedule.epoch_start(epoch)
     (fresh_from,) = connection.execute("SELECT fresh_from FROM device").fetchone()
     if epoch_start <= fresh_from:
         raise EpochUndecidable(
@@ -318,3 +388,4 @@ def _check_fresh(
         raise EpochUndecidable(
             f"epoch {epoch} began before the last decided one had ended; the next can be reported"
         )
+    return int(fresh_from)

@@ -1,11 +1,12 @@
 """The machine mark: how a device notices that its state is a copy, an old backup, or gone (D5).
 
 Beside the state file stands a small file with the state's mark, its generation (how many decisions
-and consents were stored), the latest instant the device has seen, and the user's consent. It is
-written before the state commits. A state without its mark, with another, from another machine, or
-of an older generation is not the newest state of this device, and must not decide what that one may
-have decided. A mark without a state says that one was lost. A mark whose file was changed since it
-was written was put there from a backup, with the state beside it.
+and consents were stored), the latest instant the device has seen, the user's consent, and what is
+reserved of the lifetime budget. It is written before the state commits. A state without its mark,
+with another, from another machine, or of an older generation is not the newest state of this
+device, and must not decide what that one may have decided. A mark without a state says that one was
+lost. A mark whose file was changed since it was written was put there from a backup, with the state
+beside it.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from pathlib import Path
 __all__ = ["Mark", "machine_digest"]
 
 _MACHINE_ID = Path("/etc/machine-id")
-_SLACK_SECONDS = 10
+_SLACK_SECONDS = 60
 """Between the mark's last write and its rename, on the file system's own clock."""
 
 
@@ -29,6 +30,7 @@ class Mark:
         generation: decisions and consents that had been stored when it was written.
         instant: the latest Unix second that the device had seen by its own clock, or decided for.
         consent: the user's latest decision; "" if the file is unreadable.
+        reserved: of the lifetime budget, in 1e-9 epsilon: what a lost state had spent stays spent.
         genuine: whether the file is the very one that was written, not a copy of it.
     """
 
@@ -36,6 +38,7 @@ class Mark:
     generation: int
     instant: int
     consent: str
+    reserved: int
     genuine: bool = True
 
     @classmethod
@@ -43,14 +46,15 @@ class Mark:
         """Return the mark beside the state file; None if there is none."""
         path = _path(state)
         try:
-            token, generation, instant, consent, written = path.read_text("ascii").split()
+            token, generation, instant, consent, reserved, written = path.read_text("ascii").split()
             # Nobody can set a file's time of change: what came from a backup changed later.
             since = abs(path.stat().st_ctime - int(written))
-            return cls(token, int(generation), int(instant), consent, since <= _SLACK_SECONDS)
+            genuine = since <= _SLACK_SECONDS
+            return cls(token, int(generation), int(instant), consent, int(reserved), genuine)
         except FileNotFoundError:
             return None
         except ValueError:
-            return cls("", 0, 0, "", genuine=False)
+            return cls("", 0, 0, "", 0, genuine=False)
 
     def write(self, state: Path) -> None:
         """Write the mark durably and at once, in place of the one before.
@@ -62,7 +66,8 @@ class Mark:
         new = path.with_name(f"{path.name}.new")  # one writer at a time: it holds the state's lock
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            fields = f"{self.token} {self.generation} {self.instant} {self.consent} "
+            counted = f"{self.token} {self.generation} {self.instant}"
+            fields = f"{counted} {self.consent} {self.reserved} "
             os.write(descriptor, fields.encode())
             os.write(descriptor, f"{int(os.fstat(descriptor).st_ctime)}\n".encode())
             os.fsync(descriptor)

@@ -6,6 +6,7 @@ decision itself is never undone (D4).
 
 from dataclasses import dataclass, field
 
+from deniable.client.memo import erase_ended_memos
 from deniable.client.state import State
 
 __all__ = ["Outbox", "PendingReport"]
@@ -84,21 +85,23 @@ class Outbox:
         """Record the end of a report: ``delivered``, or ``dropped`` with its bytes erased."""
         with self._state.transaction(now) as connection:
             connection.execute(
-                "UPDATE decisions SET status = ?, verdict = ?, attempts = attempts + 1,"
+                "UPDATE decisions SET status = ?, verdict = ?, settled = ?,"
+                " attempts = attempts + 1,"
                 " envelope = CASE WHEN ? = 'dropped' THEN NULL ELSE envelope END"
                 " WHERE name = ? AND epoch = ? AND status = 'pending'",
-                (status, verdict, status, report.name, report.epoch),
+                (status, verdict, int(now), status, report.name, report.epoch),
             )
         if status == "dropped":
             self._state.truncate_log()
 
     def erase_settled(self, now: float) -> None:
-        """Erase the bytes of what is delivered and past its grace, leaving the decision (D9)."""
+        """Erase what is delivered and past its grace (D9), and old memo keys; decisions stay."""
         with self._state.transaction(now) as connection:
             erased = connection.execute(
                 "UPDATE decisions SET envelope = NULL"
                 " WHERE status != 'pending' AND closes <= ? AND envelope IS NOT NULL",
                 (int(now),),
             ).rowcount
-        if erased:
+            ended = erase_ended_memos(connection, now)
+        if erased or ended:
             self._state.truncate_log()

@@ -16,6 +16,8 @@ class OutcomeStatus(StrEnum):
     """A response was drawn, signed and stored; it will be sent."""
     REPEATED = "repeated"
     """This epoch was decided before; its one report stands, whatever was answered now."""
+    LOCAL = "local"
+    """Consent is local: what would be sent is stored for the user to see, and never sent."""
     NOT_RECORDED = "not-recorded"
     """Nothing was drawn; the error says why."""
 
@@ -38,7 +40,7 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Tell whether this epoch's report stands."""
+        """Tell whether this epoch's report, or its preview, stands."""
         return self.error is None
 
 

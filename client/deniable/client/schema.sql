@@ -6,9 +6,13 @@ CREATE TABLE device (
     mark         TEXT    NOT NULL,  -- repeated in the file beside this one: tells a copy from the original
     generation   INTEGER NOT NULL,  -- decisions and consents ever stored; an old backup has fewer
     ledger_time  INTEGER NOT NULL,  -- the latest instant seen or decided for; never runs backwards (D3)
+    looked_at    INTEGER NOT NULL,  -- the latest instant seen
+    lived        INTEGER NOT NULL,  -- seconds of use: a gap between two looks counts for a week at most
     fresh_from   INTEGER NOT NULL,  -- epochs that began before it may have been decided by a lost state
-    consent      TEXT    NOT NULL CHECK (consent IN ('unset', 'off', 'on')),
-    consent_at   INTEGER NOT NULL   -- Unix seconds at which it became so
+    carried      INTEGER NOT NULL,  -- what lost states had reserved of the lifetime budget, in 1e-9 epsilon
+    consent      TEXT    NOT NULL CHECK (consent IN ('unset', 'off', 'local', 'on')),
+    consent_at   INTEGER NOT NULL,  -- Unix seconds at which it became so
+    consent_from TEXT    NOT NULL   -- who said so: what the app passed as origin
 );
 
 CREATE TABLE manifests (
@@ -41,5 +45,38 @@ CREATE TABLE decisions (
     unanswered   INTEGER NOT NULL,  -- sends whose fate is unknown: the report may have been counted
     due          REAL    NOT NULL,  -- when to send next, Unix seconds
     held         REAL    NOT NULL,  -- not before, because the collector asked so
+    decided      INTEGER NOT NULL,  -- Unix seconds, by this device's clock
+    settled      INTEGER,           -- when it was delivered or dropped
+    lived        INTEGER NOT NULL,  -- device.lived when it was decided: what ceilings and caps go by
     PRIMARY KEY (name, epoch)
 ) WITHOUT ROWID;
+
+-- Memoised surveys: a key of its own for each range of epochs, erased when the range ends. Whoever
+-- holds a live key and the range's responses learns the answers.
+CREATE TABLE memos (
+    name         TEXT    NOT NULL,
+    survey_id    BLOB    NOT NULL,
+    first        INTEGER NOT NULL,  -- the range's first epoch
+    ends         INTEGER NOT NULL,  -- the range's end, Unix seconds
+    key          BLOB,              -- 32 random bytes; NULL once erased, and the range is over for this device
+    reports      INTEGER NOT NULL,  -- decided under this key
+    PRIMARY KEY (name, survey_id, first)
+) WITHOUT ROWID;
+
+-- Consent "local": what would have been reported, for the user to see. It bears no signature.
+CREATE TABLE previews (
+    name         TEXT    NOT NULL,
+    epoch        INTEGER NOT NULL,
+    ends         INTEGER NOT NULL,  -- the epoch's end, Unix seconds
+    payload      BLOB    NOT NULL,
+    decided      INTEGER NOT NULL,
+    PRIMARY KEY (name, epoch)
+) WITHOUT ROWID;
+
+-- What happened to the device besides its reports, for the user to see: the latest few hundred.
+CREATE TABLE events (
+    number       INTEGER PRIMARY KEY,
+    at           INTEGER NOT NULL,  -- Unix seconds, by this device's clock
+    kind         TEXT    NOT NULL,
+    detail       TEXT    NOT NULL
+);

@@ -6,16 +6,18 @@ What cannot be made durable did not happen: every failure of the disk is ``State
 import glob
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from deniable.client.consent import Consent
+from deniable.client.allowance import look_at_clock, reserved_in_all
+from deniable.client.consent import Consent, ConsentRecord, lowered_by_environment
 from deniable.client.errors import StateUnavailable
+from deniable.client.events import record_event
 from deniable.client.mark import Mark
 from deniable.client.state_file import open_in_memory, open_state_file
 
-__all__ = ["State", "stored_consent"]
+__all__ = ["State"]
 
 
 class State:
@@ -25,13 +27,17 @@ class State:
         path: the file; None for a state in memory, which forgets every decision when closed and is
             therefore for tests and demonstrations only.
         initial_consent: what a state that does not exist yet starts with; a stored one wins.
+        environment: of the process, read at each call: it can lower what the user decided.
 
     Safe to share between threads, and the file between processes.
     """
 
-    def __init__(self, path: Path | None, initial_consent: Consent) -> None:
+    def __init__(
+        self, path: Path | None, initial_consent: Consent, environment: Mapping[str, str]
+    ) -> None:
         self._path = path
         self._initial_consent = initial_consent
+        self._environment = environment
         self._connection: sqlite3.Connection | None = None
         self._opened: tuple[int, int] | None = None
         self._advanced = False
@@ -47,60 +53,103 @@ class State:
     def __repr__(self) -> str:
         return f"State({str(self._path) if self._path else 'in memory'!r})"
 
-    def consent(self, now: float) -> Consent:
-        """Return the stored consent; the initial one, without creating a file, where there is none.
+    def consent(self, now: float) -> ConsentRecord:
+        """Return the user's decision, and what holds; creates no file where there is none.
 
         Raises:
             StateUnavailable: if there is a state and it cannot be read.
         """
         if self._initial_consent is not Consent.ON and self._is_absent():
-            return self._initial_consent
+            decided: Consent = self._initial_consent
+            return ConsentRecord(decided, self._lowered(decided), None, "initial")
         with self.transaction(now) as connection:
-            return stored_consent(connection)
+            consent, since, origin = connection.execute(
+                "SELECT consent, consent_at, consent_from FROM device"
+            ).fetchone()
+        decided = Consent(consent)
+        return ConsentRecord(decided, self._lowered(decided), since, origin)
 
-    def set_consent(self, consent: Consent, now: float) -> None:
-        """Store a decision of the user; OFF erases all report bytes, undoes no decision (D4).
+    def effective_consent(self, connection: sqlite3.Connection) -> Consent:
+        """Return the consent that holds now, inside a transaction."""
+        (decided,) = connection.execute("SELECT consent FROM device").fetchone()
+        return self._lowered(Consent(decided))
+
+    def _lowered(self, decided: Consent) -> Consent:
+        return lowered_by_environment(decided, self._environment)
+
+    def set_consent(self, consent: Consent, origin: str, now: float) -> None:
+        """Store a decision of the user; anything but ON erases all report bytes.
+
+        No decision of an epoch is undone by it (D4). Previews are discarded in any case.
 
         Raises:
             StateUnavailable: if it cannot be stored.
         """
         with self.transaction(now) as connection:
             connection.execute(
-                "UPDATE device SET consent = ?, consent_at = ?", (consent.value, int(now))
+                "UPDATE device SET consent = ?, consent_at = ?, consent_from = ?",
+                (consent.value, int(now), origin),
             )
+            record_event(connection, now, "consent", f"{consent.value}, from {origin}")
             self.advance(connection, now)
+            connection.execute("DELETE FROM previews")
             if consent is not Consent.ON:
-                connection.execute(
-                    "UPDATE decisions SET status = 'dropped', verdict = 'consent-withdrawn'"
-                    " WHERE status = 'pending'"
-                )
-                connection.execute("UPDATE decisions SET envelope = NULL")
+                _erase_bytes(connection, "consent-withdrawn", now)
         self.truncate_log()
-        if consent is not Consent.ON and self._path is not None:
-            # States that were set aside hold signed bytes too.
-            for damaged in self._path.parent.glob(f"{glob.escape(self._path.name)}.damaged-*"):
-                with suppress(OSError):
-                    damaged.unlink()
+        if consent is not Consent.ON:
+            self._erase_damaged()
 
-    def advance(self, connection: sqlite3.Connection, now: float) -> None:
+    def purge(self, now: float) -> None:
+        """Erase every byte that was or would be sent, memo keys and notes; no decision (D4).
+
+        Raises:
+            StateUnavailable: if it cannot be done.
+        """
+        with self.transaction(now) as connection:
+            _erase_bytes(connection, "purged", now)
+            connection.execute("DELETE FROM previews")
+            connection.execute("DELETE FROM events")
+            record_event(connection, now, "purge", "all report bytes erased")
+            self.advance(connection, now)
+        self.truncate_log()
+        self._erase_damaged()
+
+    def _erase_damaged(self) -> None:
+        if self._path is None:
+            return
+        # States that were set aside hold signed bytes too.
+        for damaged in self._path.parent.glob(f"{glob.escape(self._path.name)}.damaged-*"):
+            with suppress(OSError):
+                damaged.unlink()
+
+    def advance(
+        self, connection: sqlite3.Connection, now: float, decided_for: float | None = None
+    ) -> None:
         """Count, inside a transaction, a change that no older copy of the state may undo.
 
         The mark is written first: a crash between it and the commit costs an epoch, the other way
         round an old backup could pass for the newest state.
+
+        Args:
+            connection: the transaction's.
+            now: Unix seconds.
+            decided_for: no epoch that begins before may be decided by whatever replaces this state.
         """
+        look_at_clock(connection, now)
         connection.execute(
             "UPDATE device SET generation = generation + 1, ledger_time = max(ledger_time, ?)",
-            (int(now),),
+            (int(max(now, decided_for or now)),),
         )
         self._advanced = True
         self._write_mark(connection)
 
     def _write_mark(self, connection: sqlite3.Connection) -> None:
         if self._path is not None:
-            row = connection.execute(
+            token, generation, instant, consent = connection.execute(
                 "SELECT mark, generation, ledger_time, consent FROM device"
             ).fetchone()
-            Mark(*row).write(self._path)
+            reserved = reserved_in_all(connection)
+            Mark(token, generation, instant, consent, reserved).write(self._path)
 
     def _put_mark_back(self, connection: sqlite3.Connection) -> None:
         connection.execute("BEGIN IMMEDIATE")  # one writer at a time
@@ -177,7 +226,11 @@ class State:
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def stored_consent(connection: sqlite3.Connection) -> Consent:
-    """Return the stored consent, inside a transaction."""
-    (consent,) = connection.execute("SELECT consent FROM device").fetchone()
-    return Consent(consent)
+def _erase_bytes(connection: sqlite3.Connection, verdict: str, now: float) -> None:
+    connection.execute(
+        "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?"
+        " WHERE status = 'pending'",
+        (verdict, int(now)),
+    )
+    connection.execute("UPDATE decisions SET envelope = NULL")
+    connection.execute("UPDATE memos SET key = NULL")

@@ -3,8 +3,8 @@
 1. The file is private to its user (0600) and durable: synchronous=FULL, secure_delete on.
 2. A file that is damaged is set aside, never deleted, and replaced.
 3. Whatever replaces another state, or is a copy or an old backup of one, decides no epoch that has
-   begun by the latest instant seen, draws a new device secret, and keeps to the user's last consent
-   (D5).
+   begun by the latest instant seen, draws a new device secret, has no memo keys, and keeps to the
+   user's last consent and to what was reserved of the lifetime budget (D5).
 4. A file of a schema that this version does not know, or of another program, is not touched.
 """
 
@@ -12,9 +12,12 @@ import logging
 import os
 import secrets
 import sqlite3
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from deniable.client.allowance import reserved_in_all
+from deniable.client.events import record_event
 from deniable.client.mark import Mark, machine_digest
 
 __all__ = ["UnknownSchema", "open_in_memory", "open_state_file"]
@@ -24,7 +27,8 @@ _SCHEMA_VERSION = 1
 _SOUND_DEVICE = """
     SELECT count(*) FROM device WHERE typeof(secret) = 'blob' AND length(secret) = 32
     AND typeof(mark) = 'text' AND typeof(generation) = 'integer'
-    AND typeof(ledger_time) = 'integer' AND typeof(fresh_from) = 'integer'
+    AND typeof(ledger_time) || typeof(looked_at) || typeof(lived) = 'integerintegerinteger'
+    AND typeof(fresh_from) || typeof(carried) = 'integerinteger'
 """
 _APPLICATION_ID = 0x64656E69  # "deni"
 _NEVER = -(2**62)
@@ -63,12 +67,12 @@ def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
         connection, created = _connect(path), False
     try:
         if not created:
-            fresh_from = _NEVER
+            device = _NewDevice(consent)
             if mark is not None:
                 # What the user decided last holds; where nobody knows, they are asked again.
                 consent = mark.consent if mark.genuine else "unset"
-                fresh_from = max(now, mark.instant)
-            _create(connection, path, now, consent, fresh_from)
+                device = _NewDevice(consent, max(now, mark.instant), mark.reserved, replaces=True)
+            _create(connection, path, now, device)
         _check_newest(connection, path, now)
     except BaseException:
         connection.close()
@@ -79,7 +83,7 @@ def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
 def open_in_memory(consent: str, now: int) -> sqlite3.Connection:
     """Return a state that forgets all decisions when closed: for tests and demonstrations."""
     connection = _connect(Path(":memory:"))
-    _create(connection, None, now, consent, _NEVER)
+    _create(connection, None, now, _NewDevice(consent))
     return connection
 
 
@@ -95,21 +99,43 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+@dataclass(frozen=True, slots=True)
+class _NewDevice:
+    """What a state starts with: nothing, or what is known of the one that it replaces."""
+
+    consent: str
+    fresh_from: int = _NEVER
+    carried: int = 0
+    replaces: bool = False
+
+
 def _create(
-    connection: sqlite3.Connection, path: Path | None, now: int, consent: str, fresh_from: int
+    connection: sqlite3.Connection, path: Path | None, now: int, device: _NewDevice
 ) -> None:
     """Create the tables, unless another process is faster; the mark is written before the commit.
 
     So whoever sees the state sees its mark as well, and does not take it for a copy.
     """
     schema = files("deniable.client").joinpath("schema.sql").read_text("utf-8")
-    mark = Mark(secrets.token_hex(16) + machine_digest(), 0, fresh_from, consent)
+    consent, fresh_from = device.consent, device.fresh_from
+    mark = Mark(secrets.token_hex(16) + machine_digest(), 0, fresh_from, consent, device.carried)
     try:
         connection.executescript(f"BEGIN IMMEDIATE; {schema}")
         connection.execute(
-            "INSERT INTO device VALUES (1, ?, ?, 0, ?, ?, ?, ?)",
-            (secrets.token_bytes(32), mark.token, fresh_from, fresh_from, consent, now),
+            "INSERT INTO device VALUES (1, ?, ?, 0, ?, ?, 0, ?, ?, ?, ?, 'initial')",
+            (
+                secrets.token_bytes(32),
+                mark.token,
+                fresh_from,
+                now,
+                fresh_from,
+                device.carried,
+                consent,
+                now,
+            ),
         )
+        if device.replaces:
+            record_event(connection, now, "state-replaced", "the state before was lost or damaged")
         connection.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
         connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
         if path is not None:
@@ -165,6 +191,7 @@ def _check_newest(connection: sqlite3.Connection, path: Path, now: int) -> None:
         token, generation, ledger_time, consent = connection.execute(
             "SELECT mark, generation, ledger_time, consent FROM device"
         ).fetchone()
+        reserved = reserved_in_all(connection)
         newest = (
             mark is not None
             and mark.genuine
@@ -182,12 +209,17 @@ def _check_newest(connection: sqlite3.Connection, path: Path, now: int) -> None:
             elif mark is not None and mark.genuine and mark.consent != "on":
                 # A backup from before a loss: what was withdrawn since stays withdrawn.
                 consent = mark.consent
-            renewed = Mark(secrets.token_hex(16) + machine_digest(), generation, seen, consent)
+            carried = max(0, mark.reserved - reserved) if mark else 0
+            token = secrets.token_hex(16) + machine_digest()
+            renewed = Mark(token, generation, seen, consent, reserved + carried)
             connection.execute(
                 "UPDATE device SET secret = ?, mark = ?, generation = ?, ledger_time = ?,"
-                " fresh_from = max(fresh_from, ?), consent = ?",
-                (secrets.token_bytes(32), renewed.token, generation, seen, seen, consent),
+                " fresh_from = max(fresh_from, ?), consent = ?, carried = carried + ?",
+                (secrets.token_bytes(32), token, generation, seen, seen, consent, carried),
             )
+            # A key that two devices hold would give both the same responses.
+            connection.execute("UPDATE memos SET key = NULL")
+            record_event(connection, now, "new-device", "the state was a copy or a backup")
             renewed.write(path)
         connection.execute("COMMIT")
     except BaseException:

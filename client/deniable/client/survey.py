@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
+from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.errors import UndeclaredAnswer
 from deniable.mechanisms import Number, exact_delta, exact_epsilon
 from deniable.messages import (
@@ -46,6 +47,8 @@ class Survey:
         max_epsilon: the highest epsilon of one report that the app accepts.
         max_delta: the highest delta, by default none.
         min_epoch_seconds: the shortest epoch that the app accepts, by default one day.
+        max_total_epsilon: what all epochs of all manifests of this name may cost together; by
+            default only the client's lifetime_epsilon bounds it.
 
     Raises:
         InvalidManifest: for texts that no manifest could hold.
@@ -58,6 +61,7 @@ class Survey:
     max_epsilon: Number
     max_delta: Number = "0"
     min_epoch_seconds: int = DAY
+    max_total_epsilon: Number | None = None
 
     def __post_init__(self) -> None:
         given: object = self.categories
@@ -67,7 +71,7 @@ class Survey:
         check_name(self.name)
         check_text("question", self.question, 1024)
         check_categories(self.categories)
-        _ = self.epsilon_ceiling, self.delta_ceiling
+        _ = self.epsilon_ceiling, self.delta_ceiling, self.total_ceiling
 
     @classmethod
     def numeric(
@@ -81,6 +85,7 @@ class Survey:
         step: Number = 1,
         max_delta: Number = "0",
         min_epoch_seconds: int = DAY,
+        max_total_epsilon: Number | None = None,
     ) -> "Survey":
         """Declare a survey whose answers are the numbers low, low + step, … high.
 
@@ -93,6 +98,8 @@ class Survey:
             max_epsilon: the highest epsilon of one report that the app accepts, over the range.
             max_delta: the highest delta, by default none.
             min_epoch_seconds: the shortest epoch that the app accepts, by default one day.
+            max_total_epsilon: what all epochs together may cost, by default whatever the client's
+                lifetime_epsilon allows.
 
         Raises:
             InvalidManifest: for texts, or a range, that no manifest could hold.
@@ -101,7 +108,9 @@ class Survey:
         values = value_range(
             exact_value("low", low), exact_value("high", high), exact_value("step", step)
         )
-        return cls(name, question, values, max_epsilon, max_delta, min_epoch_seconds)
+        return cls(
+            name, question, values, max_epsilon, max_delta, min_epoch_seconds, max_total_epsilon
+        )
 
     @property
     def epsilon_ceiling(self) -> Fraction:
@@ -112,6 +121,13 @@ class Survey:
     def delta_ceiling(self) -> Fraction:
         """Return ``max_delta``, exactly."""
         return exact_delta(self.max_delta)
+
+    @property
+    def total_ceiling(self) -> Ceiling | None:
+        """Return ``max_total_epsilon`` as a ceiling, None if there is none of the survey's own."""
+        if self.max_total_epsilon is None:
+            return None
+        return Ceiling(epsilon_to_nano("max_total_epsilon", self.max_total_epsilon))
 
     def nearest(self, value: float | Decimal | Fraction) -> str:
         """Return the category nearest to a number, the upper of two; of a numeric survey only.
