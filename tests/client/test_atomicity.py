@@ -18,6 +18,8 @@ from tests.support.watched import until
 
 LONG = Schedule(START, DAY, 400, 500 * DAY)
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
+STATEMENTS = 22
+"""Of one report, the last of which commits it."""
 
 
 class Failing:
@@ -80,7 +82,7 @@ def test_d5_a_report_is_consent_charge_draw_and_bytes_between_one_begin_and_one_
     assert "INSERT" in decision
 
 
-@pytest.mark.parametrize("at", range(14))
+@pytest.mark.parametrize("at", range(STATEMENTS))
 def test_d5_whichever_statement_fails_nothing_is_decided_or_sent(bench: Bench, at: int) -> None:
     client = bench.ready()
     mend = break_statement(client, at)
@@ -98,14 +100,14 @@ def test_d5_whichever_statement_fails_nothing_is_decided_or_sent(bench: Bench, a
 
 
 def test_d5_no_statement_of_a_report_is_left_out_above(bench: Bench) -> None:
-    assert len(statements_of_a_report(bench)) == 14
+    assert len(statements_of_a_report(bench)) == STATEMENTS
 
 
 def test_d5_a_commit_whose_answer_was_lost_is_found_by_the_next_call(bench: Bench) -> None:
     client = bench.ready()
-    mend = break_statement(client, 13, late=True)
+    mend = break_statement(client, STATEMENTS - 1, late=True)
     assert isinstance(client.report(NAME, "good").error, StateUnavailable)
-    assert mend()[13] == "COMMIT"
+    assert mend()[STATEMENTS - 1] == "COMMIT"
     assert client.report(NAME, "good").status is REPEATED
     client.flush()
     assert (bench.draw.count, len(bench.transport.uploads)) == (1, 1)
@@ -126,7 +128,7 @@ def test_d5_every_mark_is_written_by_whoever_holds_the_states_lock(
         write(mark, state)
 
     monkeypatch.setattr(Mark, "write", watched)
-    mend = break_statement(client, 13)
+    mend = break_statement(client, STATEMENTS - 1)
     assert isinstance(client.report(NAME, "good").error, StateUnavailable)
     mend()
     assert client.report(NAME, "good").status is RECORDED

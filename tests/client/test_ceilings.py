@@ -1,0 +1,169 @@
+"""The ceilings of a device: of a survey's name, for its lifetime, and over a sliding period (D3)."""
+
+from dataclasses import replace
+
+import pytest
+
+from deniable.client import (
+    BudgetExhausted,
+    ManifestFault,
+    ManifestRefused,
+    OutcomeStatus,
+    SlidingCeiling,
+)
+from deniable.mechanisms import InvalidPrivacyParameter
+from deniable.messages import Schedule
+from tests.support.devices import NAME, Bench
+from tests.support.surveys import DAY, DECLARED, MANIFEST, START, manifest
+
+RECORDED = OutcomeStatus.RECORDED
+LONG = Schedule(START, DAY, 400, DAY)
+MANY = {"lifetime_epsilon": "1000"}
+
+
+def test_a_names_manifests_cost_no_more_than_its_total_together(bench: Bench) -> None:
+    client = bench.ready(surveys=[replace(DECLARED, max_total_epsilon="8")])
+    assert client.report(NAME, "good").status is RECORDED
+    bench.transport.publish(manifest(sequence=1))
+    error = client.refresh().errors[NAME]
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.OVER_BUDGET
+    assert "8.000 of 8.000 is reserved" in error.reason
+
+
+def test_a_total_below_one_manifest_refuses_it(bench: Bench) -> None:
+    client = bench.client(surveys=[replace(DECLARED, max_total_epsilon="7.999")])
+    error = client.refresh().errors[NAME]
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.OVER_BUDGET
+
+
+@pytest.mark.parametrize("total", [-1, "-1", "x", 1.5])
+def test_a_total_that_is_no_epsilon_is_refused(total: object) -> None:
+    with pytest.raises((TypeError, InvalidPrivacyParameter)):
+        replace(DECLARED, max_total_epsilon=total)  # type: ignore[arg-type]
+
+
+def days(bench: Bench, client_days: int, **changes: object) -> list[bool]:
+    """Report on so many successive days; tell on which a report was recorded."""
+    client = bench.ready(**{**MANY, **changes})
+    recorded = []
+    for day in range(client_days):
+        bench.clock.time = START + day * DAY
+        outcome = client.report(NAME, "good")
+        assert outcome.ok or isinstance(outcome.error, BudgetExhausted)
+        recorded.append(outcome.ok)
+    return recorded
+
+
+def test_the_sliding_ceiling_holds_in_every_period(bench: Bench) -> None:
+    bench.transport.publish(manifest(schedule=LONG))
+    recorded = days(bench, 40, sliding=SlidingCeiling("3", days=10))
+    assert recorded[:12] == [True] * 3 + [False] * 7 + [True] * 2
+    for first in range(31):
+        assert sum(recorded[first : first + 10]) == 3
+
+
+def test_the_sliding_ceiling_is_additional_to_the_lifetimes(bench: Bench) -> None:
+    client = bench.client(lifetime_epsilon="7.9", sliding=SlidingCeiling("100", days=1))
+    error = client.refresh().errors[NAME]
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.OVER_BUDGET
+
+
+def test_a_clock_set_forward_frees_a_week_at_most(bench: Bench) -> None:
+    bench.transport.publish(manifest(schedule=LONG))
+    client = bench.ready(**MANY, sliding=SlidingCeiling("1", days=30))
+    assert client.report(NAME, "good").status is RECORDED
+    for _ in range(4):  # each look counts for seven days, however far the clock jumps
+        bench.clock.time += 60 * DAY
+        assert isinstance(client.report(NAME, "good").error, BudgetExhausted)
+    bench.clock.time += 60 * DAY
+    assert client.report(NAME, "good").status is RECORDED
+
+
+def test_a_clock_put_back_ages_nothing(bench: Bench) -> None:
+    bench.transport.publish(manifest(schedule=LONG))
+    client = bench.ready(**MANY, sliding=SlidingCeiling("1", days=5))
+    bench.clock.time = START + 3 * DAY
+    assert client.report(NAME, "good").status is RECORDED
+    for _ in range(20):  # to and fro over the same days
+        for at in (START + DAY, START + 4 * DAY):
+            bench.clock.time = at
+            assert client.report(NAME, "good").status is not RECORDED
+            assert bench.rows("SELECT count(*) FROM decisions") == [(1,)]
+    bench.clock.time = START + 8 * DAY
+    assert client.report(NAME, "good").status is RECORDED
+
+
+def test_what_the_sliding_ceiling_refuses_can_be_reported_later_in_the_epoch(
+    bench: Bench,
+) -> None:
+    bench.transport.publish(manifest(schedule=Schedule(START, 3 * DAY, 8, DAY)))
+    client = bench.ready(sliding=SlidingCeiling("1", days=4))
+    assert client.report(NAME, "good").status is RECORDED
+    bench.clock.time = START + 3 * DAY
+    assert isinstance(client.report(NAME, "good").error, BudgetExhausted)
+    bench.clock.time = START + 4 * DAY
+    assert client.report(NAME, "good").epoch == 1
+
+
+@pytest.mark.parametrize("epsilon", [1.5, -1, "x"])
+def test_a_sliding_ceiling_is_exact(epsilon: object) -> None:
+    with pytest.raises((TypeError, InvalidPrivacyParameter)):
+        SlidingCeiling(epsilon, days=1)  # type: ignore[arg-type]
+
+
+def test_a_sliding_ceiling_has_a_period() -> None:
+    with pytest.raises(ValueError, match="days"):
+        SlidingCeiling("1", days=0)
+
+
+def test_what_a_lost_state_had_reserved_stays_reserved(bench: Bench) -> None:
+    client = bench.ready(lifetime_epsilon="15.9")
+    assert client.report(NAME, "good").status is RECORDED
+    client.close()
+    bench.path.unlink()
+    bench.clock.time = START + 2 * DAY
+    again = bench.client(lifetime_epsilon="15.9")
+    error = again.refresh().errors[NAME]
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.OVER_BUDGET
+    assert "8.000 of 15.900 is reserved" in error.reason
+    assert bench.rows("SELECT kind FROM events") == [("state-replaced",)]
+
+
+def test_what_an_old_backup_does_not_know_of_stays_reserved(bench: Bench) -> None:
+    bench.ready().close()
+    old = bench.path.read_bytes()
+    other = manifest(name="other", nonce=bytes(15) + b"1")
+    declared = replace(DECLARED, name="other")
+    bench.transport.publish(other)
+    client = bench.ready(surveys=[DECLARED, declared])
+    assert client.report("other", "good").ok
+    client.close()
+    bench.path.write_bytes(old)
+    again = bench.client(surveys=[DECLARED, declared])
+    assert again.consent == "on"
+    assert bench.rows("SELECT carried FROM device") == [(8 * 10**9,)]
+    # Accepted a second time, the manifest reserves a second time: 24 of 20.
+    error = again.refresh().errors["other"]
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.OVER_BUDGET
+
+
+def test_carried_reservations_count_when_the_ceiling_is_lowered(bench: Bench) -> None:
+    client = bench.ready()
+    assert client.report(NAME, "good").ok
+    client.close()
+    bench.path.unlink()
+    again = bench.ready()
+    bench.clock.time = START + DAY
+    assert again.report(NAME, "good").ok
+    again.close()
+    bench.clock.time = START + 2 * DAY
+    lowered = bench.client(lifetime_epsilon="9.5")
+    error = lowered.report(NAME, "good").error
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.OVER_BUDGET
+    assert MANIFEST.schedule.epochs == 8
