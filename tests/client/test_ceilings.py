@@ -1,4 +1,4 @@
-"""The ceilings of a device: of a survey's name, for its lifetime, and over a sliding period (D3)."""
+"""The ceilings of a device: of a name, for its lifetime, and over a sliding period (D3)."""
 
 from dataclasses import replace
 
