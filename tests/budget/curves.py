@@ -69,3 +69,25 @@ odds_values = st.one_of(
     st.fractions(1, 30, max_denominator=30),
     st.just(Fraction(1)),
 )
+
+
+def kept_law(kept: Sequence[Row], fresh: Sequence[Row], history: Sequence[int]) -> list[Fraction]:
+    """Return the law of all reports about a history of answers, one kept response per answer.
+
+    Args:
+        kept: the matrix whose response is kept.
+        fresh: the matrix by which each report randomises what is kept.
+        history: the answer of each report.
+    """
+    k, answers = len(kept), sorted(set(history))
+    law = []
+    for reports in product(range(k), repeat=len(history)):
+        total = Fraction(0)
+        for responses in product(range(k), repeat=len(answers)):
+            memory = dict(zip(answers, responses, strict=True))
+            total += prod(kept[answer][memory[answer]] for answer in answers) * prod(
+                fresh[memory[answer]][report]
+                for answer, report in zip(history, reports, strict=True)
+            )
+        law.append(total)
+    return law

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
-from math import prod
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from deniable.budget import TwoLayers
 from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse
-from tests.budget.curves import randomised_response
+from tests.budget.curves import kept_law, randomised_response
 from tests.mechanisms.taylor import exp_bounds
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
@@ -29,19 +28,9 @@ some_layers = st.builds(
 def transcripts(layers: TwoLayers, history: Sequence[int]) -> list[Fraction]:
     """Return the law of all reports about a history of answers: one kept response per value."""
     k = layers.categories
-    kept, fresh = randomised_response(k, layers.kept), randomised_response(k, layers.fresh)
-    values = sorted(set(history))
-    law = []
-    for reports in product(range(k), repeat=len(history)):
-        total = Fraction(0)
-        for responses in product(range(k), repeat=len(values)):
-            memory = dict(zip(values, responses, strict=True))
-            total += prod(kept[value][memory[value]] for value in values) * prod(
-                fresh[memory[answer]][report]
-                for answer, report in zip(history, reports, strict=True)
-            )
-        law.append(total)
-    return law
+    return kept_law(
+        randomised_response(k, layers.kept), randomised_response(k, layers.fresh), history
+    )
 
 
 def largest_ratio(one: Sequence[Fraction], other: Sequence[Fraction]) -> Fraction:

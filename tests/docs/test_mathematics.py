@@ -59,7 +59,7 @@ def test_docstrings_name_sections_that_there_are() -> None:
         for number in re.findall(r"\d+", text) or ["no section"]
     }
     assert {number for _, number in cited} <= set(SECTIONS), cited
-    # Section 16 lists the slips of others; every other one is cited where it is computed.
+    # The last section lists the slips of others; every other one is cited where it is computed.
     assert {number for _, number in cited} >= set(SECTIONS[:-1])
 
 

@@ -15,7 +15,7 @@ import pytest
 from msgpack.fallback import Packer
 from nacl.signing import SigningKey, VerifyKey
 
-from deniable.mechanisms import RandomisedResponse
+from deniable.mechanisms import RandomisedResponse, TwoRound
 from deniable.messages import (
     Refusal,
     RefusalCode,
@@ -77,6 +77,21 @@ def test_golden_mechanisms_are_the_ceiling_of_n_q(vector: dict[str, Any]) -> Non
     ceilings = {math.ceil(2**64 * (1 - Fraction(delta)) / end) for end in ends}
     assert ceilings == {int(vector["lies"])}
     assert RandomisedResponse(categories, epsilon, delta).lies == int(vector["lies"])
+
+
+@pytest.mark.parametrize("vector", GOLDEN["two_rounds"], ids=parameters)
+def test_golden_two_rounds_follow_from_their_levels_by_the_rules(vector: dict[str, Any]) -> None:
+    # The rules of docs/protocol.md with the bare series: a1 = ceil(N/(E_kept + m)), a2 =
+    # ceil((N^2/(E + m) - a1 N)/(N - k a1)), and a report's lie is a1 N + a2 (N - k a1) over N^2.
+    n, k = 2**64, vector["categories"]
+    kept, one = (exp_bounds(Fraction(vector[name])) for name in ("kept", "epsilon"))
+    (a1,) = {math.ceil(n / (end + k - 1)) for end in kept}
+    rest = n - k * a1
+    (a2,) = {math.ceil((n * n / (end + k - 1) - a1 * n) / rest) for end in one}
+    assert (str(a1), str(a2)) == (vector["kept_lies"], vector["fresh_lies"])
+    assert str(a1 * n + a2 * rest) == vector["lies"]
+    mechanism = TwoRound(k, vector["epsilon"], vector["kept"])
+    assert (mechanism.kept.lies, mechanism.fresh.lies) == (a1, a2)
 
 
 def distance_rows(mechanism: dict[str, Any], categories: int) -> list[list[int]]:

@@ -130,7 +130,12 @@ def values() -> Iterator[Vector]:
         ("epsilon", "an exponent", "1e999999999"),
         ("epsilon", "a fullwidth digit", "１"),
         ("delta", "1", "1"),
-        ("repeat", "memoised", {"kind": "memoised", "epochs": 2}),
+        ("repeat", "memoised for one epoch", {"kind": "memoised", "epochs": 1}),
+        ("repeat", "memoised for 10,001 epochs", {"kind": "memoised", "epochs": 10_001}),
+        ("repeat", "memoised for no number of epochs", {"kind": "memoised"}),
+        ("repeat", "memoised with its keys exchanged", {"epochs": 2, "kind": "memoised"}),
+        ("repeat", "fresh for two epochs", {"kind": "fresh", "epochs": 2}),
+        ("repeat", "another kind", {"kind": "daily"}),
         ("epoch_seconds", "0", 0),
         ("epochs", "10,001", 10_001),
         ("grace_seconds", "2^53", 2**53),
@@ -208,6 +213,36 @@ def mechanisms() -> Iterator[Vector]:
         f"numeric categories with {what}": {"mechanism": spread, "categories": categories}
         for what, categories in numbers.items()
     }
+    changes |= dict(_two_rounds())
     for what, change in changes.items():
         envelope = manifest_envelope(pack(manifest_fields(**change)))
         yield vector("manifest mechanism", what, "malformed", manifest=envelope)
+
+
+def _two_rounds() -> Iterator[tuple[str, dict[str, object]]]:
+    """Return changes that leave nothing to be kept, or nothing that may be kept."""
+    rounds: dict[str, object] = {"kind": "two-round", "kept": "2"}
+    kept: dict[str, object] = {"repeat": {"kind": "memoised", "epochs": 7}}
+    for what, change in {
+        "not memoised": {},
+        "with a delta": kept | {"delta": "0.1"},
+        "with the kept epsilon": kept | {"epsilon": "2"},
+        "with more than the kept epsilon": kept | {"epsilon": "2.000000000000000001"},
+        "with epsilon 0 beside a delta": kept | {"epsilon": "0", "delta": "0.1"},
+    }.items():
+        yield f"two rounds {what}", {"mechanism": rounds} | change
+    maps: dict[str, object] = {
+        "without a kept epsilon": {"kind": "two-round"},
+        "with a kept epsilon as a number": rounds | {"kept": 2},
+        "with a trailing zero": rounds | {"kept": "2.0"},
+        "with a kept epsilon above 40": rounds | {"kept": "40.5"},
+        "with a ratio": rounds | {"ratio": [1, 2]},
+        "with keys exchanged": {"kept": "2", "kind": "two-round"},
+        "with the kept epsilon of another kind": rounds | {"kind": "randomised-response"},
+    }
+    for what, value in maps.items():
+        yield f"two rounds {what}", kept | {"mechanism": value}
+    many = kept | {"categories": [f"category {number}" for number in range(17)]}
+    yield "memoised randomised response with 17 categories", many
+    line = {"kind": "ordinal", "distance": "absolute", "ratio": [99, 100]}
+    yield "memoised ordinal with 17 categories", many | {"mechanism": line}

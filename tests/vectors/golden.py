@@ -6,7 +6,7 @@ from typing import Any
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
 from deniable.messages import (
     Manifest,
     Report,
@@ -93,6 +93,16 @@ MANIFESTS: dict[str, dict[str, object]] = {
         mechanism={"kind": "numeric", "ratio": [7, 9]},
         epsilon="1.25",
     ),
+    "memoised": manifest_fields(repeat={"kind": "memoised", "epochs": 5}),
+    "memoised ordinal": manifest_fields(
+        mechanism={"kind": "ordinal", "distance": "absolute", "ratio": [3, 4]},
+        repeat={"kind": "memoised", "epochs": 10_000},
+    ),
+    "two rounds": manifest_fields(
+        categories=[f"category {number}" for number in range(20)],
+        mechanism={"kind": "two-round", "kept": "2.5"},
+        repeat={"kind": "memoised", "epochs": 7},
+    ),
     "the widest numbers": manifest_fields(
         name="a" * 64,
         categories=[f"category {number}" for number in range(300)],
@@ -104,6 +114,17 @@ MANIFESTS: dict[str, dict[str, object]] = {
         minimum_reports=2**63 - 1,
     ),
 }
+
+TWO_ROUNDS = [
+    (2, "1", "2"),
+    (2, "0.000000001", "40"),
+    (3, "0.038", "1.1"),
+    (10, "1", "2"),
+    (16, "0.5", "3"),
+    (1_000, "3.5", "3.75"),
+    (65_536, "0.1", "3"),
+    (65_536, "39", "40"),
+]
 
 TABLES: list[tuple[dict[str, object], int]] = [
     ({"kind": "ordinal", "distance": "absolute", "ratio": [1, 2]}, 2),
@@ -188,6 +209,19 @@ def table_vector(specification: dict[str, object], categories: int) -> dict[str,
     }
 
 
+def two_round_vector(categories: int, epsilon: str, kept: str) -> dict[str, object]:
+    """Return the integers of two rounds: the lies of each over 2^64, of both over 2^128."""
+    mechanism = TwoRound(categories, epsilon, kept)
+    return {
+        "categories": categories,
+        "epsilon": epsilon,
+        "kept": kept,
+        "kept_lies": str(mechanism.kept.lies),
+        "fresh_lies": str(mechanism.fresh.lies),
+        "lies": str(mechanism.lies),
+    }
+
+
 def report_vector(name: str, secret: bytes, report: Report, vouched: bytes | None) -> object:
     """Return a report, from the device's secret to its envelope."""
     envelope = sign_report(secret, report, vouched)
@@ -223,6 +257,7 @@ def golden() -> dict[str, object]:
             }
             for categories, epsilon, delta in MECHANISMS
         ],
+        "two_rounds": [two_round_vector(*given) for given in TWO_ROUNDS],
         "tables": [table_vector(*table) for table in TABLES],
         "manifests": [manifest_vector(name, fields) for name, fields in MANIFESTS.items()],
         "reports": [report_vector(name, *given) for name, given in REPORTS.items()],

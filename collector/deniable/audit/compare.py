@@ -15,7 +15,7 @@ import numpy as np
 from deniable.audit.pair_bounds import MAX_CELLS, MatrixTooLarge
 from deniable.audit.theorems import odds_above, odds_below
 from deniable.audit.tight import pure_level, tight_delta, tight_epsilon
-from deniable.mechanisms import Number, RandomisedResponse, Rows, exact_delta
+from deniable.mechanisms import Number, Rows, TwoValuedMechanism, exact_delta
 
 __all__ = [
     "Comparison",
@@ -147,7 +147,7 @@ def total_variance(matrix: Rows) -> float | None:
     Source: docs/mathematics.md, section 14.
     """
     k, n, grid = matrix.categories, matrix.responses, matrix.grid
-    if isinstance(matrix, RandomisedResponse):
+    if isinstance(matrix, TwoValuedMechanism):
         return float(_two_valued_variance(k, matrix.truth, matrix.lie))
     if k * n > MAX_CELLS:
         raise MatrixTooLarge(f"at most {MAX_CELLS:,} entries have their variance computed")
@@ -197,7 +197,7 @@ def _lie(
 
 
 def _truths(matrix: Rows) -> list[Fraction]:
-    if isinstance(matrix, RandomisedResponse):
+    if isinstance(matrix, TwoValuedMechanism):
         return [matrix.truth] * matrix.categories
     return [Fraction(matrix.row(x)[x], matrix.grid) for x in range(matrix.categories)]
 

@@ -18,8 +18,8 @@ from deniable.budget import PrivacyLoss
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
     Number,
-    RandomisedResponse,
     Rows,
+    TwoValuedMechanism,
     exact_epsilon,
     exact_number,
 )
@@ -79,7 +79,7 @@ def privacy_curve(matrix: Rows, epsilons: Iterable[Number] | None = None) -> Pri
             exact=False,
         )
     large = matrix.categories**2 * matrix.responses > _MOST_EXACT
-    if large and not isinstance(matrix, RandomisedResponse):
+    if large and not isinstance(matrix, TwoValuedMechanism):
         raise MatrixTooLarge("so many pairs have no exact curve; give the epsilons of interest")
     # The loss that dominates those of all pairs has this very curve, and its atoms' ratios are
     # where it bends.

@@ -29,8 +29,8 @@ from deniable.audit.witness import Finding, Witness, witness_of
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
     Number,
-    RandomisedResponse,
     Rows,
+    TwoValuedMechanism,
     column_extremes,
     exact_delta,
     exact_number,
@@ -49,7 +49,7 @@ def pure_level(matrix: Rows) -> Finding:
 
     One pass over the entries, in integers.
     """
-    if isinstance(matrix, RandomisedResponse):
+    if isinstance(matrix, TwoValuedMechanism):
         return _tight_odds(matrix, matrix.privacy.odds, Fraction(0), (0, 1))
     # P(x, S) <= E P(x', S) for all S if and only if it holds for single responses.
     most, least = column_extremes(matrix)
@@ -91,7 +91,7 @@ def tight_delta_at_odds(matrix: Rows, odds: Number) -> Finding:
     pure = pure_level(matrix)
     if pure.odds is not None and pure.odds <= exact:
         return Finding(exact, Fraction(0), None)
-    if isinstance(matrix, RandomisedResponse):
+    if isinstance(matrix, TwoValuedMechanism):
         return Finding(exact, matrix.privacy.delta_at_odds(exact), witness_of(matrix, 0, 1, exact))
     assert pure.witness is not None
     return _delta_above_zero(matrix, exact, (pure.witness.category, pure.witness.other))
@@ -113,7 +113,7 @@ def tight_epsilon(matrix: Rows, delta: Number) -> Finding:
     pure = pure_level(matrix)
     if slack == 0 or pure.witness is None:
         return Finding(pure.odds, slack, pure.witness)
-    if isinstance(matrix, RandomisedResponse):
+    if isinstance(matrix, TwoValuedMechanism):
         return _tight_odds(matrix, matrix.privacy.odds_at(slack), slack, (0, 1))
     if pure.odds is None:
         # Beyond every finite ratio, which is at most the grid, phi is P(x, {y: P_x'y = 0}).

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimates.inverse import check_counts, debias, tables
-from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.mechanisms import Mechanism, TwoValuedMechanism
 
 __all__ = ["Model", "covariance", "estimated_covariance", "standard_errors"]
 
@@ -40,7 +40,7 @@ def covariance(mechanism: Mechanism, frequencies: Floats, n: int, model: Model) 
 
     Source: docs/mathematics.md, section 4.
     """
-    if isinstance(mechanism, RandomisedResponse):
+    if isinstance(mechanism, TwoValuedMechanism):
         kappa, q = float(mechanism.contraction), float(mechanism.lie)
         lam = q + kappa * frequencies
     else:
@@ -77,7 +77,7 @@ def standard_errors(mechanism: Mechanism, counts: Sequence[int], model: Model) -
     n = check_counts(mechanism, counts)
     lam = np.asarray(counts, dtype=np.float64) / n
     degrees = _degrees(n) if model is Model.SAMPLED else n
-    if not isinstance(mechanism, RandomisedResponse):
+    if not isinstance(mechanism, TwoValuedMechanism):
         # The diagonal of G (diag lam - B) G^T in O(k |Y|). Sampled: B = lam lam^T, and G lam = f.
         # Fixed: B = P^T diag(f) P, and G B G^T = diag f since G P^T = I. So n Var f_j is
         #   sum_y lam_y G_jy^2 - f_j^2   or   sum_y lam_y G_jy^2 - f_j.
@@ -137,7 +137,7 @@ def _covariance(mechanism: Mechanism, f: Floats, lam: Floats, model: Model) -> F
 
     C = diag lam - lam lam^T in the sampled model, diag lam - P^T diag(f) P in the fixed one.
     """
-    if isinstance(mechanism, RandomisedResponse):
+    if isinstance(mechanism, TwoValuedMechanism):
         # G = (I - q 11^T)/kappa, and the rows of C sum to 0, so that G C G^T = C / kappa^2.
         kappa, q = float(mechanism.contraction), float(mechanism.lie)
         if model is Model.SAMPLED:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from deniable.estimates.inverse import tables
 from deniable.estimates.queries import kernels
-from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.mechanisms import Mechanism, TwoValuedMechanism
 
 __all__ = ["averaged_shares", "blur_of"]
 
@@ -71,7 +71,7 @@ def blur_of(mechanism: Mechanism, n: int) -> int:
     g = kernels(mechanism, weights)
     lam = (
         np.full(k, 1 / k)
-        if isinstance(mechanism, RandomisedResponse)
+        if isinstance(mechanism, TwoValuedMechanism)
         else tables(mechanism).matrix.mean(axis=0)
     )
     variance = np.maximum(g**2 @ lam - (g @ lam) ** 2, 0.0)

@@ -14,7 +14,7 @@ from scipy import special
 
 from deniable.estimates.covariance import cautious_errors
 from deniable.estimates.inverse import check_counts, debias, tables
-from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.mechanisms import Mechanism, TwoValuedMechanism
 
 __all__ = ["IntervalMethod", "Intervals", "clopper_pearson", "frequency_intervals", "wilson"]
 
@@ -105,7 +105,7 @@ def frequency_intervals(mechanism: Mechanism, counts: Sequence[int], level: floa
     """
     check_level(level)
     n = check_counts(mechanism, counts)
-    if isinstance(mechanism, RandomisedResponse):
+    if isinstance(mechanism, TwoValuedMechanism):
         seen = np.asarray(counts, dtype=np.float64)
         few = np.minimum(seen, n - seen) < _FEW
         low, high = wilson(seen, n, level)

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.mechanisms import Mechanism, TwoValuedMechanism
 
 __all__ = ["NotInvertible", "debias", "left_inverse", "solution_matrix"]
 
@@ -163,7 +163,7 @@ def debias(mechanism: Mechanism, counts: Sequence[int]) -> Floats:
     Source: docs/mathematics.md, section 3.
     """
     n = check_counts(mechanism, counts)
-    if isinstance(mechanism, RandomisedResponse):
+    if isinstance(mechanism, TwoValuedMechanism):
         # P = kappa I + q 11^T, so P^-1 = (I - q 11^T)/kappa, and
         #   f_j = (c_j/n - q)/kappa = (c_j N - n a) / (n (N - k a)),   q = a/N, kappa = 1 - k q:
         # in integers, so that nothing cancels however small kappa is.

@@ -9,7 +9,7 @@ import numpy as np
 from deniable.estimates.intervals import normal_quantile
 from deniable.estimates.inverse import tables
 from deniable.estimates.queries import kernels, second_moments
-from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.mechanisms import Mechanism, TwoValuedMechanism
 
 __all__ = ["reports_for_half_width", "reports_for_mean"]
 
@@ -58,7 +58,7 @@ def reports_for_mean(
 
 def _worst_variance(mechanism: Mechanism, frequency: float | None) -> float:
     """Return the largest V that any category has in any population."""
-    if isinstance(mechanism, RandomisedResponse):
+    if isinstance(mechanism, TwoValuedMechanism):
         # V = lam (1 - lam) / kappa^2. The worst lam in [q, q + kappa] is the one nearest 1/2.
         q, kappa = float(mechanism.lie), float(mechanism.contraction)
         lam = q + kappa * frequency if frequency is not None else min(max(0.5, q), q + kappa)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deniable.estimates.covariance import Model, cautious_errors
 from deniable.estimates.intervals import check_level, normal_quantile
 from deniable.estimates.inverse import check_counts, tables
-from deniable.mechanisms import Mechanism, RandomisedResponse
+from deniable.mechanisms import Mechanism, TwoValuedMechanism
 
 __all__ = ["Estimate", "linear_query", "mean"]
 
@@ -127,7 +127,7 @@ def kernels(mechanism: Mechanism, weights: Floats) -> Floats:
     Returns:
         g, shape (responses,), or (many, responses).
     """
-    if isinstance(mechanism, RandomisedResponse):
+    if isinstance(mechanism, TwoValuedMechanism):
         # G = (I - q 11^T)/kappa: g_y = (w_y - q sum w)/kappa.
         kappa, q = float(mechanism.contraction), float(mechanism.lie)
         return np.asarray((weights - q * weights.sum(axis=-1, keepdims=True)) / kappa)
@@ -145,7 +145,7 @@ def second_moments(mechanism: Mechanism, g: Floats) -> Floats:
         Shape (categories,), or (many, categories).
     """
     squares = g**2
-    if isinstance(mechanism, RandomisedResponse):
+    if isinstance(mechanism, TwoValuedMechanism):
         kappa, q = float(mechanism.contraction), float(mechanism.lie)
         return np.asarray(kappa * squares + q * squares.sum(axis=-1, keepdims=True))
     return np.asarray(squares @ tables(mechanism).matrix.T)

@@ -11,9 +11,10 @@ from deniable.mechanisms import (
     Mechanism,
     Metric,
     Ordinal,
-    RandomisedResponse,
     SolutionMatrix,
     TruncatedGeometric,
+    TwoRound,
+    TwoValuedMechanism,
 )
 from deniable.simulation.words import CipherWords, Words
 
@@ -36,7 +37,8 @@ def randomise_many(
     """Return one response an answer, each drawn as one device would draw it.
 
     Args:
-        mechanism: any of ``deniable.mechanisms`` on the 2^64 grid, as surveys use it.
+        mechanism: any of ``deniable.mechanisms`` on the 2^64 grid, as surveys use it, or two rounds
+            of such.
         answers: indices of true categories, any integer type, any shape.
         words: the source of randomness; by default cryptographic.
 
@@ -51,6 +53,10 @@ def randomise_many(
     truth = np.asarray(answers)
     if truth.dtype.kind not in "iu":
         raise TypeError("answers must be integer category indices")
+    if isinstance(mechanism, TwoRound):
+        # One report of each device, so that what it keeps need not be kept.
+        kept = randomise_many(mechanism.kept, truth, words)
+        return randomise_many(mechanism.fresh, kept, words)
     if mechanism.grid != _GRID:
         raise ValueError("bulk randomising needs the mechanism's grid to be 2^64")
     if truth.size and not (truth.min() >= 0 and truth.max() < mechanism.categories):
@@ -73,7 +79,7 @@ def randomise_many(
 
 def _sampler(mechanism: Mechanism, answers: int) -> tuple[Sampler, int]:
     """Return how to sample, and from how many answers at a time."""
-    if isinstance(mechanism, RandomisedResponse):
+    if isinstance(mechanism, TwoValuedMechanism):
         return _telling_truth_or_lie(mechanism), _CHUNK
     if isinstance(mechanism, Circular):
         return _turning(mechanism), _CHUNK
@@ -85,7 +91,7 @@ def _sampler(mechanism: Mechanism, answers: int) -> tuple[Sampler, int]:
     raise TypeError(f"there is no bulk sampler for {type(mechanism).__name__}")
 
 
-def _telling_truth_or_lie(mechanism: RandomisedResponse) -> Sampler:
+def _telling_truth_or_lie(mechanism: TwoValuedMechanism) -> Sampler:
     # As on the device, word // a names a category, or with k and more tells the truth. 2^64 itself
     # does not fit 64 bits; as the last bound it needs no test.
     lies, categories = np.uint64(mechanism.lies), np.uint64(mechanism.categories)

@@ -16,6 +16,7 @@ from deniable.budget.privacy_loss import (
     PrivacyLoss,
     total_epsilon,
 )
+from deniable.budget.repeated import RangeCost
 from deniable.budget.two_layers import TwoLayers
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Ceiling",
     "Guarantee",
     "PrivacyLoss",
+    "RangeCost",
     "TwoLayers",
     "advanced_composition",
     "basic_composition",

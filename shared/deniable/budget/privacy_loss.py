@@ -29,8 +29,8 @@ from deniable.mechanisms import (
     InvalidPrivacyParameter,
     Number,
     Privacy,
-    RandomisedResponse,
     Rows,
+    TwoValuedMechanism,
     exact_delta,
     exact_number,
     odds_floor,
@@ -94,7 +94,7 @@ class PrivacyLoss(Privacy):
         which takes about a second for a hundred categories; where all pairs are alike, as in a
         block design, :meth:`of_pair` says the same at once.
         """
-        if isinstance(mechanism, RandomisedResponse):
+        if isinstance(mechanism, TwoValuedMechanism):
             odds = mechanism.truth / mechanism.lie
             return cls.of_randomised_response(mechanism.categories, odds)
         return cls(*dominating_pair(mechanism))

@@ -13,6 +13,7 @@ from deniable.budget.composition import epsilon_ceiling
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
     Number,
+    TwoRound,
     epsilon_of_odds,
     exact_epsilon,
     log_ceiling,
@@ -37,7 +38,7 @@ class TwoLayers:
     Raises:
         ValueError: for a parameter outside its domain.
 
-    Source: Erlingsson, Pihur and Korolova 2014 (k = 2); docs/mathematics.md, section 12.
+    Source: Erlingsson, Pihur and Korolova 2014 (k = 2); docs/mathematics.md, section 16.
     """
 
     categories: int
@@ -85,6 +86,12 @@ class TwoLayers:
         k = categories
         fresh = (first_odds * (odds + k - 2) - (k - 1)) / (odds - first_odds)
         return cls(categories, odds, fresh)
+
+    @classmethod
+    def of_mechanism(cls, mechanism: TwoRound) -> "TwoLayers":
+        """Return the layers that a mechanism's integers make."""
+        kept, fresh = mechanism.kept, mechanism.fresh
+        return cls(mechanism.categories, kept.truth / kept.lie, fresh.truth / fresh.lie)
 
     @property
     def contraction(self) -> Fraction:

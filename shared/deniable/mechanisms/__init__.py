@@ -32,7 +32,7 @@ from deniable.mechanisms.privacy import (
     column_extremes,
     epsilon_of_odds,
 )
-from deniable.mechanisms.randomised_response import MAX_CATEGORIES, RandomisedResponse
+from deniable.mechanisms.randomised_response import RandomisedResponse
 from deniable.mechanisms.randomness import Draw, os_random_word
 from deniable.mechanisms.selection import MAX_OUTCOMES, ExponentialMechanism, Movement
 from deniable.mechanisms.solution_matrix import (
@@ -41,6 +41,8 @@ from deniable.mechanisms.solution_matrix import (
     NotOnGrid,
     SolutionMatrix,
 )
+from deniable.mechanisms.two_round import TwoRound
+from deniable.mechanisms.two_valued import MAX_CATEGORIES, TwoValuedMechanism
 
 __all__ = [
     "DECIMAL_PATTERN",
@@ -75,6 +77,8 @@ __all__ = [
     "SolutionMatrix",
     "SurveyMechanism",
     "TruncatedGeometric",
+    "TwoRound",
+    "TwoValuedMechanism",
     "TwoValuedPrivacy",
     "ceil_div",
     "column_extremes",

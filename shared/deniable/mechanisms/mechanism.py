@@ -41,7 +41,7 @@ class Mechanism(Rows, Protocol):
 
 
 class SurveyMechanism(Mechanism, Protocol):
-    """A mechanism whose responses are the categories themselves, on the 2^64 grid."""
+    """A mechanism whose responses are the categories themselves, sampled with 64-bit words."""
 
     @property
     def truth(self) -> Fraction:

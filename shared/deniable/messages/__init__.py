@@ -18,6 +18,7 @@ from deniable.messages.manifest import (
 )
 from deniable.messages.origin import check_origin
 from deniable.messages.refusals import ERROR_TYPE_PREFIX, InvalidManifest, Refusal, RefusalCode
+from deniable.messages.repeat import FRESH, MAX_MEMOISED_CATEGORIES, Repeat
 from deniable.messages.report import (
     MAX_UPLOAD_BYTES,
     MAX_UPLOAD_REPORTS,
@@ -36,9 +37,11 @@ from deniable.messages.values import exact_value, format_value, read_values, val
 __all__ = [
     "EARLY_SECONDS",
     "ERROR_TYPE_PREFIX",
+    "FRESH",
     "MAX_ANSWER_BYTES",
     "MAX_EPOCHS",
     "MAX_MANIFEST_BYTES",
+    "MAX_MEMOISED_CATEGORIES",
     "MAX_UPLOAD_BYTES",
     "MAX_UPLOAD_REPORTS",
     "PROBLEM_JSON",
@@ -50,6 +53,7 @@ __all__ = [
     "Manifest",
     "Refusal",
     "RefusalCode",
+    "Repeat",
     "Report",
     "Schedule",
     "SignedReport",

@@ -27,6 +27,7 @@ from deniable.messages.ed25519 import (
 )
 from deniable.messages.origin import check_origin
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
+from deniable.messages.repeat import FRESH, MAX_MEMOISED_CATEGORIES, Repeat
 from deniable.messages.schedule import Schedule
 from deniable.messages.specification import RANDOMISED_RESPONSE, Specification
 from deniable.messages.texts import check_categories, check_text
@@ -113,6 +114,7 @@ class Manifest:
     enrolment: Enrolment
     minimum_reports: int
     specification: Specification = RANDOMISED_RESPONSE
+    repeat: Repeat = FRESH
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -134,8 +136,20 @@ class Manifest:
         if not 0 <= self.minimum_reports <= codec.MAX_UINT:
             raise InvalidManifest("minimum_reports", "must not be negative")
         _ = self.values, self.mechanism
+        self._check_repeat()
         if len(self.payload) > MAX_MANIFEST_BYTES:
             raise InvalidManifest("categories", f"the manifest exceeds {MAX_MANIFEST_BYTES} bytes")
+
+    def _check_repeat(self) -> None:
+        two_round, memoised = self.specification.kind == "two-round", self.repeat != FRESH
+        if two_round and not memoised:
+            raise InvalidManifest("repeat", "must be memoised: two rounds keep the first response")
+        if memoised and not two_round and len(self.categories) > MAX_MEMOISED_CATEGORIES:
+            raise InvalidManifest(
+                "repeat",
+                f"may be memoised with at most {MAX_MEMOISED_CATEGORIES} categories, since "
+                "responses that stay the same link the epochs; a two-round mechanism may have more",
+            )
 
     @cached_property
     def mechanism(self) -> SurveyMechanism:
@@ -163,7 +177,7 @@ class Manifest:
             self.specification.to_map(),
             self.epsilon,
             self.delta,
-            {"kind": "fresh"},
+            self.repeat.to_map(),
             self.schedule.start,
             self.schedule.epoch_seconds,
             self.schedule.epochs,
@@ -191,7 +205,6 @@ class Manifest:
         fields = codec.exact_map(codec.decode(payload), _KEYS)
         if codec.uint(fields["version"]) != _VERSION:
             raise Refusal(RefusalCode.MALFORMED, "another version of the protocol")
-        _expect_kind(fields["repeat"], "fresh")
         categories = fields["categories"]
         if type(categories) is not list:
             raise Refusal(RefusalCode.MALFORMED, "an array of categories is expected")
@@ -214,6 +227,7 @@ class Manifest:
                 enrolment=_read_enrolment(fields["enrolment"]),
                 minimum_reports=codec.uint(fields["minimum_reports"]),
                 specification=Specification.from_map(fields["mechanism"]),
+                repeat=Repeat.from_map(fields["repeat"]),
             )
         except InvalidManifest as error:
             raise Refusal(RefusalCode.MALFORMED, str(error)) from error
@@ -249,11 +263,6 @@ def open_manifest(envelope: bytes, authority: bytes) -> Manifest:
     payload = codec.binary(payload_field)
     verify(authority, CONTEXT_MANIFEST, payload, codec.binary(signature_field, SIGNATURE_BYTES))
     return Manifest.from_payload(payload)
-
-
-def _expect_kind(value: object, kind: str) -> None:
-    if codec.text(codec.exact_map(value, ("kind",))["kind"]) != kind:
-        raise Refusal(RefusalCode.MALFORMED, f"only the kind {kind} is known")
 
 
 def _read_enrolment(value: object) -> Enrolment:

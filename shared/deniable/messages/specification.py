@@ -22,13 +22,15 @@ from deniable.mechanisms import (
     RandomisedResponse,
     SurveyMechanism,
     TruncatedGeometric,
+    TwoRound,
+    exact_epsilon,
 )
 from deniable.messages import codec
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 
 __all__ = ["RANDOMISED_RESPONSE", "Distance", "Kind", "Specification"]
 
-Kind = Literal["randomised-response", "ordinal", "numeric"]
+Kind = Literal["randomised-response", "two-round", "ordinal", "numeric"]
 Distance = Literal["absolute", "circular"] | tuple[tuple[int, ...], ...]
 
 
@@ -37,30 +39,40 @@ class Specification:
     """A mechanism as a manifest names it.
 
     Attributes:
-        kind: ``randomised-response``; ``ordinal``, whose categories have distances; or
-            ``numeric``, whose categories are values at equal steps.
+        kind: ``randomised-response``; ``two-round``, of which the first round's response is kept;
+            ``ordinal``, whose categories have distances; or ``numeric``, whose categories are
+            values at equal steps.
         distance: of ordinal categories: ``absolute`` on a line, ``circular``, or a table.
-        ratio: by which probabilities fall off a unit of distance; None for randomised response.
+        ratio: of ordinal and numeric ones, by which probabilities fall off a unit of distance.
+        kept: of two rounds, epsilon of the kept response, a decimal string.
 
     Raises:
-        InvalidManifest: unless kind, distance and ratio go together.
+        InvalidManifest: unless kind, distance, ratio and kept go together.
     """
 
     kind: Kind = "randomised-response"
     distance: Distance | None = None
     ratio: Fraction | None = None
+    kept: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in {"randomised-response", "ordinal", "numeric"}:
+        if self.kind not in {"randomised-response", "two-round", "ordinal", "numeric"}:
             raise InvalidManifest("mechanism", "is of no known kind")
         if (self.distance is not None) != (self.kind == "ordinal"):
             raise InvalidManifest("mechanism", "names a distance if and only if it is ordinal")
         if isinstance(self.distance, str) and self.distance not in {"absolute", "circular"}:
             raise InvalidManifest("mechanism", "distance is absolute, circular or a table")
-        if (self.ratio is not None) != (self.kind != "randomised-response"):
+        if (self.ratio is not None) != (self.kind in {"ordinal", "numeric"}):
             raise InvalidManifest(
                 "mechanism", "has a ratio if and only if it is ordinal or numeric"
             )
+        if (self.kept is not None) != (self.kind == "two-round"):
+            raise InvalidManifest("mechanism", "has a kept epsilon if and only if it is two-round")
+        if self.kept is not None:
+            try:
+                exact_epsilon(self.kept)
+            except InvalidPrivacyParameter as error:
+                raise InvalidManifest("mechanism", f"kept {error}") from error
 
     @classmethod
     def calibrated(
@@ -98,14 +110,16 @@ class Specification:
         Raises:
             InvalidManifest: if there is none, or its integers exceed epsilon and delta.
         """
-        if self.kind == "randomised-response":
+        if self.kind != "randomised-response" and delta != "0":
+            raise InvalidManifest("delta", f'must be "0": a mechanism of kind {self.kind} is pure')
+        if self.ratio is None:
             try:
+                if self.kept is not None:
+                    return TwoRound(categories, epsilon, self.kept)
                 return RandomisedResponse(categories, epsilon, delta)
             except ValueError as error:
                 raise InvalidManifest("epsilon", str(error)) from error
         found = self.distance_mechanism(categories)
-        if delta != "0":
-            raise InvalidManifest("delta", f'must be "0": a mechanism of kind {self.kind} is pure')
         if not found.privacy.satisfies(epsilon, delta):
             raise InvalidManifest("mechanism", "its probabilities exceed the stated epsilon")
         return found
@@ -139,6 +153,8 @@ class Specification:
             fields["distance"] = self.distance
         if self.ratio is not None:
             fields["ratio"] = [self.ratio.numerator, self.ratio.denominator]
+        if self.kept is not None:
+            fields["kept"] = self.kept
         return fields
 
     @classmethod
@@ -153,6 +169,9 @@ class Specification:
         if kind == "randomised-response":
             codec.exact_map(value, ("kind",))
             return RANDOMISED_RESPONSE
+        if kind == "two-round":
+            fields = codec.exact_map(value, ("kind", "kept"))
+            return cls("two-round", kept=codec.text(fields["kept"]))
         if kind == "numeric":
             fields = codec.exact_map(value, ("kind", "ratio"))
             return cls("numeric", ratio=_read_ratio(fields["ratio"]))

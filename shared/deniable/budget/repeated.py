@@ -1,0 +1,115 @@
+"""The cost of several reports that share kept responses, in billionths of epsilon, rounded up.
+
+A range is a run of epochs through which a device keeps one response for each answer that it gives.
+What is charged for j reports within one range covers two histories of answers that change *at the
+same times* (s and t have equal answers in the one if and only if they do in the other):
+
+Kept responses to different answers are independent, and the reports about one answer depend on its
+kept response alone. So the reports fall into groups, one a distinct answer, with j_1 + … + j_c = j
+and c <= min(j, k), which cost what they cost one by one:  sum_i f(j_i),  f(t) being the level of t
+reports about a constant answer.
+
+* Memoised: f(t) is the level of the matrix, once; together at most c times it.
+* Two rounds: f(t) = ln[(E_inf E_2^t + k - 1)/(E_2^t + E_inf + k - 2)], which rises from the level
+  of one report to that of the kept response. Together it is at most c eps_inf, and at most
+  j max_(t <= j) f(t)/t. It may *exceed* j f(1): for k > 2 the noise of the fresh round averages out
+  before the kept response binds, and two reports may cost more than twice one.
+* Fresh: every epoch is a range of its own, and costs f(1).
+
+Different ranges share nothing, so that their costs add.
+
+NOT covered are two histories that change at different times. That an answer changed is then what
+the kept responses give away: (0, 0) and (0, 1) differ in the probability that two memoised reports
+differ, which is 0 in the one, so that some delta is needed at every epsilon (5/8 for e^eps = 3 and
+k = 2). With two rounds, any two histories of j reports are j ln E_2 apart
+(:meth:`deniable.budget.TwoLayers.changing_epsilon`).
+
+Source: docs/mathematics.md, section 16.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from deniable.budget.cost import NANO, pure_cost
+from deniable.budget.two_layers import TwoLayers
+from deniable.mechanisms import Mechanism, TwoRound, ceil_div, log_ceiling
+
+__all__ = ["RangeCost"]
+
+_LONGEST: Final = 64
+"""Up to so many reports f(t) is looked at; beyond, it is bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeCost:
+    """What reports within one range cost together, in units of 1e-9 epsilon.
+
+    Attributes:
+        categories: k, as many answers as there can be.
+        kept: what one kept response costs, however many reports share it.
+        slopes: (t, f(t)) by rising t, from (1, f(1)) on, wherever f(t)/t exceeds all before it.
+    """
+
+    categories: int
+    kept: int
+    slopes: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> "RangeCost":
+        """Return the cost of reports that are drawn from, or kept by, this mechanism.
+
+        Raises:
+            InvalidPrivacyParameter: if it has no pure guarantee, so that no budget covers it.
+        """
+        one = pure_cost(mechanism)
+        if not isinstance(mechanism, TwoRound):
+            return cls(mechanism.categories, one, ((1, one),))
+        layers, kept = TwoLayers.of_mechanism(mechanism), pure_cost(mechanism.kept)
+        slopes = [(1, one)]
+        for t in range(2, _LONGEST + 2):
+            best_t, best = slopes[-1]
+            # From here on no f(t)/t can exceed kept/t, so neither can it exceed the best.
+            if kept * best_t <= best * t:
+                break
+            # No f(t) exceeds t ln E_2 nor kept; so no later f(t)/t exceeds what this bound makes
+            # of the first of them.
+            cost = (
+                log_ceiling(layers.constant_odds(t), NANO)
+                if t <= _LONGEST
+                else min(t * pure_cost(mechanism.fresh), kept)
+            )
+            if cost * best_t > best * t:
+                slopes.append((t, cost))
+        return cls(mechanism.categories, kept, tuple(slopes))
+
+    def cumulative(self, reports: int) -> int:
+        """Return what so many reports within one range cost together.
+
+        Raises:
+            ValueError: for a negative number of reports.
+        """
+        if reports < 0:
+            raise ValueError("reports cannot be fewer than 0")
+        if reports == 0:
+            return 0
+        t, cost = next(slope for slope in reversed(self.slopes) if slope[0] <= reports)
+        return min(ceil_div(reports * cost, t), min(reports, self.categories) * self.kept)
+
+    def next(self, reports_before: int) -> int:
+        """Return what one more report adds after so many within the same range."""
+        return self.cumulative(reports_before + 1) - self.cumulative(reports_before)
+
+    def most(self, epochs: int, epochs_per_range: int) -> int:
+        """Return what a report in each of so many epochs costs, from epoch 0 on.
+
+        Args:
+            epochs: how many there are.
+            epochs_per_range: how many make a range; 1 where every response is fresh.
+
+        Raises:
+            ValueError: for a negative number of epochs, or ranges of less than one epoch.
+        """
+        if epochs < 0 or epochs_per_range < 1:
+            raise ValueError("there are no fewer than 0 epochs, and a range has at least one")
+        ranges, rest = divmod(epochs, epochs_per_range)
+        return ranges * self.cumulative(epochs_per_range) + self.cumulative(rest)

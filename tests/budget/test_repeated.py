@@ -1,0 +1,230 @@
+"""The cost of reports that share kept responses, against sums over every history and response."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.budget import NANO, RangeCost, TwoLayers, pure_cost
+from deniable.mechanisms import Mechanism, Ordinal, RandomisedResponse, TwoRound, log_ceiling
+from tests.budget.curves import curve, kept_law, randomised_response
+from tests.mechanisms.laws import entries
+from tests.mechanisms.taylor import exp_bounds
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
+
+Matrix = Sequence[Sequence[Fraction]]
+
+
+def identity(categories: int) -> Matrix:
+    return [[Fraction(x == y) for y in range(categories)] for x in range(categories)]
+
+
+def rounds(mechanism: Mechanism) -> tuple[Matrix, Matrix]:
+    """Return the matrix whose response is kept, and the one that each report adds."""
+    if isinstance(mechanism, TwoRound):
+        return entries(mechanism.kept), entries(mechanism.fresh)
+    return entries(mechanism), identity(mechanism.categories)
+
+
+def pattern(history: Sequence[int]) -> list[int]:
+    """Return where each answer was given first: equal for histories that change alike."""
+    return [history.index(answer) for answer in history]
+
+
+def odds(one: Sequence[Fraction], other: Sequence[Fraction]) -> Fraction | None:
+    """Return the largest likelihood ratio of two laws, None if it is infinite."""
+    seen = [(p, q) for p, q in zip(one, other, strict=True) if p]
+    return None if any(not q for _, q in seen) else max(p / q for p, q in seen)
+
+
+def level(mechanism: TwoRound, reports: int) -> int:
+    """Return f(t) in billionths: of so many reports about a constant answer."""
+    return log_ceiling(TwoLayers.of_mechanism(mechanism).constant_odds(reports), NANO)
+
+
+def partitions(reports: int, groups: int, most: int) -> Iterator[list[int]]:
+    """Return all ways to split reports into at most so many groups of at most so many."""
+    if reports == 0:
+        yield []
+    elif groups:
+        for first in range(min(reports, most), 0, -1):
+            for rest in partitions(reports - first, groups - 1, first):
+                yield [first, *rest]
+
+
+SMALL: list[Mechanism] = [
+    RandomisedResponse(2, "1"),
+    RandomisedResponse(3, "0.5"),
+    Ordinal.calibrated(3, "1"),
+    TwoRound(2, "1", "2"),
+    TwoRound(2, "0.1", "3"),
+    TwoRound(3, "1", "1.5"),
+    TwoRound(3, "0.5", "2"),
+    TwoRound(3, "0.038", "1.1"),
+]
+
+
+@pytest.mark.parametrize("mechanism", SMALL, ids=repr)
+@pytest.mark.parametrize("reports", [1, 2, 3])
+def test_histories_that_change_alike_are_never_told_apart_beyond_the_cost(
+    mechanism: Mechanism, reports: int
+) -> None:
+    allowed = exp_bounds(Fraction(RangeCost.of(mechanism).cumulative(reports), NANO))[0]
+    histories = list(product(range(mechanism.categories), repeat=reports))
+    laws = {history: kept_law(*rounds(mechanism), history) for history in histories}
+    for one, other in product(histories, repeat=2):
+        if pattern(one) == pattern(other):
+            worst = odds(laws[one], laws[other])
+            assert worst is not None
+            assert worst <= allowed
+
+
+def test_for_memoised_answers_the_cost_is_used_up() -> None:
+    # (0, 1) and (1, 0) are as far apart as two reports can be: twice the level of one.
+    mechanism = RandomisedResponse(2, "1")
+    laws = [kept_law(*rounds(mechanism), history) for history in ((0, 1), (1, 0))]
+    worst = odds(*laws)
+    assert worst == mechanism.privacy.odds**2
+    assert log_ceiling(worst, NANO) == RangeCost.of(mechanism).cumulative(2) == 2 * NANO
+
+
+def test_no_budget_covers_histories_that_change_at_different_times_if_memoised() -> None:
+    # FORMULAS, longitudinal collection: 1 - 2dq - (k-2)q^2 is 5/8 for E = 3 and k = 2.
+    matrix = randomised_response(2, Fraction(3))
+    same, changed = (kept_law(matrix, identity(2), history) for history in ((0, 0), (0, 1)))
+    for allowed in (Fraction(1), Fraction(3), Fraction(9), Fraction(10**12)):
+        assert curve(changed, same, allowed) >= Fraction(5, 8)
+    assert curve(changed, same, Fraction(10**12)) == 1 - 2 * Fraction(3, 4) * Fraction(1, 4)
+    assert odds(changed, same) is None
+
+
+def test_two_rounds_hide_a_change_only_as_far_as_their_fresh_noise_does() -> None:
+    mechanism = TwoRound(2, "0.3228", "0.4055")
+    histories = ((0, 0, 0, 0), (0, 1, 0, 1))
+    worst = odds(*(kept_law(*rounds(mechanism), history) for history in histories))
+    assert worst is not None
+    assert log_ceiling(worst, NANO) > RangeCost.of(mechanism).cumulative(4)
+    assert worst <= (mechanism.fresh.truth / mechanism.fresh.lie) ** 4
+
+
+def test_two_reports_about_one_answer_can_cost_more_than_twice_one() -> None:
+    # Why the cost is not min(j c1, j kept): for k > 2 the levels of a constant answer first grow
+    # faster than in proportion. Counted out, response by response.
+    mechanism = TwoRound(3, "0.038", "1.1")
+    one, two = (
+        odds(*(kept_law(*rounds(mechanism), [x] * reports) for x in (0, 1))) for reports in (1, 2)
+    )
+    assert one is not None
+    assert two is not None
+    assert two > one**2
+    cost = RangeCost.of(mechanism)
+    assert cost.cumulative(1) == log_ceiling(one, NANO) == pure_cost(mechanism)
+    assert cost.cumulative(2) == log_ceiling(two, NANO) > 2 * cost.cumulative(1)
+    # With many categories it is by far: here 1,000, and by half again as much.
+    many = RangeCost.of(TwoRound(1000, "0.0862", "4.605"))
+    assert many.cumulative(2) > 1.35 * 2 * many.cumulative(1)
+    # With two categories never.
+    assert RangeCost.of(TwoRound(2, "0.038", "1.1")).slopes == ((1, 38_000_000),)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        TwoRound(3, "0.038", "1.1"),
+        TwoRound(10, "1", "2"),
+        TwoRound(16, "0.2", "3"),
+        TwoRound(1000, "0.0862", "4.605"),
+        TwoRound(2, "0.3", "1"),
+    ],
+    ids=repr,
+)
+def test_no_way_to_spread_answers_over_the_reports_costs_more(mechanism: TwoRound) -> None:
+    cost = RangeCost.of(mechanism)
+    levels = [0, *(level(mechanism, reports) for reports in range(1, 15))]
+    for reports in range(15):
+        worst = max(
+            sum(levels[size] for size in groups)
+            for groups in partitions(reports, mechanism.categories, reports or 1)
+        )
+        assert worst <= cost.cumulative(reports)
+    # And a constant answer does cost so much, at each of the numbers that the slopes name.
+    assert [cost.cumulative(reports) for reports, _ in cost.slopes] == [
+        level(mechanism, reports) for reports, _ in cost.slopes
+    ]
+
+
+def test_beyond_what_is_looked_at_the_cost_is_bounded() -> None:
+    # f(t)/t is still below kept/t after the last one looked at.
+    mechanism = TwoRound(40, "0.0001", "6")
+    cost = RangeCost.of(mechanism)
+    assert cost.slopes[-1][0] == 65
+    for reports in (1, 2, 64, 65, 66, 100, 500, 2000):
+        assert level(mechanism, reports) <= cost.cumulative(reports)
+    assert cost.cumulative(10**7) == 40 * cost.kept
+
+
+def test_a_memoised_range_costs_one_level_an_answer_and_no_more_than_there_are_answers() -> None:
+    cost = RangeCost.of(RandomisedResponse(3, "0.5"))
+    half = NANO // 2
+    assert [cost.cumulative(reports) for reports in range(6)] == [
+        0,
+        half,
+        2 * half,
+        3 * half,
+        3 * half,
+        3 * half,
+    ]
+    assert [cost.next(before) for before in range(5)] == [half, half, half, 0, 0]
+    # 10 epochs are two ranges of 4 and 2 epochs more.
+    assert cost.most(10, 4) == 3 * half + 3 * half + 2 * half
+    assert cost.most(0, 4) == 0
+
+
+def test_where_every_response_is_fresh_each_epoch_is_a_range() -> None:
+    for mechanism in SMALL:
+        assert RangeCost.of(mechanism).most(8, 1) == 8 * pure_cost(mechanism)
+
+
+def test_the_worked_layers_cost_what_their_levels_say() -> None:
+    # k = 10, 2 and 1: f is 1, 1.753, …, so that two answers cost more than one twice.
+    cost = RangeCost.of(TwoRound(10, "1", "2"))
+    assert cost == RangeCost(10, 2 * NANO, ((1, NANO),))
+    assert [cost.cumulative(reports) for reports in (1, 2, 10, 20, 30)] == [
+        NANO,
+        2 * NANO,
+        10 * NANO,
+        20 * NANO,
+        20 * NANO,
+    ]
+
+
+@PROPERTY
+@given(
+    st.integers(2, 1000),
+    st.integers(1, 8000).map(lambda n: Fraction(n, 1000)),
+    st.integers(1, 8000).map(lambda n: Fraction(n, 1000)),
+    st.integers(0, 40),
+)
+def test_costs_never_fall_and_add_up(
+    categories: int, epsilon: Fraction, more: Fraction, reports: int
+) -> None:
+    cost = RangeCost.of(TwoRound(categories, epsilon, epsilon + more))
+    assert all(cost.next(before) >= 0 for before in range(reports))
+    assert sum(cost.next(before) for before in range(reports)) == cost.cumulative(reports)
+    assert cost.cumulative(reports) <= min(reports, categories) * cost.kept
+    slopes = [Fraction(total, t) for t, total in cost.slopes]
+    assert slopes == sorted(set(slopes))
+
+
+def test_what_is_no_number_of_reports_is_refused() -> None:
+    cost = RangeCost.of(RandomisedResponse(2, "1"))
+    with pytest.raises(ValueError, match="fewer than 0"):
+        cost.cumulative(-1)
+    with pytest.raises(ValueError, match="at least one"):
+        cost.most(3, 0)
+    with pytest.raises(ValueError, match="fewer than 0"):
+        cost.most(-1, 2)
