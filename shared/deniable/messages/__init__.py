@@ -14,6 +14,7 @@ from deniable.messages.manifest import (
     Manifest,
     check_name,
     open_manifest,
+    open_manifest_of_chain,
     sign_manifest,
 )
 from deniable.messages.origin import check_origin
@@ -82,6 +83,7 @@ __all__ = [
     "follow_rotations",
     "format_value",
     "open_manifest",
+    "open_manifest_of_chain",
     "open_rotation",
     "pack_problem",
     "pack_rotations",
