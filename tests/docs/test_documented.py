@@ -73,7 +73,7 @@ async def test_every_route_stands_in_the_operations_guide(tmp_path: Path) -> Non
         if route.resource is not None and route.method != "HEAD"
     }
     await store.close()
-    assert len(routes) == 7
+    assert len(routes) == 8
     assert [route for route in routes if f"| `{route[0]} {route[1]}` |" not in OPERATIONS] == []
 
 

@@ -63,7 +63,7 @@ def test_a_bad_upload_is_refused_as_a_whole_with_its_code(vector: dict[str, Any]
 
 
 def test_every_vector_is_of_a_kind_that_some_test_feeds() -> None:
-    kinds = {"envelope", "body", "manifest"}
+    kinds = {"envelope", "body", "manifest", "rotations"}
     assert all(len(kinds & set(vector)) == 1 for vector in BAD["vectors"])
     assert {vector["layer"] for vector in BAD["vectors"]} == {"messages", "intake"}
     assert len(REPORTS) > 200

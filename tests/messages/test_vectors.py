@@ -22,8 +22,11 @@ from deniable.messages import (
     Report,
     SignedReport,
     Specification,
+    follow_rotations,
     open_manifest,
+    open_rotation,
     sign_report,
+    split_rotations,
     split_upload,
 )
 from tests.mechanisms.taylor import exp_bounds
@@ -210,6 +213,35 @@ def test_the_golden_credential_follows_from_the_issuers_key() -> None:
     )
 
 
+@pytest.mark.parametrize("vector", GOLDEN["rotations"], ids=lambda vector: vector["sequence"])
+def test_golden_rotations_follow_from_the_two_keys(vector: dict[str, Any]) -> None:
+    old_seed, new_seed = bytes.fromhex(vector["old_seed"]), bytes.fromhex(vector["new_seed"])
+    old_key, new_key = (bytes(SigningKey(each).verify_key) for each in (old_seed, new_seed))
+    assert (old_key.hex(), new_key.hex()) == (vector["old_key"], vector["new_key"])
+    payload = pack([old_key, new_key, int(vector["sequence"])])
+    assert payload.hex() == vector["payload"]
+    old_signature = signed(old_seed, b"deniable/authority/v1\0", payload)
+    new_signature = signed(new_seed, b"deniable/authority-accept/v1\0", payload)
+    assert pack([payload, old_signature, new_signature]).hex() == vector["envelope"]
+    rotation = open_rotation(bytes.fromhex(vector["envelope"]))
+    assert (rotation.old_key, rotation.new_key) == (old_key, new_key)
+    assert rotation.payload == payload
+
+
+def test_the_golden_rotations_are_one_chain_from_each_of_its_keys() -> None:
+    published = {name: bytes.fromhex(body) for name, body in GOLDEN["published_rotations"].items()}
+    assert split_rotations(published["none"]) == ()
+    envelopes = split_rotations(published["all"])
+    assert [envelope.hex() for envelope in envelopes] == [
+        vector["envelope"] for vector in GOLDEN["rotations"]
+    ]
+    rotations = [open_rotation(envelope) for envelope in envelopes]
+    keys = (AUTHORITY, *(bytes.fromhex(vector["new_key"]) for vector in GOLDEN["rotations"]))
+    for position, key in enumerate(keys):
+        assert follow_rotations(key, rotations) == keys[position:]
+        assert follow_rotations(key, rotations[::-1] * 2) == keys[position:]
+
+
 def read_report(vector: dict[str, Any]) -> None:
     """Read a report without verifying it."""
     SignedReport.from_envelope(bytes.fromhex(vector["envelope"]))
@@ -219,6 +251,11 @@ def judge(vector: dict[str, Any]) -> None:
     """Do with a vector all that can be done without a clock and the list of surveys."""
     if "manifest" in vector:
         open_manifest(bytes.fromhex(vector["manifest"]), bytes.fromhex(BAD["authority"]))
+    elif "rotations" in vector:
+        envelopes = split_rotations(bytes.fromhex(vector["rotations"]))
+        follow_rotations(
+            bytes.fromhex(BAD["authority"]), [open_rotation(envelope) for envelope in envelopes]
+        )
     elif "body" in vector:
         split_upload(bytes.fromhex(vector["body"]))
     else:

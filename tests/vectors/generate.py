@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
-from tests.vectors import bad_forms, bad_judgements, bad_manifests
+from tests.vectors import bad_forms, bad_judgements, bad_manifests, bad_rotations
 from tests.vectors.golden import golden
 from tests.vectors.scene import (
     AUTHORITY,
@@ -30,9 +30,10 @@ GOLDEN_NOTE = (
 BAD_NOTE = (
     "Made by tests/vectors/generate.py. Each vector must be refused with its code at its time (in "
     "Unix seconds). 'body' is a whole upload, 'envelope' one report of an upload, 'manifest' a "
-    "manifest's envelope under the authority. Layer 'messages' needs no more than the message (and "
-    "the issuers of its survey); layer 'intake' needs the surveys and the clock. A changed vector "
-    "is a protocol change."
+    "manifest's envelope under the authority, 'rotations' a published array of rotations, to be "
+    "verified and followed from the authority. Layer 'messages' needs no more than the message "
+    "(and the issuers of its survey); layer 'intake' needs the surveys and the clock. A changed "
+    "vector is a protocol change."
 )
 
 
@@ -52,6 +53,10 @@ def bad() -> dict[str, object]:
         bad_manifests.maps(),
         bad_manifests.values(),
         bad_manifests.mechanisms(),
+        bad_rotations.shapes(),
+        bad_rotations.payloads(),
+        bad_rotations.signatures(),
+        bad_rotations.chains(),
     )
     vectors = list(chain.from_iterable(sources))
     for name, times in Counter(vector["name"] for vector in vectors).items():

@@ -10,10 +10,14 @@ from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
 from deniable.messages import (
     Manifest,
     Report,
+    Rotation,
     SignedReport,
+    SigningKey,
     Specification,
+    pack_rotations,
     sign_manifest,
     sign_report,
+    sign_rotation,
 )
 from tests.vectors.scene import (
     AUTHORITY,
@@ -243,8 +247,32 @@ def report_vector(name: str, secret: bytes, report: Report, vouched: bytes | Non
     }
 
 
+ROTATIONS = [
+    ("authority", "next authority", 1),
+    ("next authority", "last authority", 2),
+    ("last authority", "another authority", 3),
+]
+
+
+def rotation_vector(old_name: str, new_name: str, sequence: int) -> dict[str, object]:
+    """Return a rotation, from the seeds of its keys to its envelope."""
+    old, new = SigningKey(seed(old_name)), SigningKey(seed(new_name))
+    rotation = Rotation(old.public_key, new.public_key, sequence)
+    return {
+        "old_seed": seed(old_name).hex(),
+        "new_seed": seed(new_name).hex(),
+        "old_key": old.public_key.hex(),
+        "new_key": new.public_key.hex(),
+        "sequence": str(sequence),
+        "payload": rotation.payload.hex(),
+        "envelope": sign_rotation(rotation, old, new).hex(),
+    }
+
+
 def golden() -> dict[str, object]:
     """Return everything that goes into golden.json. Wide integers are strings in it."""
+    rotations = [rotation_vector(*given) for given in ROTATIONS]
+    envelopes = [bytes.fromhex(str(vector["envelope"])) for vector in rotations]
     return {
         "authority_seed": seed("authority").hex(),
         "authority": AUTHORITY.public_key.hex(),
@@ -268,5 +296,10 @@ def golden() -> dict[str, object]:
             "epoch": str(EPOCH),
             "public_key": report_key(CERTIFICATE_SURVEY).public_key.hex(),
             "credential": credential().hex(),
+        },
+        "rotations": rotations,
+        "published_rotations": {
+            "none": pack_rotations([]).hex(),
+            "all": pack_rotations(envelopes).hex(),
         },
     }

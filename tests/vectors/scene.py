@@ -11,7 +11,13 @@ from typing import Final
 import msgpack
 
 from deniable.messages import Manifest, SigningKey, derive_report_key, enrolment_statement
-from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
+from deniable.messages.ed25519 import (
+    CONTEXT_AUTHORITY,
+    CONTEXT_AUTHORITY_ACCEPT,
+    CONTEXT_ENROL,
+    CONTEXT_MANIFEST,
+    CONTEXT_REPORT,
+)
 
 
 def seed(name: str) -> bytes:
@@ -20,6 +26,8 @@ def seed(name: str) -> bytes:
 
 
 AUTHORITY: Final = SigningKey(seed("authority"))
+NEXT_AUTHORITY: Final = SigningKey(seed("next authority"))
+LAST_AUTHORITY: Final = SigningKey(seed("last authority"))
 ISSUER: Final = SigningKey(seed("issuer"))
 NEXT_ISSUER: Final = SigningKey(seed("next issuer"))
 DEVICE_SECRET: Final = seed("device secret")
@@ -84,6 +92,32 @@ def manifest_envelope(
     return pack([payload, by.sign(context, payload)])
 
 
+def rotation_payload(old_key: object, new_key: object, sequence: object) -> bytes:
+    """Return a rotation's payload, in the domain or not."""
+    return pack([old_key, new_key, sequence])
+
+
+def rotation_envelope(
+    old_key: SigningKey,
+    new_key: SigningKey,
+    sequence: int,
+    *,
+    old: SigningKey | None = None,
+    new: SigningKey | None = None,
+    payload: bytes | None = None,
+) -> bytes:
+    """Return ``[payload, old signature, new signature]``, by the two keys unless told otherwise."""
+    if payload is None:
+        payload = rotation_payload(old_key.public_key, new_key.public_key, sequence)
+    return pack(
+        [
+            payload,
+            (old or old_key).sign(CONTEXT_AUTHORITY, payload),
+            (new or new_key).sign(CONTEXT_AUTHORITY_ACCEPT, payload),
+        ]
+    )
+
+
 def report_key(survey: Manifest = OPEN_SURVEY, epoch: int = EPOCH) -> SigningKey:
     """Return the device's key."""
     return derive_report_key(DEVICE_SECRET, survey.survey_id, epoch)
@@ -128,7 +162,7 @@ Vector = dict[str, object]
 def vector(
     name: str, what: str, code: str, *, layer: str = "messages", now: int = NOW, **data: bytes
 ) -> Vector:
-    """Return a bad vector. ``data`` is one of ``body``, ``envelope`` and ``manifest``."""
+    """Return a bad vector. ``data`` names its kind, as the note in bad.json lists them."""
     ((kind, value),) = data.items()
     return {
         "name": re.sub("[^a-z0-9]+", "-", f"{name} {what}".lower()).strip("-"),

@@ -1,10 +1,13 @@
-"""The authority's private key: in a file of its own, outside the server's directory.
+"""The authority's private keys: in files of their own, outside the server's directory.
 
-Only ``survey publish`` reads it. Who holds it decides what devices believe to be asked.
+Only ``survey publish`` and ``authority rotate`` read them. Who holds the one that signs now decides
+what devices believe to be asked.
 """
 
+import glob
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -17,17 +20,55 @@ from cryptography.hazmat.primitives.serialization import (
 
 from deniable.messages import SigningKey
 
-__all__ = ["AuthorityKeyError", "create_authority_key", "default_key_file", "read_authority_key"]
+__all__ = [
+    "AuthorityKeyError",
+    "check_outside",
+    "create_authority_key",
+    "default_key_file",
+    "find_key_file",
+    "read_authority_key",
+]
 
 
 class AuthorityKeyError(Exception):
     """The key file is missing, exposed, or not what it should be; the message says what to do."""
 
 
-def default_key_file(directory: Path) -> Path:
-    """Return where ``init`` puts the key of a collector: beside its directory, not in it."""
+def default_key_file(directory: Path, number: int = 1) -> Path:
+    """Return where the key of a collector is put: beside its directory, not in it.
+
+    Args:
+        directory: the collector's.
+        number: 1 for the key that ``init`` makes, then one more with each rotation.
+    """
     resolved = directory.resolve()
-    return resolved.with_name(f"{resolved.name}-authority.pem")
+    suffix = "" if number == 1 else f"-{number}"
+    return resolved.with_name(f"{resolved.name}-authority{suffix}.pem")
+
+
+def find_key_file(directory: Path, public_key: bytes) -> Path:
+    """Return the file beside a collector's directory that holds this key's private half.
+
+    Where none does, the name of the newest that is there, or that ``init`` would use.
+    """
+    first = default_key_file(directory)
+    later = first.parent.glob(f"{glob.escape(first.stem)}-*.pem")
+    files = [first, *sorted(later, key=lambda file: (len(file.name), file.name))]
+    for file in files:
+        with suppress(AuthorityKeyError):
+            if read_authority_key(file).public_key == public_key:
+                return file
+    return files[-1]
+
+
+def check_outside(file: Path, directory: Path) -> None:
+    """Check that a private key does not lie in the server's directory.
+
+    Raises:
+        AuthorityKeyError: if it does.
+    """
+    if file.resolve().is_relative_to(directory.resolve()):
+        raise AuthorityKeyError(f"{file} must be outside the server's directory, {directory}")
 
 
 def create_authority_key(file: Path) -> SigningKey:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.authority import AuthorityKeyError, create_authority_key, default_key_file
+from deniable.cli.authority import check_outside, create_authority_key, default_key_file
 from deniable.cli.options import directory_option
 from deniable.cli.survey_file import EXAMPLE
 from deniable.cli.workplace import check_store, with_store
@@ -42,8 +42,8 @@ _EXAMPLE_FILE = "example-survey.toml"
 def init(directory: Path, origin: str | None, port: int, authority_key: Path | None) -> None:
     """Make a collector in DIRECTORY: settings, store, an example survey, an authority key.
 
-    The authority's private key is put outside DIRECTORY. Only `survey publish` reads it: keep it
-    off the server if you can.
+    The authority's private key is put outside DIRECTORY. Only `survey publish` and
+    `authority rotate` read it: keep it off the server if you can.
     """
     key_file = authority_key or default_key_file(directory)
     if origin is None and port == 0:
@@ -71,8 +71,7 @@ def create_collector(directory: Path, origin: str, port: int, key_file: Path) ->
     config_file = directory / CONFIG_FILE
     if config_file.exists():
         raise FileExistsError(f"{config_file} exists; a collector is never overwritten")
-    if key_file.resolve().is_relative_to(directory.resolve()):
-        raise AuthorityKeyError(f"{key_file} must be outside the server's directory, {directory}")
+    check_outside(key_file, directory)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     key = create_authority_key(key_file)
     values: dict[str, object] = {"origin": origin, "authority": key.public_key.hex(), "port": port}

@@ -7,6 +7,7 @@ import click
 
 from deniable.cli.audit_command import audit
 from deniable.cli.authority import AuthorityKeyError
+from deniable.cli.authority_commands import authority
 from deniable.cli.budget_command import budget
 from deniable.cli.collector_commands import init, serve, token
 from deniable.cli.demo import demo
@@ -79,5 +80,5 @@ def report(ctx: click.Context) -> None:
     ctx.exit(report_from_shell(ctx.args))
 
 
-for _command in (audit, budget, demo, hist, init, serve, survey, token):
+for _command in (audit, authority, budget, demo, hist, init, serve, survey, token):
     deniable.add_command(_command)

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deniable.budget import NANO, format_nano, pure_cost
-from deniable.cli.authority import AuthorityKeyError, default_key_file, read_authority_key
+from deniable.cli.authority import AuthorityKeyError, find_key_file, read_authority_key
 from deniable.cli.options import directory_option
 from deniable.cli.screen import console
 from deniable.cli.survey_file import SurveyFile, duration_text, next_manifest, says_the_same
@@ -26,7 +26,7 @@ from deniable.messages import (
     format_value,
     sign_manifest,
 )
-from deniable.server import Config
+from deniable.server import Config, authority_chain
 from deniable.stores import SqliteStore
 
 __all__ = ["publish_survey", "survey"]
@@ -43,7 +43,7 @@ def survey() -> None:
 @click.option(
     "--authority-key",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The authority's private key.  [default: where init put it]",
+    help="The authority's private key.  [default: where init or authority rotate put it]",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be published; store nothing.")
 def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bool) -> None:
@@ -57,7 +57,8 @@ def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bo
         manifest = _planned(config, written)
         click.echo(f"would be  {manifest.name}, sequence {manifest.sequence}")
     else:
-        key_file = authority_key or default_key_file(directory)
+        chain = with_store(config, lambda store: authority_chain(store, config.authority))
+        key_file = authority_key or find_key_file(directory, chain[-1])
         manifest = publish_survey(config, written, key_file)
         click.echo(f"published {manifest.name}, sequence {manifest.sequence}")
         click.echo(f"id        {manifest.survey_id.hex()}")
@@ -82,10 +83,15 @@ def publish_survey(config: Config, written: SurveyFile, key_file: Path) -> Manif
         StoreError: if the store cannot take it.
     """
     key = read_authority_key(key_file)
-    if key.public_key != config.authority:
-        raise AuthorityKeyError(f"{key_file} is not the key of this collector's authority")
 
     async def work(store: SqliteStore) -> Manifest:
+        chain = await authority_chain(store, config.authority)
+        if key.public_key in chain[:-1]:
+            raise AuthorityKeyError(
+                f"{key_file} was rotated; the key that signs now is {chain[-1].hex()}"
+            )
+        if key.public_key != chain[-1]:
+            raise AuthorityKeyError(f"{key_file} is not the key of this collector's authority")
         manifest = await _next(store, config, written)
         await store.publish(manifest, sign_manifest(manifest, key))
         return manifest

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import click
 
-from deniable.messages import Manifest, Refusal, open_manifest
-from deniable.server import Config, InvalidConfig
+from deniable.messages import Manifest, Refusal, open_manifest_of_chain
+from deniable.server import Config, InvalidConfig, authority_chain
 from deniable.stores import SqliteStore
 
 __all__ = ["check_store", "find_survey", "published", "with_store"]
@@ -50,9 +50,12 @@ def check_store(config: Config) -> None:
 async def published(store: SqliteStore, config: Config) -> list[Manifest]:
     """Return the surveys that this collector's authority signed, by name, the newest first."""
     manifests = []
-    for envelope in await store.surveys():
+    envelopes = await store.surveys()
+    # After the surveys: whatever key signed those is known then.
+    chain = await authority_chain(store, config.authority)
+    for envelope in envelopes:
         try:
-            manifests.append(open_manifest(envelope, config.authority))
+            manifests.append(open_manifest_of_chain(envelope, chain)[0])
         except Refusal:
             click.echo("a stored survey is not signed by this collector's authority", err=True)
     return manifests

@@ -1,6 +1,7 @@
 """The collector's HTTP server: uploads in, debiased histograms out."""
 
 from deniable.server.app import build_app
+from deniable.server.catalogue import authority_chain
 from deniable.server.config import CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting
 from deniable.server.serve import serve
 from deniable.server.tokens import new_token, token_digest
@@ -11,6 +12,7 @@ __all__ = [
     "Config",
     "InvalidConfig",
     "Setting",
+    "authority_chain",
     "build_app",
     "new_token",
     "serve",

@@ -1,35 +1,51 @@
-"""The published surveys as the server holds them in memory, read anew when needed."""
+"""What is published, as the server holds it in memory, read anew when needed."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 from typing import Final
 
-from deniable.messages import Manifest, Refusal, open_manifest
+from deniable.messages import (
+    Manifest,
+    Refusal,
+    follow_rotations,
+    open_manifest_of_chain,
+    open_rotation,
+)
 from deniable.stores import Store
 
-__all__ = ["Catalogue"]
+__all__ = ["Catalogue", "authority_chain"]
 
 _LOG = logging.getLogger("deniable.collector")
 
 _SECONDS_BETWEEN_READS: Final = 1.0
 
 
+async def authority_chain(store: Store, authority: bytes) -> tuple[bytes, ...]:
+    """Return the keys from the one in the settings to the one that signs now.
+
+    Raises:
+        Refusal: if the stored rotations are not sound.
+    """
+    return follow_rotations(authority, map(open_rotation, await store.rotations()))
+
+
 class Catalogue:
-    """Surveys by id and by name.
+    """Surveys by id and by name, and the authority's keys.
 
     Another process publishes into the store while the server runs, so that a name or id that is
     not known is looked up again there: at most once a second, whatever is asked.
 
     Args:
         store: where they are published.
-        authority: the public key under which each must verify.
+        authority: the public key that they must be signed with, or what it was rotated to.
         clock: returns seconds.
     """
 
     def __init__(self, store: Store, authority: bytes, clock: Callable[[], float]) -> None:
         self._store = store
-        self._authority = authority
+        self._chain: tuple[bytes, ...] = (authority,)
+        self._rotations: list[bytes] = []
         self._clock = clock
         self._opened: dict[bytes, Manifest] = {}
         self._by_id: dict[bytes, Manifest] = {}
@@ -47,14 +63,35 @@ class Catalogue:
                 self._read_at = now
 
     async def _read(self) -> None:
+        envelopes = await self._store.surveys()
+        # After the surveys: whatever key signed those is known then.
+        self._follow(await self._store.rotations())
         by_name: dict[str, list[Manifest]] = {}
-        for envelope in await self._store.surveys():
+        for envelope in envelopes:
             manifest = await asyncio.to_thread(self._open, envelope)
             if manifest is not None:
                 by_name.setdefault(manifest.name, []).append(manifest)
                 self._by_id[manifest.survey_id] = manifest
                 self._envelopes[manifest.survey_id] = envelope
         self._by_name = by_name
+
+    def _follow(self, rotations: list[bytes]) -> None:
+        if rotations != self._rotations:
+            try:
+                self._chain = follow_rotations(self._chain[0], map(open_rotation, rotations))
+                self._rotations = rotations
+            except Refusal as refusal:
+                _LOG.error("the stored rotations are not offered: %s", refusal)
+
+    @property
+    def authority(self) -> bytes:
+        """Return the public key that signs now."""
+        return self._chain[-1]
+
+    @property
+    def rotations(self) -> list[bytes]:
+        """Return the envelopes of the authority's rotations, oldest first."""
+        return self._rotations
 
     def by_id(self, survey_id: bytes) -> Manifest | None:
         """Return the survey with this id, if it is published here."""
@@ -75,7 +112,7 @@ class Catalogue:
     def _open(self, envelope: bytes) -> Manifest | None:
         if envelope not in self._opened:
             try:
-                self._opened[envelope] = open_manifest(envelope, self._authority)
+                self._opened[envelope], _ = open_manifest_of_chain(envelope, self._chain)
             except Refusal as refusal:
                 _LOG.error("a stored survey is not offered: %s", refusal)
         return self._opened.get(envelope)

@@ -73,7 +73,7 @@ SETTINGS: Final = (
         "authority",
         str,
         None,
-        "public key, 64 hex digits, that signs this collector's manifests",
+        "public key, 64 hex digits, that apps pin; it signs the manifests until it is rotated",
         _check_authority,
     ),
     Setting("host", str, "127.0.0.1", "address to listen on"),

@@ -1,4 +1,4 @@
-"""What can be read: the surveys by anyone, their histograms by those who may."""
+"""What can be read: surveys and authority by anyone, histograms by those who may."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from typing import Final
 from aiohttp import web
 
 from deniable.estimates import estimate_histogram
-from deniable.messages import Manifest, Refusal, RefusalCode, Specification
+from deniable.messages import Manifest, Refusal, RefusalCode, Specification, pack_rotations
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
 from deniable.server.tokens import require_role
@@ -20,17 +20,18 @@ __all__ = ["reading_routes"]
 _HEX_ID: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _KEPT_HISTOGRAMS: Final = 32
 _KEPT_BYTES: Final = 32 << 20
-_MANIFEST_TYPE: Final = "application/msgpack"
+_SIGNED_TYPE: Final = "application/msgpack"
 
 
 def reading_routes(config: Config, store: Store, catalogue: Catalogue) -> list[web.RouteDef]:
-    """Return the routes under ``/v1/surveys``."""
+    """Return the routes for surveys, histograms and the authority."""
     reading = _Reading(config, store, catalogue)
     return [
         web.get("/v1/surveys", reading.surveys),
         web.get("/v1/surveys/{name}", reading.survey),
         web.get("/v1/surveys/{name}/manifest", reading.manifest),
         web.get("/v1/surveys/{name}/histogram", reading.histogram),
+        web.get("/v1/authority", reading.authority),
     ]
 
 
@@ -55,12 +56,13 @@ class _Reading:
     async def manifest(self, request: web.Request) -> web.Response:
         _only(request, ("survey",))
         manifest = await self._find(request)
-        etag = manifest.survey_id.hex()
-        headers = {"ETag": f'"{etag}"', "Cache-Control": "no-cache"}
-        if any(match.value == etag for match in request.if_none_match or ()):
-            return web.Response(status=304, headers=headers)
-        envelope = self._catalogue.envelope(manifest)
-        return web.Response(body=envelope, content_type=_MANIFEST_TYPE, headers=headers)
+        return _tagged(request, manifest.survey_id, self._catalogue.envelope(manifest))
+
+    async def authority(self, request: web.Request) -> web.Response:
+        _only(request, ())
+        await self._catalogue.reread()
+        rotations = pack_rotations(self._catalogue.rotations)
+        return _tagged(request, self._catalogue.authority, rotations)
 
     async def histogram(self, request: web.Request) -> web.Response:
         _only(request, ("survey", "epoch", "level"))
@@ -110,6 +112,14 @@ class _Reading:
             if wanted is None or manifest.survey_id.hex() == wanted:
                 return manifest
         raise Refusal(RefusalCode.NOT_FOUND, "no such survey is published here")
+
+
+def _tagged(request: web.Request, tag: bytes, body: bytes) -> web.Response:
+    """Return signed bytes, or 304 to whoever names the id or key that they end with."""
+    headers = {"ETag": f'"{tag.hex()}"', "Cache-Control": "no-cache"}
+    if any(match.value == tag.hex() for match in request.if_none_match or ()):
+        return web.Response(status=304, headers=headers)
+    return web.Response(body=body, content_type=_SIGNED_TYPE, headers=headers)
 
 
 def _describe(manifest: Manifest) -> dict[str, object]:

@@ -5,6 +5,7 @@ from deniable.stores.sqlite import SqliteStore
 from deniable.stores.store import (
     Overloaded,
     Role,
+    RotationConflict,
     Store,
     StoreError,
     StoreFull,
@@ -17,6 +18,7 @@ __all__ = [
     "Figures",
     "Overloaded",
     "Role",
+    "RotationConflict",
     "SqliteStore",
     "Store",
     "StoreError",

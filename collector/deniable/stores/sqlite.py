@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from deniable.messages import Manifest, SignedReport
+from deniable.messages import Manifest, Rotation, SignedReport
 from deniable.stores.sqlite_database import SqliteDatabase
 from deniable.stores.store import Overloaded, Role, StoreError, Verdict
 
@@ -86,6 +86,16 @@ class SqliteStore:
     async def surveys(self) -> list[bytes]:
         """Return the envelopes of all surveys, by name and descending sequence."""
         return await self._read(lambda database: database.surveys())
+
+    async def rotate(
+        self, rotation: Rotation, envelope: bytes, sign_anew: Callable[[bytes], bytes]
+    ) -> int:
+        """Publish a hand-over of the authority's key, and every survey under the new one."""
+        return await self._write(lambda database: database.rotate(rotation, envelope, sign_anew))
+
+    async def rotations(self) -> list[bytes]:
+        """Return the envelopes of all rotations, oldest first."""
+        return await self._read(lambda database: database.rotations())
 
     async def counts(self, survey_id: bytes, epoch: int, responses: int) -> list[int]:
         """Return how often each response was counted, as figures may show it."""

@@ -7,14 +7,15 @@ commit durable before it returns (S1).
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
-from deniable.messages import Manifest, SignedReport
+from deniable.messages import MAX_ROTATIONS, Manifest, Rotation, SignedReport
 from deniable.stores.store import (
     Role,
+    RotationConflict,
     StoreError,
     StoreFull,
     SurveyConflict,
@@ -137,6 +138,35 @@ class SqliteDatabase:
         """Return the envelopes of all surveys, by name and descending sequence."""
         with self._reading() as connection:
             rows = connection.execute("SELECT envelope FROM surveys ORDER BY name, sequence DESC")
+            return [envelope for (envelope,) in rows]
+
+    def rotate(
+        self, rotation: Rotation, envelope: bytes, sign_anew: Callable[[bytes], bytes]
+    ) -> int:
+        """Publish a hand-over of the authority's key, and every survey under the new one."""
+        with self._transaction() as connection:
+            (rotations,) = connection.execute("SELECT count(*) FROM rotations").fetchone()
+            if rotations >= MAX_ROTATIONS:
+                raise RotationConflict(
+                    f"the authority was rotated {rotations} times; give the apps a new one"
+                )
+            added = connection.execute(
+                "INSERT INTO rotations (old_key, new_key, sequence, envelope)"
+                " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (rotation.old_key, rotation.new_key, rotation.sequence, envelope),
+            ).rowcount
+            if not added:
+                raise RotationConflict("one of these keys was rotated before; each is only once")
+            rows = connection.execute("SELECT survey, envelope FROM surveys").fetchall()
+            anew = [(sign_anew(signed), survey, signed) for survey, signed in rows]
+            changed = [(after, survey) for after, survey, before in anew if after != before]
+            connection.executemany("UPDATE surveys SET envelope = ? WHERE survey = ?", changed)
+        return len(changed)
+
+    def rotations(self) -> list[bytes]:
+        """Return the envelopes of all rotations, oldest first."""
+        with self._reading() as connection:
+            rows = connection.execute("SELECT envelope FROM rotations ORDER BY rotation")
             return [envelope for (envelope,) in rows]
 
     def counts(self, survey_id: bytes, epoch: int, responses: int) -> list[int]:

@@ -9,15 +9,16 @@ S4. A sealed epoch takes nothing, duplicates included: the seal is read in the s
 S5. Nothing stored orders the receipts by arrival or links those of one device.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Protocol
 
-from deniable.messages import Manifest, SignedReport
+from deniable.messages import Manifest, Rotation, SignedReport
 
 __all__ = [
     "Overloaded",
     "Role",
+    "RotationConflict",
     "Store",
     "StoreError",
     "StoreFull",
@@ -59,6 +60,10 @@ class SurveyConflict(StoreError):
     """Another manifest of this name has this sequence or a higher one."""
 
 
+class RotationConflict(StoreError):
+    """One of the two keys was rotated before, or too many were."""
+
+
 class UnknownSchema(StoreError):
     """The store was written by another version of deniable."""
 
@@ -78,6 +83,27 @@ class Store(Protocol):
 
     async def surveys(self) -> list[bytes]:
         """Return the envelopes of all surveys, by name and descending sequence."""
+
+    async def rotate(
+        self, rotation: Rotation, envelope: bytes, sign_anew: Callable[[bytes], bytes]
+    ) -> int:
+        """Publish a hand-over of the authority's key, and every survey under the new one.
+
+        Args:
+            rotation: the hand-over.
+            envelope: it, signed.
+            sign_anew: given a survey's envelope, returns the one that replaces it, of the same
+                payload; or the same one.
+
+        Returns:
+            How many surveys were signed anew.
+
+        Raises:
+            RotationConflict: if one of the keys was rotated before, or too many were.
+        """
+
+    async def rotations(self) -> list[bytes]:
+        """Return the envelopes of all rotations, oldest first."""
 
     async def counts(self, survey_id: bytes, epoch: int, responses: int) -> list[int]:
         """Return how often each response was counted, as figures may show it (minimum_reports)."""

@@ -14,6 +14,7 @@ from deniable.messages.manifest import (
     Manifest,
     check_name,
     open_manifest,
+    open_manifest_of_chain,
     sign_manifest,
 )
 from deniable.messages.origin import check_origin
@@ -29,6 +30,17 @@ from deniable.messages.report import (
     sign_report,
     split_upload,
 )
+from deniable.messages.rotation import (
+    MAX_ROTATIONS,
+    MAX_ROTATIONS_BYTES,
+    AuthorityFork,
+    Rotation,
+    follow_rotations,
+    open_rotation,
+    pack_rotations,
+    sign_rotation,
+    split_rotations,
+)
 from deniable.messages.schedule import EARLY_SECONDS, MAX_EPOCHS, Schedule
 from deniable.messages.specification import RANDOMISED_RESPONSE, Distance, Kind, Specification
 from deniable.messages.texts import check_categories, check_text
@@ -42,10 +54,13 @@ __all__ = [
     "MAX_EPOCHS",
     "MAX_MANIFEST_BYTES",
     "MAX_MEMOISED_CATEGORIES",
+    "MAX_ROTATIONS",
+    "MAX_ROTATIONS_BYTES",
     "MAX_UPLOAD_BYTES",
     "MAX_UPLOAD_REPORTS",
     "PROBLEM_JSON",
     "RANDOMISED_RESPONSE",
+    "AuthorityFork",
     "Distance",
     "Enrolment",
     "InvalidManifest",
@@ -55,6 +70,7 @@ __all__ = [
     "RefusalCode",
     "Repeat",
     "Report",
+    "Rotation",
     "Schedule",
     "SignedReport",
     "SigningKey",
@@ -68,14 +84,20 @@ __all__ = [
     "derive_report_key",
     "enrolment_statement",
     "exact_value",
+    "follow_rotations",
     "format_value",
     "open_manifest",
+    "open_manifest_of_chain",
+    "open_rotation",
     "pack_problem",
+    "pack_rotations",
     "pack_upload",
     "read_problem",
     "read_values",
     "sign_manifest",
     "sign_report",
+    "sign_rotation",
+    "split_rotations",
     "split_upload",
     "value_range",
     "verify",

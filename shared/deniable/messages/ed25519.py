@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from deniable.messages.refusals import Refusal, RefusalCode
 
 __all__ = [
+    "CONTEXT_AUTHORITY",
+    "CONTEXT_AUTHORITY_ACCEPT",
     "CONTEXT_ENROL",
     "CONTEXT_MANIFEST",
     "CONTEXT_REPORT",
@@ -32,6 +34,8 @@ SIGNATURE_BYTES: Final = 64
 CONTEXT_MANIFEST: Final = b"deniable/manifest/v1\0"
 CONTEXT_REPORT: Final = b"deniable/report/v1\0"
 CONTEXT_ENROL: Final = b"deniable/enrol/v1\0"
+CONTEXT_AUTHORITY: Final = b"deniable/authority/v1\0"
+CONTEXT_AUTHORITY_ACCEPT: Final = b"deniable/authority-accept/v1\0"
 _REPORT_KEY_INFO: Final = b"deniable/report-key/v1\0"
 
 # The field prime and the group order of edwards25519 (RFC 8032, section 5.1).

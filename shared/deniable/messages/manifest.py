@@ -4,6 +4,7 @@ A manifest is immutable: its id is the SHA-256 of its payload, so any change is 
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -39,6 +40,7 @@ __all__ = [
     "Manifest",
     "check_name",
     "open_manifest",
+    "open_manifest_of_chain",
     "sign_manifest",
 ]
 
@@ -263,6 +265,28 @@ def open_manifest(envelope: bytes, authority: bytes) -> Manifest:
     payload = codec.binary(payload_field)
     verify(authority, CONTEXT_MANIFEST, payload, codec.binary(signature_field, SIGNATURE_BYTES))
     return Manifest.from_payload(payload)
+
+
+def open_manifest_of_chain(envelope: bytes, chain: Sequence[bytes]) -> tuple[Manifest, bytes]:
+    """Verify a manifest's envelope under any key of an authority's chain, and read it.
+
+    Args:
+        envelope: as it came.
+        chain: public keys, the newest last.
+
+    Returns:
+        The manifest, and the key that signed it.
+
+    Raises:
+        Refusal: malformed, bad-key; bad-signature if none of them signed it.
+    """
+    *former, newest = chain
+    try:
+        return open_manifest(envelope, newest), newest
+    except Refusal as refusal:
+        if not former or refusal.code is not RefusalCode.BAD_SIGNATURE:
+            raise
+    return open_manifest_of_chain(envelope, former)
 
 
 def _read_enrolment(value: object) -> Enrolment:

@@ -11,6 +11,15 @@ CREATE TABLE surveys (
     UNIQUE (name, sequence)
 );
 
+-- How the authority's key was handed over, oldest first: published, so that devices can follow.
+CREATE TABLE rotations (
+    rotation      INTEGER PRIMARY KEY,
+    old_key       BLOB    NOT NULL UNIQUE,  -- a key hands over once
+    new_key       BLOB    NOT NULL UNIQUE,
+    sequence      INTEGER NOT NULL,
+    envelope      BLOB    NOT NULL          -- signed by both keys
+);
+
 -- One row a device, survey and epoch: what makes a repeat a duplicate and a second report a conflict.
 CREATE TABLE receipts (
     survey        INTEGER NOT NULL REFERENCES surveys,

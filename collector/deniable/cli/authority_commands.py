@@ -1,0 +1,117 @@
+"""``deniable authority``: which key signs the manifests, and handing over to another."""
+
+from pathlib import Path
+
+import click
+
+from deniable.cli.authority import (
+    AuthorityKeyError,
+    check_outside,
+    create_authority_key,
+    default_key_file,
+    find_key_file,
+    read_authority_key,
+)
+from deniable.cli.options import directory_option
+from deniable.cli.workplace import with_store
+from deniable.messages import (
+    Refusal,
+    Rotation,
+    SigningKey,
+    follow_rotations,
+    open_manifest_of_chain,
+    open_rotation,
+    sign_manifest,
+    sign_rotation,
+)
+from deniable.server import Config
+from deniable.stores import SqliteStore
+
+__all__ = ["authority"]
+
+
+@click.group()
+def authority() -> None:
+    """The key that signs manifests, and its rotation."""
+
+
+@authority.command(short_help="Show which key apps pin, and which one signs now.")
+@directory_option
+def show(directory: Path) -> None:
+    """Show which key apps pin, how it was rotated, and which one signs now."""
+    config = Config.load(directory)
+    rotations = with_store(config, _rotations)
+    chain = follow_rotations(config.authority, rotations)
+    sequences = {rotation.new_key: rotation.sequence for rotation in rotations}
+    click.echo(f"apps pin   {chain[0].hex()}")
+    for key in chain[1:]:
+        click.echo(f"rotated    {key.hex()}  (sequence {sequences[key]})")
+    click.echo(f"signs now  {chain[-1].hex()}")
+    click.echo(f"its file   {_whereabouts(find_key_file(directory, chain[-1]), chain[-1])}")
+
+
+def _whereabouts(file: Path, public_key: bytes) -> str:
+    try:
+        found = read_authority_key(file).public_key == public_key
+    except AuthorityKeyError:
+        found = False
+    return str(file) if found else "not beside the collector's directory"
+
+
+@authority.command(short_help="Hand over to a new key.")
+@directory_option
+@click.option(
+    "--authority-key",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The private key that signs now.  [default: where init or authority rotate put it]",
+)
+@click.option(
+    "--new-key",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The next private key; made, unless it is there.  [default: beside the directory]",
+)
+def rotate(directory: Path, authority_key: Path | None, new_key: Path | None) -> None:
+    """Hand over from the key that signs now to a new one, and sign every survey anew with it.
+
+    Devices that pin the old key follow; the surveys' ids and figures stay. Rotate while the old key
+    is yours alone: after a theft, the remedy is an app update.
+    """
+    config = Config.load(directory)
+    rotations = with_store(config, _rotations)
+    chain = follow_rotations(config.authority, rotations)
+    old_file = authority_key or find_key_file(directory, chain[-1])
+    old = read_authority_key(old_file)
+    if old.public_key != chain[-1]:
+        raise AuthorityKeyError(f"{old_file} is not the key that signs now, {chain[-1].hex()}")
+    new_file = new_key or default_key_file(directory, len(rotations) + 2)
+    new = _next_key(new_file, directory)
+    last = next((each for each in rotations if each.new_key == chain[-1]), None)
+    rotation = Rotation(old.public_key, new.public_key, 1 if last is None else last.sequence + 1)
+    after = follow_rotations(config.authority, [*rotations, rotation])
+
+    def sign_anew(envelope: bytes) -> bytes:
+        try:
+            manifest, _ = open_manifest_of_chain(envelope, after)
+        except Refusal:  # not this authority's: it is not offered, and stays as it is
+            return envelope
+        return sign_manifest(manifest, new)
+
+    signed = with_store(
+        config, lambda store: store.rotate(rotation, sign_rotation(rotation, old, new), sign_anew)
+    )
+    click.echo(f"rotated from   {old.public_key.hex()}")
+    click.echo(f"rotated to     {new.public_key.hex()}  (sequence {rotation.sequence})")
+    click.echo(f"authority key  {new_file}  (private; back it up, keep it off the server)")
+    click.echo(f"signed anew    {signed} {'survey' if signed == 1 else 'surveys'}")
+    click.echo("\nApps that pin an earlier key follow; let your next version pin the new one.")
+    click.echo("Leave `authority` in collector.toml as it is while older versions are about.")
+
+
+async def _rotations(store: SqliteStore) -> list[Rotation]:
+    return [open_rotation(envelope) for envelope in await store.rotations()]
+
+
+def _next_key(file: Path, directory: Path) -> SigningKey:
+    """Make the next key, or read the one that an attempt that failed, or another machine, made."""
+    check_outside(file, directory)
+    return read_authority_key(file) if file.exists() else create_authority_key(file)

@@ -1,0 +1,197 @@
+"""Authority rotation: how the key that signs manifests hands over to another.
+
+Both keys sign: the old one says whom to trust from now on, the new one that somebody holds it. A
+key hands over once; what it signed before stays signed.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from deniable.messages import codec
+from deniable.messages.ed25519 import (
+    CONTEXT_AUTHORITY,
+    CONTEXT_AUTHORITY_ACCEPT,
+    KEY_BYTES,
+    SIGNATURE_BYTES,
+    SigningKey,
+    check_public_key,
+    verify,
+)
+from deniable.messages.refusals import Refusal, RefusalCode
+
+__all__ = [
+    "MAX_ROTATIONS",
+    "MAX_ROTATIONS_BYTES",
+    "AuthorityFork",
+    "Rotation",
+    "follow_rotations",
+    "open_rotation",
+    "pack_rotations",
+    "sign_rotation",
+    "split_rotations",
+]
+
+MAX_ROTATIONS: Final = 64
+"""How many rotations a collector publishes, and a device follows."""
+
+MAX_ROTATIONS_BYTES: Final = 16 * 1024
+"""The longest answer that holds so many."""
+
+_MAX_SEQUENCE: Final = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """One hand-over from a key to its successor.
+
+    Attributes:
+        old_key: the public key that hands over.
+        new_key: the one that takes over.
+        sequence: one more than that of the rotation by which ``old_key`` itself took over.
+
+    Raises:
+        Refusal: bad-key for a key that is not sound; malformed for two equal keys, or a sequence
+            outside [0, 2^32).
+    """
+
+    old_key: bytes
+    new_key: bytes
+    sequence: int
+
+    def __post_init__(self) -> None:
+        codec.uint(self.sequence, _MAX_SEQUENCE)
+        check_public_key(self.old_key)
+        check_public_key(self.new_key)
+        if self.old_key == self.new_key:
+            raise Refusal(RefusalCode.MALFORMED, "a key cannot hand over to itself")
+
+    @cached_property
+    def payload(self) -> bytes:
+        """Return the canonical bytes that are signed, twice."""
+        return codec.encode([self.old_key, self.new_key, self.sequence])
+
+    @classmethod
+    def from_payload(cls, payload: bytes) -> "Rotation":
+        """Read the payload's canonical bytes.
+
+        Raises:
+            Refusal: malformed or bad-key.
+        """
+        old_key, new_key, sequence = codec.exact_array(codec.decode(payload), 3)
+        return cls(
+            codec.binary(old_key, KEY_BYTES),
+            codec.binary(new_key, KEY_BYTES),
+            codec.uint(sequence),
+        )
+
+
+class AuthorityFork(Refusal):
+    """One key signed two hand-overs: proof that its holder, or a thief, deceives somebody.
+
+    Attributes:
+        first, second: the two; which of them is the honest one, nobody can tell.
+    """
+
+    def __init__(self, first: Rotation, second: Rotation) -> None:
+        super().__init__(RefusalCode.MALFORMED, "one key hands over twice")
+        self.first = first
+        self.second = second
+
+
+def sign_rotation(rotation: Rotation, old: SigningKey, new: SigningKey) -> bytes:
+    """Return the envelope ``[payload, old signature, new signature]``.
+
+    Raises:
+        ValueError: if these are not the rotation's keys.
+    """
+    if (old.public_key, new.public_key) != (rotation.old_key, rotation.new_key):
+        raise ValueError("a rotation is signed by its own two keys")
+    payload = rotation.payload
+    return codec.encode(
+        [
+            payload,
+            old.sign(CONTEXT_AUTHORITY, payload),
+            new.sign(CONTEXT_AUTHORITY_ACCEPT, payload),
+        ]
+    )
+
+
+def open_rotation(envelope: bytes) -> Rotation:
+    """Verify both signatures of an envelope and read it.
+
+    Raises:
+        Refusal: malformed, bad-key or bad-signature.
+    """
+    if len(envelope) > MAX_ROTATIONS_BYTES:
+        raise Refusal(RefusalCode.MALFORMED, "no rotation is so long")
+    payload_field, old_field, new_field = codec.exact_array(codec.decode(envelope), 3)
+    payload = codec.binary(payload_field)
+    old_signature = codec.binary(old_field, SIGNATURE_BYTES)
+    new_signature = codec.binary(new_field, SIGNATURE_BYTES)
+    # Read before it is verified: the keys to verify it with are inside.
+    rotation = Rotation.from_payload(payload)
+    verify(rotation.old_key, CONTEXT_AUTHORITY, payload, old_signature)
+    verify(rotation.new_key, CONTEXT_AUTHORITY_ACCEPT, payload, new_signature)
+    return rotation
+
+
+def pack_rotations(envelopes: Sequence[bytes]) -> bytes:
+    """Return the array of envelopes, oldest first, that a collector publishes."""
+    return codec.array_header(len(envelopes)) + b"".join(envelopes)
+
+
+def split_rotations(body: bytes) -> tuple[bytes, ...]:
+    """Return the envelopes of a published array, unverified.
+
+    Raises:
+        Refusal: malformed, for anything but an array of at most 64 arrays, canonical throughout.
+    """
+    if len(body) > MAX_ROTATIONS_BYTES:
+        raise Refusal(RefusalCode.MALFORMED, "too many bytes for an array of rotations")
+    envelopes = codec.decode(body)
+    if type(envelopes) is not list or len(envelopes) > MAX_ROTATIONS:
+        raise Refusal(RefusalCode.MALFORMED, f"an array of at most {MAX_ROTATIONS} is expected")
+    # The whole is canonical, so that each part, encoded anew, is the bytes that came.
+    return tuple(codec.encode(codec.exact_array(envelope, 3)) for envelope in envelopes)
+
+
+def follow_rotations(pinned: bytes, rotations: Iterable[Rotation]) -> tuple[bytes, ...]:
+    """Return the keys that a pinned key has handed over to, one after the other, itself first.
+
+    Rotations that do not follow from the pinned key are ignored: a collector publishes those from
+    before it as well. Which of the keys are already known makes no difference.
+
+    Args:
+        pinned: the public key to begin with.
+        rotations: verified ones, in any order; a repeated one counts once.
+
+    Returns:
+        The chain. Its last key is the one that signs now.
+
+    Raises:
+        AuthorityFork: if a key of the chain hands over twice.
+        Refusal: malformed, if a sequence is not one more than that of the rotation before, a key
+            comes back, or the chain is too long.
+    """
+    by_old: dict[bytes, list[Rotation]] = {}
+    for rotation in rotations:
+        of_key = by_old.setdefault(rotation.old_key, [])
+        if rotation not in of_key:
+            of_key.append(rotation)
+    chain = [pinned]
+    before: Rotation | None = None
+    while found := by_old.get(chain[-1]):
+        rotation = found[0]
+        if len(found) > 1:
+            raise AuthorityFork(found[0], found[1])
+        if before is not None and rotation.sequence != before.sequence + 1:
+            raise Refusal(RefusalCode.MALFORMED, "a sequence must be one more than that before it")
+        if rotation.new_key in chain:
+            raise Refusal(RefusalCode.MALFORMED, "a key that handed over comes back")
+        if len(chain) > MAX_ROTATIONS:
+            raise Refusal(RefusalCode.MALFORMED, f"a chain has at most {MAX_ROTATIONS} rotations")
+        chain.append(rotation.new_key)
+        before = rotation
+    return tuple(chain)

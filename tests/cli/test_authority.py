@@ -1,0 +1,155 @@
+"""Rotating the authority's key: nothing published is lost, and no key is."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from deniable.cli.authority import create_authority_key, read_authority_key
+from deniable.cli.workplace import with_store
+from deniable.messages import (
+    follow_rotations,
+    open_manifest,
+    open_rotation,
+)
+from deniable.server import Config
+from tests.cli.commands import Workplace, fail, succeed
+
+
+def rotations(place: Workplace) -> list[bytes]:
+    return with_store(Config.load(place.directory), lambda store: store.rotations())
+
+
+def envelopes(place: Workplace) -> list[bytes]:
+    return with_store(Config.load(place.directory), lambda store: store.surveys())
+
+
+def next_file(place: Workplace, number: int = 2) -> Path:
+    return place.key_file.with_name(f"{place.directory.name}-authority-{number}.pem")
+
+
+def rotate(place: Workplace, *options: str | Path) -> str:
+    return succeed("authority", "rotate", "--dir", place.directory, *options)
+
+
+def test_a_rotation_makes_a_key_that_signs_everything_from_now_on(place: Workplace) -> None:
+    place.publish()
+    before = place.manifest()
+    pinned = Config.load(place.directory).authority
+    printed = rotate(place)
+    new = read_authority_key(next_file(place))
+    assert stat.S_IMODE(next_file(place).stat().st_mode) == 0o600
+    for text in (pinned.hex(), new.public_key.hex(), str(next_file(place)), "1 survey\n"):
+        assert text in printed
+    assert Config.load(place.directory).authority == pinned
+    (envelope,) = rotations(place)
+    assert follow_rotations(pinned, [open_rotation(envelope)]) == (pinned, new.public_key)
+    (survey,) = envelopes(place)
+    assert open_manifest(survey, new.public_key).survey_id == before.survey_id
+    assert "published" in place.publish(epsilon='"0.5"')
+    assert open_manifest(envelopes(place)[0], new.public_key) == place.manifest()
+    assert place.manifest().sequence == before.sequence + 1
+
+
+def test_keys_are_rotated_again_and_again(place: Workplace) -> None:
+    for number in (2, 3, 4):
+        rotate(place)
+        assert next_file(place, number).exists()
+    keys = [place.key_file, *(next_file(place, number) for number in (2, 3, 4))]
+    public = tuple(read_authority_key(key).public_key for key in keys)
+    opened = [open_rotation(envelope) for envelope in rotations(place)]
+    assert [rotation.sequence for rotation in opened] == [1, 2, 3]
+    assert follow_rotations(public[0], opened) == public
+    place.publish()
+
+
+def test_show_tells_which_key_apps_pin_and_which_one_signs_now(place: Workplace) -> None:
+    old = read_authority_key(place.key_file).public_key.hex()
+    shown = succeed("authority", "show", "--dir", place.directory)
+    assert shown.splitlines() == [
+        f"apps pin   {old}",
+        f"signs now  {old}",
+        f"its file   {place.key_file}",
+    ]
+    rotate(place)
+    new = read_authority_key(next_file(place)).public_key.hex()
+    next_file(place).rename(next_file(place).with_name("elsewhere.pem"))
+    assert succeed("authority", "show", "--dir", place.directory).splitlines() == [
+        f"apps pin   {old}",
+        f"rotated    {new}  (sequence 1)",
+        f"signs now  {new}",
+        "its file   not beside the collector's directory",
+    ]
+
+
+def test_the_former_key_signs_nothing_any_more(place: Workplace) -> None:
+    rotate(place)
+    former = ("--authority-key", place.key_file)
+    publish = ("survey", "publish", place.written(), "--dir", place.directory)
+    assert "was rotated" in fail(*publish, *former)
+    assert "not the key that signs now" in fail(
+        "authority", "rotate", "--dir", place.directory, *former
+    )
+    assert envelopes(place) == []
+    assert len(rotations(place)) == 1
+
+
+def test_a_strangers_key_rotates_nothing(place: Workplace, tmp_path: Path) -> None:
+    stranger = tmp_path / "stranger.pem"
+    create_authority_key(stranger)
+    message = fail("authority", "rotate", "--dir", place.directory, "--authority-key", stranger)
+    assert "not the key that signs now" in message
+    assert rotations(place) == []
+    assert not next_file(place).exists()
+
+
+def test_the_former_key_may_be_put_away(place: Workplace) -> None:
+    rotate(place)
+    place.key_file.unlink()
+    place.publish()
+    rotate(place)
+    assert len(rotations(place)) == 2
+
+
+def test_a_next_key_that_is_there_is_used_and_never_overwritten(
+    place: Workplace, tmp_path: Path
+) -> None:
+    made_elsewhere = tmp_path / "next.pem"
+    key = create_authority_key(made_elsewhere)
+    before = made_elsewhere.read_bytes()
+    rotate(place, "--new-key", made_elsewhere)
+    assert made_elsewhere.read_bytes() == before
+    assert open_rotation(rotations(place)[0]).new_key == key.public_key
+    publish = ("survey", "publish", place.written(), "--dir", place.directory)
+    succeed(*publish, "--authority-key", made_elsewhere)
+
+
+@pytest.mark.parametrize("which", ["the same", "a former one"])
+def test_no_key_takes_over_twice(place: Workplace, which: str) -> None:
+    if which == "a former one":
+        rotate(place)
+    message = fail("authority", "rotate", "--dir", place.directory, "--new-key", place.key_file)
+    assert "malformed" in message
+    assert len(rotations(place)) == (which == "a former one")
+
+
+def test_the_next_key_must_be_outside_the_servers_directory(place: Workplace) -> None:
+    inside = place.directory / "next.pem"
+    assert "outside" in fail("authority", "rotate", "--dir", place.directory, "--new-key", inside)
+    assert not inside.exists()
+
+
+def test_once_apps_pin_the_new_key_the_settings_may_name_it(place: Workplace) -> None:
+    place.publish()
+    rotate(place)
+    old = Config.load(place.directory).authority.hex()
+    new = read_authority_key(next_file(place)).public_key.hex()
+    settings = place.settings.read_text("utf-8").replace(old, new)
+    place.settings.write_text(settings, "utf-8")
+    assert place.manifest().name == "tea"
+    place.publish(epsilon='"0.5"')
+    rotate(place)
+    opened = [open_rotation(envelope) for envelope in rotations(place)]
+    assert [rotation.sequence for rotation in opened] == [1, 2]
+    # Who still pins the oldest key follows both.
+    assert len(follow_rotations(bytes.fromhex(old), opened)) == 3

@@ -1,0 +1,231 @@
+"""Memoised surveys on the device: the rules at the head of deniable.client.memo."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+import shutil
+
+import pytest
+
+from deniable.client import Client, EpochUndecidable, OutcomeStatus, ReportDropped
+from deniable.client.memo import MemoRange, memo_draw
+from deniable.messages import Manifest, Repeat, Schedule, Specification
+from tests.support.devices import NAME, Bench, read_upload
+from tests.support.surveys import CATEGORIES, DAY, DECLARED, START, manifest
+
+RECORDED = OutcomeStatus.RECORDED
+RANGE = 4
+MEMOISED = manifest(
+    schedule=Schedule(START, DAY, 10, DAY), repeat=Repeat("memoised", RANGE), sequence=1
+)
+TWO_ROUND = replace(
+    MEMOISED, epsilon="1", specification=Specification("two-round", kept="2"), sequence=2
+)
+KEY = bytes(range(32))
+
+
+@pytest.fixture
+def device(bench: Bench) -> Client:
+    return following(bench, MEMOISED)
+
+
+def following(bench: Bench, published: Manifest) -> Client:
+    bench.transport.publish(published)
+    return bench.ready(lifetime_epsilon="1000")
+
+
+def responses(bench: Bench, client: Client, answers: list[str], first: int = 0) -> list[int]:
+    """Report one answer after the other, an epoch each, and send; return the responses."""
+    before = len(bench.transport.uploads)
+    for epoch, answer in enumerate(answers, start=first):
+        bench.clock.time = START + epoch * DAY
+        assert client.report(NAME, answer).status is RECORDED
+        assert client.flush().delivered == 1
+    return [read_upload(body).report.response for body in bench.transport.uploads[before:]]
+
+
+def keys(bench: Bench) -> list[bytes | None]:
+    return [key for (key,) in bench.rows("SELECT key FROM memos ORDER BY survey_id, first")]
+
+
+def test_the_same_answer_gets_the_same_response_for_a_range(bench: Bench, device: Client) -> None:
+    sent = responses(bench, device, ["good"] * RANGE)
+    assert len(set(sent)) == 1
+    assert bench.draw.count == 0  # the key is the only randomness
+
+
+def test_each_answer_has_draws_of_its_own(bench: Bench, device: Client) -> None:
+    sent = responses(bench, device, ["good", "poor", "good", "poor"])
+    assert (sent[0], sent[1]) == (sent[2], sent[3])
+
+
+def test_a_key_is_of_one_survey_and_one_range(bench: Bench, device: Client) -> None:
+    responses(bench, device, ["good"] * 10)
+    stored = bench.rows("SELECT first, ends, reports FROM memos ORDER BY first")
+    assert stored == [
+        (0, START + 4 * DAY, 4),
+        (4, START + 8 * DAY, 4),
+        (8, START + 10 * DAY, 2),  # the survey ends within the range
+    ]
+
+
+def test_the_key_of_a_range_is_erased_from_the_disk_when_the_range_ends(
+    bench: Bench, device: Client
+) -> None:
+    responses(bench, device, ["good"])
+    (key,) = keys(bench)
+    assert key is not None
+    assert bench.on_disk(key) != []
+    bench.clock.time = START + RANGE * DAY
+    device.report(NAME, "good")
+    old, new = keys(bench)
+    assert old is None
+    assert new not in {None, key}
+    assert bench.on_disk(key) == []
+
+
+def test_the_key_goes_without_another_report_too(bench: Bench, device: Client) -> None:
+    responses(bench, device, ["good"])
+    (key,) = keys(bench)
+    assert key is not None
+    bench.clock.time = START + RANGE * DAY
+    device.flush()
+    assert bench.on_disk(key) == []
+
+
+@pytest.mark.parametrize("how", ["off", "local", "purge"])
+def test_an_erased_key_ends_the_range_for_this_device(
+    bench: Bench, device: Client, how: str
+) -> None:
+    responses(bench, device, ["good"])
+    (key,) = keys(bench)
+    assert key is not None
+    if how == "purge":
+        device.purge()
+    else:
+        device.set_consent(how)
+        device.set_consent("on")
+    assert bench.on_disk(key) == []
+    for epoch in range(1, RANGE):
+        bench.clock.time = START + epoch * DAY
+        assert isinstance(device.report(NAME, "good").error, EpochUndecidable)
+    bench.clock.time = START + RANGE * DAY
+    assert device.report(NAME, "good").status is RECORDED
+
+
+def test_a_clock_that_jumped_over_the_end_of_a_range_has_ended_it(
+    bench: Bench, device: Client
+) -> None:
+    responses(bench, device, ["good"])
+    bench.clock.time = START + 9 * DAY
+    device.flush()
+    bench.clock.time = START + DAY
+    assert isinstance(device.report(NAME, "good").error, EpochUndecidable)
+
+
+@pytest.mark.parametrize("lost", ["state", "copy"])
+def test_a_state_that_is_new_or_a_copy_begins_with_the_next_range(
+    bench: Bench, device: Client, tmp_path: Path, lost: str
+) -> None:
+    responses(bench, device, ["good"])
+    (key,) = keys(bench)
+    device.close()
+    if lost == "state":
+        bench.path.unlink()
+    else:
+        away = tmp_path / "away"
+        away.mkdir()
+        shutil.copy(bench.path, away / bench.path.name)
+        bench.path = away / bench.path.name
+    again = bench.ready(lifetime_epsilon="1000")
+    assert key not in keys(bench)
+    for epoch in range(1, RANGE):
+        bench.clock.time = START + epoch * DAY
+        assert isinstance(again.report(NAME, "good").error, EpochUndecidable)
+    bench.clock.time = START + RANGE * DAY
+    assert again.report(NAME, "good").status is RECORDED
+
+
+def test_the_ledger_charges_no_more_than_distinct_answers_could_cost(
+    bench: Bench, device: Client
+) -> None:
+    # 5 categories and ranges of 4: four reports could be of four answers, ten of 4 + 4 + 2.
+    responses(bench, device, ["good"] * 10)
+    assert bench.rows("SELECT sum(cost) FROM decisions") == [(10 * 10**9,)]
+    assert bench.rows("SELECT reserved FROM manifests WHERE role = 'accepted'") == [(10 * 10**9,)]
+
+
+def test_beyond_as_many_reports_as_answers_a_range_costs_nothing_more(bench: Bench) -> None:
+    question = "Is it dark?"
+    declared = replace(DECLARED, question=question, categories=("no", "yes"))
+    bench.transport.publish(
+        replace(MEMOISED, question=question, categories=("no", "yes"), sequence=3)
+    )
+    client = bench.ready(surveys=[declared], lifetime_epsilon="6")
+    responses(bench, client, ["no", "yes", "yes", "no"] * 2 + ["no", "no"])
+    costs = [cost for (cost,) in bench.rows("SELECT cost FROM decisions ORDER BY epoch")]
+    one = 10**9
+    assert costs == [one, one, 0, 0, one, one, 0, 0, one, one]
+
+
+def test_a_dropped_report_gives_its_cost_in_the_range_back_to_nobody(bench: Bench) -> None:
+    client = following(bench, MEMOISED)
+    assert client.report(NAME, "good").status is RECORDED
+    client.set_consent("off")
+    client.set_consent("on")
+    assert isinstance(client.report(NAME, "good").error, ReportDropped)
+    assert bench.rows("SELECT sum(cost) FROM decisions") == [(10**9,)]
+
+
+def test_two_rounds_keep_one_response_and_add_noise_to_each_report(bench: Bench) -> None:
+    client = following(bench, TWO_ROUND)
+    responses(bench, client, ["good"] * RANGE)
+    assert bench.draw.count == RANGE  # the fresh noise of each report is the system's
+    (key,) = keys(bench)
+    assert key is not None
+
+
+def test_two_rounds_are_the_kept_response_with_noise(bench: Bench) -> None:
+    # With fresh noise that never lies, what is sent is the kept response.
+    honest = 2**64 - 1
+    bench.transport.publish(TWO_ROUND)
+    client = bench.ready(lifetime_epsilon="1000", unsafe_draw=lambda: honest)
+    sent = responses(bench, client, ["good", "poor", "good", "poor"])
+    assert (sent[0], sent[1]) == (sent[2], sent[3])
+
+
+def words() -> Iterator[int]:
+    for answer in range(len(CATEGORIES)):
+        yield memo_draw(KEY, MEMOISED.survey_id, 0, answer)()
+
+
+def test_every_input_of_the_prf_counts() -> None:
+    draws = [
+        memo_draw(KEY, MEMOISED.survey_id, 0, 1),
+        memo_draw(bytes(32), MEMOISED.survey_id, 0, 1),
+        memo_draw(KEY, bytes(32), 0, 1),
+        memo_draw(KEY, MEMOISED.survey_id, 4, 1),
+        memo_draw(KEY, MEMOISED.survey_id, 0, 2),
+    ]
+    drawn = [draw() for draw in draws for _ in range(3)]
+    assert len(set(drawn)) == len(drawn)
+    assert all(0 <= word < 2**64 for word in drawn)
+    assert memo_draw(KEY, MEMOISED.survey_id, 0, 1)() == drawn[0]
+
+
+def test_keys_make_the_laws_of_the_mechanism() -> None:
+    # 4,000 keys, one answer: the number of truths is binomial. A deviation of 5.5 standard
+    # deviations has a probability below 4e-8; the keys are fixed, so it passes always or never.
+    mechanism = MEMOISED.mechanism
+    seen = Counter(
+        mechanism.randomise(2, memo_draw(seed.to_bytes(32), MEMOISED.survey_id, 0, 2))
+        for seed in range(4000)
+    )
+    truth = float(mechanism.truth)
+    assert abs(seen[2] - 4000 * truth) < 5.5 * (4000 * truth * (1 - truth)) ** 0.5
+
+
+def test_a_range_hides_its_key() -> None:
+    memo = MemoRange(MEMOISED.survey_id, 0, KEY, 1)
+    assert repr(memo) == "MemoRange(first=0, reports=1)"

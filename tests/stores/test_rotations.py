@@ -1,0 +1,73 @@
+"""The authority's rotations in the store: each key once, and all surveys signed anew with them."""
+
+import pytest
+
+from deniable.messages import MAX_ROTATIONS, Rotation, SigningKey, sign_manifest, sign_rotation
+from deniable.stores import RotationConflict, Store
+from tests.stores.places import Place, counts, publish
+from tests.support.reports import report
+from tests.support.surveys import AUTHORITY, MANIFEST, manifest
+
+KEYS = [AUTHORITY, *(SigningKey(bytes([number]) * 32) for number in range(1, MAX_ROTATIONS + 2))]
+
+
+async def rotate(store: Store, old: int, new: int, sequence: int = 1) -> bytes:
+    """Hand over without signing anything anew; return the envelope."""
+    rotation = Rotation(KEYS[old].public_key, KEYS[new].public_key, sequence)
+    envelope = sign_rotation(rotation, KEYS[old], KEYS[new])
+    assert await store.rotate(rotation, envelope, lambda survey: survey) == 0
+    return envelope
+
+
+@pytest.mark.asyncio
+async def test_rotations_come_in_the_order_in_which_they_were_published(place: Place) -> None:
+    store = await place.open()
+    assert await store.rotations() == []
+    envelopes = [await rotate(store, 2, 3, 9), await rotate(store, 0, 1), await rotate(store, 1, 2)]
+    assert await store.rotations() == envelopes
+    await store.close()
+    again = await place.open()
+    assert await again.rotations() == envelopes
+    await again.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("old", "new"), [(0, 1), (0, 2), (2, 1)])
+async def test_a_key_is_handed_over_from_and_to_once(store: Store, old: int, new: int) -> None:
+    first = await rotate(store, 0, 1)
+    with pytest.raises(RotationConflict):
+        await rotate(store, old, new, 2)
+    assert await store.rotations() == [first]
+
+
+@pytest.mark.asyncio
+async def test_no_more_are_taken_than_may_be_published(store: Store) -> None:
+    for number in range(MAX_ROTATIONS):
+        await rotate(store, number, number + 1, number)
+    with pytest.raises(RotationConflict, match="64 times"):
+        await rotate(store, MAX_ROTATIONS, MAX_ROTATIONS + 1, MAX_ROTATIONS)
+
+
+@pytest.mark.asyncio
+async def test_surveys_are_signed_anew_and_keep_their_reports(store: Store) -> None:
+    other = await publish(store, manifest(name="another"))
+    await store.add([report(1)])
+    anew = sign_manifest(MANIFEST, KEYS[1])
+    rotation = Rotation(KEYS[0].public_key, KEYS[1].public_key, 1)
+    envelope = sign_rotation(rotation, KEYS[0], KEYS[1])
+    old = sign_manifest(MANIFEST, AUTHORITY)
+    assert await store.rotate(rotation, envelope, {old: anew, other: other}.__getitem__) == 1
+    assert await store.surveys() == [other, anew]
+    assert await counts(store) == [1, 0, 0, 0, 0]
+
+
+@pytest.mark.asyncio
+async def test_a_rotation_during_which_signing_fails_did_not_happen(store: Store) -> None:
+    def fail(envelope: bytes) -> bytes:
+        raise ZeroDivisionError
+
+    before = await store.surveys()
+    rotation = Rotation(KEYS[0].public_key, KEYS[1].public_key, 1)
+    with pytest.raises(ZeroDivisionError):
+        await store.rotate(rotation, sign_rotation(rotation, KEYS[0], KEYS[1]), fail)
+    assert (await store.rotations(), await store.surveys()) == ([], before)
