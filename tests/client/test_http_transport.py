@@ -1,18 +1,13 @@
 """What one HTTP request of the device looks like on the wire, and what it takes as an answer."""
 
-import datetime as dt
-import ipaddress
 import socket
-import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from deniable.client import HttpAnswer, HttpTransport, TransportError
+from tests.support.certificates import certificate
 from tests.support.raw_server import RawServer, answer
 
 OK = answer("200 OK", b"yes", "Content-Type: text/plain")
@@ -107,16 +102,6 @@ def test_a_redirect_is_an_answer_and_is_not_followed(server: RawServer, status: 
         assert (server.connections, other.connections) == (1, 0)
 
 
-@pytest.mark.parametrize("variable", ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"])
-def test_a_proxy_of_the_environment_is_not_asked(
-    server: RawServer, monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
-    with RawServer(OK) as proxy:
-        monkeypatch.setenv(variable, proxy.origin)
-        assert get(server).body == b"yes"
-        assert proxy.connections == 0
-
-
 def test_a_refused_connection_is_a_transport_error_that_names_no_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -130,27 +115,6 @@ def test_a_path_that_is_no_path_is_a_transport_error(server: RawServer) -> None:
         with pytest.raises(TransportError):
             HttpTransport(server.origin).request("GET", path, {}, b"", 100)
     assert server.requests == []
-
-
-def certificate(folder: Path, address: str) -> tuple[Path, ssl.SSLContext]:
-    """Make a certificate of this address that signs itself; return its file and a server's use."""
-    key = Ed25519PrivateKey.generate()
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a test")])
-    now = dt.datetime.now(dt.UTC)
-    alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(alternative, critical=False)
-        .sign(key, None)
-    )
-    file, key_file = folder / "certificate.pem", folder / "key.pem"
-    file.write_bytes(made.public_bytes(Encoding.PEM))
-    key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(file, key_file)
-    return file, context
 
 
 def test_https_to_a_certificate_that_is_trusted_works(
@@ -173,3 +137,33 @@ def test_https_to_anybody_else_sends_nothing(
         with pytest.raises(TransportError, match="SSLCertVerificationError"):
             get(server)
         assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://collector.example",
+        "http://localhost:8080",
+        "http://10.0.0.7:8080",
+        "http://127.0.0.2:8080",
+        "http://[2001:db8::1]",
+    ],
+)
+def test_plain_http_to_another_machine_takes_a_word_that_says_what_it_is(origin: str) -> None:
+    with pytest.raises(ValueError, match="unsafe_plain_http"):
+        HttpTransport(origin)
+    HttpTransport(origin, unsafe_plain_http=True)
+
+
+@pytest.mark.parametrize("origin", ["ftp://collector.example", "collector.example", "https://", ""])
+def test_what_is_no_origin_is_refused_at_once(origin: str) -> None:
+    with pytest.raises(ValueError, match="origin must be"):
+        HttpTransport(origin, unsafe_plain_http=True)
+
+
+def test_a_sidecar_gets_the_same_bytes(server: RawServer) -> None:
+    # "localhost" is a name that somebody else may resolve: not one of the two literal addresses.
+    sidecar = f"http://localhost:{server.port}"
+    transport = HttpTransport(sidecar, unsafe_plain_http=True)
+    assert transport.request("GET", "/path", {}, b"", 100).body == b"yes"
+    assert server.requests[0].startswith(b"GET /path HTTP/1.1\r\nHost: localhost:")

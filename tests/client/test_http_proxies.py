@@ -1,0 +1,299 @@
+"""Proxies: the environment's are used as the standard library reads them, and never gone around."""
+
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from deniable.client import HttpTransport, TransportError
+from tests.support.certificates import certificate
+from tests.support.raw_server import RawServer, Script, answer
+
+HOST = "collector.example"
+"""Resolves nowhere: whoever goes around the proxy fails."""
+OK = answer("200 OK", b"yes")
+ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+QUICK = 0.25
+MANY = 500
+VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@pytest.fixture(autouse=True)
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+        monkeypatch.delenv(variable.upper(), raising=False)
+
+
+@pytest.fixture
+def collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RawServer]:
+    file, context = certificate(tmp_path, HOST)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    with RawServer(OK, context) as server:
+        yield server
+
+
+def tunnel(port: int, greeting: bytes = ESTABLISHED) -> Script:
+    """Return what a proxy does after CONNECT: it copies bytes both ways."""
+
+    def relay(server: RawServer, near: socket.socket) -> None:
+        near.sendall(greeting)
+        with socket.create_connection(("127.0.0.1", port)) as far, suppress(OSError):
+            other = {near: far, far: near}
+            while not server.over.is_set():
+                for end in select.select([near, far], [], [], 0.05)[0]:
+                    part = end.recv(65_536)
+                    if not part:
+                        return
+                    other[end].sendall(part)
+
+    return relay
+
+
+def get(
+    proxy: RawServer, *, origin: str = f"https://{HOST}", timeout: float = 10.0, most: int = 100
+) -> bytes:
+    transport = HttpTransport(origin, timeout, proxies={"https": proxy.origin})
+    return transport.request("GET", "/path", {}, b"", most).body
+
+
+def connect_line(request: bytes) -> bytes:
+    return request.split(b" HTTP/1.", 1)[0]
+
+
+def test_https_goes_through_a_tunnel_of_which_the_proxy_sees_the_name_alone(
+    collector: RawServer,
+) -> None:
+    with RawServer(tunnel(collector.port)) as proxy:
+        assert get(proxy) == b"yes"
+        assert get(proxy, origin=f"https://{HOST}:8443") == b"yes"
+    first, second = proxy.requests
+    assert connect_line(first) == f"CONNECT {HOST}:443".encode()
+    assert connect_line(second) == f"CONNECT {HOST}:8443".encode()
+    assert b"/path" not in first + second
+    assert b"authorization" not in first.lower()
+    # What the collector gets is as if there were none.
+    assert collector.requests == [
+        (
+            f"GET /path HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: identity\r\n"
+            "User-Agent: deniable/1\r\nConnection: close\r\n\r\n"
+        ).encode()
+        for host in (HOST, f"{HOST}:8443")
+    ]
+
+
+@pytest.mark.parametrize("variable", ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
+def test_the_proxy_of_the_environment_is_used(
+    collector: RawServer, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    with RawServer(tunnel(collector.port)) as proxy:
+        monkeypatch.setenv(variable, proxy.origin)
+        transport = HttpTransport(f"https://{HOST}")
+        assert transport.request("GET", "/path", {}, b"", 100).body == b"yes"
+        monkeypatch.setenv(variable, f"127.0.0.1:{proxy.port}")  # so do people write it, too
+        assert transport.request("GET", "/path", {}, b"", 100).body == b"yes"
+        assert proxy.connections == 2
+
+
+class Direct(Exception):
+    """Somebody connected to this address."""
+
+
+@pytest.fixture
+def no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    def connect(address: tuple[str, int], *_: object) -> socket.socket:
+        raise Direct(*address)
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+
+
+@pytest.mark.usefixtures("no_connection")
+@pytest.mark.parametrize("excepted", [HOST, "example", ".example", "*", f"{HOST}:8443"])
+def test_no_proxy_is_heard(monkeypatch: pytest.MonkeyPatch, excepted: str) -> None:
+    transport = HttpTransport(f"https://{HOST}:8443")
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    for variable, connected in ((excepted, (HOST, 8443)), ("other", ("proxy.example", 3128))):
+        monkeypatch.setenv("no_proxy", variable)
+        with pytest.raises(Direct) as caught:
+            transport.request("GET", "/path", {}, b"", 100)
+        assert caught.value.args == connected
+
+
+@pytest.mark.usefixtures("no_connection")
+def test_the_environment_can_be_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    for proxies, connected in (
+        ({}, (HOST, 443)),
+        ({"http": "http://other.example:1"}, (HOST, 443)),
+        ({"https": "http://other.example:1"}, ("other.example", 1)),
+    ):
+        with pytest.raises(Direct) as caught:
+            HttpTransport(f"https://{HOST}", proxies=proxies).request("GET", "/", {}, b"", 100)
+        assert caught.value.args == connected
+
+
+@pytest.mark.usefixtures("no_connection")
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
+def test_this_machine_is_never_reached_through_a_proxy(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, host: str
+) -> None:
+    told = dict.fromkeys(("http", "https", "all"), "http://proxy.example:3128")
+    for name, url in told.items():
+        monkeypatch.setenv(f"{name}_proxy", url)
+    for proxies in (None, told):
+        transport = HttpTransport(
+            f"{scheme}://{host}:8080", proxies=proxies, unsafe_plain_http=True
+        )
+        with pytest.raises(Direct) as caught:
+            transport.request("GET", "/", {}, b"", 100)
+        assert caught.value.args == (host.strip("[]"), 8080)
+
+
+@pytest.mark.usefixtures("no_connection")
+@pytest.mark.parametrize(
+    "url", ["socks5://127.0.0.1:9050", "https://127.0.0.1:3128", "http://", "ftp://x", "http://[x"]
+)
+def test_a_proxy_that_cannot_be_used_is_not_gone_around(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("all_proxy", url)
+    with pytest.raises(TransportError):
+        HttpTransport(f"https://{HOST}").request("GET", "/", {}, b"", 100)
+
+
+def test_credentials_go_to_the_proxy_and_to_nobody_else(collector: RawServer) -> None:
+    with RawServer(tunnel(collector.port)) as proxy:
+        url = f"http://us%40er:pass%3Aw%C3%B6rd@127.0.0.1:{proxy.port}"
+        transport = HttpTransport(f"https://{HOST}", proxies={"all": url})
+        assert transport.request("GET", "/path", {}, b"", 100).body == b"yes"
+    expected = b"Proxy-Authorization: Basic dXNAZXI6cGFzczp3w7ZyZA==\r\n"
+    assert expected in proxy.requests[0]
+    assert b"uthorization" not in collector.requests[0]
+
+
+def test_plain_http_to_a_sidecar_goes_through_a_proxy_in_absolute_form() -> None:
+    with RawServer(OK) as proxy:
+        transport = HttpTransport(
+            "http://sidecar.example:8080",
+            proxies={"http": f"http://user:word@127.0.0.1:{proxy.port}"},
+            unsafe_plain_http=True,
+        )
+        assert transport.request("POST", "/v1/reports", {}, b"\x91\xc0", 100).body == b"yes"
+    (request,) = proxy.requests
+    head = b"POST http://sidecar.example:8080/v1/reports HTTP/1.1\r\nHost: sidecar.example:8080\r\n"
+    assert request.startswith(head)
+    assert b"\r\nProxy-Authorization: Basic dXNlcjp3b3Jk\r\n" in request
+    assert request.endswith(b"\r\n\r\n\x91\xc0")
+
+
+@pytest.mark.parametrize("status", ["407 Who Are You", "403 No", "502 Bad Gateway", "302 Found"])
+def test_a_proxy_that_refuses_is_an_outage_that_names_no_secret(status: str) -> None:
+    reply = answer(status, b"why", "Location: http://elsewhere.example/")
+    with RawServer(reply) as proxy:
+        url = f"http://user:secret@127.0.0.1:{proxy.port}"
+        transport = HttpTransport(f"https://{HOST}", proxies={"https": url})
+        with pytest.raises(TransportError) as caught:
+            transport.request("GET", "/path", {}, b"", 100)
+        assert str(caught.value) == "OSError through a proxy"
+        assert proxy.connections == 1
+
+
+def test_a_proxy_that_poses_as_the_collector_gets_no_request(
+    tmp_path: Path, collector: RawServer
+) -> None:
+    folder = tmp_path / "other"
+    folder.mkdir()
+    _, context = certificate(folder, HOST)  # of the right name, and signed by nobody known
+    with RawServer(OK, context) as impostor, RawServer(tunnel(impostor.port)) as proxy:
+        with pytest.raises(TransportError, match="SSLCertVerificationError through a proxy"):
+            get(proxy)
+        assert impostor.requests == []
+    assert collector.connections == 0
+
+
+def silent(server: RawServer, connection: socket.socket) -> None:
+    server.over.wait(MANY * 0.01)
+    connection.sendall(ESTABLISHED)
+
+
+def slow_line(server: RawServer, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 ")
+    server.drip(connection, b"O", MANY)
+
+
+def slow_headers(server: RawServer, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\n")
+    server.drip(connection, b"X: y\r\n", MANY)
+
+
+def silent_after(server: RawServer, connection: socket.socket) -> None:
+    connection.sendall(ESTABLISHED)
+    server.over.wait(MANY * 0.01)
+
+
+@pytest.mark.parametrize("script", [silent, slow_line, slow_headers, silent_after])
+def test_a_proxy_that_takes_its_time_is_given_up(script: Script) -> None:
+    # Each script ends with something other than a time-out if it is waited for.
+    with RawServer(script) as proxy, pytest.raises(TransportError, match="TimeoutError"):
+        get(proxy, timeout=QUICK)
+
+
+def test_a_proxy_that_talks_without_end_is_heard_no_further_than_the_limit() -> None:
+    sent: list[int] = []
+
+    def endless(server: RawServer, connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n")
+        while not server.over.is_set():
+            connection.sendall(b"X: y\r\n" * 8192)
+            sent.append(8192 * 6)
+
+    with RawServer(endless) as proxy, pytest.raises(TransportError):
+        get(proxy)
+    assert sum(sent) < 50_000_000  # what the sockets' buffers took
+
+
+def drip_body(server: RawServer, connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
+    server.drip(connection, b"z", MANY)
+
+
+@pytest.mark.parametrize(
+    ("reply", "timeout", "message"),
+    [
+        (drip_body, QUICK, "TimeoutError through a proxy"),
+        (answer("200 OK", b"x" * 101), 10.0, "too long"),
+        (answer("200 OK", b"x", "Content-Encoding: gzip"), 10.0, "encoded"),
+    ],
+)
+def test_the_limits_hold_inside_the_tunnel(
+    collector: RawServer, reply: bytes | Script, timeout: float, message: str
+) -> None:
+    collector.reply = reply
+    with (
+        RawServer(tunnel(collector.port)) as proxy,
+        pytest.raises(TransportError, match=message),
+    ):
+        get(proxy, timeout=timeout)
+
+
+def test_what_reads_the_proxy_settings_is_not_loaded_before_there_is_something_to_send() -> None:
+    # It costs more than all the rest of the client.
+    program = (
+        "import sys; from deniable.client import HttpTransport;"
+        "HttpTransport('https://collector.example');"
+        "print('urllib.request' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout == "False\n"
