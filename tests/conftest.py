@@ -3,3 +3,5 @@
 from tests.support.require_all import pytest_make_collect_report, pytest_runtest_makereport
 
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
+
+pytest_plugins = ["pytester"]

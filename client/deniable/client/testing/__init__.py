@@ -1,0 +1,34 @@
+"""For the tests of an app that embeds the client; nothing else of deniable imports it.
+
+``Capture`` keeps what the app reports in memory; with pytest it is the fixture
+``deniable_capture``. ``FakeCollector`` is a collector in the test's own process, on a real socket,
+that misbehaves when told to. docs/testing.md shows both.
+"""
+
+from deniable.client.testing.capture import Capture, CapturedReport
+from deniable.client.testing.fake_collector import FakeCollector, ReceivedReport
+from deniable.client.testing.loopback import ReceivedRequest
+from deniable.client.testing.misbehaviour import (
+    MANIFEST_MISBEHAVIOURS,
+    UPLOAD_MISBEHAVIOURS,
+    AnyMisbehaviour,
+    Misbehaviour,
+    Problem,
+    Refused,
+    Route,
+)
+
+__all__ = [
+    "MANIFEST_MISBEHAVIOURS",
+    "UPLOAD_MISBEHAVIOURS",
+    "AnyMisbehaviour",
+    "Capture",
+    "CapturedReport",
+    "FakeCollector",
+    "Misbehaviour",
+    "Problem",
+    "ReceivedReport",
+    "ReceivedRequest",
+    "Refused",
+    "Route",
+]

@@ -1,0 +1,217 @@
+"""Reports kept in memory while an app's test runs: no state file, no thread, no network.
+
+While a ``Capture`` is entered, every ``Client`` of this process
+
+1. checks survey and answer as ever: ``UndeclaredSurvey`` and ``UndeclaredAnswer`` are raised;
+2. hands the answer of ``report()`` to the capture, if the capture's consent allows it, and says
+   what a device would say: recorded, or repeated for the same survey of the same client;
+3. neither reads nor writes its state, and asks nobody for anything;
+4. keeps its consent in the capture.
+
+All of it hangs on one table, ``_replacements``, of the public methods that would do otherwise.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import NoReturn
+from unittest.mock import patch
+from weakref import WeakKeyDictionary
+
+from deniable.client import (
+    Answer,
+    Client,
+    Consent,
+    ConsentMissing,
+    Delivery,
+    HttpTransport,
+    NotRecorded,
+    Outcome,
+    OutcomeStatus,
+    Refresh,
+    Survey,
+    TransportError,
+)
+
+__all__ = ["Capture", "CapturedReport"]
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedReport:
+    """One ``report()`` that consent allowed.
+
+    Attributes:
+        survey: as the app declared it.
+        answer: the category that was reported, as its text; left out of the repr.
+        status: whether a device would have recorded it, or had already reported in this epoch.
+    """
+
+    survey: Survey
+    answer: str = field(repr=False)
+    status: OutcomeStatus
+
+
+class Capture:
+    """What an app reports while this is entered, and nothing of it leaves the process.
+
+    Attributes:
+        error: what every report meets from now on, such as ``NotReady()``; None for success.
+        connections: the paths that somebody tried to reach all the same.
+
+    Args:
+        consent: what the clients find. An app changes it by ``set_consent``, a test by assigning.
+    """
+
+    def __init__(self, consent: Consent | str = Consent.ON) -> None:
+        self._consent = Consent(consent)
+        self.error: NotRecorded | None = None
+        self.connections: list[str] = []
+        self._reports: list[CapturedReport] = []
+        self._epoch = 0
+        self._decided: WeakKeyDictionary[Client, dict[str, int]] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+        self._patches = ExitStack()
+
+    @property
+    def consent(self) -> Consent:
+        """Return the user's decision, as the app last stored it or the test assigned it."""
+        return self._consent
+
+    @consent.setter
+    def consent(self, consent: Consent | str) -> None:
+        self._consent = Consent(consent)
+
+    @property
+    def reports(self) -> tuple[CapturedReport, ...]:
+        """Return all reports, in order."""
+        with self._lock:
+            return tuple(self._reports)
+
+    def answers(self, survey: str) -> list[str]:
+        """Return the answers reported to a survey, in order, repeated ones too."""
+        return [report.answer for report in self.reports if report.survey.name == survey]
+
+    def assert_reported(self, survey: str, answer: Answer) -> None:
+        """Check that this answer was reported to this survey.
+
+        Raises:
+            AssertionError: if not; it tells what was reported instead.
+            UndeclaredAnswer: if it never could be.
+        """
+        reports = [report for report in self.reports if report.survey.name == survey]
+        for report in reports:
+            if report.survey.categories[report.survey.index_of(answer)] == report.answer:
+                return
+        if reports:
+            found = f"to {survey!r} was reported {self.answers(survey)}, not {answer!r}"
+        else:
+            others = sorted({report.survey.name for report in self.reports})
+            found = f"nothing was reported to {survey!r}; reports went to {others or 'no survey'}"
+        raise AssertionError(f"{found} (consent is {self.consent})")
+
+    def assert_nothing_reported(self) -> None:
+        """Check that no answer was reported to any survey.
+
+        Raises:
+            AssertionError: if one was.
+        """
+        if names := sorted({report.survey.name for report in self.reports}):
+            raise AssertionError(f"reports went to {names}")
+
+    def assert_unconnected(self) -> None:
+        """Check that nothing of deniable tried to reach the network.
+
+        Raises:
+            AssertionError: if something did.
+        """
+        if self.connections:
+            raise AssertionError(
+                f"deniable tried to connect {len(self.connections)} times while captured, first to "
+                f"{self.connections[0]}; was a client started before the test, or made "
+                "by a HttpTransport of its own?"
+            )
+
+    def next_epoch(self) -> None:
+        """Let every survey's next epoch begin, so that reports are recorded anew."""
+        with self._lock:
+            self._epoch += 1
+
+    def __enter__(self) -> "Capture":
+        with ExitStack() as patches:
+            for name, replacement in self._replacements().items():
+                patches.enter_context(patch.object(Client, name, replacement))
+            patches.enter_context(patch.object(HttpTransport, "request", self._refused_request()))
+            self._patches = patches.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._patches.close()
+
+    def __repr__(self) -> str:
+        return f"Capture(consent={self.consent.value!r}, reports={len(self._reports)})"
+
+    def _replacements(self) -> Mapping[str, object]:
+        """Return what stands in for the public methods of ``Client`` that would touch the world."""
+
+        def report(client: Client, survey: str, answer: Answer, *, strict: bool = False) -> Outcome:
+            declared = client._declared(survey)
+            outcome = self._outcome(
+                client, declared, declared.categories[declared.index_of(answer)]
+            )
+            if strict and outcome.error is not None:
+                raise outcome.error
+            return outcome
+
+        def refresh(client: Client) -> Refresh:
+            error = self._obstacle()
+            names = tuple(client._surveys)
+            return Refresh((), dict.fromkeys(names, error)) if error else Refresh(names)
+
+        def flush(_client: Client, timeout: float = 10.0) -> Delivery:  # noqa: ARG001
+            return Delivery()
+
+        def set_consent(_client: Client, consent: Consent | str) -> None:
+            self.consent = Consent(consent)
+
+        def start(_client: Client) -> None:
+            return
+
+        return {
+            "report": report,
+            "refresh": refresh,
+            "flush": flush,
+            "set_consent": set_consent,
+            "consent": property(lambda _client: self.consent),
+            "start": start,
+        }
+
+    def _refused_request(self) -> Callable[..., NoReturn]:
+        def request(_transport: HttpTransport, method: str, path: str, *_: object) -> NoReturn:
+            self.connections.append(f"{method} {path}")
+            raise TransportError("no connections while captured")
+
+        return request
+
+    def _obstacle(self) -> NotRecorded | None:
+        if self.consent in {Consent.UNSET, Consent.OFF}:
+            return ConsentMissing("nobody consented on this device")
+        return self.error
+
+    def _outcome(self, client: Client, survey: Survey, answer: str) -> Outcome:
+        error = self._obstacle()
+        if error is not None:
+            return Outcome(survey.name, OutcomeStatus.NOT_RECORDED, error=error)
+        with self._lock:
+            decided = self._decided.setdefault(client, {})
+            repeated = decided.get(survey.name) == self._epoch
+            decided[survey.name] = self._epoch
+            status = OutcomeStatus.REPEATED if repeated else OutcomeStatus.RECORDED
+            self._reports.append(CapturedReport(survey, answer, status))
+            return Outcome(survey.name, status, self._epoch)

@@ -1,0 +1,349 @@
+"""A collector inside a test: on a real socket, with real signatures, and bad manners on request."""
+
+import os
+import socket
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Final
+
+from deniable.budget import NANO, epsilon_to_nano
+from deniable.client import DAY, HttpAnswer, Survey
+from deniable.client.clock import Clock, SystemClock
+from deniable.client.testing.authority import FakeAuthority
+from deniable.client.testing.loopback import (
+    LoopbackServer,
+    ReceivedRequest,
+    drip,
+    pack_answer,
+    wait_for_hang_up,
+)
+from deniable.client.testing.misbehaviour import (
+    FORGERIES,
+    AnyMisbehaviour,
+    Misbehaviour,
+    Route,
+    misleading_answer,
+    problem_answer,
+    routes_of,
+)
+from deniable.client.testing.receipts import Receipts
+from deniable.messages import (
+    MAX_UPLOAD_BYTES,
+    Distance,
+    Enrolment,
+    Kind,
+    Manifest,
+    Refusal,
+    RefusalCode,
+    Schedule,
+    SignedReport,
+    Specification,
+    split_upload,
+)
+
+__all__ = ["FakeCollector", "ReceivedReport"]
+
+_UPLOADS: Final = "/v1/reports"
+_STORES_FIRST: Final = frozenset(
+    {
+        Misbehaviour.CUT_AFTER_STORING,
+        Misbehaviour.CUT_SHORT,
+        Misbehaviour.GZIP,
+        Misbehaviour.OVERSIZE,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedReport:
+    """A report that the collector took.
+
+    Attributes:
+        survey: the survey's name.
+        epoch: which time slice it is for.
+        response: the category that it names, which only chance relates to the answer; left out of
+            the repr.
+    """
+
+    survey: str
+    epoch: int
+    response: str = field(repr=False)
+
+
+class FakeCollector:
+    """An in-process collector on an ephemeral port of 127.0.0.1, for tests of an app.
+
+    It has an authority of its own, and takes and refuses reports as docs/protocol.md says, until it
+    is told to misbehave. Use it as a context manager::
+
+        with FakeCollector() as collector:
+            collector.publish(THEME)
+            with Client(collector.origin, authority=collector.authority, ...) as client:
+
+    Args:
+        clock: its time; give the client the same one to move both.
+
+    Attributes:
+        origin: what the client is to be given as ``collector``.
+        authority: what it is to be given as ``authority``: 64 hex digits.
+    """
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._authority = FakeAuthority()
+        self._changed = threading.Condition(threading.RLock())
+        self._receipts = Receipts(self._authority.known)
+        self._requests: list[ReceivedRequest] = []
+        self._plan: list[tuple[AnyMisbehaviour, frozenset[Route]]] = []
+        self._server = LoopbackServer(self._respond)
+        self.origin = self._server.origin
+        self.authority = self._authority.public_key
+
+    def publish(
+        self,
+        survey: Survey,
+        *,
+        epsilon: str | None = None,
+        delta: str = "0",
+        kind: Kind = "randomised-response",
+        distance: Distance | None = None,
+        start: int | None = None,
+        epoch_seconds: int | None = None,
+        epochs: int = 1,
+        grace_seconds: int = DAY,
+        enrolment: Enrolment | None = None,
+    ) -> bytes:
+        """Sign a manifest of this survey and serve it from now on.
+
+        Whatever the device should refuse can be published too: another question (``replace(survey,
+        question=...)``), a higher epsilon, a survey that has ended.
+
+        Args:
+            survey: as the app declares it.
+            epsilon: of one report; by default the highest that the survey accepts.
+            delta: of one report.
+            kind: of mechanism.
+            distance: of an ordinal survey.
+            start: of epoch 0, Unix seconds; by default now.
+            epoch_seconds: by default a day, or more if the survey wants longer epochs.
+            epochs: how many; a device reserves the epsilon of all of them.
+            grace_seconds: how long after an epoch its reports are still taken.
+            enrolment: by default open.
+
+        Returns:
+            The signed manifest, as an app may bundle it: ``Client(manifests=[...])``.
+
+        Raises:
+            InvalidManifest: for what no manifest could hold.
+        """
+        stated = _decimal(survey) if epsilon is None else epsilon
+        length = max(DAY, survey.min_epoch_seconds) if epoch_seconds is None else epoch_seconds
+        begin = int(self._clock.now()) if start is None else start
+        with self._changed:
+            before = self._authority.newest(survey.name)
+            manifest = Manifest(
+                name=survey.name,
+                sequence=before.sequence + 1 if before else 1,  # 0 is left for what is rolled back
+                nonce=os.urandom(16),
+                question=survey.question,
+                categories=survey.categories,
+                epsilon=stated,
+                delta=delta,
+                schedule=Schedule(begin, length, epochs, grace_seconds),
+                origin=self.origin,
+                enrolment=enrolment or Enrolment(),
+                minimum_reports=1,
+                specification=Specification.calibrated(
+                    kind, distance, len(survey.categories), stated
+                ),
+            )
+            return self._authority.publish(manifest)
+
+    def misbehave(
+        self, misbehaviour: AnyMisbehaviour, *, times: int = 1, on: Route | None = None
+    ) -> None:
+        """Misbehave at the next requests to which this can happen, after what was asked before.
+
+        Args:
+            misbehaviour: one of ``UPLOAD_MISBEHAVIOURS`` or ``MANIFEST_MISBEHAVIOURS``.
+            times: at how many requests.
+            on: only at ``uploads``, or only at fetches of ``manifests``.
+
+        Raises:
+            ValueError: if it cannot happen there.
+        """
+        routes = routes_of(misbehaviour)
+        if on is not None and on not in routes:
+            raise ValueError(f"{misbehaviour} cannot happen to {on}")
+        with self._changed:
+            self._plan += [(misbehaviour, frozenset({on}) if on else routes)] * times
+
+    def behave(self) -> None:
+        """Forget every misbehaviour that has not happened yet."""
+        with self._changed:
+            self._plan.clear()
+
+    @property
+    def reports(self) -> tuple[ReceivedReport, ...]:
+        """Return the reports that were taken, each once, in the order in which they came."""
+        with self._changed:
+            return tuple(map(self._read, self._receipts.taken))
+
+    @property
+    def requests(self) -> tuple[ReceivedRequest, ...]:
+        """Return all requests, in the order in which they came."""
+        with self._changed:
+            return tuple(self._requests)
+
+    def counts(self, survey: str) -> Mapping[str, int]:
+        """Return how many reports name each category of a survey.
+
+        Raises:
+            KeyError: if no survey of that name was published.
+        """
+        with self._changed:
+            counted = Counter(each.response for each in self.reports if each.survey == survey)
+            published = self._authority.newest(survey)
+            if published is None:
+                raise KeyError(f"no survey {survey!r} is published")
+            return {category: counted[category] for category in published.categories}
+
+    def await_reports(self, count: int, timeout: float = 10.0) -> tuple[ReceivedReport, ...]:
+        """Return the reports as soon as there are so many, which a background thread sends.
+
+        Raises:
+            TimeoutError: if there are fewer after ``timeout`` seconds.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self._receipts.taken) >= count, timeout):
+                came = len(self._receipts.taken)
+                raise TimeoutError(
+                    f"{came} of {count} reports came in {timeout} s, with {len(self._requests)} "
+                    "requests; is consent on, and delivery_seconds=0?"
+                )
+            return self.reports
+
+    def close(self) -> None:
+        """End every connection and free the port."""
+        self._server.stop()
+
+    def __enter__(self) -> "FakeCollector":
+        self._server.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"FakeCollector({self.origin!r}, reports={len(self._receipts.taken)})"
+
+    def _respond(self, request: ReceivedRequest, connection: socket.socket) -> None:
+        with self._changed:
+            self._requests.append(request)
+            misbehaviour = self._next_misbehaviour(request)
+            honest = None
+            if misbehaviour is None:
+                honest = self._answer(request)
+            elif misbehaviour in _STORES_FIRST:  # of a 304 there is nothing to distort
+                honest = self._answer(replace(request, headers=_unconditional(request.headers)))
+            answer = self._misleading(misbehaviour, request, honest) if misbehaviour else honest
+            self._changed.notify_all()
+        if answer is not None:
+            connection.sendall(pack_answer(answer))
+        elif misbehaviour is Misbehaviour.CUT_SHORT and honest is not None:
+            connection.sendall(pack_answer(honest)[:-1])
+        elif misbehaviour is Misbehaviour.STALL:
+            wait_for_hang_up(connection)
+        elif misbehaviour is Misbehaviour.DRIP:
+            drip(connection, self._server.stopped)
+        elif misbehaviour is Misbehaviour.HTTP_NONSENSE:
+            connection.sendall(b"\x16\x03\x01 this is no HTTP\r\n\r\n")
+
+    def _next_misbehaviour(self, request: ReceivedRequest) -> AnyMisbehaviour | None:
+        route: Route = "uploads" if request.method == "POST" else "manifests"
+        for index, (_, routes) in enumerate(self._plan):
+            if route in routes:
+                return self._plan.pop(index)[0]
+        return None
+
+    def _misleading(
+        self, misbehaviour: AnyMisbehaviour, request: ReceivedRequest, honest: HttpAnswer | None
+    ) -> HttpAnswer | None:
+        if misbehaviour in FORGERIES:
+            published = self._authority.newest(_manifest_name(request.path))
+            if published is None:
+                return problem_answer(RefusalCode.NOT_FOUND, "there is nothing to forge")
+            return _manifest_answer(self._authority.forge(misbehaviour, published))
+        return misleading_answer(misbehaviour, honest, _count(request.body))
+
+    def _answer(self, request: ReceivedRequest) -> HttpAnswer:
+        try:
+            if (request.method, request.path) == ("POST", _UPLOADS):
+                return self._take(request)
+            if request.method == "GET" and (name := _manifest_name(request.path)):
+                return self._serve(name, request.headers)
+        except Refusal as refusal:
+            return problem_answer(refusal.code, refusal.reason)
+        return problem_answer(RefusalCode.NOT_FOUND, "there is nothing at this path")
+
+    def _take(self, request: ReceivedRequest) -> HttpAnswer:
+        headers = request.headers
+        if headers.get("content-type") != "application/msgpack" or "content-encoding" in headers:
+            raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, "send application/msgpack, as it is")
+        if len(request.body) > MAX_UPLOAD_BYTES:
+            raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
+        taken = self._receipts.upload(request.body, self._clock.now())
+        return HttpAnswer(200, {"content-type": "application/json"}, taken.to_json())
+
+    def _serve(self, name: str, headers: Mapping[str, str]) -> HttpAnswer:
+        manifest = self._authority.newest(name)
+        if manifest is None:
+            raise Refusal(RefusalCode.NOT_FOUND, "no survey has this name")
+        tag = f'"{manifest.survey_id.hex()}"'
+        if headers.get("if-none-match") == tag:
+            return HttpAnswer(304, {"etag": tag}, b"")
+        return _manifest_answer(self._authority.sign(manifest), tag)
+
+    def _read(self, signed: SignedReport) -> ReceivedReport:
+        report = signed.report
+        manifest = self._authority.known(report.survey_id)
+        assert manifest is not None  # or it would have been refused
+        return ReceivedReport(manifest.name, report.epoch, manifest.categories[report.response])
+
+
+def _decimal(survey: Survey) -> str:
+    """Return the highest epsilon that a survey accepts, as a manifest writes it, rounded down."""
+    whole, part = divmod(epsilon_to_nano("max_epsilon", survey.max_epsilon), NANO)
+    return f"{whole}.{part:09d}".rstrip("0").rstrip(".")
+
+
+def _manifest_name(path: str) -> str:
+    parts = path.split("/")
+    return parts[3] if len(parts) == 5 and parts[:3] + parts[4:] == _MANIFEST_PATH else ""
+
+
+_MANIFEST_PATH: Final = ["", "v1", "surveys", "manifest"]
+
+
+def _unconditional(headers: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: value for name, value in headers.items() if name != "if-none-match"}
+
+
+def _manifest_answer(envelope: bytes, tag: str = "") -> HttpAnswer:
+    headers = {"content-type": "application/msgpack", **({"etag": tag} if tag else {})}
+    return HttpAnswer(200, headers, envelope)
+
+
+def _count(body: bytes) -> int:
+    try:
+        return len(list(split_upload(body)))
+    except Refusal:
+        return 1

@@ -1,0 +1,90 @@
+"""What a collector takes, in memory: the protocol's checks in the protocol's order.
+
+Size, form, key, survey, epoch, domain, signature, credential, receipt: each fault has one code. The
+collector's own code is no part of the device SDK; the vectors that pin it pin this as well.
+"""
+
+from collections.abc import Callable
+
+from deniable.messages import (
+    Manifest,
+    Refusal,
+    RefusalCode,
+    SignedReport,
+    UploadAnswer,
+    split_upload,
+)
+
+__all__ = ["Receipts"]
+
+
+class Receipts:
+    """The reports that were taken: the first of each identity wins.
+
+    Args:
+        known_survey: looks up a published survey by its id.
+
+    Attributes:
+        taken: in the order in which they came.
+    """
+
+    def __init__(self, known_survey: Callable[[bytes], Manifest | None]) -> None:
+        self._known_survey = known_survey
+        self._payloads: dict[tuple[bytes, int, bytes], bytes] = {}
+        self.taken: list[SignedReport] = []
+
+    def upload(self, body: bytes, now: float) -> UploadAnswer:
+        """Judge and take what an upload holds.
+
+        Args:
+            body: of the request.
+            now: Unix seconds.
+
+        Raises:
+            Refusal: too-large or malformed, for the body as a whole.
+        """
+        accepted = duplicates = 0
+        refused: list[tuple[int, RefusalCode]] = []
+        for index, envelope in enumerate(split_upload(body)):
+            try:
+                new = self.add(envelope, now)
+            except Refusal as refusal:
+                refused.append((index, refusal.code))
+            else:
+                accepted += new
+                duplicates += not new
+        return UploadAnswer(accepted, duplicates, tuple(refused))
+
+    def add(self, envelope: bytes, now: float) -> bool:
+        """Judge and take one report; return whether it is new.
+
+        Raises:
+            Refusal: with the code of the first check that it fails.
+        """
+        signed = SignedReport.from_envelope(envelope)
+        report = signed.report
+        manifest = self._known_survey(report.survey_id)
+        if manifest is None:
+            raise Refusal(RefusalCode.UNKNOWN_SURVEY, "no such survey is published here")
+        schedule = manifest.schedule
+        if report.epoch >= schedule.epochs:
+            raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such epoch")
+        if now < schedule.opens(report.epoch):
+            raise Refusal(RefusalCode.TOO_EARLY, "the epoch has not begun")
+        if now >= schedule.closes(report.epoch):
+            raise Refusal(RefusalCode.EPOCH_CLOSED, "the epoch and its grace are over")
+        if report.response >= manifest.mechanism.responses:
+            raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such response")
+        signed.verify_signature()
+        if manifest.enrolment.mode == "certificate":
+            signed.verify_credential(manifest.enrolment.issuers)
+        elif signed.credential is not None:
+            raise Refusal(RefusalCode.MALFORMED, "an open survey's report has no credential")
+        identity = (report.survey_id, report.epoch, signed.public_key)
+        first = self._payloads.get(identity)
+        if first is None:
+            self._payloads[identity] = signed.payload
+            self.taken.append(signed)
+        elif first != signed.payload:
+            raise Refusal(RefusalCode.REPORT_CONFLICT, "this key has made another report")
+        return first is None

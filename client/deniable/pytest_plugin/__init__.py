@@ -1,0 +1,31 @@
+"""The fixture ``deniable_capture``; pytest finds it by itself once deniable is installed.
+
+pytest imports this module whenever it starts, so it imports nothing of the client until a test asks
+for the fixture. Switch it off with ``-p no:deniable``.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from deniable.client.testing import Capture
+
+__all__ = ["deniable_capture"]
+
+
+@pytest.fixture
+def deniable_capture() -> "Iterator[Capture]":
+    """Keep what the app reports in memory; fail if anything of deniable tried to connect.
+
+    Yields a ``deniable.client.testing.Capture``.
+    """
+    from deniable.client.testing import Capture
+
+    with Capture() as capture:
+        yield capture
+    try:
+        capture.assert_unconnected()
+    except AssertionError as error:
+        pytest.fail(str(error), pytrace=False)

@@ -1,0 +1,319 @@
+"""The fake collector: honest as a real one until told otherwise, prompt, and silent."""
+
+import http.client
+import json
+import socket
+import threading
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.client import IN_MEMORY, Client, ManifestRefused, Survey
+from deniable.client.testing import FakeCollector, Misbehaviour, Problem, Refused
+from deniable.client.testing.receipts import Receipts
+from deniable.messages import (
+    Refusal,
+    RefusalCode,
+    Report,
+    open_manifest,
+    pack_upload,
+    sign_report,
+)
+from tests.support.clock import FakeClock
+from tests.support.surveys import DAY
+
+THEME = Survey("theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1")
+MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, max_epsilon="0.5")
+
+BAD: dict[str, Any] = json.loads(
+    Path(__file__).parents[2].joinpath("vectors", "bad.json").read_text("utf-8")
+)
+SURVEYS = {
+    survey.survey_id: survey
+    for survey in (
+        open_manifest(bytes.fromhex(envelope), bytes.fromhex(BAD["authority"]))
+        for envelope in BAD["surveys"].values()
+    )
+}
+
+
+def device(collector: FakeCollector, *surveys: Survey, **changes: Any) -> Client:
+    arguments: dict[str, Any] = {
+        "authority": collector.authority,
+        "surveys": surveys or [THEME],
+        "state": IN_MEMORY,
+        "consent": "on",
+        "background": False,
+        **changes,
+    }
+    return Client(collector.origin, **arguments)
+
+
+def ask(
+    collector: FakeCollector, method: str, path: str, body: bytes = b"", **headers: str
+) -> tuple[int, dict[str, str], bytes]:
+    host = collector.origin.removeprefix("http://")
+    connection = http.client.HTTPConnection(host, timeout=20)
+    try:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body=body or None, headers=named)
+        with connection.getresponse() as response:
+            received = {name.lower(): value for name, value in response.getheaders()}
+            return response.status, received, response.read()
+    finally:
+        connection.close()
+
+
+def upload(collector: FakeCollector, *envelopes: bytes) -> dict[str, Any]:
+    body = pack_upload([*envelopes])
+    status, _, answer = ask(
+        collector, "POST", "/v1/reports", body, Content_Type="application/msgpack"
+    )
+    assert status == 200
+    answered: dict[str, Any] = json.loads(answer)
+    return answered
+
+
+def problem(status: int, body: bytes) -> tuple[int, str]:
+    return status, json.loads(body)["type"].removeprefix("urn:deniable:error:")
+
+
+@pytest.mark.parametrize(
+    "vector", [each for each in BAD["vectors"] if "envelope" in each], ids=lambda each: each["name"]
+)
+def test_a_bad_report_gets_the_code_that_a_real_collector_gives(vector: dict[str, Any]) -> None:
+    receipts = Receipts(SURVEYS.get)
+    with pytest.raises(Refusal) as caught:
+        receipts.add(bytes.fromhex(vector["envelope"]), vector["now"])
+    assert caught.value.code.value == vector["code"]
+    assert receipts.taken == []
+
+
+@pytest.mark.parametrize(
+    "vector", [each for each in BAD["vectors"] if "body" in each], ids=lambda each: each["name"]
+)
+def test_a_bad_upload_gets_the_code_that_a_real_collector_gives(vector: dict[str, Any]) -> None:
+    with pytest.raises(Refusal) as caught:
+        Receipts(SURVEYS.get).upload(bytes.fromhex(vector["body"]), vector["now"])
+    assert caught.value.code.value == vector["code"]
+
+
+def test_what_an_app_reports_is_counted_under_its_name() -> None:
+    with FakeCollector() as collector:
+        collector.publish(THEME)
+        collector.publish(MINUTES, kind="numeric")
+        with device(collector, THEME, MINUTES) as client:
+            assert client.refresh().errors == {}
+            client.report("theme", "dark", strict=True)
+            client.report("minutes", 30, strict=True)
+            assert client.flush().delivered == 2
+        assert sorted(report.survey for report in collector.reports) == ["minutes", "theme"]
+        assert sum(collector.counts("theme").values()) == 1
+        assert list(collector.counts("theme")) == ["dark", "light"]
+        assert sum(collector.counts("minutes").values()) == 1
+        assert {report.epoch for report in collector.reports} == {0}
+        for report in collector.reports:
+            assert collector.counts(report.survey)[report.response] == 1
+
+
+def test_at_the_highest_epsilon_the_response_is_the_answer_and_no_repr_shows_it() -> None:
+    loud = replace(THEME, categories=("marker", "other"), max_epsilon=40)
+    with FakeCollector() as collector:
+        collector.publish(loud)
+        with device(collector, loud, lifetime_epsilon=41) as client:
+            client.refresh()
+            client.report("theme", "marker", strict=True)
+            client.flush()
+        assert [report.response for report in collector.reports] == ["marker"]
+        assert "marker" not in repr((collector, collector.reports, collector.requests))
+
+
+def test_the_first_report_of_a_key_is_taken_again_as_a_duplicate_and_never_changed() -> None:
+    with FakeCollector() as collector:
+        survey_id = open_manifest(
+            collector.publish(THEME), bytes.fromhex(collector.authority)
+        ).survey_id
+        first, other = (sign_report(bytes(32), Report(survey_id, 0, each)) for each in (0, 1))
+        assert upload(collector, first) == {"accepted": 1, "duplicates": 0, "refused": []}
+        assert upload(collector, first, other) == {
+            "accepted": 0,
+            "duplicates": 1,
+            "refused": [{"index": 1, "code": "report-conflict"}],
+        }
+        assert len(collector.reports) == 1
+
+
+def test_each_fault_of_a_whole_request_has_its_status() -> None:
+    with FakeCollector() as collector:
+        for body, headers, expected in (
+            (b"\x91", {"Content_Type": "text/plain"}, (415, "unsupported-media-type")),
+            (b"\x91", {"Content_Type": "application/msgpack"}, (400, "malformed")),
+            (bytes(65_537), {"Content_Type": "application/msgpack"}, (413, "too-large")),
+            (
+                b"\x91",
+                {"Content_Type": "application/msgpack", "Content_Encoding": "gzip"},
+                (415, "unsupported-media-type"),
+            ),
+        ):
+            status, _, answer = ask(collector, "POST", "/v1/reports", body, **headers)
+            assert problem(status, answer) == expected
+        for path in ("/v1/surveys/theme/manifest", "/v1/surveys//manifest", "/v1/surveys", "/"):
+            status, _, answer = ask(collector, "GET", path)
+            assert problem(status, answer) == (404, "not-found")
+
+
+def test_a_manifest_is_served_with_its_tag_and_not_twice() -> None:
+    with FakeCollector() as collector:
+        envelope = collector.publish(THEME)
+        manifest = open_manifest(envelope, bytes.fromhex(collector.authority))
+        tag = f'"{manifest.survey_id.hex()}"'
+        path = "/v1/surveys/theme/manifest"
+        status, headers, body = ask(collector, "GET", path)
+        assert (status, headers["etag"], body) == (200, tag, envelope)
+        assert ask(collector, "GET", path, If_None_Match=tag)[0] == 304
+        assert [request.headers.get("if-none-match") for request in collector.requests] == [
+            None,
+            tag,
+        ]
+
+
+def test_a_published_manifest_can_be_bundled_and_follows_the_one_before() -> None:
+    with FakeCollector() as collector:
+        first, second = (
+            open_manifest(collector.publish(THEME), bytes.fromhex(collector.authority))
+            for _ in range(2)
+        )
+        assert (first.sequence, second.sequence) == (1, 2)
+        with device(collector, manifests=[collector.publish(THEME)]) as client:
+            assert client.report("theme", "dark", strict=True).ok
+        assert collector.requests == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"epsilon": "1.5"}, "too-high-epsilon"),
+        ({"epoch_seconds": 3600}, "too-short-epochs"),
+        ({"start": 0, "grace_seconds": 0}, "ended"),
+        ({"epochs": 21}, "over-budget"),
+    ],
+)
+def test_what_a_device_must_refuse_can_be_published(changes: dict[str, Any], fault: str) -> None:
+    with FakeCollector() as collector:
+        collector.publish(THEME, **changes)
+        with device(collector) as client:
+            error = client.refresh().errors["theme"]
+        assert isinstance(error, ManifestRefused)
+        assert error.fault.value == fault
+
+
+def test_another_question_can_be_published() -> None:
+    with FakeCollector() as collector:
+        collector.publish(replace(THEME, question="What did you vote?"))
+        with device(collector) as client:
+            error = client.refresh().errors["theme"]
+        assert isinstance(error, ManifestRefused)
+        assert error.fault.value == "not-as-declared"
+
+
+def test_the_default_epsilon_is_the_highest_that_a_manifest_can_write() -> None:
+    with FakeCollector() as collector:
+        key = bytes.fromhex(collector.authority)
+        for given, written in ((1, "1"), (Fraction(2, 3), "0.666666666"), ("10.5", "10.5")):
+            survey = replace(THEME, max_epsilon=given)
+            assert open_manifest(collector.publish(survey), key).epsilon == written
+
+
+def test_one_clock_moves_device_and_collector() -> None:
+    clock = FakeClock()
+    with FakeCollector(clock=clock) as collector:
+        collector.publish(THEME, epochs=2)
+        with device(collector, clock=clock) as client:
+            client.refresh()
+            for expected in ("recorded", "repeated"):
+                assert client.report("theme", "dark").status == expected
+            clock.time += DAY
+            assert client.report("theme", "dark").status == "recorded"
+            clock.time += 1.5 * DAY  # beyond the first epoch's grace, not the second's
+            client.flush()
+        assert [report.epoch for report in collector.reports] == [1]
+
+
+def test_a_misbehaviour_happens_so_often_and_only_where_it_can() -> None:
+    with FakeCollector() as collector:
+        collector.publish(THEME)
+        collector.misbehave(Refused(RefusalCode.OVERLOADED), times=2)
+        collector.misbehave(Misbehaviour.MISSING)
+        path = "/v1/surveys/theme/manifest"
+        assert [ask(collector, "GET", path)[0] for _ in range(2)] == [404, 200]
+        for expected in ([{"index": 0, "code": "overloaded"}],) * 2:
+            assert upload(collector, b"\x90")["refused"] == expected
+        assert upload(collector, b"\x90")["refused"] == [{"index": 0, "code": "malformed"}]
+
+
+def test_a_misbehaviour_can_be_kept_to_one_route_and_taken_back() -> None:
+    with FakeCollector() as collector:
+        collector.publish(THEME)
+        collector.misbehave(Misbehaviour.PORTAL, on="uploads", times=9)
+        path = "/v1/surveys/theme/manifest"
+        assert ask(collector, "GET", path)[1]["content-type"] == "application/msgpack"
+        assert ask(collector, "POST", "/v1/reports")[1]["content-type"] == "text/html"
+        collector.behave()
+        assert ask(collector, "POST", "/v1/reports")[0] == 415
+        with pytest.raises(ValueError, match="cannot happen to uploads"):
+            collector.misbehave(Misbehaviour.ROLLED_BACK, on="uploads")
+
+
+def test_a_code_about_one_report_makes_no_problem_document() -> None:
+    with pytest.raises(ValueError, match="use Refused"):
+        Problem(RefusalCode.BAD_KEY)
+
+
+def test_a_background_clients_reports_can_be_awaited(tmp_path: Path) -> None:
+    with FakeCollector() as collector:
+        collector.publish(THEME)
+        with device(collector, state=tmp_path / "s", background=True, delivery_seconds=0) as client:
+            client.refresh()
+            client.report("theme", "dark", strict=True)
+            assert len(collector.await_reports(1)) == 1
+        with pytest.raises(TimeoutError, match="1 of 2 reports"):
+            collector.await_reports(2, timeout=0.01)
+
+
+@pytest.mark.parametrize("misbehaviour", [Misbehaviour.STALL, Misbehaviour.DRIP])
+def test_closing_ends_what_would_never_end(misbehaviour: Misbehaviour) -> None:
+    with FakeCollector() as collector:
+        collector.misbehave(misbehaviour)
+        host, port = collector.origin.removeprefix("http://").split(":")
+        connection = socket.create_connection((host, int(port)), timeout=20)
+        connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        while not collector.requests:
+            pass
+    with connection:
+        received = b""
+        while part := connection.recv(4096):
+            received += part
+    assert not received or received.startswith(b"HTTP/1.1 200 OK\r\nx-slow: ")
+    assert [thread for thread in threading.enumerate() if "fake-collector" in thread.name] == []
+
+
+def test_a_collector_that_was_never_entered_or_is_closed_twice_closes() -> None:
+    FakeCollector().close()
+    with FakeCollector() as collector:
+        pass
+    collector.close()
+
+
+def test_a_device_that_hangs_up_leaves_no_trace_on_the_screen(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with FakeCollector() as collector:
+        collector.misbehave(Misbehaviour.OVERSIZE)
+        host, port = collector.origin.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert connection.recv(1)
+    assert capfd.readouterr() == ("", "")

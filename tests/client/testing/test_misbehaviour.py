@@ -1,0 +1,173 @@
+"""A device lives through everything that PROTOCOL's table and D8 list, over a real socket."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from deniable.client import Client, HttpTransport, ManifestRefused, ReportDropped, Survey
+from deniable.client.testing import (
+    MANIFEST_MISBEHAVIOURS,
+    UPLOAD_MISBEHAVIOURS,
+    AnyMisbehaviour,
+    FakeCollector,
+    Misbehaviour,
+    Problem,
+    Refused,
+)
+from deniable.messages import RefusalCode
+from tests.support.clock import FakeClock
+from tests.support.surveys import DAY
+
+THEME = Survey("theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1")
+
+# PROTOCOL.md, "Upload": the codes at which a device drops a report that it sent by itself.
+DROPS = {
+    RefusalCode.MALFORMED,
+    RefusalCode.BAD_KEY,
+    RefusalCode.BAD_SIGNATURE,
+    RefusalCode.NOT_ENROLLED,
+    RefusalCode.OUT_OF_DOMAIN,
+    RefusalCode.REPORT_CONFLICT,
+    RefusalCode.TOO_LARGE,
+    RefusalCode.UNSUPPORTED_MEDIA_TYPE,
+    RefusalCode.EPOCH_CLOSED,
+    RefusalCode.SURVEY_ENDED,
+}
+REFUSED_MANIFESTS: dict[AnyMisbehaviour, str] = {
+    Misbehaviour.GARBAGE: "malformed",
+    Misbehaviour.WRONG_SIGNATURE: "bad-signature",
+    Misbehaviour.WRONG_ORIGIN: "wrong-origin",
+    Misbehaviour.ROLLED_BACK: "rolled-back",
+    Misbehaviour.EQUIVOCATION: "equivocation",
+    Misbehaviour.PORTAL: "malformed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    clock: FakeClock
+    collector: FakeCollector
+    client: Client
+
+    def upload_bodies(self) -> list[bytes]:
+        return [each.body for each in self.collector.requests if each.method == "POST"]
+
+    def nobody_followed(self) -> bool:
+        known = {"/v1/reports", "/v1/surveys/theme/manifest"}
+        return {request.path for request in self.collector.requests} <= known
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    clock = FakeClock()
+    with FakeCollector(clock=clock) as collector:
+        collector.publish(THEME)
+        client = Client(
+            collector.origin,
+            authority=collector.authority,
+            surveys=[THEME],
+            state=tmp_path / "device.sqlite",
+            consent="on",
+            background=False,
+            clock=clock,
+            # So soon does it give up a collector that stalls or drips.
+            transport=HttpTransport(collector.origin, timeout=0.3),
+        )
+        with client:
+            yield Scene(clock, collector, client)
+
+
+def test_both_tables_list_every_misbehaviour_and_every_code() -> None:
+    listed = {*UPLOAD_MISBEHAVIOURS, *MANIFEST_MISBEHAVIOURS}
+    assert {each for each in listed if isinstance(each, Misbehaviour)} == set(Misbehaviour)
+    assert {each.code for each in listed if isinstance(each, Refused)} == set(RefusalCode)
+    whole = {code for code in RefusalCode if code.http_status}
+    for told_when in (None, 7):
+        told = {each for each in listed if isinstance(each, Problem)}
+        assert {each.code for each in told if each.retry_after == told_when} == whole
+    for table in (UPLOAD_MISBEHAVIOURS, MANIFEST_MISBEHAVIOURS):
+        assert len(set(map(str, table))) == len(table)
+
+
+@pytest.mark.parametrize("misbehaviour", UPLOAD_MISBEHAVIOURS, ids=str)
+def test_a_report_is_delivered_once_or_dropped_as_the_table_says(
+    scene: Scene, misbehaviour: AnyMisbehaviour
+) -> None:
+    assert scene.client.refresh().ready == ("theme",)
+    assert scene.client.report("theme", "dark", strict=True).ok
+    scene.collector.misbehave(misbehaviour, on="uploads")
+    scene.client.flush(timeout=1.0)
+    dropped = not isinstance(misbehaviour, Misbehaviour) and misbehaviour.code in DROPS
+    assert len(scene.upload_bodies()) == 1
+
+    scene.clock.time += DAY / 8  # beyond every wait that a collector can ask for
+    late = scene.client.flush(timeout=1.0)
+    assert (late.delivered, late.dropped, late.pending) == (int(not dropped), 0, 0)
+    assert len(scene.collector.reports) == int(not dropped)
+    assert len(scene.upload_bodies()) == 2 - dropped
+    assert scene.nobody_followed()
+
+    # There is never a second response in this epoch, whatever is answered now.
+    again = scene.client.report("theme", "light")
+    assert isinstance(again.error, ReportDropped) if dropped else again.status == "repeated"
+    scene.client.flush(timeout=1.0)
+    assert len(set(scene.upload_bodies())) == 1
+    assert len(scene.collector.reports) == int(not dropped)
+
+
+@pytest.mark.parametrize("misbehaviour", MANIFEST_MISBEHAVIOURS, ids=str)
+def test_a_device_without_a_manifest_gets_it_once_the_collector_behaves(
+    scene: Scene, misbehaviour: AnyMisbehaviour
+) -> None:
+    # To a device that has seen nothing else, these are as good as any other.
+    unnoticed = misbehaviour in {Misbehaviour.ROLLED_BACK, Misbehaviour.EQUIVOCATION}
+    scene.collector.misbehave(misbehaviour, on="manifests")
+    first = scene.client.refresh()
+    assert first.ready == (("theme",) if unnoticed else ())
+    outcome = scene.client.report("theme", "dark")
+    assert outcome.ok is unnoticed
+
+    second = scene.client.refresh()
+    assert second.ready == ("theme",)
+    assert scene.client.report("theme", "dark").ok
+    scene.client.flush(timeout=1.0)
+    assert [report.survey for report in scene.collector.reports] == ["theme"]
+    assert scene.nobody_followed()
+
+
+@pytest.mark.parametrize("misbehaviour", MANIFEST_MISBEHAVIOURS, ids=str)
+def test_a_device_keeps_the_manifest_that_it_has(
+    scene: Scene, misbehaviour: AnyMisbehaviour
+) -> None:
+    assert scene.client.refresh().ready == ("theme",)
+    scene.collector.misbehave(misbehaviour, on="manifests")
+    refreshed = scene.client.refresh()
+    assert refreshed.ready == ("theme",)
+    if misbehaviour is not Misbehaviour.NOT_MODIFIED:
+        error = refreshed.errors["theme"]
+        fault = error.fault.value if isinstance(error, ManifestRefused) else None
+        assert fault == REFUSED_MANIFESTS.get(misbehaviour)
+    scene.client.report("theme", "dark", strict=True)
+    assert scene.client.flush(timeout=1.0).delivered == 1
+    assert len(scene.collector.reports) == 1
+
+
+def test_many_misbehaviours_one_after_the_other_still_end_in_one_report(scene: Scene) -> None:
+    scene.client.refresh()
+    scene.client.report("theme", "dark", strict=True)
+    harmless = [
+        each
+        for each in UPLOAD_MISBEHAVIOURS
+        if isinstance(each, Misbehaviour) or each.code not in DROPS
+    ]
+    for misbehaviour in harmless:
+        scene.collector.misbehave(misbehaviour)
+    for _ in range(len(harmless) + 1):
+        scene.clock.time += DAY / 100
+        scene.client.flush(timeout=0.0001)
+    assert len(scene.upload_bodies()) == len(harmless) + 1
+    assert len(set(scene.upload_bodies())) == 1
+    assert len(scene.collector.reports) == 1
+    assert scene.client.flush(timeout=1.0).pending == 0
