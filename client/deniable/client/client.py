@@ -7,7 +7,6 @@ It is a plain object, usable from any thread. Constructing it touches neither di
 import logging
 import os
 import random
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import copy
@@ -138,7 +137,7 @@ class Client:
             max(delivery_seconds, DAY),
             self._refresh_when_due,
         )
-        self._lock = threading.Lock()
+        # Each is replaced as a whole: threads need no lock, which a fork could leave held.
         self._errors: dict[str, NotRecorded] = {}
         self._next_refresh = 0.0
 
@@ -196,10 +195,9 @@ class Client:
                 _LOG.log(level, "survey %s: no newer manifest: %s", survey.name, error)
             if self._is_ready(survey):
                 ready.append(survey.name)
-        with self._lock:
-            self._errors = errors
-            wait = DAY if all(map(_is_judged, errors.values())) else _RETRY_SECONDS
-            self._next_refresh = self._clock.now() + wait * (1 + self._jitter())
+        self._errors = errors
+        wait = DAY if all(map(_is_judged, errors.values())) else _RETRY_SECONDS
+        self._next_refresh = self._clock.now() + wait * (1 + self._jitter())
         return Refresh(tuple(ready), errors)
 
     def flush(self, timeout: float = 10.0) -> Delivery:
@@ -208,7 +206,7 @@ class Client:
             if self._consent_now() is Consent.ON:
                 return self._uploader.flush(timeout)
         except NotRecorded as error:
-            _LOG.warning("nothing could be sent: %s", error)
+            _LOG.info("nothing could be sent: %s", error)  # the state has warned of its outage
         return Delivery()
 
     @property
@@ -320,7 +318,7 @@ class Client:
 
     def _decide(self, survey: Survey, index: int) -> Outcome:
         now = self._clock.now()
-        if self._consent_now() not in {Consent.ON, Consent.LOCAL}:
+        if self._state.forbids_unread():
             raise ConsentMissing("nobody consented on this device")
         try:
             decision = self._draw_once(survey, index, now)
@@ -395,9 +393,7 @@ class Client:
         self._offer(survey, answer.body)
 
     def _refresh_when_due(self) -> None:
-        with self._lock:
-            due = self._clock.now() >= self._next_refresh
-        if due:
+        if self._clock.now() >= self._next_refresh:
             self.refresh()
 
 

@@ -4,8 +4,10 @@ What cannot be made durable did not happen: every failure of the disk is ``State
 """
 
 import glob
+import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,10 +16,15 @@ from deniable.client.allowance import look_at_clock, reserved_in_all
 from deniable.client.consent import Consent, ConsentRecord, lowered_by_environment
 from deniable.client.errors import StateUnavailable
 from deniable.client.events import record_event
+from deniable.client.forks import keep_through_forks
 from deniable.client.mark import Mark
 from deniable.client.state_file import open_in_memory, open_state_file
 
 __all__ = ["State"]
+
+_LOG = logging.getLogger("deniable")
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_MAY_DRAW = frozenset({Consent.LOCAL, Consent.ON})
 
 
 class State:
@@ -29,7 +36,7 @@ class State:
         initial_consent: what a state that does not exist yet starts with; a stored one wins.
         environment: of the process, read at each call: it can lower what the user decided.
 
-    Safe to share between threads, and the file between processes.
+    Safe to share between threads, the file between processes, and both through a fork.
     """
 
     def __init__(
@@ -42,6 +49,11 @@ class State:
         self._opened: tuple[int, int] | None = None
         self._advanced = False
         self._lock = threading.RLock()
+        self._within = False
+        self._forking: set[int] = set()
+        self._abandoned = False
+        self._outage = False
+        keep_through_forks(self)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -49,6 +61,30 @@ class State:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+
+    def before_fork(self, deadline: float) -> None:
+        """Close the file once no other thread is in a transaction; the parent's next use opens it.
+
+        See the rules at the head of ``forks``.
+        """
+        if self._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            self._forking.add(threading.get_ident())
+            if self._path is not None and not self._within:
+                self.close()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Go on; a child abandons what could not be closed."""
+        if in_child:
+            self._lock = threading.RLock()
+            self._forking = set()
+            self._abandoned = self._abandoned or self._within or self._connection is not None
+            self._within = False
+            if self._connection is not None:
+                _never_close(self._connection)
+                self._connection = None
+        elif threading.get_ident() in self._forking:
+            self._forking.remove(threading.get_ident())
+            self._lock.release()
 
     def __repr__(self) -> str:
         return f"State({str(self._path) if self._path else 'in memory'!r})"
@@ -68,6 +104,16 @@ class State:
             ).fetchone()
         decided = Consent(consent)
         return ConsentRecord(decided, self._lowered(decided), since, origin)
+
+    def forbids_unread(self) -> bool:
+        """Tell, without opening anything, that nothing may be drawn; False if one must look.
+
+        Raises:
+            StateUnavailable: if it cannot be told whether there is a state.
+        """
+        if self._lowered(Consent.ON) not in _MAY_DRAW:
+            return True
+        return self._initial_consent not in _MAY_DRAW and self._is_absent()
 
     def effective_consent(self, connection: sqlite3.Connection) -> Consent:
         """Return the consent that holds now, inside a transaction."""
@@ -167,28 +213,57 @@ class State:
         """
         with self._lock:
             try:
+                self._within = True
                 connection = self._open(now)
                 connection.execute("BEGIN IMMEDIATE")
                 self._advanced = False
                 try:
                     yield connection
+                    if self._connection is not connection:
+                        raise self._not_in_this_process()
                     connection.execute("COMMIT")
-                except BaseException:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-                    if self._advanced:  # or the state would look older than it is
-                        with suppress(OSError, sqlite3.Error):
-                            self._put_mark_back(connection)
+                except BaseException as error:
+                    self._undo(connection, error)
                     raise
             except (sqlite3.Error, OSError) as error:
-                raise StateUnavailable(f"the state cannot be used: {error}") from error
+                raise self._unavailable(f"the state cannot be used: {error}") from error
             except (TypeError, ValueError) as error:
                 # What is stored is not what was stored: bits rotted, and SQLite did not notice.
-                raise StateUnavailable(
+                raise self._unavailable(
                     "the state cannot be used: its content is damaged"
                 ) from error
+            else:
+                self._outage = False
+            finally:
+                self._within = False
+
+    def _undo(self, connection: sqlite3.Connection, error: BaseException) -> None:
+        if self._connection is not connection:
+            return  # in a child that was forked within the transaction: it is the parent's
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        if self._advanced:  # or the state would look older than it is
+            with suppress(OSError, sqlite3.Error):
+                self._put_mark_back(connection)
+        if isinstance(error, sqlite3.Error) and _primary_code(error) in _DAMAGED:
+            self.close()  # the next use judges the file anew, and sets it aside
+
+    def _unavailable(self, message: str) -> StateUnavailable:
+        if not self._outage:  # one line an outage, not one a call
+            _LOG.warning("%s; nothing is recorded meanwhile", message)
+        self._outage = True
+        return StateUnavailable(message)
+
+    def _not_in_this_process(self) -> StateUnavailable:
+        if self._path is None:
+            return self._unavailable("a state in memory stays with the process that made it")
+        return self._unavailable(
+            "the process was forked while the state was in use; this child must start again"
+        )
 
     def _open(self, now: float) -> sqlite3.Connection:
+        if self._abandoned:
+            raise self._not_in_this_process()
         if self._connection is None:
             initial = self._initial_consent.value
             self._connection = (
@@ -199,7 +274,7 @@ class State:
             self._opened = self._file_identity()
         if self._opened != self._file_identity():
             # Another process may decide in the file that stands there now, so this one must not.
-            raise StateUnavailable("the state file was replaced while it was open; start again")
+            raise self._unavailable("the state file was replaced while it was open; start again")
         return self._connection
 
     def _is_absent(self) -> bool:
@@ -214,9 +289,12 @@ class State:
         return False
 
     def _file_identity(self) -> tuple[int, int] | None:
-        if self._path is None or not self._path.exists():
+        if self._path is None:
             return None
-        status = self._path.stat()
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            return None
         return status.st_dev, status.st_ino
 
     def truncate_log(self) -> None:
@@ -234,3 +312,14 @@ def _erase_bytes(connection: sqlite3.Connection, verdict: str, now: float) -> No
     )
     connection.execute("UPDATE decisions SET envelope = NULL")
     connection.execute("UPDATE memos SET key = NULL")
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _never_close(connection: sqlite3.Connection) -> None:
+    """Hold a connection beyond the interpreter's end, when all modules drop what they hold."""
+    import ctypes  # 10 ms that only such a child pays
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))

@@ -12,6 +12,9 @@ import logging
 import os
 import secrets
 import sqlite3
+import threading
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -32,6 +35,8 @@ _SOUND_DEVICE = """
 """
 _APPLICATION_ID = 0x64656E69  # "deni"
 _NEVER = -(2**62)
+_BUSY_SECONDS = 5.0
+_TOUCHING = threading.Lock()
 
 
 class UnknownSchema(OSError):
@@ -51,7 +56,7 @@ def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
         OSError, sqlite3.Error: if the disk does not allow it.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    _touch(path)
     mark = Mark.read(path)
     try:
         connection = _connect(path)
@@ -63,7 +68,7 @@ def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
         if mark is None:  # never a state of ours: somebody named the wrong file
             raise UnknownSchema("the file is no state of deniable; name another") from error
         _set_aside(path, now)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        _touch(path)
         connection, created = _connect(path), False
     try:
         if not created:
@@ -87,16 +92,45 @@ def open_in_memory(consent: str, now: int) -> sqlite3.Connection:
     return connection
 
 
+def _touch(path: Path) -> None:
+    """Create the file, empty and private, if there is none.
+
+    A file that exists must not be opened here: closing it again would drop the locks that SQLite
+    holds on it for another client of this process. For the same reason no other client may open a
+    new one before it is closed here.
+    """
+    with _TOUCHING, suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
     try:
-        connection.execute("PRAGMA journal_mode=WAL")
+        _use_write_ahead_log(connection)
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA secure_delete=ON")
     except (sqlite3.Error, UnicodeDecodeError):
         connection.close()
         raise
     return connection
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    # SQLite itself waits for a lock everywhere but here, where two processes that create the state
+    # could wait for each other.
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.002)
+        else:
+            return
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from deniable.client.delivery import (
     next_step,
 )
 from deniable.client.errors import NotRecorded
+from deniable.client.forks import keep_through_forks
 from deniable.client.outbox import Outbox, PendingReport
 from deniable.client.outcome import Delivery
 from deniable.client.transport import REQUEST_SECONDS, Transport, TransportError
@@ -69,6 +70,17 @@ class Uploader:
         self._stopping = False
         self._thread: threading.Thread | None = None
         self._reachable = True
+        keep_through_forks(self)
+
+    def before_fork(self, deadline: float) -> None:
+        """Do nothing: a request may go on in the parent, and the state can wait for itself."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Have new locks and no thread in a child, where only the forking thread goes on."""
+        if in_child:
+            self._sending, self._starting = threading.Lock(), threading.Lock()
+            self._wake = threading.Event()
+            self._thread = None
 
     def start(self) -> None:
         """Start the thread, or wake it."""
@@ -169,7 +181,7 @@ class Uploader:
                 self._chores()
                 nap = min(nap, self._send_one())
             except NotRecorded as error:
-                _LOG.warning("reports wait: %s", error)
+                _LOG.info("reports wait: %s", error)  # the state has warned of its outage
             except Exception:  # noqa: BLE001 - a thread that ends would end sending for good
                 _LOG.exception("reports wait, for an unforeseen reason")
             self._wake.wait(nap)
