@@ -1,10 +1,10 @@
 """Memoised surveys on the device: the rules at the head of deniable.client.memo."""
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-import shutil
 
 import pytest
 

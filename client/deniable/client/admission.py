@@ -7,7 +7,7 @@ allowance. Every rule is judged before any answer is looked at.
 
 from dataclasses import dataclass
 
-from deniable.budget import Ceiling, format_nano, pure_cost
+from deniable.budget import Ceiling, RangeCost, format_nano
 from deniable.client.errors import ManifestFault, ManifestRefused
 from deniable.client.survey import Survey
 from deniable.mechanisms import exact_delta, exact_epsilon
@@ -83,7 +83,9 @@ def admit_manifest(
         )
     if manifest.survey_id in record.accepted:
         return 0
-    reserves = pure_cost(manifest.mechanism) * manifest.schedule.epochs
+    reserves = RangeCost.of(manifest.mechanism).most(
+        manifest.schedule.epochs, manifest.repeat.epochs or 1
+    )
     _check_fits(manifest, reserves, record.reserved, ceiling, "lifetime_epsilon of the client")
     total = survey.total_ceiling
     if total is not None:

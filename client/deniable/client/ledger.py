@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from deniable.budget import pure_cost
+from deniable.budget import RangeCost
 from deniable.client.admission import NameRecord, admit_manifest, check_declaration
 from deniable.client.allowance import (
     Allowance,
@@ -33,11 +33,11 @@ from deniable.client.errors import (
     NotRunning,
     ReportDropped,
 )
-from deniable.client.memo import MemoRange, erase_ended_memos
+from deniable.client.memo import MemoRange, erase_ended_memos, open_memo
 from deniable.client.previews import has_preview, store_preview
 from deniable.client.state import State
 from deniable.client.survey import Survey
-from deniable.mechanisms import Draw
+from deniable.mechanisms import Draw, TwoRound
 from deniable.messages import Manifest, Refusal, Report, open_manifest, sign_report
 
 __all__ = ["Decision", "Ledger"]
@@ -144,11 +144,11 @@ class Ledger:
             if standing is not None:
                 return standing
             manifest, epoch = self._running(connection, survey, now)
-            _check_fresh(connection, manifest, epoch, highest, ended)
+            fresh_from = _check_fresh(connection, manifest, epoch, highest, ended)
             connection.execute("DELETE FROM previews")
             erased = erase_ended_memos(connection, now)
-            memo = None
-            cost = pure_cost(manifest.mechanism)
+            memo = _memo(connection, manifest, epoch, fresh_from)
+            cost = RangeCost.of(manifest.mechanism).next(memo.reports if memo else 0)
             lived = look_at_clock(connection, now)
             exhausted = _is_exhausted(connection, allowance, cost, lived)
             if exhausted is None:
@@ -324,10 +324,21 @@ def _remember_refused(
         _store_manifest(connection, authority, manifest, envelope, "equivocating", 0)
 
 
+def _memo(
+    connection: sqlite3.Connection, manifest: Manifest, epoch: int, fresh_from: int
+) -> MemoRange | None:
+    epochs = manifest.repeat.memo_range(epoch)
+    return None if epochs is None else open_memo(connection, manifest, epochs, fresh_from)
+
+
 def _respond(manifest: Manifest, answer: int, memo: MemoRange | None, draw: Draw) -> int:
     mechanism = manifest.mechanism
     if memo is None:
         return mechanism.randomise(answer, draw)
+    if isinstance(mechanism, TwoRound):
+        return mechanism.fresh.randomise(
+            mechanism.kept.randomise(answer, memo.draw_for(answer)), draw
+        )
     return mechanism.randomise(answer, memo.draw_for(answer))
 
 
