@@ -76,6 +76,7 @@ class Ledger:
         self._authority = authority
         self._collector = collector
         self._manifests: dict[bytes, Manifest] = {}
+        self._costs: dict[bytes, RangeCost] = {}
 
     def offer_manifest(
         self, manifest: Manifest, envelope: bytes, survey: Survey, allowance: Allowance, now: float
@@ -148,7 +149,7 @@ class Ledger:
             connection.execute("DELETE FROM previews")
             erased = erase_ended_memos(connection, now)
             memo = _memo(connection, manifest, epoch, fresh_from)
-            cost = RangeCost.of(manifest.mechanism).next(memo.reports if memo else 0)
+            cost = self._cost_of(manifest).next(memo.reports if memo else 0)
             lived = look_at_clock(connection, now)
             exhausted = _is_exhausted(connection, allowance, cost, lived)
             if exhausted is None:
@@ -202,6 +203,12 @@ class Ledger:
         )
         # If this state is lost, no successor's epoch that overlaps this one is decided either.
         self._state.advance(connection, now, decided_for=ends - 1)
+
+    def _cost_of(self, manifest: Manifest) -> RangeCost:
+        cost = self._costs.get(manifest.survey_id)
+        if cost is None:  # of two rounds it takes milliseconds
+            cost = self._costs[manifest.survey_id] = RangeCost.of(manifest.mechanism)
+        return cost
 
     def _preview(
         self, connection: sqlite3.Connection, survey: Survey, answer: int, now: float, draw: Draw
