@@ -72,6 +72,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
             consent="on",
             background=False,
             clock=clock,
+            environment={},
             # So soon does it give up a collector that stalls or drips.
             transport=HttpTransport(collector.origin, timeout=0.3),
         )
