@@ -270,6 +270,15 @@ def test_a_misbehaviour_can_be_kept_to_one_route_and_taken_back() -> None:
             collector.misbehave(Misbehaviour.ROLLED_BACK, on="uploads")
 
 
+def test_forging_needs_something_to_forge() -> None:
+    with FakeCollector() as collector:
+        collector.misbehave(Misbehaviour.EQUIVOCATION)
+        status, _, answer = ask(collector, "GET", "/v1/surveys/theme/manifest")
+        assert problem(status, answer) == (404, "not-found")
+        with pytest.raises(KeyError, match="theme"):
+            collector.counts("theme")
+
+
 def test_a_code_about_one_report_makes_no_problem_document() -> None:
     with pytest.raises(ValueError, match="use Refused"):
         Problem(RefusalCode.BAD_KEY)
