@@ -31,6 +31,7 @@ SURFACE = [
     "NotReady",
     "NotRecorded",
     "NotRunning",
+    "OutboxCaps",
     "Outcome",
     "OutcomeStatus",
     "Refresh",
