@@ -25,10 +25,9 @@ from deniable.client.delivery import (
     longest_wait,
     next_steps,
 )
-                _LOG.info("reports wait: %s", error)  # the state has warned of its outage
-            except Exception as error:  # noqa: BLE001 - a thread that ends would end sending for good
-                self._warn_once("unforeseen", f"unforeseen {type(error).__name__}")
-                _LOG.debug("what was not foreseen", exc_info=True)
+from deniable.client.errors import NotRecorded, drop_frames
+from deniable.client.forks import keep_through_forks
+from deniable.client.outbox import Outbox
 from deniable.client.outcome import Delivery
 from deniable.client.transport import REQUEST_SECONDS, Transport, TransportError
 from deniable.messages import MAX_ANSWER_BYTES, MAX_UPLOAD_REPORTS, pack_upload
@@ -99,79 +98,6 @@ class Uploader:
             self._starting = threading.Lock()
             self._wake, self._interrupt = threading.Event(), threading.Event()
             self._thread = None
-from deniable.client.outcome import Delivery
-from deniable.client.transport import REQUEST_SECONDS, Transport, TransportError
-from deniable.messages import MAX_ANSWER_BYTES, MAX_UPLOAD_REPORTS, pack_upload
-
-__all__ = ["Uploader"]
-
-_LOG = logging.getLogger("deniable")
-_LONGEST_NAP: Final = 3600.0
-_STOP_SECONDS: Final = 1.0
-
-
-class Uploader:
-    """Moves reports from the outbox to the collector.
-
-    Args:
-        outbox: where they wait.
-        transport: how the collector is reached.
-        clock: the device's time.
-        backoff: how long to wait between sends of one report.
-        jitter: returns a number in [0, 1).
-        spread: given when a report closes, returns the seconds to wait with it, at random.
-        longest: no wait before a first send is longer, in seconds.
-        linkable_batches: send all that is due in one request, and so tell the collector that it
-            comes from one device.
-        chores: what the thread does besides, each time it wakes.
-    """
-
-    def __init__(
-        self,
-        outbox: Outbox,
-        transport: Transport,
-        clock: Clock,
-        backoff: Backoff,
-        jitter: Callable[[], float],
-        spread: Callable[[float], float],
-        longest: float,
-        linkable_batches: bool,
-        chores: Callable[[], None],
-    ) -> None:
-        self._outbox = outbox
-        self._transport = transport
-        self._clock = clock
-        self._backoff = backoff
-        self._jitter = jitter
-        self._spread = spread
-        self._longest = longest
-        self._chores = chores
-        # What a collector says is too large for one request is not tried again while this lives.
-        self._most = MAX_UPLOAD_REPORTS if linkable_batches else 1
-        self._linkable_batches = linkable_batches
-        self._sending = threading.Lock()
-        self._flushing = threading.Lock()
-        self._starting = threading.Lock()
-        self._wake = threading.Event()
-        self._stopping = False
-        self._interrupt = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._outages: set[str] = set()
-        keep_through_forks(self)
-
-    def before_fork(self, deadline: float) -> None:
-        """Do nothing: a request may go on in the parent, and the state can wait for itself."""
-
-    def after_fork(self, *, in_child: bool) -> None:
-        """Have new locks and no thread in a child, where only the forking thread goes on."""
-        if in_child:
-            self._sending, self._flushing = threading.Lock(), threading.Lock()
-            self._starting = threading.Lock()
-            self._wake, self._interrupt = threading.Event(), threading.Event()
-            self._thread = None
-=======
-        self._outages: set[str] = set()
->>>>>>> a0f6989 (Delivery: caps of the outbox, linkable batches on request, a flush that a shutdown interrupts and that says when the state is unusable; consent read with each pick)
 
     def start(self) -> None:
         """Start the thread, or wake it."""
@@ -301,16 +227,10 @@ class Uploader:
                 nap = min(nap, self._send_due())
                 self._outages.discard("unforeseen")
             except NotRecorded as error:
-<<<<<<< HEAD
                 _LOG.info("reports wait: %s", error)  # the state has warned of its outage
-            except Exception:  # noqa: BLE001 - a thread that ends would end sending for good
-                _LOG.exception("reports wait, for an unforeseen reason")
-=======
-                self._warn_once("state", error)
             except Exception as error:  # noqa: BLE001 - a thread that ends would end sending for good
                 self._warn_once("unforeseen", f"unforeseen {type(error).__name__}")
                 _LOG.debug("what was not foreseen", exc_info=True)
->>>>>>> a0f6989 (Delivery: caps of the outbox, linkable batches on request, a flush that a shutdown interrupts and that says when the state is unusable; consent read with each pick)
             self._wake.wait(nap)
 
     def _send_due(self) -> float:
