@@ -1,5 +1,7 @@
 """The device SDK: declare surveys, ask for consent, report; the answer never leaves the device."""
 
+import logging
+
 from deniable.client.allowance import SlidingCeiling
 from deniable.client.caps import OutboxCaps
 from deniable.client.client import DEFAULT_LIFETIME_EPSILON, IN_MEMORY, Client
@@ -60,3 +62,6 @@ __all__ = [
     "UndeclaredAnswer",
     "UndeclaredSurvey",
 ]
+
+# An app that configures no logging sees nothing of ours on its standard error.
+logging.getLogger("deniable").addHandler(logging.NullHandler())
