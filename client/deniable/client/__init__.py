@@ -4,6 +4,7 @@ from deniable.client.allowance import SlidingCeiling
 from deniable.client.client import DEFAULT_LIFETIME_EPSILON, IN_MEMORY, Client
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.delivery import Backoff, HttpAnswer
+from deniable.client.device_commands import device_commands
 from deniable.client.errors import (
     AppError,
     BudgetExhausted,
@@ -20,8 +21,19 @@ from deniable.client.errors import (
     UndeclaredAnswer,
     UndeclaredSurvey,
 )
+from deniable.client.explanation import BudgetExplanation, Explanation, SurveyExplanation
+from deniable.client.journal import (
+    EventEntry,
+    Journal,
+    JournalEntry,
+    ManifestEntry,
+    MemoEntry,
+    PreviewEntry,
+    ReportEntry,
+)
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.survey import DAY, Answer, Survey
+from deniable.client.terms import SentField, Terms
 from deniable.client.transport import HttpTransport, Transport, TransportError
 
 __all__ = [
@@ -32,6 +44,7 @@ __all__ = [
     "AppError",
     "Backoff",
     "BudgetExhausted",
+    "BudgetExplanation",
     "Client",
     "Consent",
     "ConsentMissing",
@@ -39,22 +52,34 @@ __all__ = [
     "Delivery",
     "DeniableError",
     "EpochUndecidable",
+    "EventEntry",
+    "Explanation",
     "HttpAnswer",
     "HttpTransport",
+    "Journal",
+    "JournalEntry",
+    "ManifestEntry",
     "ManifestFault",
     "ManifestRefused",
+    "MemoEntry",
     "NotReady",
     "NotRecorded",
     "NotRunning",
     "Outcome",
     "OutcomeStatus",
+    "PreviewEntry",
     "Refresh",
     "ReportDropped",
+    "ReportEntry",
+    "SentField",
     "SlidingCeiling",
     "StateUnavailable",
     "Survey",
+    "SurveyExplanation",
+    "Terms",
     "Transport",
     "TransportError",
     "UndeclaredAnswer",
     "UndeclaredSurvey",
+    "device_commands",
 ]
