@@ -6,7 +6,6 @@ It is a plain object, usable from any thread. Constructing it touches neither di
 
 import logging
 import os
-import random
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import copy
@@ -14,7 +13,7 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.admission import read_manifest
@@ -32,10 +31,6 @@ from deniable.client.errors import (
     UndeclaredSurvey,
     drop_frames,
 )
-from deniable.client.explaining import Asked, explain_declared
-from deniable.client.explanation import Explanation
-from deniable.client.journal import Journal
-from deniable.client.journal_rows import read_journal
 from deniable.client.ledger import Decision, Ledger
 from deniable.client.outbox import Outbox
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
@@ -51,6 +46,10 @@ from deniable.messages import (
     check_origin,
     check_public_key,
 )
+
+if TYPE_CHECKING:
+    from deniable.client.explanation import Explanation
+    from deniable.client.journal import Journal
 
 __all__ = ["DEFAULT_LIFETIME_EPSILON", "IN_MEMORY", "Client"]
 
@@ -136,7 +135,7 @@ class Client:
         self._clock = clock or SystemClock()
         self._transport = transport or HttpTransport(collector)
         self._draw = unsafe_draw or os_random_word
-        self._jitter = random.SystemRandom().random
+        self._jitter = _uniform
         self._state = State(_state_path(state), _consent(consent), environment)
         caps = caps or OutboxCaps()
         self._ledger = Ledger(self._state, self._authority, collector, caps)
@@ -267,14 +266,15 @@ class Client:
         """
         self._state.purge(self._clock.now())
 
-    def explain(self) -> Explanation:
+    def explain(self) -> "Explanation":
         """Return what may be asked, on what terms, what is sent to whom, and what it has cost.
 
         ``str()`` of it is plain text for a settings page. Never raises for a state that cannot be
         used: it says so. Creates no state where there is none, and asks nobody.
         """
-        with self._lock:
-            refused = dict(self._errors)
+        from deniable.client.explaining import Asked, explain_declared  # when somebody asks
+
+        refused = dict(self._errors)
         asked = Asked(
             tuple(self._surveys.values()),
             self._collector,
@@ -284,7 +284,7 @@ class Client:
         )
         return explain_declared(self._state, self._ledger, asked, self._clock.now())
 
-    def journal(self) -> Journal:
+    def journal(self) -> "Journal":
         """Return all that was stored and sent, newest last, with the collector's verdicts.
 
         ``str()`` of it is text for a terminal. It holds responses, never an answer. Creates no
@@ -293,6 +293,8 @@ class Client:
         Raises:
             StateUnavailable: if there is a state and it cannot be read.
         """
+        from deniable.client.journal_rows import read_journal  # when somebody asks
+
         return read_journal(self._state, self._clock.now())
 
     def start(self) -> None:
@@ -436,6 +438,11 @@ class Client:
     def _refresh_when_due(self) -> None:
         if self._clock.now() >= self._next_refresh:
             self.refresh()
+
+
+def _uniform() -> float:
+    """Return a number in [0, 1) of the operating system's generator: for times, never for noise."""
+    return int.from_bytes(os.urandom(6)) / 2**48
 
 
 async def _in_thread(call: Callable[[], _T]) -> _T:
