@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Final
 
 from benchmarks.rounds import ROUNDS, Rounds, interleave, seconds_each
@@ -167,8 +168,9 @@ class _Epochs:
     def monotonic(self) -> float:
         return time.monotonic()
 
-    def sleep(self, seconds: float) -> None:
-        self.time += seconds
+    def wait(self, event: Event, seconds: float) -> None:
+        if not event.is_set():
+            self.time += seconds
 
 
 @contextmanager

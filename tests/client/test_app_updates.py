@@ -51,7 +51,7 @@ def test_d2_a_report_goes_to_no_collector_but_the_one_it_was_made_for(bench: Ben
     assert client.refresh().errors == {}
     assert client.flush() == Delivery()
     bench.clock.time += 4000
-    client._uploader._send_one()
+    client._uploader._send_due()
     assert transport.uploads == []
     client.close()
     assert bench.client().flush() == Delivery(delivered=1)

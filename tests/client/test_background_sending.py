@@ -108,7 +108,7 @@ def test_d7_reports_that_are_due_together_are_not_sent_together(bench: Bench) ->
     # The device was off for an hour: all four are due.
     bench.rows("UPDATE decisions SET due = 0")
     now = bench.clock.time
-    pause = client._uploader._send_one()
+    pause = client._uploader._send_due()
     assert len(bench.transport.uploads) == 1
     dues = [due for (due,) in bench.rows("SELECT due FROM decisions WHERE status = 'pending'")]
     assert len(set(dues)) == 3

@@ -178,7 +178,7 @@ def test_nothing_that_waited_is_sent_once_consent_is_withdrawn(bench: Bench) -> 
     sent = len(bench.transport.uploads)
     other.set_consent("off")
     assert client.flush(10_000) == Delivery()
-    client._uploader._send_one()
+    client._uploader._send_due()
     assert len(bench.transport.uploads) == sent
 
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from deniable.client import Backoff, HttpAnswer
-from deniable.client.delivery import Delivered, Drop, Resend, Step, next_step
-from deniable.client.outbox import PendingReport
+from deniable.client.delivery import Delivered, Drop, PendingReport, Resend, Split, Step, next_steps
 from deniable.messages import ERROR_TYPE_PREFIX, PROBLEM_JSON, RefusalCode, UploadAnswer
 from tests.support.devices import ACCEPTED, DUPLICATE, PORTAL, problem, refused
 from tests.support.surveys import DAY, START
@@ -50,7 +49,10 @@ def pending(attempts: int = 0, unanswered: int = 0, starts: int = START) -> Pend
 
 
 def step(answer: HttpAnswer | None, report: PendingReport | None = None) -> Step:
-    return next_step(report or pending(), answer, NOW, Backoff(), lambda: 0.0)
+    steps = next_steps([report or pending()], answer, NOW, Backoff(), lambda: 0.0)
+    assert not isinstance(steps, Split)
+    (found,) = steps
+    return found
 
 
 def of_json(value: object, status: int = 200, kind: str = "application/json") -> HttpAnswer:

@@ -84,10 +84,10 @@ def test_d7_nothing_is_sent_before_its_time_unless_flushed(bench: Bench) -> None
     client = reported(bench)
     due = stored(bench, "due")
     assert isinstance(due, float)
-    assert client._uploader._send_one() == due - START
+    assert client._uploader._send_due() == due - START
     assert bench.transport.uploads == []
     bench.clock.time = due
-    client._uploader._send_one()
+    client._uploader._send_due()
     assert len(bench.transport.uploads) == 1
 
 
@@ -230,11 +230,11 @@ def test_d7_what_has_waited_long_is_not_sent_in_one_burst(bench: Bench, days: fl
     client = several(bench, 5)
     bench.clock.time = START + days * DAY
     for _ in range(10):
-        client._uploader._send_one()
+        client._uploader._send_due()
     assert len(bench.transport.uploads) == 1
     bench.clock.time += 3600
     for _ in range(10):
-        client._uploader._send_one()
+        client._uploader._send_due()
     assert 2 <= len(bench.transport.uploads) <= 5
 
 
@@ -242,5 +242,5 @@ def test_a_clock_put_back_does_not_strand_a_report_that_was_never_sent(bench: Be
     bench.clock.time = START + 3 * DAY
     client = reported(bench)
     bench.clock.time = START
-    client._uploader._send_one()
+    client._uploader._send_due()
     assert len(bench.transport.uploads) == 1

@@ -30,6 +30,7 @@ SURFACE = [
     "NotReady",
     "NotRecorded",
     "NotRunning",
+    "OutboxCaps",
     "Outcome",
     "OutcomeStatus",
     "Refresh",

@@ -1,14 +1,13 @@
 """How long the device waits before it sends again: backed off, coarse, capped and jittered (D8)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.client import Backoff
-from deniable.client.delivery import Resend, next_step
-from deniable.client.outbox import PendingReport
+from deniable.client import Backoff, HttpAnswer
+from deniable.client.delivery import PendingReport, Resend, Split, Step, next_steps
 from deniable.messages import RefusalCode
 from tests.support.devices import problem, refused
 from tests.support.surveys import DAY, START
@@ -17,11 +16,21 @@ NOW = START + 100.0
 COARSE = (60, 600, 3600)
 
 
+def after(
+    report: PendingReport, answer: HttpAnswer, backoff: Backoff, jitter: Callable[[], float]
+) -> Step:
+    """Return what follows for a report that was alone in its request."""
+    steps = next_steps([report], answer, NOW, backoff, jitter)
+    assert not isinstance(steps, Split)
+    (step,) = steps
+    return step
+
+
 def wait(retry_after: str, *, attempts: int = 0, jitter: float = 0.0) -> float:
     """Return how long a refusal with this Retry-After is waited for."""
     report = PendingReport("name", 0, b"bytes", START, START + DAY, attempts, 0, NOW, 0.0)
     answer = problem(RefusalCode.OVERLOADED, retry_after=retry_after)
-    step = next_step(report, answer, NOW, Backoff(first=0.0), lambda: jitter)
+    step = after(report, answer, Backoff(first=0.0), lambda: jitter)
     assert isinstance(step, Resend)
     assert step.answered
     return step.due - NOW
@@ -81,7 +90,7 @@ def test_d8_no_retry_after_marks_a_device_by_its_delay(asked: int, jitter: float
 def test_d8_retry_after_only_lengthens_the_backoff() -> None:
     report = PendingReport("name", 0, b"bytes", START, START + DAY, 7, 0, NOW, 0.0)
     answer = refused(RefusalCode.RATE_LIMITED, retry_after="1")
-    step = next_step(report, answer, NOW, Backoff(), lambda: 0.0)
+    step = after(report, answer, Backoff(), lambda: 0.0)
     assert step == Resend(NOW + 3600, answered=True)
 
 
@@ -102,5 +111,5 @@ def test_backoff_and_retry_after_are_jittered_independently() -> None:
     draws: Iterator[float] = iter([0.5, 0.2])
     report = PendingReport("name", 0, b"bytes", START, START + DAY, 0, 0, NOW, 0.0)
     answer = problem(RefusalCode.OVERLOADED, retry_after="60")
-    step = next_step(report, answer, NOW, Backoff(), lambda: next(draws))
+    step = after(report, answer, Backoff(), lambda: next(draws))
     assert step == Resend(NOW + 60 * 1.05, answered=True)

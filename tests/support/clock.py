@@ -1,5 +1,7 @@
 """A clock that moves only when told, or when somebody sleeps."""
 
+from threading import Event
+
 
 class FakeClock:
     """Satisfies deniable.client's Clock; callable, so that it is the server's clock as well."""
@@ -17,6 +19,7 @@ class FakeClock:
     def monotonic(self) -> float:
         return self.time
 
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.time += seconds
+    def wait(self, event: Event, seconds: float) -> None:
+        if not event.is_set():
+            self.slept.append(seconds)
+            self.time += seconds

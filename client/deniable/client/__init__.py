@@ -1,6 +1,7 @@
 """The device SDK: declare surveys, ask for consent, report; the answer never leaves the device."""
 
 from deniable.client.allowance import SlidingCeiling
+from deniable.client.caps import OutboxCaps
 from deniable.client.client import DEFAULT_LIFETIME_EPSILON, IN_MEMORY, Client
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.delivery import Backoff, HttpAnswer
@@ -46,6 +47,7 @@ __all__ = [
     "NotReady",
     "NotRecorded",
     "NotRunning",
+    "OutboxCaps",
     "Outcome",
     "OutcomeStatus",
     "Refresh",

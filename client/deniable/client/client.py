@@ -19,6 +19,7 @@ from typing import Final, TypeVar
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.admission import read_manifest
 from deniable.client.allowance import Allowance, SlidingCeiling
+from deniable.client.caps import OutboxCaps
 from deniable.client.clock import Clock, SystemClock
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.delivery import Backoff
@@ -29,6 +30,7 @@ from deniable.client.errors import (
     NotReady,
     NotRecorded,
     UndeclaredSurvey,
+    drop_frames,
 )
 from deniable.client.ledger import Decision, Ledger
 from deniable.client.outbox import Outbox
@@ -85,6 +87,10 @@ class Client:
             ever online.
         background: whether a daemon thread sends and refreshes; else ``flush`` and ``refresh`` do.
         delivery_seconds: reports are sent at a random time within so many seconds (D7).
+        linkable_batches: send all that is due in one request instead of one report a request. It
+            saves connections, and tells the collector and the network that these reports come from
+            one device: batches link what the keys of each survey and epoch keep apart (D7).
+        caps: how much may wait; beyond, the oldest reports are dropped.
         backoff: how long to wait between sends of one report.
         clock, transport: for tests and unusual networks.
         environment: what may lower the user's consent, read at each call.
@@ -107,6 +113,8 @@ class Client:
         manifests: Iterable[bytes] = (),
         background: bool = True,
         delivery_seconds: float = 3600.0,
+        linkable_batches: bool = False,
+        caps: OutboxCaps | None = None,
         backoff: Backoff | None = None,
         clock: Clock | None = None,
         transport: Transport | None = None,
@@ -126,15 +134,17 @@ class Client:
         self._draw = unsafe_draw or os_random_word
         self._jitter = random.SystemRandom().random
         self._state = State(_state_path(state), _consent(consent), environment)
-        self._ledger = Ledger(self._state, self._authority, collector)
+        caps = caps or OutboxCaps()
+        self._ledger = Ledger(self._state, self._authority, collector, caps)
         self._uploader = Uploader(
-            Outbox(self._state, collector),
+            Outbox(self._state, collector, caps),
             self._transport,
             self._clock,
             backoff or Backoff(),
             self._jitter,
             self._delay,
             max(delivery_seconds, DAY),
+            linkable_batches,
             self._refresh_when_due,
         )
         # Each is replaced as a whole: threads need no lock, which a fork could leave held.
@@ -166,7 +176,7 @@ class Client:
         if self._background and not quiet:
             self._uploader.start()
         if outcome.error is not None:
-            _drop_frames(outcome.error)
+            drop_frames(outcome.error)
             if strict:
                 del answer, index  # crash reporters collect the frames of what is raised
                 raise outcome.error
@@ -190,7 +200,7 @@ class Client:
                 self._offer_bundled(survey)
                 self._fetch(survey)
             except NotRecorded as error:
-                errors[survey.name] = error
+                errors[survey.name] = drop_frames(error)
                 level = logging.WARNING if _is_judged(error) else logging.INFO
                 _LOG.log(level, "survey %s: no newer manifest: %s", survey.name, error)
             if self._is_ready(survey):
@@ -201,13 +211,12 @@ class Client:
         return Refresh(tuple(ready), errors)
 
     def flush(self, timeout: float = 10.0) -> Delivery:
-        """Send now what waits, for about ``timeout`` seconds; never raises for the world."""
-        try:
-            if self._consent_now() is Consent.ON:
-                return self._uploader.flush(timeout)
-        except NotRecorded as error:
-            _LOG.info("nothing could be sent: %s", error)  # the state has warned of its outage
-        return Delivery()
+        """Send now what waits, for about ``timeout`` seconds; never raises for the world.
+
+        Requests that follow each other closely let whoever sees them guess that they come from one
+        device: leave sending to the background thread, where there is one.
+        """
+        return self._uploader.flush(timeout)
 
     @property
     def consent(self) -> Consent:
@@ -406,14 +415,6 @@ async def _in_thread(call: Callable[[], _T]) -> _T:
 def _is_judged(error: NotRecorded) -> bool:
     """Tell a manifest that was refused from none at all, or a captive portal's page (D8)."""
     return isinstance(error, ManifestRefused) and error.fault is not ManifestFault.MALFORMED
-
-
-def _drop_frames(error: BaseException) -> None:
-    """Forget the frames of an error that an app may keep: they hold the answer."""
-    error.__traceback__ = None
-    for link in (error.__cause__, error.__context__):
-        if link is not None:
-            _drop_frames(link)
 
 
 def _authority_key(authority: bytes | str) -> bytes:

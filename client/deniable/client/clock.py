@@ -1,6 +1,7 @@
 """Time as an argument: what the device knows of it."""
 
 import time
+from threading import Event
 from typing import Protocol
 
 __all__ = ["Clock", "SystemClock"]
@@ -15,8 +16,8 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Return seconds that never run backwards."""
 
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
+    def wait(self, event: Event, seconds: float) -> None:
+        """Wait until the event is set, and so long at most."""
 
 
 class SystemClock:
@@ -30,6 +31,6 @@ class SystemClock:
         """Return seconds that never run backwards."""
         return time.monotonic()
 
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
-        time.sleep(seconds)
+    def wait(self, event: Event, seconds: float) -> None:
+        """Wait until the event is set, and so long at most."""
+        event.wait(seconds)

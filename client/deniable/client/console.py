@@ -111,6 +111,8 @@ def _report(options: argparse.Namespace) -> int:
         delivery = client.flush(_FLUSH_SECONDS)
     if outcome.status is OutcomeStatus.REPEATED:
         print(f"Epoch {outcome.epoch} was answered before; its one report stands.")
+    if delivery.error is not None:
+        raise delivery.error
     if delivery.pending:
         print("The collector did not take it yet. It waits in the state file; call again to send.")
         return 1

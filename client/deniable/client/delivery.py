@@ -1,28 +1,37 @@
-"""What the device does after a send: the protocol's table of codes, with no I/O (D8).
+"""What goes into a request, and what follows from its answer: the protocol's table, with no I/O.
 
-The device acts only on an answer that it recognises. Everything else, from a captive portal's page
-to a cut connection, means that the report's fate is unknown: the same bytes are sent again later.
+The device acts only on an answer that it recognises (D8). Everything else, from a captive portal's
+page to a cut connection, means that the reports' fate is unknown: the same bytes are sent again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from deniable.client.outbox import PendingReport
 from deniable.client.survey import DAY
-from deniable.messages import RefusalCode, UploadAnswer, read_problem
+from deniable.messages import (
+    MAX_UPLOAD_BYTES,
+    MAX_UPLOAD_REPORTS,
+    RefusalCode,
+    UploadAnswer,
+    read_problem,
+)
 
 __all__ = [
     "Backoff",
     "Delivered",
     "Drop",
     "HttpAnswer",
+    "PendingReport",
     "Resend",
+    "Split",
     "Step",
+    "batch_of",
     "longest_wait",
-    "next_step",
+    "next_steps",
 ]
 
+_ARRAY_HEADER_BYTES: Final = 3
 _MOST_EARLY_SENDS: Final = 3
 _COARSE_SECONDS: Final = (60, 600, 3600)
 _MOST_JITTER: Final = 1 / 4
@@ -44,8 +53,40 @@ class HttpAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class PendingReport:
+    """A report that waits to be sent.
+
+    Attributes:
+        name: the survey's name.
+        epoch: the decided epoch; with the name, its key in the state.
+        envelope: the signed bytes, the same at every send.
+        starts: when the epoch begins, Unix seconds.
+        closes: when the collector stops taking it, Unix seconds.
+        attempts: sends so far.
+        unanswered: sends whose fate is unknown.
+        due: when to send next, Unix seconds.
+        held: not before, because the collector asked so, Unix seconds.
+    """
+
+    name: str
+    epoch: int
+    envelope: bytes = field(repr=False)
+    starts: int
+    closes: int
+    attempts: int
+    unanswered: int
+    due: float
+    held: float
+
+
+@dataclass(frozen=True, slots=True)
 class Delivered:
-    """The collector has the report; ``verdict`` is accepted or duplicate."""
+    """The collector has the report.
+
+    Attributes:
+        verdict: ``accepted`` or ``duplicate``; ``accepted-or-duplicate`` where an answer to several
+            reports does not tell which were which.
+    """
 
     verdict: str
 
@@ -63,6 +104,11 @@ class Resend:
 
     due: float
     answered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Nothing became of any report of a request: send them again at once, in smaller ones."""
 
 
 Step = Delivered | Drop | Resend
@@ -93,52 +139,110 @@ _DROPPED: Final = frozenset(
         RefusalCode.NOT_ENROLLED,
         RefusalCode.OUT_OF_DOMAIN,
         RefusalCode.REPORT_CONFLICT,
-        # A request of one report cannot be split.
         RefusalCode.TOO_LARGE,
         RefusalCode.UNSUPPORTED_MEDIA_TYPE,
     }
 )
+_SPLIT: Final = frozenset(
+    {
+        RefusalCode.TOO_LARGE,
+        # Bytes that rotted in the state make the whole array malformed; they must not take the
+        # reports beside them with them.
+        RefusalCode.MALFORMED,
+    }
+)
+"""Refusals of a whole request that are about one report only if there was but one."""
 _TOO_LATE: Final = frozenset({RefusalCode.EPOCH_CLOSED, RefusalCode.SURVEY_ENDED})
 
 
-def next_step(
-    report: PendingReport,
+def batch_of(due: Sequence[PendingReport], most: int) -> list[PendingReport]:
+    """Return the first of these reports, as many as one request may hold: at least one.
+
+    Args:
+        due: what to send; not empty.
+        most: how many at most, at least 1.
+    """
+    batch = [due[0]]
+    size = _ARRAY_HEADER_BYTES + len(due[0].envelope)
+    for report in due[1 : min(most, MAX_UPLOAD_REPORTS)]:
+        size += len(report.envelope)
+        if size > MAX_UPLOAD_BYTES:
+            break
+        batch.append(report)
+    return batch
+
+
+def next_steps(
+    sent: Sequence[PendingReport],
     answer: HttpAnswer | None,
     now: float,
     backoff: Backoff,
     jitter: Callable[[], float],
-) -> Step:
-    """Decide what follows from an answer to a request of this one report.
+) -> list[Step] | Split:
+    """Decide what follows for each report from the answer to the one request that held them.
 
     Args:
-        report: what was sent.
+        sent: the request's reports, in its order; not empty.
         answer: what came back; None if nothing did.
         now: Unix seconds.
         backoff: the waiting rule.
         jitter: returns a number in [0, 1).
     """
-    later = now + backoff.seconds(report.attempts, jitter())
+    verdicts = _verdicts(answer, len(sent))
+    if isinstance(verdicts, Split):
+        return verdicts
+    asked = _retry_after(answer.headers.get("retry-after", "")) if answer is not None else None
+    # What was sent together goes on waiting together: one draw for all.
+    waits = jitter(), (jitter() if asked is not None else 0.0)
+    return [
+        verdict
+        if isinstance(verdict, Delivered)
+        else _after_refusal(report, verdict, now, backoff, asked, waits)
+        for report, verdict in zip(sent, verdicts, strict=True)
+    ]
+
+
+def _verdicts(
+    answer: HttpAnswer | None, sent: int
+) -> Sequence[Delivered | RefusalCode | None] | Split:
+    """Return what the answer says of each report: None where it is not recognised (D8)."""
+    if answer is None:
+        return [None] * sent
+    if answer.status != 200:
+        code = read_problem(answer.body, answer.headers.get("content-type", ""), answer.status)
+        return Split() if code in _SPLIT and sent > 1 else [code] * sent
+    upload = UploadAnswer.from_json(answer.body, sent)
+    if upload is None:
+        return [None] * sent
+    if upload.accepted and upload.duplicates:
+        taken = Delivered("accepted-or-duplicate")
+    else:
+        taken = Delivered("accepted" if upload.accepted else "duplicate")
+    refused = dict(upload.refused)
+    return [refused.get(index, taken) for index in range(sent)]
+
+
+def _after_refusal(
+    report: PendingReport,
+    code: RefusalCode | None,
+    now: float,
+    backoff: Backoff,
+    asked: int | None,
+    jitters: tuple[float, float],
+) -> Step:
+    later = now + backoff.seconds(report.attempts, jitters[0])
     if _seems_too_late(report, now):
         later = max(later, now + DAY)
-    code = None
-    if answer is not None and answer.status == 200:
-        upload = UploadAnswer.from_json(answer.body, sent=1)
-        if upload is not None and not upload.refused:
-            return Delivered("accepted" if upload.accepted else "duplicate")
-        code = upload.refused[0][1] if upload is not None else None
-    elif answer is not None:
-        code = read_problem(answer.body, answer.headers.get("content-type", ""), answer.status)
-    if answer is None or code is None:
+    if code is None:
         return Resend(later, answered=False)
     if code in _DROPPED:
         return Drop(code.value)
-    if code in _TOO_LATE:
+    if code in _TOO_LATE or (code is RefusalCode.UNKNOWN_SURVEY and _seems_too_late(report, now)):
         return Drop("may-have-been-counted" if report.unanswered else code.value)
     if code is RefusalCode.TOO_EARLY and report.attempts >= _MOST_EARLY_SENDS:
         return Resend(max(later, report.starts), answered=True)
-    wait = _retry_after(answer.headers.get("retry-after", ""))
-    if wait is not None:
-        later = max(later, now + wait * (1 + jitter() * _MOST_JITTER))
+    if asked is not None:
+        later = max(later, now + asked * (1 + jitters[1] * _MOST_JITTER))
     return Resend(later, answered=True)
 
 
@@ -150,7 +254,7 @@ def longest_wait(report: PendingReport, now: float, backoff: Backoff) -> float:
 
 
 def _seems_too_late(report: PendingReport, now: float) -> bool:
-    # By this clock, which may be wrong: only the collector ends a report. It is asked once a day.
+    # By this clock, which may be wrong: it alone ends no report. The collector is asked once a day.
     return now >= report.closes + DAY
 
 

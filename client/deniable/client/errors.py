@@ -22,6 +22,7 @@ No message ever repeats an answer.
 """
 
 from enum import StrEnum
+from typing import TypeVar
 
 __all__ = [
     "AppError",
@@ -38,7 +39,11 @@ __all__ = [
     "StateUnavailable",
     "UndeclaredAnswer",
     "UndeclaredSurvey",
+    "drop_frames",
 ]
+
+
+_Error = TypeVar("_Error", bound=BaseException)
 
 
 class DeniableError(Exception):
@@ -123,3 +128,12 @@ class ManifestRefused(NotRecorded):
 
     def __str__(self) -> str:
         return f"{self.fault.value}: {self.reason}"
+
+
+def drop_frames(error: _Error) -> _Error:
+    """Make an error that an app may keep forget its frames: they hold answers and sockets."""
+    error.__traceback__ = None
+    for link in (error.__cause__, error.__context__):
+        if link is not None:
+            drop_frames(link)
+    return error

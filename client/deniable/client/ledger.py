@@ -21,6 +21,7 @@ from deniable.client.allowance import (
     reserved_in_all,
     reserved_of_name,
 )
+from deniable.client.caps import OutboxCaps, drop_over_caps
 from deniable.client.consent import Consent
 from deniable.client.errors import (
     BudgetExhausted,
@@ -69,12 +70,14 @@ class Ledger:
         state: where it is durable.
         authority: the public key under which stored manifests must verify.
         collector: the origin that they must be for.
+        caps: how much may wait to be sent; a report that is added may cost an older one its place.
     """
 
-    def __init__(self, state: State, authority: bytes, collector: str) -> None:
+    def __init__(self, state: State, authority: bytes, collector: str, caps: OutboxCaps) -> None:
         self._state = state
         self._authority = authority
         self._collector = collector
+        self._caps = caps
         self._manifests: dict[bytes, Manifest] = {}
 
     def offer_manifest(
@@ -153,6 +156,8 @@ class Ledger:
             exhausted = _is_exhausted(connection, allowance, cost, lived)
             if exhausted is None:
                 self._record(connection, manifest, epoch, answer, memo, cost, now, delay, draw)
+                dropped = drop_over_caps(connection, self._caps, lived, now)
+                erased = erased or dropped > 0
         if erased:
             self._state.truncate_log()
         if exhausted is not None:  # raised here, so that the look at the clock was committed

@@ -1,42 +1,26 @@
 """The outbox: decided reports on their way to the collector, as the state holds them.
 
-The bytes of a report are the same at every send. They are erased once they are of no more use; the
-decision itself is never undone (D4).
+1. A report is here before ``report()`` returns, and before anything may send it (D5).
+2. The bytes of a report are the same at every send.
+3. Consent is read in the transaction that picks reports to send: none is picked unless it is ON.
+4. Bytes are erased once they are of no more use, or over the caps; the decision itself is never
+   undone (D4).
 """
 
-from dataclasses import dataclass, field
+import sqlite3
+from collections.abc import Iterable, Mapping
+from typing import Final
 
+from deniable.client.allowance import look_at_clock
+from deniable.client.caps import OutboxCaps, drop_over_caps
+from deniable.client.consent import Consent
+from deniable.client.delivery import Delivered, Drop, PendingReport, Step
 from deniable.client.memo import erase_ended_memos
 from deniable.client.state import State
 
-__all__ = ["Outbox", "PendingReport"]
+__all__ = ["Outbox"]
 
-
-@dataclass(frozen=True, slots=True)
-class PendingReport:
-    """A report that waits to be sent.
-
-    Attributes:
-        name: the survey's name.
-        epoch: the decided epoch; with the name, its key in the state.
-        envelope: the signed bytes, the same at every send.
-        starts: when the epoch begins, Unix seconds.
-        closes: when the collector stops taking it, Unix seconds.
-        attempts: sends so far.
-        unanswered: sends whose fate is unknown.
-        due: when to send next, Unix seconds.
-        held: not before, because the collector asked so, Unix seconds.
-    """
-
-    name: str
-    epoch: int
-    envelope: bytes = field(repr=False)
-    starts: int
-    closes: int
-    attempts: int
-    unanswered: int
-    due: float
-    held: float
+_LOOK_SECONDS: Final = 3600
 
 
 class Outbox:
@@ -45,15 +29,25 @@ class Outbox:
     Args:
         state: where they are durable. Every method raises ``StateUnavailable`` if it is not.
         collector: whose reports: no other collector ever gets them.
+        caps: how much may wait.
     """
 
-    def __init__(self, state: State, collector: str) -> None:
+    def __init__(self, state: State, collector: str, caps: OutboxCaps) -> None:
         self._state = state
         self._collector = collector
+        self._caps = caps
 
     def pending(self, now: float) -> list[PendingReport]:
-        """Return the reports that wait, the one due first in front."""
+        """Return the reports that may be sent, the one due first in front; drop what is over caps.
+
+        There are none without consent, as it holds at this moment.
+        """
+        if self._state.consent(now).effective is not Consent.ON:
+            return []  # and where there is no state yet, none was made
         with self._state.transaction(now) as connection:
+            if self._state.effective_consent(connection) is not Consent.ON:
+                return []
+            dropped = drop_over_caps(connection, self._caps, _lived(connection, now), now)
             rows = connection.execute(
                 "SELECT name, epoch, envelope, starts, closes, attempts, unanswered, due, held"
                 " FROM decisions WHERE status = 'pending' AND origin = ?"
@@ -62,16 +56,21 @@ class Outbox:
                 " 'integerinteger' AND typeof(due) || typeof(held) = 'realreal' ORDER BY due",
                 (self._collector,),
             ).fetchall()
+        if dropped:
+            self._state.truncate_log()
         return [PendingReport(*row) for row in rows]
 
-    def postpone(self, report: PendingReport, due: float, *, answered: bool, now: float) -> None:
-        """Keep a report's bytes for another send; an answer asks not to come before it."""
+    def dropped(self, now: float) -> Mapping[str, int]:
+        """Return how many of the collector's reports were ever dropped, by reason."""
+        if not self._has_state(now):
+            return {}
         with self._state.transaction(now) as connection:
-            connection.execute(
-                "UPDATE decisions SET attempts = attempts + 1, unanswered = unanswered + ?,"
-                " due = ?, held = ? WHERE name = ? AND epoch = ? AND status = 'pending'",
-                (not answered, due, due if answered else 0, report.name, report.epoch),
-            )
+            rows = connection.execute(
+                "SELECT verdict, count(*) FROM decisions WHERE status = 'dropped' AND origin = ?"
+                " GROUP BY verdict ORDER BY verdict",
+                (self._collector,),
+            ).fetchall()
+        return dict(rows)
 
     def reschedule(self, report: PendingReport, due: float, now: float) -> None:
         """Give a report that was not sent another time."""
@@ -81,21 +80,28 @@ class Outbox:
                 (due, report.name, report.epoch),
             )
 
-    def settle(self, report: PendingReport, status: str, verdict: str, now: float) -> None:
-        """Record the end of a report: ``delivered``, or ``dropped`` with its bytes erased."""
+    def follow(self, steps: Iterable[tuple[PendingReport, Step]], now: float) -> None:
+        """Record what follows for each report of one request, all of it or nothing."""
+        dropped = False
         with self._state.transaction(now) as connection:
-            connection.execute(
-                "UPDATE decisions SET status = ?, verdict = ?, settled = ?,"
-                " attempts = attempts + 1,"
-                " envelope = CASE WHEN ? = 'dropped' THEN NULL ELSE envelope END"
-                " WHERE name = ? AND epoch = ? AND status = 'pending'",
-                (status, verdict, int(now), status, report.name, report.epoch),
-            )
-        if status == "dropped":
+            for report, step in steps:
+                status, verdict, due, held, silent = _columns(step, report)
+                dropped = dropped or status == "dropped"
+                connection.execute(
+                    "UPDATE decisions SET status = ?1, verdict = ?2, due = ?3, held = ?4,"
+                    " unanswered = unanswered + ?5, attempts = attempts + 1,"
+                    " settled = CASE WHEN ?1 = 'pending' THEN NULL ELSE ?6 END,"
+                    " envelope = CASE WHEN ?1 = 'dropped' THEN NULL ELSE envelope END"
+                    " WHERE name = ?7 AND epoch = ?8 AND status = 'pending'",
+                    (status, verdict, due, held, silent, int(now), report.name, report.epoch),
+                )
+        if dropped:
             self._state.truncate_log()
 
     def erase_settled(self, now: float) -> None:
         """Erase what is delivered and past its grace (D9), and old memo keys; decisions stay."""
+        if not self._has_state(now):
+            return
         with self._state.transaction(now) as connection:
             erased = connection.execute(
                 "UPDATE decisions SET envelope = NULL"
@@ -105,3 +111,22 @@ class Outbox:
             ended = erase_ended_memos(connection, now)
         if erased or ended:
             self._state.truncate_log()
+
+    def _has_state(self, now: float) -> bool:
+        return self._state.consent(now).since is not None  # asking makes none
+
+
+def _lived(connection: sqlite3.Connection, now: float) -> int:
+    lived, looked_at = connection.execute("SELECT lived, looked_at FROM device").fetchone()
+    # Not at each send, since it is a write to the disk.
+    return look_at_clock(connection, now) if now - looked_at >= _LOOK_SECONDS else int(lived)
+
+
+def _columns(step: Step, report: PendingReport) -> tuple[str, str, float, float, bool]:
+    """Return status, verdict, due, held, and whether the send went unanswered."""
+    if isinstance(step, Delivered):
+        return "delivered", step.verdict, report.due, report.held, False
+    if isinstance(step, Drop):
+        return "dropped", step.verdict, report.due, report.held, False
+    # An answer asks not to come before its time; silence does not.
+    return "pending", "", step.due, step.due if step.answered else 0.0, not step.answered

@@ -63,10 +63,16 @@ class Delivery:
 
     Attributes:
         delivered: reports that the collector acknowledged.
-        dropped: reports that it refused for good, or that became too old.
-        pending: reports still waiting.
+        dropped: reports that it refused for good.
+        pending: reports that still wait and may be sent; None if the state could not be asked.
+        error: why the state could not be used; what was counted until then stands.
+        reasons: of all reports that this device ever dropped, not only now, how many by reason:
+            the collector's code, ``cap-number``, ``cap-bytes``, ``cap-age``, or what the user did.
+            A standing count, and no part of comparisons.
     """
 
     delivered: int = 0
     dropped: int = 0
-    pending: int = 0
+    pending: int | None = 0
+    error: NotRecorded | None = None
+    reasons: Mapping[str, int] = field(default_factory=dict, compare=False)

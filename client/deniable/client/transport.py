@@ -23,7 +23,6 @@ __all__ = ["REQUEST_SECONDS", "HttpTransport", "Transport", "TransportError"]
 _USER_AGENT: Final = "deniable/1"
 """Constant, so that it tells devices apart by nothing."""
 _MOST_HEADER_BYTES: Final = 64 * 1024
-_LEAST_SECONDS: Final = 0.001
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "::1"})
 _HTTP_PORT: Final = 80
 _HTTPS_PORT: Final = 443
@@ -132,8 +131,6 @@ class HttpTransport:
             connection = self._connection(proxy, timeout)
             # Also for the proxy's answer to CONNECT, which is read while connecting.
             connection.response_class = partial(_Response, deadline, most + _MOST_HEADER_BYTES)  # type: ignore[assignment]
-            connection.connect()
-            connection.sock.settimeout(max(deadline - time.monotonic(), _LEAST_SECONDS))
             connection.request(method, path, body=body or None, headers={**fixed, **headers})
             with connection.getresponse() as response:
                 received = {name.lower(): value for name, value in response.getheaders()}

@@ -1,4 +1,4 @@
-"""Sending what waits: one report a request, on one lazy daemon thread or when flushed.
+"""Sending what waits, on one lazy daemon thread or when flushed: one report a request, by default.
 
 The thread exists only once there is something to send and consent to send it. It holds no data:
 killing it at any instant loses nothing, since the outbox is in the state.
@@ -6,7 +6,11 @@ killing it at any instant loses nothing, since the outbox is in the state.
 
 import logging
 import threading
-from collections.abc import Callable
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
 
 from deniable.client.clock import Clock
 from deniable.client.delivery import (
@@ -14,21 +18,25 @@ from deniable.client.delivery import (
     Delivered,
     Drop,
     HttpAnswer,
+    PendingReport,
+    Split,
     Step,
+    batch_of,
     longest_wait,
-    next_step,
+    next_steps,
 )
-from deniable.client.errors import NotRecorded
+from deniable.client.errors import NotRecorded, drop_frames
 from deniable.client.forks import keep_through_forks
-from deniable.client.outbox import Outbox, PendingReport
+from deniable.client.outbox import Outbox
 from deniable.client.outcome import Delivery
 from deniable.client.transport import REQUEST_SECONDS, Transport, TransportError
-from deniable.messages import MAX_ANSWER_BYTES, pack_upload
+from deniable.messages import MAX_ANSWER_BYTES, MAX_UPLOAD_REPORTS, pack_upload
 
 __all__ = ["Uploader"]
 
 _LOG = logging.getLogger("deniable")
-_LONGEST_NAP = 3600.0
+_LONGEST_NAP: Final = 3600.0
+_STOP_SECONDS: Final = 1.0
 
 
 class Uploader:
@@ -42,6 +50,8 @@ class Uploader:
         jitter: returns a number in [0, 1).
         spread: given when a report closes, returns the seconds to wait with it, at random.
         longest: no wait before a first send is longer, in seconds.
+        linkable_batches: send all that is due in one request, and so tell the collector that it
+            comes from one device.
         chores: what the thread does besides, each time it wakes.
     """
 
@@ -54,6 +64,7 @@ class Uploader:
         jitter: Callable[[], float],
         spread: Callable[[float], float],
         longest: float,
+        linkable_batches: bool,
         chores: Callable[[], None],
     ) -> None:
         self._outbox = outbox
@@ -64,12 +75,17 @@ class Uploader:
         self._spread = spread
         self._longest = longest
         self._chores = chores
+        # What a collector says is too large for one request is not tried again while this lives.
+        self._most = MAX_UPLOAD_REPORTS if linkable_batches else 1
+        self._linkable_batches = linkable_batches
         self._sending = threading.Lock()
+        self._flushing = threading.Lock()
         self._starting = threading.Lock()
         self._wake = threading.Event()
         self._stopping = False
+        self._interrupt = threading.Event()
         self._thread: threading.Thread | None = None
-        self._reachable = True
+        self._outages: set[str] = set()
         keep_through_forks(self)
 
     def before_fork(self, deadline: float) -> None:
@@ -78,8 +94,9 @@ class Uploader:
     def after_fork(self, *, in_child: bool) -> None:
         """Have new locks and no thread in a child, where only the forking thread goes on."""
         if in_child:
-            self._sending, self._starting = threading.Lock(), threading.Lock()
-            self._wake = threading.Event()
+            self._sending, self._flushing = threading.Lock(), threading.Lock()
+            self._starting = threading.Lock()
+            self._wake, self._interrupt = threading.Event(), threading.Event()
             self._thread = None
 
     def start(self) -> None:
@@ -98,38 +115,55 @@ class Uploader:
                 self._thread = thread
 
     def stop(self) -> None:
-        """End the thread within a second; what waits stays in the state."""
+        """End the thread and what is being flushed, within a second; what waits stays there."""
         self._stopping = True
         self._wake.set()
+        # For the flushes that are under way: a later one works, as a state opens again.
+        self._interrupt.set()
+        self._interrupt = threading.Event()
+        end = time.monotonic() + _STOP_SECONDS
         if self._thread is not None:
-            self._thread.join(timeout=1.0)
+            self._thread.join(timeout=_STOP_SECONDS)
+        if self._flushing.acquire(timeout=max(0.0, end - time.monotonic())):
+            self._flushing.release()
 
     def flush(self, timeout: float) -> Delivery:
         """Send now what waits, and again what fails, as often as the timeout allows.
 
         Only what the collector itself asked to wait with is left for later.
         """
-        end = self._clock.monotonic() + timeout
-        delivered = dropped = 0
-        tried: set[tuple[str, int]] = set()
-        while (left := end - self._clock.monotonic()) > 0:
-            with self._sending:
+        end, interrupt = self._clock.monotonic() + timeout, self._interrupt
+        ends: Counter[type[Step]] = Counter()
+        with _held(self._flushing, timeout) as alone:
+            try:
+                if alone:
+                    self._flush(end, interrupt, ends)
                 now = self._clock.now()
-                waiting = self._outbox.pending(now)
+                self._outbox.erase_settled(now)
+                waiting, dropped = len(self._outbox.pending(now)), self._outbox.dropped(now)
+            except NotRecorded as error:
+                _LOG.info("nothing could be sent: %s", error)  # the state has warned of its outage
+                return Delivery(ends[Delivered], ends[Drop], None, drop_frames(error))
+        return Delivery(ends[Delivered], ends[Drop], waiting, reasons=dropped)
+
+    def _flush(self, end: float, interrupt: threading.Event, ends: Counter[type[Step]]) -> None:
+        tried: set[tuple[str, int]] = set()
+        while (left := end - self._clock.monotonic()) > 0 and not interrupt.is_set():
+            with _held(self._sending, left) as alone:
+                now = self._clock.now()
+                waiting = self._outbox.pending(now) if alone else []
                 due = [report for report in waiting if self._is_due(report, now, tried)]
                 if due:
-                    tried.add((due[0].name, due[0].epoch))
-                    step = self._send(due[0], min(left, REQUEST_SECONDS))
-                    delivered += isinstance(step, Delivered)
-                    dropped += isinstance(step, Drop)
+                    batch = batch_of(due, self._most)
+                    steps = self._send(batch, min(left, REQUEST_SECONDS))
+                    ends.update(map(type, steps))
+                    if steps:
+                        tried.update((report.name, report.epoch) for report in batch)
                     continue
             pause = min((max(report.due, report.held) - now for report in waiting), default=left)
             if not waiting or pause >= left:
                 break
-            self._clock.sleep(max(pause, 0.001))
-        now = self._clock.now()
-        self._outbox.erase_settled(now)
-        return Delivery(delivered, dropped, len(self._outbox.pending(now)))
+            self._clock.wait(interrupt, max(pause, 0.001))
 
     def _is_due(
         self, report: PendingReport, now: float, tried: set[tuple[str, int]] | None = None
@@ -142,64 +176,89 @@ class Uploader:
         flushed = tried is not None and (report.name, report.epoch) not in tried
         return report.held <= now if flushed else report.due <= now
 
-    def _send(self, report: PendingReport, seconds: float) -> Step:
-        answer = self._post(report, seconds)
+    def _send(self, batch: Sequence[PendingReport], seconds: float) -> list[Step]:
+        """Send one request; return what followed for each report, nothing if it was split."""
+        answer = self._post(batch, seconds)
         now = self._clock.now()
-        step = next_step(report, answer, now, self._backoff, self._jitter)
-        if isinstance(step, Delivered):
-            self._outbox.settle(report, "delivered", step.verdict, now)
-        elif isinstance(step, Drop):
-            self._outbox.settle(report, "dropped", step.verdict, now)
-            _LOG.warning("survey %s: a report was dropped: %s", report.name, step.verdict)
-        else:
-            self._outbox.postpone(report, step.due, answered=step.answered, now=now)
-        return step
+        steps = next_steps(batch, answer, now, self._backoff, self._jitter)
+        if isinstance(steps, Split):
+            self._most = max(1, len(batch) // 2)
+            return []
+        self._outbox.follow(zip(batch, steps, strict=True), now)
+        drops = Counter(
+            (report.name, step.verdict)
+            for report, step in zip(batch, steps, strict=True)
+            if isinstance(step, Drop)
+        )
+        for (name, verdict), count in sorted(drops.items()):
+            _LOG.warning("survey %s: %d report(s) dropped: %s", name, count, verdict)
+        return steps
 
-    def _post(self, report: PendingReport, seconds: float) -> HttpAnswer | None:
+    def _post(self, batch: Sequence[PendingReport], seconds: float) -> HttpAnswer | None:
         try:
             answer = self._transport.request(
                 "POST",
                 "/v1/reports",
                 {"Content-Type": "application/msgpack"},
-                pack_upload([report.envelope]),
+                pack_upload([report.envelope for report in batch]),
                 MAX_ANSWER_BYTES,
                 seconds,
             )
         except TransportError as error:
-            if self._reachable:  # one line an outage, not one a report
-                _LOG.warning("the collector cannot be reached (%s); reports wait", error)
-            self._reachable = False
+            self._warn_once("network", f"the collector cannot be reached ({error})")
             return None
-        self._reachable = True
+        self._outages.discard("network")
         return answer
 
+    def _warn_once(self, outage: str, why: object) -> None:
+        """Log one line an outage, not one a report or an attempt."""
+        if outage not in self._outages:
+            self._outages.add(outage)
+            _LOG.warning("reports wait: %s", why)
+
     def _run(self) -> None:
-        while not self._stopping:
+        while True:
             self._wake.clear()
+            if self._stopping:  # after clear: or a stop that comes between is not heard
+                return
             nap = _LONGEST_NAP
             try:
                 self._chores()
-                nap = min(nap, self._send_one())
+                nap = min(nap, self._send_due())
+                self._outages.discard("unforeseen")
             except NotRecorded as error:
                 _LOG.info("reports wait: %s", error)  # the state has warned of its outage
-            except Exception:  # noqa: BLE001 - a thread that ends would end sending for good
-                _LOG.exception("reports wait, for an unforeseen reason")
+            except Exception as error:  # noqa: BLE001 - a thread that ends would end sending for good
+                self._warn_once("unforeseen", f"unforeseen {type(error).__name__}")
+                _LOG.debug("what was not foreseen", exc_info=True)
             self._wake.wait(nap)
 
-    def _send_one(self) -> float:
-        """Send one report that is due; return the seconds until the next one is.
+    def _send_due(self) -> float:
+        """Send one report that is due, or one batch; return the seconds until the next is.
 
         The others that are due get new times: together they would be linked to each other (D7).
         """
         with self._sending:
             now = self._clock.now()
             due = [report for report in self._outbox.pending(now) if self._is_due(report, now)]
-            if due:
-                for other in due[1:]:
-                    self._outbox.reschedule(other, now + self._spread(other.closes), now)
-                self._send(due[0], REQUEST_SECONDS)
+            if due and not self._stopping:
+                if not self._linkable_batches:
+                    for other in due[1:]:
+                        self._outbox.reschedule(other, now + self._spread(other.closes), now)
+                self._send(batch_of(due, self._most), REQUEST_SECONDS)
             else:
                 self._outbox.erase_settled(now)
             now = self._clock.now()
             waiting = self._outbox.pending(now)
         return max(0.0, min((report.due - now for report in waiting), default=_LONGEST_NAP))
+
+
+@contextmanager
+def _held(lock: threading.Lock, seconds: float) -> Iterator[bool]:
+    """Hold a lock, if it can be had in this time; tell whether it could."""
+    held = lock.acquire(timeout=min(max(seconds, 0.0), threading.TIMEOUT_MAX))
+    try:
+        yield held
+    finally:
+        if held:
+            lock.release()
