@@ -7,6 +7,7 @@ import pytest
 
 import deniable
 import deniable.client
+import deniable.client.testing
 
 SURFACE = [
     "Answer",
@@ -44,11 +45,47 @@ SURFACE = [
     "UndeclaredSurvey",
 ]
 
+TESTING_SURFACE = [
+    "AnyMisbehaviour",
+    "Capture",
+    "CapturedReport",
+    "FakeCollector",
+    "MANIFEST_MISBEHAVIOURS",
+    "Misbehaviour",
+    "Problem",
+    "ReceivedReport",
+    "ReceivedRequest",
+    "Refused",
+    "Route",
+    "UPLOAD_MISBEHAVIOURS",
+]
+
 _COLLECTOR_SIDE = ("aiohttp", "click", "nacl", "numpy", "rich", "scipy", "yarl")
 
 
 def test_the_public_names_are_exactly_these() -> None:
     assert sorted(deniable.client.__all__) == SURFACE
+
+
+def test_the_public_names_for_an_apps_tests_are_exactly_these() -> None:
+    assert sorted(deniable.client.testing.__all__) == TESTING_SURFACE
+    for name in TESTING_SURFACE:
+        assert getattr(deniable.client.testing, name) is not None
+
+
+def test_the_device_imports_nothing_that_is_for_tests() -> None:
+    program = (
+        "import sys, deniable.client;"
+        "print([name for name in sys.modules if 'pytest' in name or 'testing' in name])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("name", SURFACE)

@@ -13,6 +13,19 @@ ROOT = Path(__file__).parents[2]
 """The checkout."""
 DENIABLE = (sys.executable, "-m", "deniable.cli")
 """The command line, as this environment has it installed."""
+PYTEST = (
+    sys.executable,
+    "-W",
+    "error",
+    "-m",
+    "pytest",
+    "-q",
+    "-p",
+    "no:asyncio",
+    "-p",
+    "no:cacheprovider",
+)
+"""pytest as an app's developers run it, without this project's settings and plugins but ours."""
 
 
 def run(

@@ -1,10 +1,12 @@
 """The examples run as they stand, against a collector on another port than the default."""
 
+import re
+import shutil
 import sys
 from pathlib import Path
 
 from tests.support.collector import CollectorProcess
-from tests.support.processes import ROOT, run
+from tests.support.processes import PYTEST, ROOT, run
 
 
 def test_the_embedded_client_reports_once_whatever_it_is_told_later(tmp_path: Path) -> None:
@@ -30,3 +32,10 @@ def test_choosing_and_releasing_runs_as_it_stands() -> None:
     shown = run(command).stdout.splitlines()
     assert shown[0].removeprefix("recommended: ") in {"chess", "go", "poker"}
     assert shown[1].startswith("published:  {'new users': ")
+
+
+def test_the_example_apps_own_tests_pass_without_this_projects_settings(tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    shutil.copytree(ROOT / "examples" / "testing", folder, ignore=shutil.ignore_patterns("__*"))
+    done = run([*PYTEST, folder], cwd=folder)
+    assert re.search(r"\b6 passed\b", done.stdout)

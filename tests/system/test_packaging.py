@@ -59,7 +59,8 @@ def test_the_wheel_holds_every_file_of_the_three_roots(built: Built, pattern: st
 
 
 def test_every_package_tells_that_it_is_typed(built: Built) -> None:
-    assert {"client", "messages", "server"} <= {package.name for package in packages()}
+    some = {"client", "messages", "pytest_plugin", "server", "testing"}
+    assert some <= {package.name for package in packages()}
     assert {f"{package.as_posix()}/py.typed" for package in packages()} <= built.names
 
 
@@ -98,6 +99,29 @@ def test_the_namespace_is_no_regular_package_anywhere(built: Built) -> None:
     asked = "import deniable; print(deniable.__file__)"
     for python in (built.device.python, built.collector.python, sys.executable):
         assert run([python, "-I", "-c", asked]).stdout.strip() == "None"
+
+
+@pytest.mark.parametrize("where", ["device", "collector"])
+def test_pytest_finds_the_plugin_by_its_entry_point(built: Built, where: str) -> None:
+    install = built.device if where == "device" else built.collector
+    program = (
+        "from importlib.metadata import distribution;"
+        "print([(point.name, point.value) for point in distribution('deniable').entry_points"
+        " if point.group == 'pytest11'])"
+    )
+    found = run([install.python, "-I", "-c", program]).stdout.strip()
+    assert found == "[('deniable', 'deniable.pytest_plugin')]"
+
+
+def test_what_apps_test_with_needs_no_pytest(built: Built) -> None:
+    program = (
+        "import sys; from deniable.client.testing import Capture, FakeCollector;"
+        "print('pytest' in sys.modules)"
+    )
+    # Alone on the path: here nothing but what the device SDK requires is installed.
+    assert run([built.device.python, "-I", "-c", program]).stdout.strip() == "False"
+    absent = "import importlib.util; print(importlib.util.find_spec('pytest'))"
+    assert run([built.device.python, "-I", "-c", absent]).stdout.strip() == "None"
 
 
 def test_without_the_extra_the_command_names_it_in_one_line(built: Built, tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """The device SDK: declare surveys, ask for consent, report; the answer never leaves the device."""
 
+import logging
+
 from deniable.client.allowance import SlidingCeiling
 from deniable.client.caps import OutboxCaps
 from deniable.client.client import DEFAULT_LIFETIME_EPSILON, IN_MEMORY, Client
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.delivery import Backoff, HttpAnswer
+from deniable.client.device_commands import device_commands
 from deniable.client.errors import (
     AppError,
     BudgetExhausted,
@@ -21,8 +24,19 @@ from deniable.client.errors import (
     UndeclaredAnswer,
     UndeclaredSurvey,
 )
+from deniable.client.explanation import BudgetExplanation, Explanation, SurveyExplanation
+from deniable.client.journal import (
+    EventEntry,
+    Journal,
+    JournalEntry,
+    ManifestEntry,
+    MemoEntry,
+    PreviewEntry,
+    ReportEntry,
+)
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.survey import DAY, Answer, Survey
+from deniable.client.terms import SentField, Terms
 from deniable.client.transport import HttpTransport, Transport, TransportError
 
 __all__ = [
@@ -33,6 +47,7 @@ __all__ = [
     "AppError",
     "Backoff",
     "BudgetExhausted",
+    "BudgetExplanation",
     "Client",
     "Consent",
     "ConsentMissing",
@@ -40,23 +55,38 @@ __all__ = [
     "Delivery",
     "DeniableError",
     "EpochUndecidable",
+    "EventEntry",
+    "Explanation",
     "HttpAnswer",
     "HttpTransport",
+    "Journal",
+    "JournalEntry",
+    "ManifestEntry",
     "ManifestFault",
     "ManifestRefused",
+    "MemoEntry",
     "NotReady",
     "NotRecorded",
     "NotRunning",
     "OutboxCaps",
     "Outcome",
     "OutcomeStatus",
+    "PreviewEntry",
     "Refresh",
     "ReportDropped",
+    "ReportEntry",
+    "SentField",
     "SlidingCeiling",
     "StateUnavailable",
     "Survey",
+    "SurveyExplanation",
+    "Terms",
     "Transport",
     "TransportError",
     "UndeclaredAnswer",
     "UndeclaredSurvey",
+    "device_commands",
 ]
+
+# An app that configures no logging sees nothing of ours on its standard error.
+logging.getLogger("deniable").addHandler(logging.NullHandler())

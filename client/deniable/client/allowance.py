@@ -21,10 +21,12 @@ __all__ = [
     "Allowance",
     "SlidingCeiling",
     "check_allowance",
+    "lived_by",
     "look_at_clock",
     "reserved_in_all",
     "reserved_of_name",
     "spent_in_all",
+    "spent_recently",
 ]
 
 _LONGEST_GAP: Final = 7 * 86_400
@@ -98,6 +100,22 @@ def spent_in_all(connection: sqlite3.Connection) -> int:
     return int(spent)
 
 
+def spent_recently(connection: sqlite3.Connection, sliding: SlidingCeiling, lived: int) -> int:
+    """Return the costs decided within the sliding period, which ends after ``lived`` seconds."""
+    (recent,) = connection.execute(
+        "SELECT coalesce(sum(cost), 0) FROM decisions WHERE lived > ?", (lived - sliding.seconds,)
+    ).fetchone()
+    return int(recent)
+
+
+def lived_by(connection: sqlite3.Connection, now: float) -> int:
+    """Return the seconds of use that a look at the clock would count now; nothing is changed."""
+    (lived,) = connection.execute(
+        "SELECT lived + max(0, min(?1 - looked_at, ?2)) FROM device", (int(now), _LONGEST_GAP)
+    ).fetchone()
+    return int(lived)
+
+
 def look_at_clock(connection: sqlite3.Connection, now: float) -> int:
     """Count the time since the last look, inside a transaction; return the seconds of use."""
     connection.execute(
@@ -130,9 +148,7 @@ def check_allowance(
     sliding = allowance.sliding
     if sliding is None:
         return
-    (recent,) = connection.execute(
-        "SELECT coalesce(sum(cost), 0) FROM decisions WHERE lived > ?", (lived - sliding.seconds,)
-    ).fetchone()
+    recent = spent_recently(connection, sliding, lived)
     if recent + cost > sliding.most:
         raise BudgetExhausted(
             f"{format_nano(recent)} of the {format_nano(sliding.most)} that this device spends in "

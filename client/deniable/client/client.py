@@ -32,6 +32,10 @@ from deniable.client.errors import (
     UndeclaredSurvey,
     drop_frames,
 )
+from deniable.client.explaining import Asked, explain_declared
+from deniable.client.explanation import Explanation
+from deniable.client.journal import Journal
+from deniable.client.journal_rows import read_journal
 from deniable.client.ledger import Decision, Ledger
 from deniable.client.outbox import Outbox
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
@@ -262,6 +266,34 @@ class Client:
             StateUnavailable: if it could not be done.
         """
         self._state.purge(self._clock.now())
+
+    def explain(self) -> Explanation:
+        """Return what may be asked, on what terms, what is sent to whom, and what it has cost.
+
+        ``str()`` of it is plain text for a settings page. Never raises for a state that cannot be
+        used: it says so. Creates no state where there is none, and asks nobody.
+        """
+        with self._lock:
+            refused = dict(self._errors)
+        asked = Asked(
+            tuple(self._surveys.values()),
+            self._collector,
+            self._allowance,
+            int(self._delivery_seconds),
+            refused,
+        )
+        return explain_declared(self._state, self._ledger, asked, self._clock.now())
+
+    def journal(self) -> Journal:
+        """Return all that was stored and sent, newest last, with the collector's verdicts.
+
+        ``str()`` of it is text for a terminal. It holds responses, never an answer. Creates no
+        state where there is none.
+
+        Raises:
+            StateUnavailable: if there is a state and it cannot be read.
+        """
+        return read_journal(self._state, self._clock.now())
 
     def start(self) -> None:
         """Send in the background what waits from the app's last run, if the user consented.

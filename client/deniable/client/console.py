@@ -1,21 +1,20 @@
 """Device commands of the command line, with the standard library only.
 
 ``report`` is a device in a shell: it shows what is asked and on what privacy terms, asks for the
-answer (an argument would stay in the shell's history), and sends a randomised response.
+answer (an argument would stay in the shell's history), and sends a randomised response. ``device``
+is in ``console_device``.
 """
 
 import argparse
-import hashlib
 import math
-import os
 import sys
-import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 
 from deniable.budget import format_nano, pure_cost
 from deniable.client.client import Client
 from deniable.client.consent import Consent
+from deniable.client.console_device import device
+from deniable.client.console_place import add_place_options, state_file, whom
 from deniable.client.errors import DeniableError, NotReady
 from deniable.client.outcome import OutcomeStatus
 from deniable.client.survey import DAY, Survey
@@ -37,8 +36,11 @@ def main(arguments: Sequence[str]) -> int:
     """Run a device command; return the exit status."""
     if arguments and arguments[0] == "report":
         return report(arguments[1:])
+    if arguments and arguments[0] == "device":
+        return device(arguments[1:])
     print(
-        'deniable: all commands but "report" need the collector: pip install "deniable[collector]"',
+        'deniable: all commands but "report" and "device" need the collector: '
+        'pip install "deniable[collector]"',
         file=sys.stderr,
     )
     return 2
@@ -63,20 +65,7 @@ def _parser() -> argparse.ArgumentParser:
         "and sends only the randomised response.",
     )
     parser.add_argument("name", help="the survey's name")
-    parser.add_argument(
-        "--dir",
-        type=Path,
-        default=Path(os.environ.get("DENIABLE_DIR", ".")),
-        help="a collector's directory on this machine, to read its origin and authority from "
-        "(default: $DENIABLE_DIR, else the current one)",
-    )
-    parser.add_argument("--collector", help="the collector's origin, instead of --dir")
-    parser.add_argument("--authority", help="its authority's public key in hex, instead of --dir")
-    parser.add_argument(
-        "--state",
-        type=Path,
-        help="this device's state file (default: one per collector in the user's state folder)",
-    )
+    add_place_options(parser)
     parser.add_argument(
         "--max-epsilon", default="2", help="the highest epsilon you accept (default: 2)"
     )
@@ -84,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _report(options: argparse.Namespace) -> int:
-    collector, authority = _whom(options)
+    collector, authority = whom(options)
     manifest = _fetch(collector, authority, options.name)
     survey = Survey(
         manifest.name,
@@ -94,7 +83,7 @@ def _report(options: argparse.Namespace) -> int:
         # The person at the shell reads the terms below, and is the judge of the epoch's length.
         min_epoch_seconds=manifest.schedule.epoch_seconds,
     )
-    state = options.state or _default_state(collector, authority)
+    state = state_file(options, collector, authority)
     with Client(
         collector, authority=authority, surveys=[survey], state=state, background=False
     ) as client:
@@ -122,20 +111,6 @@ def _report(options: argparse.Namespace) -> int:
     if delivery.delivered:
         print(f"Sent: one randomised response for epoch {outcome.epoch}. Your answer stayed here.")
     return 0
-
-
-def _whom(options: argparse.Namespace) -> tuple[str, str]:
-    if options.collector and options.authority:
-        return str(options.collector), str(options.authority)
-    file = options.dir / "collector.toml"
-    try:
-        settings = tomllib.loads(file.read_text("utf-8"))
-        found = (str(settings["origin"]), str(settings["authority"]))
-    except (OSError, KeyError, ValueError) as error:
-        raise ValueError(
-            f"no collector in {options.dir}; give --dir, or --collector and --authority"
-        ) from error
-    return options.collector or found[0], options.authority or found[1]
 
 
 def _fetch(collector: str, authority: str, name: str) -> Manifest:
@@ -185,10 +160,3 @@ def _ask_number(values: Sequence[str]) -> str:
         if typed in values:
             return typed
         print(f"Please type one of {values[0]}, {values[1]}, … {values[-1]}.")
-
-
-def _default_state(collector: str, authority: str) -> Path:
-    """Return a state of its own for each collector and authority: consent is given to one."""
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    whom = hashlib.sha256(f"{collector} {authority}".encode()).hexdigest()[:12]
-    return Path(base) / "deniable" / f"device-{whom}.sqlite"

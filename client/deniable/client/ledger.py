@@ -79,6 +79,7 @@ class Ledger:
         self._collector = collector
         self._caps = caps
         self._manifests: dict[bytes, Manifest] = {}
+        self._costs: dict[bytes, RangeCost] = {}
 
     def offer_manifest(
         self, manifest: Manifest, envelope: bytes, survey: Survey, allowance: Allowance, now: float
@@ -97,11 +98,11 @@ class Ledger:
                 if manifest.survey_id in record.accepted:
                     return
                 _store_manifest(
-                    connection, self._authority, manifest, envelope, "accepted", reserved
+                    connection, self._authority, manifest, envelope, "accepted", now, reserved
                 )
             except ManifestRefused as error:
                 refused = error
-                _remember_refused(connection, self._authority, manifest, envelope, error.fault)
+                _remember_refused(connection, self._authority, manifest, envelope, error, now)
         if refused is not None:
             raise refused
 
@@ -110,6 +111,10 @@ class Ledger:
         with self._state.transaction(now) as connection:
             accepted = self._accepted(connection, name)
             return accepted[0].survey_id if accepted else None
+
+    def accepted_manifests(self, connection: sqlite3.Connection, name: str) -> list[Manifest]:
+        """Return the manifests of a name that may be followed, newest first; in a transaction."""
+        return self._accepted(connection, name)
 
     def decide(
         self,
@@ -151,7 +156,7 @@ class Ledger:
             connection.execute("DELETE FROM previews")
             erased = erase_ended_memos(connection, now)
             memo = _memo(connection, manifest, epoch, fresh_from)
-            cost = RangeCost.of(manifest.mechanism).next(memo.reports if memo else 0)
+            cost = self._cost_of(manifest).next(memo.reports if memo else 0)
             lived = look_at_clock(connection, now)
             exhausted = _is_exhausted(connection, allowance, cost, lived)
             if exhausted is None:
@@ -207,6 +212,12 @@ class Ledger:
         )
         # If this state is lost, no successor's epoch that overlaps this one is decided either.
         self._state.advance(connection, now, decided_for=ends - 1)
+
+    def _cost_of(self, manifest: Manifest) -> RangeCost:
+        cost = self._costs.get(manifest.survey_id)
+        if cost is None:  # of two rounds it takes milliseconds
+            cost = self._costs[manifest.survey_id] = RangeCost.of(manifest.mechanism)
+        return cost
 
     def _preview(
         self, connection: sqlite3.Connection, survey: Survey, answer: int, now: float, draw: Draw
@@ -280,11 +291,14 @@ def _store_manifest(
     manifest: Manifest,
     envelope: bytes,
     role: str,
-    reserved: int,
+    now: float,
+    reserved: int = 0,
+    reason: str = "",
 ) -> None:
     connection.execute(
-        "INSERT INTO manifests VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (authority, survey_id)"
-        " DO UPDATE SET role = excluded.role, reserved = excluded.reserved",
+        "INSERT INTO manifests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (authority, survey_id) DO UPDATE"
+        " SET role = excluded.role, reserved = excluded.reserved, reason = excluded.reason",
         (
             authority,
             manifest.survey_id,
@@ -293,6 +307,8 @@ def _store_manifest(
             envelope,
             role,
             reserved,
+            int(now),
+            reason,
         ),
     )
     # One refused manifest a name is enough to notice a rollback; the others go, but for proofs.
@@ -310,23 +326,28 @@ def _remember_refused(
     authority: bytes,
     manifest: Manifest,
     envelope: bytes,
-    fault: ManifestFault,
+    error: ManifestRefused,
+    now: float,
 ) -> None:
     known = connection.execute(
         "SELECT 1 FROM manifests WHERE authority = ? AND survey_id = ?",
         (authority, manifest.survey_id),
     ).fetchone()
-    if known or fault is ManifestFault.ROLLED_BACK:
+    if known or error.fault is ManifestFault.ROLLED_BACK:
         return
-    if fault is not ManifestFault.EQUIVOCATION:
-        _store_manifest(connection, authority, manifest, envelope, "refused", 0)
+    if error.fault is not ManifestFault.EQUIVOCATION:
+        _store_manifest(
+            connection, authority, manifest, envelope, "refused", now, reason=str(error)
+        )
         return
     (proofs,) = connection.execute(
         "SELECT count(*) FROM manifests WHERE authority = ? AND name = ? AND role = 'equivocating'",
         (authority, manifest.name),
     ).fetchone()
     if proofs < _MOST_PROOFS:
-        _store_manifest(connection, authority, manifest, envelope, "equivocating", 0)
+        _store_manifest(
+            connection, authority, manifest, envelope, "equivocating", now, reason=str(error)
+        )
 
 
 def _memo(

@@ -61,7 +61,7 @@ def memo_draw(key: bytes, survey_id: bytes, first: int, answer: int) -> Draw:
         first: the range's first epoch.
         answer: index of the true category.
 
-    Source: docs/mathematics.md, on memoisation.
+    Source: docs/mathematics.md, section 16.
     """
     head = _CONTEXT + survey_id + first.to_bytes(8) + answer.to_bytes(8)
     count = 0

@@ -26,6 +26,8 @@ CREATE TABLE manifests (
                      'refused',       -- the newest one seen, kept to notice a rollback
                      'equivocating')), -- a second one of the same sequence: proof against its signer
     reserved     INTEGER NOT NULL,    -- what accepting it reserved, in 1e-9 epsilon; never given back
+    seen         INTEGER NOT NULL,    -- Unix seconds at which it first came
+    reason       TEXT    NOT NULL,    -- which rule it broke; empty if accepted
     PRIMARY KEY (authority, survey_id)
 ) WITHOUT ROWID;
 

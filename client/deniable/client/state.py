@@ -96,12 +96,18 @@ class State:
             StateUnavailable: if there is a state and it cannot be read.
         """
         if self._initial_consent is not Consent.ON and self._is_absent():
-            decided: Consent = self._initial_consent
-            return ConsentRecord(decided, self._lowered(decided), None, "initial")
+            return self.consent_in(None)
         with self.transaction(now) as connection:
-            consent, since, origin = connection.execute(
-                "SELECT consent, consent_at, consent_from FROM device"
-            ).fetchone()
+            return self.consent_in(connection)
+
+    def consent_in(self, connection: sqlite3.Connection | None) -> ConsentRecord:
+        """Return the same inside a transaction, or for a state that does not exist."""
+        if connection is None:
+            decided = self._initial_consent
+            return ConsentRecord(decided, self._lowered(decided), None, "initial")
+        consent, since, origin = connection.execute(
+            "SELECT consent, consent_at, consent_from FROM device"
+        ).fetchone()
         decided = Consent(consent)
         return ConsentRecord(decided, self._lowered(decided), since, origin)
 
@@ -151,6 +157,9 @@ class State:
         Raises:
             StateUnavailable: if it cannot be done.
         """
+        if self._is_absent():
+            self._erase_damaged()
+            return
         with self.transaction(now) as connection:
             _erase_bytes(connection, "purged", now)
             connection.execute("DELETE FROM previews")
@@ -260,6 +269,20 @@ class State:
         return self._unavailable(
             "the process was forked while the state was in use; this child must start again"
         )
+
+    @contextmanager
+    def reading(self, now: float) -> Iterator[sqlite3.Connection | None]:
+        """Hold the state to look at it; None where there is none, and none is created.
+
+        Raises:
+            StateUnavailable: if there is a state and it cannot be read.
+        """
+        with self._lock:
+            if self._is_absent():
+                yield None
+                return
+            with self.transaction(now) as connection:
+                yield connection
 
     def _open(self, now: float) -> sqlite3.Connection:
         if self._abandoned:

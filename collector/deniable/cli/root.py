@@ -15,6 +15,7 @@ from deniable.cli.histogram_command import hist
 from deniable.cli.survey_commands import survey
 from deniable.client import TransportError
 from deniable.client.console import report as report_from_shell
+from deniable.client.console_device import device as inspect_device
 from deniable.messages import InvalidManifest, Refusal
 from deniable.server import InvalidConfig
 from deniable.stores import StoreError
@@ -56,7 +57,7 @@ _HELP = """Private categorical telemetry: devices randomise, a collector debiase
 \b
 Try it:   deniable demo
 Collect:  deniable init DIR, survey publish FILE, serve
-Answer:   deniable report NAME
+Answer:   deniable report NAME, device explain, device journal
 Analyse:  deniable hist NAME
 """
 
@@ -78,6 +79,17 @@ def deniable() -> None:
 def report(ctx: click.Context) -> None:
     """Answer a survey from this shell, as a device."""
     ctx.exit(report_from_shell(ctx.args))
+
+
+@deniable.command(
+    "device",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+@click.pass_context
+def device(ctx: click.Context) -> None:
+    """Show what a device on this machine stored and sent, and decide about it."""
+    ctx.exit(inspect_device(ctx.args))
 
 
 for _command in (audit, authority, budget, demo, hist, init, serve, survey, token):

@@ -15,6 +15,7 @@ from deniable.client import IN_MEMORY, Client, ManifestRefused, Survey
 from deniable.client.testing import FakeCollector, Misbehaviour, Problem, Refused
 from deniable.client.testing.receipts import Receipts
 from deniable.messages import (
+    Enrolment,
     Refusal,
     RefusalCode,
     Report,
@@ -23,7 +24,7 @@ from deniable.messages import (
     sign_report,
 )
 from tests.support.clock import FakeClock
-from tests.support.surveys import DAY
+from tests.support.surveys import AUTHORITY, DAY
 
 THEME = Survey("theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1")
 MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, max_epsilon="0.5")
@@ -47,6 +48,7 @@ def device(collector: FakeCollector, *surveys: Survey, **changes: Any) -> Client
         "state": IN_MEMORY,
         "consent": "on",
         "background": False,
+        "environment": {},
         **changes,
     }
     return Client(collector.origin, **arguments)
@@ -199,6 +201,7 @@ def test_a_published_manifest_can_be_bundled_and_follows_the_one_before() -> Non
         ({"epoch_seconds": 3600}, "too-short-epochs"),
         ({"start": 0, "grace_seconds": 0}, "ended"),
         ({"epochs": 21}, "over-budget"),
+        ({"enrolment": Enrolment("certificate", (AUTHORITY.public_key,))}, "enrolment"),
     ],
 )
 def test_what_a_device_must_refuse_can_be_published(changes: dict[str, Any], fault: str) -> None:
@@ -265,6 +268,15 @@ def test_a_misbehaviour_can_be_kept_to_one_route_and_taken_back() -> None:
         assert ask(collector, "POST", "/v1/reports")[0] == 415
         with pytest.raises(ValueError, match="cannot happen to uploads"):
             collector.misbehave(Misbehaviour.ROLLED_BACK, on="uploads")
+
+
+def test_forging_needs_something_to_forge() -> None:
+    with FakeCollector() as collector:
+        collector.misbehave(Misbehaviour.EQUIVOCATION)
+        status, _, answer = ask(collector, "GET", "/v1/surveys/theme/manifest")
+        assert problem(status, answer) == (404, "not-found")
+        with pytest.raises(KeyError, match="theme"):
+            collector.counts("theme")
 
 
 def test_a_code_about_one_report_makes_no_problem_document() -> None:

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import Client, HttpTransport, ManifestRefused, ReportDropped, Survey
+from deniable.client import (
+    Client,
+    HttpAnswer,
+    HttpTransport,
+    ManifestRefused,
+    ReportDropped,
+    Survey,
+    TransportError,
+)
 from deniable.client.testing import (
     MANIFEST_MISBEHAVIOURS,
     UPLOAD_MISBEHAVIOURS,
@@ -34,6 +42,36 @@ DROPS = {
     RefusalCode.UNSUPPORTED_MEDIA_TYPE,
     RefusalCode.EPOCH_CLOSED,
     RefusalCode.SURVEY_ENDED,
+}
+STORED: set[AnyMisbehaviour] = {
+    Misbehaviour.CUT_AFTER_STORING,
+    Misbehaviour.CUT_SHORT,
+    Misbehaviour.GZIP,
+    Misbehaviour.OVERSIZE,
+}
+UNUSABLE = {
+    Misbehaviour.CUT_BEFORE_STORING: "RemoteDisconnected",
+    Misbehaviour.CUT_AFTER_STORING: "RemoteDisconnected",
+    Misbehaviour.CUT_SHORT: "cut short",
+    Misbehaviour.STALL: "TimeoutError",
+    Misbehaviour.DRIP: "TimeoutError",
+    Misbehaviour.GZIP: "encoded answer",
+    Misbehaviour.OVERSIZE: "too long",
+    Misbehaviour.HTTP_NONSENSE: "BadStatusLine",
+}
+STATUSES = {
+    Misbehaviour.PORTAL: 200,
+    Misbehaviour.PORTAL_NOT_FOUND: 404,
+    Misbehaviour.PROXY_ERROR: 502,
+    Misbehaviour.REDIRECT: 307,
+    Misbehaviour.WRONG_NUMBERS: 200,
+    Misbehaviour.MALFORMED_JSON: 200,
+    Misbehaviour.UNKNOWN_REFUSAL: 200,
+    Misbehaviour.UNKNOWN_PROBLEM: 400,
+    Misbehaviour.MISPLACED_PROBLEM: 500,
+    Misbehaviour.MISSING: 404,
+    Misbehaviour.GARBAGE: 200,
+    Misbehaviour.NOT_MODIFIED: 304,
 }
 REFUSED_MANIFESTS: dict[AnyMisbehaviour, str] = {
     Misbehaviour.GARBAGE: "malformed",
@@ -72,6 +110,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
             consent="on",
             background=False,
             clock=clock,
+            environment={},
             # So soon does it give up a collector that stalls or drips.
             transport=HttpTransport(collector.origin, timeout=0.3),
         )
@@ -91,6 +130,24 @@ def test_both_tables_list_every_misbehaviour_and_every_code() -> None:
         assert len(set(map(str, table))) == len(table)
 
 
+@pytest.mark.parametrize("misbehaviour", Misbehaviour, ids=str)
+def test_each_misbehaviour_is_what_its_name_says(scene: Scene, misbehaviour: Misbehaviour) -> None:
+    transport = HttpTransport(scene.collector.origin, timeout=0.3)
+    scene.collector.misbehave(misbehaviour)
+
+    def ask() -> HttpAnswer:
+        if misbehaviour in MANIFEST_MISBEHAVIOURS:
+            return transport.request("GET", "/v1/surveys/theme/manifest", {}, b"", 2000)
+        headers = {"Content-Type": "application/msgpack"}
+        return transport.request("POST", "/v1/reports", headers, b"\x91\x90", 2000)
+
+    if misbehaviour in UNUSABLE:
+        with pytest.raises(TransportError, match=UNUSABLE[misbehaviour]):
+            ask()
+    else:
+        assert ask().status == STATUSES.get(misbehaviour, 200)
+
+
 @pytest.mark.parametrize("misbehaviour", UPLOAD_MISBEHAVIOURS, ids=str)
 def test_a_report_is_delivered_once_or_dropped_as_the_table_says(
     scene: Scene, misbehaviour: AnyMisbehaviour
@@ -101,6 +158,7 @@ def test_a_report_is_delivered_once_or_dropped_as_the_table_says(
     scene.client.flush(timeout=1.0)
     dropped = not isinstance(misbehaviour, Misbehaviour) and misbehaviour.code in DROPS
     assert len(scene.upload_bodies()) == 1
+    assert len(scene.collector.reports) == (misbehaviour in STORED)
 
     scene.clock.time += DAY / 8  # beyond every wait that a collector can ask for
     late = scene.client.flush(timeout=1.0)

@@ -6,12 +6,13 @@ While a ``Capture`` is entered, every ``Client`` of this process
 2. hands the answer of ``report()`` to the capture, if the capture's consent allows it, and says
    what a device would say: recorded, or repeated for the same survey of the same client;
 3. neither reads nor writes its state, and asks nobody for anything;
-4. keeps its consent in the capture.
+4. keeps its consent in the capture, where no environment variable lowers it.
 
 All of it hangs on one table, ``_replacements``, of the public methods that would do otherwise.
 """
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from deniable.client import (
     Client,
     Consent,
     ConsentMissing,
+    ConsentRecord,
     Delivery,
     HttpTransport,
     NotRecorded,
@@ -45,7 +47,8 @@ class CapturedReport:
     Attributes:
         survey: as the app declared it.
         answer: the category that was reported, as its text; left out of the repr.
-        status: whether a device would have recorded it, or had already reported in this epoch.
+        status: recorded; repeated, if a device would already have reported in this epoch; or
+            local, if it would only have shown it to its user.
     """
 
     survey: Survey
@@ -65,7 +68,7 @@ class Capture:
     """
 
     def __init__(self, consent: Consent | str = Consent.ON) -> None:
-        self._consent = Consent(consent)
+        self._record = _new_record(Consent(consent))
         self.error: NotRecorded | None = None
         self.connections: list[str] = []
         self._reports: list[CapturedReport] = []
@@ -77,11 +80,11 @@ class Capture:
     @property
     def consent(self) -> Consent:
         """Return the user's decision, as the app last stored it or the test assigned it."""
-        return self._consent
+        return self._record.effective
 
     @consent.setter
     def consent(self, consent: Consent | str) -> None:
-        self._consent = Consent(consent)
+        self._record = _new_record(Consent(consent))
 
     @property
     def reports(self) -> tuple[CapturedReport, ...]:
@@ -143,7 +146,7 @@ class Capture:
             for name, replacement in self._replacements().items():
                 patches.enter_context(patch.object(Client, name, replacement))
             patches.enter_context(patch.object(HttpTransport, "request", self._refused_request()))
-            self._patches = patches.pop_all()
+            self._patches.enter_context(patches.pop_all())
         return self
 
     def __exit__(
@@ -170,17 +173,18 @@ class Capture:
             return outcome
 
         def refresh(client: Client) -> Refresh:
-            error = self._obstacle()
             names = tuple(client._surveys)
+            error = self._obstacle(Consent.ON)
             return Refresh((), dict.fromkeys(names, error)) if error else Refresh(names)
 
         def flush(_client: Client, timeout: float = 10.0) -> Delivery:  # noqa: ARG001
             return Delivery()
 
-        def set_consent(_client: Client, consent: Consent | str) -> None:
-            self.consent = Consent(consent)
+        def set_consent(_client: Client, consent: Consent | str, origin: str = "app") -> None:
+            decided = Consent(consent)
+            self._record = ConsentRecord(decided, decided, int(time.time()), origin)
 
-        def start(_client: Client) -> None:
+        def nothing(_client: Client) -> None:
             return
 
         return {
@@ -189,7 +193,9 @@ class Capture:
             "flush": flush,
             "set_consent": set_consent,
             "consent": property(lambda _client: self.consent),
-            "start": start,
+            "consent_record": property(lambda _client: self._record),
+            "purge": nothing,
+            "start": nothing,
         }
 
     def _refused_request(self) -> Callable[..., NoReturn]:
@@ -199,19 +205,29 @@ class Capture:
 
         return request
 
-    def _obstacle(self) -> NotRecorded | None:
-        if self.consent in {Consent.UNSET, Consent.OFF}:
+    def _obstacle(self, *sufficient: Consent) -> NotRecorded | None:
+        if self.consent not in sufficient:
             return ConsentMissing("nobody consented on this device")
         return self.error
 
     def _outcome(self, client: Client, survey: Survey, answer: str) -> Outcome:
-        error = self._obstacle()
+        error = self._obstacle(Consent.ON, Consent.LOCAL)
         if error is not None:
             return Outcome(survey.name, OutcomeStatus.NOT_RECORDED, error=error)
         with self._lock:
-            decided = self._decided.setdefault(client, {})
-            repeated = decided.get(survey.name) == self._epoch
-            decided[survey.name] = self._epoch
-            status = OutcomeStatus.REPEATED if repeated else OutcomeStatus.RECORDED
+            status = self._decide(client, survey.name)
             self._reports.append(CapturedReport(survey, answer, status))
             return Outcome(survey.name, status, self._epoch)
+
+    def _decide(self, client: Client, name: str) -> OutcomeStatus:
+        if self.consent is Consent.LOCAL:
+            return OutcomeStatus.LOCAL
+        decided = self._decided.setdefault(client, {})
+        if decided.get(name) == self._epoch:
+            return OutcomeStatus.REPEATED
+        decided[name] = self._epoch
+        return OutcomeStatus.RECORDED
+
+
+def _new_record(consent: Consent) -> ConsentRecord:
+    return ConsentRecord(consent, consent, None, "")

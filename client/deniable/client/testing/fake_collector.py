@@ -30,8 +30,8 @@ from deniable.client.testing.misbehaviour import (
     routes_of,
 )
 from deniable.client.testing.receipts import Receipts
+from deniable.client.testing.routes import Routes, manifest_answer, manifest_name
 from deniable.messages import (
-    MAX_UPLOAD_BYTES,
     Distance,
     Enrolment,
     Kind,
@@ -46,7 +46,6 @@ from deniable.messages import (
 
 __all__ = ["FakeCollector", "ReceivedReport"]
 
-_UPLOADS: Final = "/v1/reports"
 _STORES_FIRST: Final = frozenset(
     {
         Misbehaviour.CUT_AFTER_STORING,
@@ -96,6 +95,7 @@ class FakeCollector:
         self._authority = FakeAuthority()
         self._changed = threading.Condition(threading.RLock())
         self._receipts = Receipts(self._authority.known)
+        self._routes = Routes(self._authority, self._receipts, self._clock)
         self._requests: list[ReceivedRequest] = []
         self._plan: list[tuple[AnyMisbehaviour, frozenset[Route]]] = []
         self._server = LoopbackServer(self._respond)
@@ -251,9 +251,10 @@ class FakeCollector:
             misbehaviour = self._next_misbehaviour(request)
             honest = None
             if misbehaviour is None:
-                honest = self._answer(request)
+                honest = self._routes.answer(request)
             elif misbehaviour in _STORES_FIRST:  # of a 304 there is nothing to distort
-                honest = self._answer(replace(request, headers=_unconditional(request.headers)))
+                headers = {**request.headers, "if-none-match": ""}
+                honest = self._routes.answer(replace(request, headers=headers))
             answer = self._misleading(misbehaviour, request, honest) if misbehaviour else honest
             self._changed.notify_all()
         if answer is not None:
@@ -278,39 +279,11 @@ class FakeCollector:
         self, misbehaviour: AnyMisbehaviour, request: ReceivedRequest, honest: HttpAnswer | None
     ) -> HttpAnswer | None:
         if misbehaviour in FORGERIES:
-            published = self._authority.newest(_manifest_name(request.path))
+            published = self._authority.newest(manifest_name(request.path))
             if published is None:
                 return problem_answer(RefusalCode.NOT_FOUND, "there is nothing to forge")
-            return _manifest_answer(self._authority.forge(misbehaviour, published))
+            return manifest_answer(self._authority.forge(misbehaviour, published))
         return misleading_answer(misbehaviour, honest, _count(request.body))
-
-    def _answer(self, request: ReceivedRequest) -> HttpAnswer:
-        try:
-            if (request.method, request.path) == ("POST", _UPLOADS):
-                return self._take(request)
-            if request.method == "GET" and (name := _manifest_name(request.path)):
-                return self._serve(name, request.headers)
-        except Refusal as refusal:
-            return problem_answer(refusal.code, refusal.reason)
-        return problem_answer(RefusalCode.NOT_FOUND, "there is nothing at this path")
-
-    def _take(self, request: ReceivedRequest) -> HttpAnswer:
-        headers = request.headers
-        if headers.get("content-type") != "application/msgpack" or "content-encoding" in headers:
-            raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, "send application/msgpack, as it is")
-        if len(request.body) > MAX_UPLOAD_BYTES:
-            raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
-        taken = self._receipts.upload(request.body, self._clock.now())
-        return HttpAnswer(200, {"content-type": "application/json"}, taken.to_json())
-
-    def _serve(self, name: str, headers: Mapping[str, str]) -> HttpAnswer:
-        manifest = self._authority.newest(name)
-        if manifest is None:
-            raise Refusal(RefusalCode.NOT_FOUND, "no survey has this name")
-        tag = f'"{manifest.survey_id.hex()}"'
-        if headers.get("if-none-match") == tag:
-            return HttpAnswer(304, {"etag": tag}, b"")
-        return _manifest_answer(self._authority.sign(manifest), tag)
 
     def _read(self, signed: SignedReport) -> ReceivedReport:
         report = signed.report
@@ -323,23 +296,6 @@ def _decimal(survey: Survey) -> str:
     """Return the highest epsilon that a survey accepts, as a manifest writes it, rounded down."""
     whole, part = divmod(epsilon_to_nano("max_epsilon", survey.max_epsilon), NANO)
     return f"{whole}.{part:09d}".rstrip("0").rstrip(".")
-
-
-def _manifest_name(path: str) -> str:
-    parts = path.split("/")
-    return parts[3] if len(parts) == 5 and parts[:3] + parts[4:] == _MANIFEST_PATH else ""
-
-
-_MANIFEST_PATH: Final = ["", "v1", "surveys", "manifest"]
-
-
-def _unconditional(headers: Mapping[str, str]) -> Mapping[str, str]:
-    return {name: value for name, value in headers.items() if name != "if-none-match"}
-
-
-def _manifest_answer(envelope: bytes, tag: str = "") -> HttpAnswer:
-    headers = {"content-type": "application/msgpack", **({"etag": tag} if tag else {})}
-    return HttpAnswer(200, headers, envelope)
 
 
 def _count(body: bytes) -> int:

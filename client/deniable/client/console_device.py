@@ -1,0 +1,159 @@
+"""``deniable device``: what this device may be asked, what it sent, and the user's decisions.
+
+The same commands serve an app's own command line, for the app's own client. Standard library only.
+"""
+
+import json
+import os
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from deniable.client.consent import Consent, ConsentRecord
+from deniable.client.console_place import add_place_options, state_file, whom
+from deniable.client.device_commands import Device
+from deniable.client.errors import DeniableError, StateUnavailable
+from deniable.client.explaining import explain_stored
+from deniable.client.explanation import Explanation, consent_lines
+from deniable.client.journal import Journal
+from deniable.client.journal_rows import read_journal
+from deniable.client.plain_text import printable
+from deniable.client.state import State
+
+__all__ = ["device", "device_of_app"]
+
+_ORIGIN: Final = "command line"
+_COMMANDS: Final = {
+    "explain": "what may be asked, on what terms, what is sent to whom, and what it has cost",
+    "journal": "all that was stored and sent, newest last",
+    "consent": "show or change the decision to take part",
+    "purge": "erase all report bytes; no decision is undone, and nothing is drawn again",
+}
+
+
+def device_of_app(client: Device, arguments: Sequence[str], prog: str) -> int:
+    """Run :func:`deniable.client.device_commands`."""
+    return _run(lambda _options: client, arguments, prog, lambda _parser: None)
+
+
+def device(arguments: Sequence[str]) -> int:
+    """Run ``deniable device``, for a state file without its app; return the exit status."""
+    return _run(_stored_device, arguments, "deniable device", add_place_options)
+
+
+class _StoredDevice:
+    """A device by its state file alone, which must exist: no command here is its first use."""
+
+    def __init__(self, file: Path) -> None:
+        # Resolved, since the mark that tells a copy stands beside the file itself.
+        path = file.expanduser().resolve()
+        if not path.is_file():
+            raise StateUnavailable(
+                f"{file}: no such state file; nothing was stored or sent from it"
+            )
+        self._state = State(path, Consent.UNSET, os.environ)
+
+    def explain(self) -> Explanation:
+        return explain_stored(self._state, time.time())
+
+    def journal(self) -> Journal:
+        return read_journal(self._state, time.time())
+
+    @property
+    def consent_record(self) -> ConsentRecord:
+        return self._state.consent(time.time())
+
+    def set_consent(self, consent: Consent | str, origin: str = _ORIGIN) -> None:
+        self._state.set_consent(Consent(consent), origin, time.time())
+
+    def purge(self) -> None:
+        self._state.purge(time.time())
+
+
+def _stored_device(options: Namespace) -> _StoredDevice:
+    if options.state:
+        return _StoredDevice(options.state)
+    return _StoredDevice(state_file(options, *whom(options)))
+
+
+def _run(
+    find: Callable[[Namespace], Device],
+    arguments: Sequence[str],
+    prog: str,
+    add_options: Callable[[ArgumentParser], None],
+) -> int:
+    try:
+        options = _parser(prog, add_options).parse_args(arguments)
+    except SystemExit as wrong:  # an app that embeds the commands decides itself when to exit
+        return wrong.code if isinstance(wrong.code, int) else 2
+    try:
+        status = _do(find(options), options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output, such as head, has enough
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+        return 0
+    except (DeniableError, ValueError, OSError) as error:
+        print(printable(f"{prog}: {error}"), file=sys.stderr)
+        return 1
+    except (EOFError, KeyboardInterrupt):
+        print(f"\n{prog}: nothing was changed", file=sys.stderr)
+        return 1
+    return status
+
+
+def _parser(prog: str, add_options: Callable[[ArgumentParser], None]) -> ArgumentParser:
+    parser = ArgumentParser(
+        prog=prog, description="What this device may be asked, what it sent, and who decides."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, meaning in _COMMANDS.items():
+        command = commands.add_parser(
+            name, help=meaning, description=f"{meaning}."[0].upper() + f"{meaning}."[1:]
+        )
+        if name in {"explain", "journal"}:
+            command.add_argument("--json", action="store_true", help="print JSON")
+        if name == "consent":
+            command.add_argument(
+                "decision",
+                nargs="?",
+                choices=[Consent.ON.value, Consent.OFF.value, Consent.LOCAL.value],
+                help="on: take part; off: do not, and erase all report bytes; local: keep what "
+                "would be sent on this device, to look at (default: show the decision)",
+            )
+        if name == "purge":
+            command.add_argument("--yes", action="store_true", help="do not ask before erasing")
+        add_options(command)
+    return parser
+
+
+def _do(device: Device, options: Namespace) -> int:
+    if options.command in {"explain", "journal"}:
+        shown = device.explain() if options.command == "explain" else device.journal()
+        _show(json.dumps(shown.to_dict(), indent=2) if options.json else str(shown))
+        return 0
+    if options.command == "purge":
+        return _purge(device, options)
+    if options.decision is not None:
+        device.set_consent(options.decision, _ORIGIN)
+    _show("\n".join(consent_lines(device.consent_record)))
+    return 0
+
+
+def _purge(device: Device, options: Namespace) -> int:
+    if not options.yes:
+        question = "Erase all reports that are stored here, also those not sent yet? [y/N] "
+        if input(question).strip().lower() != "y":
+            print("Nothing was erased.")
+            return 0
+    device.purge()
+    print("Erased. What was decided stays decided: no epoch gets a second response.")
+    return 0
+
+
+def _show(text: str) -> None:
+    """Print a text, with escapes for what the terminal's encoding has no character for."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding))

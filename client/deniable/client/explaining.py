@@ -1,0 +1,214 @@
+"""Putting an explanation together: from what the app declares, or from the state file alone."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from math import ceil
+
+from deniable.budget import NANO
+from deniable.client.admission import check_declaration
+from deniable.client.allowance import (
+    Allowance,
+    lived_by,
+    reserved_in_all,
+    reserved_of_name,
+    spent_in_all,
+    spent_recently,
+)
+from deniable.client.errors import ManifestRefused, NotRecorded, StateUnavailable
+from deniable.client.explanation import BudgetExplanation, Explanation, SurveyExplanation
+from deniable.client.ledger import Ledger
+from deniable.client.plain_text import shown_time
+from deniable.client.state import State
+from deniable.client.survey import Survey
+from deniable.client.terms import Terms
+from deniable.messages import Manifest, Refusal, open_manifest
+
+__all__ = ["Asked", "explain_declared", "explain_stored"]
+
+_NONE_HELD = (
+    "No signed survey is held yet. After consent it is fetched from the collector, "
+    "or read from what came with the app."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an app declares to ask, and of whom.
+
+    Attributes:
+        surveys: as declared.
+        collector: the origin.
+        allowance: what may be spent.
+        delivery_seconds: how long a report may wait before it is sent.
+        refused: why no newer survey was taken at the last refresh, by name.
+    """
+
+    surveys: tuple[Survey, ...]
+    collector: str
+    allowance: Allowance
+    delivery_seconds: int
+    refused: Mapping[str, NotRecorded]
+
+
+def explain_declared(state: State, ledger: Ledger, asked: Asked, now: float) -> Explanation:
+    """Explain what an app declares; never raises for a state that cannot be used."""
+    try:
+        with state.reading(now) as connection:
+            consent = state.consent_in(connection)
+            budget = _budget(connection, asked.allowance, now)
+            surveys = tuple(
+                _declared_survey(connection, ledger, asked, survey, now) for survey in asked.surveys
+            )
+    except StateUnavailable as error:
+        surveys = tuple(
+            _survey(survey, asked.collector, None, "", None) for survey in asked.surveys
+        )
+        return Explanation(None, str(error), surveys, None, asked.delivery_seconds)
+    return Explanation(consent, "", surveys, budget, asked.delivery_seconds)
+
+
+def explain_stored(state: State, now: float) -> Explanation:
+    """Explain what was accepted by an app whose declarations are not at hand.
+
+    Its ceilings are not in the state, and so not told.
+
+    Raises:
+        StateUnavailable: if the state cannot be read.
+    """
+    with state.reading(now) as connection:
+        consent = state.consent_in(connection)
+        budget = _budget(connection, None, now)
+        surveys = () if connection is None else tuple(_stored_surveys(connection, now))
+    return Explanation(consent, "", surveys, budget)
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """What a name has cost, in units of 1e-9 epsilon."""
+
+    reports: int = 0
+    spent: int = 0
+    reserved: int = 0
+
+
+def _account(connection: sqlite3.Connection | None, name: str) -> _Account:
+    if connection is None:
+        return _Account()
+    reports, spent = connection.execute(
+        "SELECT count(*), coalesce(sum(cost), 0) FROM decisions WHERE name = ?", (name,)
+    ).fetchone()
+    return _Account(int(reports), int(spent), reserved_of_name(connection, name))
+
+
+def _budget(
+    connection: sqlite3.Connection | None, allowance: Allowance | None, now: float
+) -> BudgetExplanation:
+    sliding = None if allowance is None else allowance.sliding
+    lifetime = None if allowance is None else allowance.lifetime.most
+    most, days = (None, None) if sliding is None else (sliding.most, sliding.days)
+    if connection is None:
+        return BudgetExplanation(lifetime=lifetime, recent_most=most, recent_days=days)
+    (carried,) = connection.execute("SELECT carried FROM device").fetchone()
+    recent = (
+        0 if sliding is None else spent_recently(connection, sliding, lived_by(connection, now))
+    )
+    return BudgetExplanation(
+        spent_in_all(connection),
+        int(carried),
+        reserved_in_all(connection),
+        lifetime,
+        recent,
+        most,
+        days,
+    )
+
+
+def _declared_survey(
+    connection: sqlite3.Connection | None, ledger: Ledger, asked: Asked, survey: Survey, now: float
+) -> SurveyExplanation:
+    account = _account(connection, survey.name)
+    accepted = [] if connection is None else ledger.accepted_manifests(connection, survey.name)
+    fitting, misfit = [], ""
+    for manifest in accepted:
+        try:
+            check_declaration(manifest, survey)
+        except ManifestRefused as error:
+            misfit = misfit or f"The survey that is held does not fit the app any more: {error}."
+        else:
+            fitting.append(manifest)
+    followed, standing = _followed(fitting, now)
+    refused = asked.refused.get(survey.name)
+    if followed is None:
+        standing = misfit or (f"No survey is held: {refused}." if refused else _NONE_HELD)
+    terms = None if followed is None else _terms(connection, followed)
+    return _survey(survey, asked.collector, terms, standing, account)
+
+
+def _survey(
+    survey: Survey, collector: str, terms: Terms | None, standing: str, account: _Account | None
+) -> SurveyExplanation:
+    ceiling = survey.total_ceiling
+    return SurveyExplanation(
+        survey.name,
+        survey.question,
+        survey.categories,
+        collector,
+        terms,
+        standing,
+        ceil(survey.epsilon_ceiling * NANO),
+        None if account is None else account.reports,
+        None if account is None else account.spent,
+        None if account is None else account.reserved,
+        None if ceiling is None else ceiling.most,
+    )
+
+
+def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[SurveyExplanation]:
+    by_name: dict[str, list[Manifest]] = {}
+    for authority, name, envelope in connection.execute(
+        "SELECT authority, name, envelope FROM manifests WHERE role = 'accepted'"
+        " ORDER BY name, sequence DESC"
+    ).fetchall():
+        with suppress(Refusal):  # bytes that rotted
+            by_name.setdefault(name, []).append(open_manifest(envelope, authority))
+    for name, accepted in by_name.items():
+        manifest, standing = _followed(accepted, now)
+        assert manifest is not None
+        account = _account(connection, name)
+        yield SurveyExplanation(
+            name,
+            manifest.question,
+            manifest.categories,
+            manifest.origin,
+            _terms(connection, manifest),
+            standing,
+            None,
+            account.reports,
+            account.spent,
+            account.reserved,
+            None,
+        )
+
+
+def _followed(accepted: list[Manifest], now: float) -> tuple[Manifest | None, str]:
+    """Return the manifest that runs, else the one that will, else the newest; and why not yet."""
+    for manifest in accepted:
+        if manifest.schedule.epoch_at(now) is not None:
+            return manifest, ""
+    coming = [manifest for manifest in accepted if now < manifest.schedule.start]
+    if coming:
+        first = min(coming, key=lambda manifest: manifest.schedule.start)
+        return first, f"Not begun: the first report can be made {shown_time(first.schedule.start)}."
+    if accepted:
+        return accepted[0], f"Over since {shown_time(accepted[0].schedule.end)}."
+    return None, ""
+
+
+def _terms(connection: sqlite3.Connection | None, manifest: Manifest) -> Terms:
+    assert connection is not None
+    (reserved,) = connection.execute(
+        "SELECT max(reserved) FROM manifests WHERE survey_id = ?", (manifest.survey_id,)
+    ).fetchone()
+    return Terms.of(manifest, int(reserved))

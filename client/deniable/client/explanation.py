@@ -1,0 +1,299 @@
+"""What an app can show its users about what it asks: figures, and text that needs no schooling."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from deniable.budget import format_nano
+from deniable.client.consent import Consent, ConsentRecord
+from deniable.client.plain_text import (
+    counted,
+    labelled,
+    printable,
+    shown_duration,
+    shown_time,
+    times_likelier,
+    wrapped,
+)
+from deniable.client.terms import Terms
+
+__all__ = [
+    "BudgetExplanation",
+    "Explanation",
+    "SurveyExplanation",
+    "consent_dict",
+    "consent_lines",
+]
+
+_MOST_SHOWN = 12
+_MEANING = {
+    Consent.UNSET: "nobody has decided yet; nothing is drawn, stored or sent",
+    Consent.OFF: "nothing is drawn, stored or sent",
+    Consent.LOCAL: "responses are drawn and kept here for you to see, and never sent",
+    Consent.ON: "responses are drawn and sent",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetExplanation:
+    """What has been spent of the privacy budget, in units of 1e-9 epsilon.
+
+    Attributes:
+        spent: on all surveys, by every report decided, sent or not.
+        carried: what states of this device that were lost had reserved; it stays spent.
+        reserved: what all accepted surveys may spend, what is carried included.
+        lifetime: the most that may ever be reserved; None if only the app knows.
+        recent: spent within the sliding period.
+        recent_most: the most within it; None for no such ceiling, or if only the app knows.
+        recent_days: its length in days of use.
+    """
+
+    spent: int = 0
+    carried: int = 0
+    reserved: int = 0
+    lifetime: int | None = None
+    recent: int = 0
+    recent_most: int | None = None
+    recent_days: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures for JSON."""
+        return {
+            "spent_nano_epsilon": self.spent,
+            "carried_nano_epsilon": self.carried,
+            "reserved_nano_epsilon": self.reserved,
+            "lifetime_nano_epsilon": self.lifetime,
+            "recent_nano_epsilon": self.recent,
+            "recent_most_nano_epsilon": self.recent_most,
+            "recent_days": self.recent_days,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyExplanation:
+    """One survey, as its user should be told.
+
+    Attributes:
+        name: the survey's lasting name.
+        question: what is asked.
+        categories: every possible answer.
+        collector: the origin to which reports go.
+        terms: of the signed survey that is held; None if there is none.
+        standing: why nothing is reported at present: no survey is held, it has not begun, it is
+            over; empty if it runs.
+        accepts: the most that one report may cost, by the app's declaration; None if only the app
+            knows.
+        reports: how many were decided under the name.
+        spent, reserved: by them, and by all accepted surveys of the name, in units of 1e-9 epsilon;
+            None if the state cannot be read.
+        ceiling: the most that may be reserved under the name; None for no such ceiling, or if only
+            the app knows.
+    """
+
+    name: str
+    question: str
+    categories: tuple[str, ...]
+    collector: str
+    terms: Terms | None
+    standing: str
+    accepts: int | None
+    reports: int | None
+    spent: int | None
+    reserved: int | None
+    ceiling: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the survey for JSON."""
+        return {
+            "name": self.name,
+            "question": self.question,
+            "categories": list(self.categories),
+            "collector": self.collector,
+            "terms": None if self.terms is None else self.terms.to_dict(),
+            "standing": self.standing,
+            "accepts_nano_epsilon": self.accepts,
+            "reports": self.reports,
+            "spent_nano_epsilon": self.spent,
+            "reserved_nano_epsilon": self.reserved,
+            "ceiling_nano_epsilon": self.ceiling,
+        }
+
+    def lines(self) -> list[str]:
+        """Return the text, at 80 columns."""
+        lines = [*wrapped(self.question), *labelled("Name", self.name)]
+        lines += labelled("Answers", _listed(self.categories))
+        terms = self.terms
+        if terms is not None:
+            lines += labelled("Protection", terms.guarantee)
+            lines += labelled("Truth", terms.truthfulness)
+            lines += labelled("How often", terms.schedule)
+            for number, sentence in enumerate(terms.repetition):
+                lines += labelled("" if number else "Repetition", sentence)
+            lines += self._sent_lines(terms)
+        elif self.accepts is not None:
+            odds = times_likelier(self.accepts)
+            lines += labelled(
+                "Protection",
+                "The app refuses whatever makes a response more than "
+                f"{odds} times likelier than with any other answer.",
+            )
+        if self.standing:
+            lines += labelled("At present", self.standing)
+        return lines + self._spent_lines()
+
+    def _sent_lines(self, terms: Terms) -> list[str]:
+        size = _bytes(*terms.sent_bytes)
+        lines = labelled("What is sent", f"One report of {size} to {self.collector}:")
+        for part in terms.sent:
+            line = f"{part.name}, {_bytes(part.least, part.most)}: {part.meaning}"
+            lines += wrapped(line, first=" " * 16 + "- ")
+        return lines
+
+    def _spent_lines(self) -> list[str]:
+        if self.spent is None or self.reserved is None or self.reports is None:
+            return []
+        text = (
+            f"{counted(self.reports, 'report')} made, epsilon {format_nano(self.spent)} of the "
+            f"{format_nano(self.reserved)} set aside for this question"
+        )
+        if self.ceiling is not None:
+            text += f", which may never be more than {format_nano(self.ceiling)}"
+        if self.spent:
+            text += (
+                f". All of them together are at most {times_likelier(self.spent)} times likelier "
+                "than with any other answers"
+            )
+        return labelled("Spent", f"{text}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What this app may ask, on what terms, and what it has cost so far.
+
+    ``str()`` gives plain text for a settings page, at 80 columns.
+
+    Attributes:
+        consent: the user's decision, and what holds; None if the state cannot be read.
+        problem: why the state cannot be read; empty if it can.
+        surveys: what may be asked.
+        budget: of all surveys together; None if the state cannot be read.
+        delivery_seconds: reports are sent at a random time within so many seconds; None if only the
+            app knows.
+    """
+
+    consent: ConsentRecord | None
+    problem: str
+    surveys: tuple[SurveyExplanation, ...]
+    budget: BudgetExplanation | None
+    delivery_seconds: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation for JSON; costs are in units of 1e-9 epsilon."""
+        return {
+            "consent": None if self.consent is None else consent_dict(self.consent),
+            "problem": self.problem,
+            "surveys": [survey.to_dict() for survey in self.surveys],
+            "budget": None if self.budget is None else self.budget.to_dict(),
+            "delivery_seconds": self.delivery_seconds,
+        }
+
+    def __str__(self) -> str:
+        lines = []
+        if self.consent is not None:
+            lines += consent_lines(self.consent)
+        if self.problem:
+            lines += labelled(
+                "Problem",
+                f"{self.problem}. Until it can be used again, nothing is drawn, stored or sent.",
+                indent=0,
+            )
+        lines += self._in_general()
+        for survey in self.surveys:
+            lines += ["", *survey.lines()]
+        return "\n".join([*lines, "", *self._budget_lines()]).rstrip("\n")
+
+    def _in_general(self) -> list[str]:
+        if not self.surveys:
+            return labelled("Questions", "none so far", indent=0)
+        whom = ", ".join(sorted({survey.collector for survey in self.surveys}))
+        when = (
+            "at a random later time"
+            if self.delivery_seconds is None
+            else f"at a random time within {shown_duration(self.delivery_seconds)}"
+        )
+        return [
+            *labelled(
+                "How it works",
+                "Your answer to a question never leaves this device and is not stored. A response "
+                "is drawn at random, which may or may not be your answer, and only the response is "
+                "sent.",
+                indent=0,
+            ),
+            *labelled(
+                "To whom",
+                f"{whom}, by POST /v1/reports, {when}. What is being asked is fetched from there "
+                "by GET /v1/surveys/NAME/manifest.",
+                indent=0,
+            ),
+            *labelled(
+                "Not hidden",
+                "That you take part, your network address and the time of sending: the network and "
+                "the collector see them.",
+                indent=0,
+            ),
+        ]
+
+    def _budget_lines(self) -> list[str]:
+        budget = self.budget
+        if budget is None:
+            return []
+        text = (
+            "Each report costs some privacy; the measure is called epsilon, and costs add up. For "
+            f"all questions together {format_nano(budget.spent)} is spent and "
+            f"{format_nano(budget.reserved)} set aside"
+        )
+        if budget.carried:
+            text += f", {format_nano(budget.carried)} of it by a lost state of this device"
+        if budget.lifetime is not None:
+            text += f"; more than {format_nano(budget.lifetime)} is never set aside"
+        if budget.recent_most is not None:
+            text += (
+                f". In the last {budget.recent_days} days of use {format_nano(budget.recent)} of "
+                f"at most {format_nano(budget.recent_most)} is spent"
+            )
+        return labelled("Budget", f"{text}.", indent=0)
+
+
+def consent_lines(record: ConsentRecord) -> list[str]:
+    """Return who decided what and when, and what holds now, at 80 columns."""
+    lines = labelled("Consent", f"{record.effective}: {_MEANING[record.effective]}", indent=0)
+    if record.effective is not record.decided:
+        lines += labelled(
+            "",
+            f"The decision was {record.decided}; DO_NOT_TRACK or DENIABLE_CONSENT, set in the "
+            "environment, lowers it.",
+            indent=0,
+        )
+    if record.since is not None:
+        whence = f"Decided on {shown_time(record.since)}; origin: {record.origin}"
+        lines += labelled("", whence, indent=0)
+    return lines
+
+
+def consent_dict(record: ConsentRecord) -> dict[str, Any]:
+    """Return a consent record for JSON."""
+    return {
+        "decided": record.decided.value,
+        "effective": record.effective.value,
+        "since": record.since,
+        "origin": record.origin,
+    }
+
+
+def _listed(categories: tuple[str, ...]) -> str:
+    if len(categories) <= _MOST_SHOWN:
+        return " / ".join(map(printable, categories))
+    return f"{' / '.join(categories[:3])} / … / {categories[-1]} ({len(categories):,} in all)"
+
+
+def _bytes(least: int, most: int) -> str:
+    return counted(most, "byte") if least == most else f"{least:,} to {counted(most, 'byte')}"

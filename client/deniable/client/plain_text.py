@@ -1,0 +1,142 @@
+"""Plain text for people: 80 columns, and nothing in it that a terminal would obey."""
+
+import unicodedata
+from datetime import UTC, datetime
+from fractions import Fraction
+from math import ceil
+from typing import Final
+
+from deniable.budget import NANO
+from deniable.mechanisms import odds_ceiling
+
+__all__ = [
+    "counted",
+    "labelled",
+    "printable",
+    "shown_duration",
+    "shown_odds",
+    "shown_percent",
+    "shown_time",
+    "times_likelier",
+    "wrapped",
+]
+
+_WIDTH: Final = 80
+_LABEL: Final = 16
+_OBEYED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_UNITS: Final = ((604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minute"))
+_MOST_ODDS: Final = 10**6
+_MOST_EPSILON: Final = 14 * NANO
+"""e^14 exceeds a million: nobody needs a larger number to see that it protects nothing."""
+
+
+def printable(text: str) -> str:
+    r"""Return a text without what a terminal obeys or hides: control and format characters.
+
+    Each becomes its escape, such as ``\x1b``.
+    """
+    return "".join(
+        character.encode("unicode_escape").decode()
+        if unicodedata.category(character) in _OBEYED
+        else character
+        for character in text
+    )
+
+
+def wrapped(text: str, *, first: str = "", rest: str | None = None) -> list[str]:
+    """Break a text into lines of 80 columns; wide characters take two, combining ones none.
+
+    Args:
+        text: of one paragraph; what is not printable is escaped.
+        first: stands before the first line.
+        rest: stands before the others; by default as many spaces.
+    """
+    rest = " " * _columns(first) if rest is None else rest
+    lines: list[str] = []
+    line, used = first, _columns(first)
+    begun = False
+    for word in printable(text).split(" "):
+        for part in _parts(word, _WIDTH - _columns(rest)):
+            columns = _columns(part)
+            if begun and used + 1 + columns > _WIDTH:
+                lines.append(line)
+                line, used, begun = rest, _columns(rest), False
+            line += f" {part}" if begun else part
+            used += columns + begun
+            begun = True
+    return [*lines, line]
+
+
+def labelled(label: str, text: str, indent: int = 2) -> list[str]:
+    """Return the lines of ``label  text``, the text in a column of its own."""
+    return wrapped(text, first=(" " * indent + label).ljust(_LABEL))
+
+
+def _parts(word: str, most: int) -> list[str]:
+    """Cut a word that no line could hold."""
+    parts, part = [], ""
+    for character in word:
+        if _columns(part) + _columns(character) > most:
+            parts.append(part)
+            part = ""
+        part += character
+    return [*parts, part]
+
+
+def _columns(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.combining(character)
+        else 1 + (unicodedata.east_asian_width(character) in "WF")
+        for character in text
+    )
+
+
+def shown_time(seconds: float) -> str:
+    """Return an instant in UTC, whatever a clock or a manifest says."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"Unix second {seconds:.0f}"
+
+
+def shown_duration(seconds: int) -> str:
+    """Return a length of time in its largest whole unit: "2 weeks", "36 hours", "90 seconds"."""
+    for length, unit in _UNITS:
+        if seconds % length == 0 and seconds:
+            return counted(seconds // length, unit)
+    return counted(seconds, "second")
+
+
+def counted(count: int, unit: str) -> str:
+    """Return so many of something: "1 byte", "1,024 bytes"."""
+    return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
+
+
+def shown_percent(share: Fraction) -> str:
+    """Return a probability in per cent, with enough digits to tell it from 0 and from 100."""
+    percent = float(100 * share)
+    if percent > 99.9 and share < 1:
+        return "more than 99.9%"
+    if 0 < percent < 0.1:
+        return f"{percent:.2g}%"
+    return f"{percent:.1f}%"
+
+
+def shown_odds(odds: Fraction) -> str:
+    """Return odds, rounded up to three digits: what is stated is never less than what holds."""
+    if odds > _MOST_ODDS:
+        return "more than a million"
+    places = 2 if odds < 10 else 1 if odds < 100 else 0
+    up = ceil(odds * 10**places)
+    text = f"{up // 10**places:,}"
+    return f"{text}.{up % 10**places:0{places}d}" if places else text
+
+
+def times_likelier(nano: int) -> str:
+    """Return e^epsilon for people, rounded up; epsilon in units of 1e-9."""
+    if nano > _MOST_EPSILON:
+        return shown_odds(Fraction(_MOST_ODDS + 1))
+    return shown_odds(odds_ceiling(Fraction(nano, NANO)))

@@ -1,0 +1,200 @@
+"""On what terms a survey is answered: a manifest's meaning, in figures and in plain words."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from deniable.client.plain_text import (
+    shown_duration,
+    shown_odds,
+    shown_percent,
+    shown_time,
+    times_likelier,
+)
+from deniable.messages import Manifest, Report, SignedReport, pack_upload, sign_report
+
+__all__ = ["SentField", "Terms"]
+
+_LIKENESS: Final = {
+    "ordinal": "; near answers more often than far ones",
+    "numeric": "; near numbers more often than far ones",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SentField:
+    """One part of what is sent.
+
+    Attributes:
+        name: what the protocol calls it.
+        least, most: bytes; how many may depend on the epoch's number and the response.
+        meaning: in plain words.
+    """
+
+    name: str
+    least: int
+    most: int
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a held manifest means for who answers it.
+
+    Attributes:
+        survey_id: 64 hex digits.
+        mechanism: its kind, as the protocol calls it.
+        epsilon, delta: as the manifest states them.
+        odds: no response is likelier by more than this factor than with any other answer; read off
+            the integers that are sampled.
+        truth: how often the answer itself is sent, at least.
+        starts, ends: of the first and the last epoch, Unix seconds.
+        epoch_seconds: length of an epoch, in which at most one report is made.
+        epochs: how many there are.
+        most: what all of them together may cost, in units of 1e-9 epsilon.
+        sent: the parts of one report.
+        sent_bytes: size of one request's body, from and to.
+        guarantee, truthfulness, schedule: in plain words.
+        repetition: what several reports reveal together, and what is not protected; sentences.
+    """
+
+    survey_id: str
+    mechanism: str
+    epsilon: str
+    delta: str
+    odds: Fraction
+    truth: Fraction
+    starts: int
+    ends: int
+    epoch_seconds: int
+    epochs: int
+    most: int
+    sent: tuple[SentField, ...]
+    sent_bytes: tuple[int, int]
+    guarantee: str
+    truthfulness: str
+    schedule: str
+    repetition: tuple[str, ...]
+
+    @classmethod
+    def of(cls, manifest: Manifest, most: int) -> "Terms":
+        """Return the terms of a manifest that was accepted.
+
+        Args:
+            manifest: which.
+            most: what accepting it reserved, in units of 1e-9 epsilon.
+        """
+        mechanism, schedule = manifest.mechanism, manifest.schedule
+        every = shown_duration(schedule.epoch_seconds).removeprefix("1 ")
+        odds = mechanism.privacy.odds
+        assert odds is not None  # or it would have no cost, and could not have been accepted
+        least, largest = _example(manifest, 0, 0), _example(manifest, -1, -1)
+        return cls(
+            survey_id=manifest.survey_id.hex(),
+            mechanism=manifest.specification.kind,
+            epsilon=manifest.epsilon,
+            delta=manifest.delta,
+            odds=odds,
+            truth=mechanism.truth,
+            starts=schedule.start,
+            ends=schedule.end,
+            epoch_seconds=schedule.epoch_seconds,
+            epochs=schedule.epochs,
+            most=most,
+            sent=_fields(least, largest),
+            sent_bytes=(len(pack_upload([least])), len(pack_upload([largest]))),
+            guarantee=f"Whatever you answer, each response is at most {shown_odds(odds)} times "
+            "likelier than with any other answer.",
+            truthfulness=_truthfulness(manifest),
+            schedule=f"At most once every {every}, {schedule.epochs:,} times in all, "
+            f"from {shown_time(schedule.start)} to {shown_time(schedule.end)}.",
+            repetition=_repetition(manifest, most),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the terms for JSON: exact figures as strings, costs in units of 1e-9 epsilon."""
+        return {
+            "survey_id": self.survey_id,
+            "mechanism": self.mechanism,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "odds": float(self.odds),
+            "truth": float(self.truth),
+            "starts": self.starts,
+            "ends": self.ends,
+            "epoch_seconds": self.epoch_seconds,
+            "epochs": self.epochs,
+            "most_nano_epsilon": self.most,
+            "sent": [
+                {"name": part.name, "bytes": [part.least, part.most], "meaning": part.meaning}
+                for part in self.sent
+            ],
+            "sent_bytes": list(self.sent_bytes),
+            "guarantee": self.guarantee,
+            "truthfulness": self.truthfulness,
+            "schedule": self.schedule,
+            "repetition": list(self.repetition),
+        }
+
+
+def _truthfulness(manifest: Manifest) -> str:
+    share, likeness = (
+        shown_percent(manifest.mechanism.truth),
+        _LIKENESS.get(manifest.specification.kind),
+    )
+    if likeness is None:
+        return (
+            f"Your true answer is sent {share} of the time. Otherwise one of the others is sent, "
+            "each as often as any other. The response does not tell which of the two happened."
+        )
+    return (
+        f"Your true answer is sent at least {share} of the time. Otherwise another one is sent"
+        f"{likeness}. The response does not tell which of the two happened."
+    )
+
+
+def _repetition(manifest: Manifest, most: int) -> tuple[str, ...]:
+    return (
+        "Every response is drawn anew, so several reveal more than one: all "
+        f"{manifest.schedule.epochs:,} together are at most {times_likelier(most)} times likelier "
+        "than with any other answers.",
+    )
+
+
+def _example(manifest: Manifest, epoch: int, response: int) -> bytes:
+    """Return a report as it will be sent, under a key of nobody's; -1 stands for the last one."""
+    report = Report(
+        manifest.survey_id,
+        epoch % manifest.schedule.epochs,
+        response % manifest.mechanism.responses,
+    )
+    return sign_report(bytes(32), report)
+
+
+def _fields(least: bytes, most: bytes) -> tuple[SentField, ...]:
+    small, large = SignedReport.from_envelope(least), SignedReport.from_envelope(most)
+    numbers = [
+        (_uint_bytes(one), _uint_bytes(other))
+        for one, other in (
+            (small.report.epoch, large.report.epoch),
+            (small.report.response, large.report.response),
+        )
+    ]
+    rest = [
+        len(pack_upload([envelope])) - 32 - 32 - 64 - 1 - numbers[0][end] - numbers[1][end]
+        for end, envelope in enumerate((least, most))
+    ]
+    return (
+        SentField("survey id", 32, 32, "which survey; the same for everybody"),
+        SentField("epoch", *numbers[0], "the number of the time slice"),
+        SentField("response", *numbers[1], "what was drawn at random, as an answer's number"),
+        SentField("public key", 32, 32, "made for this one report; no other report bears it"),
+        SentField("signature", 64, 64, "under that key, so that nobody can change the report"),
+        SentField("credential", 1, 1, "empty: nobody vouches for this device"),
+        SentField("framing", rest[0], rest[1], "lengths and types of these parts"),
+    )
+
+
+def _uint_bytes(value: int) -> int:
+    """Return the bytes that msgpack gives an unsigned integer below 2^32."""
+    return 1 if value < 1 << 7 else 2 if value < 1 << 8 else 3 if value < 1 << 16 else 5

@@ -1,0 +1,247 @@
+"""While reports are captured, clients behave as on a device, and touch neither disk nor network."""
+
+import asyncio
+import inspect
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.client import (
+    Client,
+    Consent,
+    ConsentMissing,
+    HttpTransport,
+    NotReady,
+    StateUnavailable,
+    Survey,
+    TransportError,
+    UndeclaredAnswer,
+    UndeclaredSurvey,
+)
+from deniable.client.testing import Capture
+from tests.support.surveys import AUTHORITY
+
+THEME = Survey("theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1")
+MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, step=5, max_epsilon="1")
+
+# These do only what the replaced methods do, and close what was never opened.
+AS_THEY_ARE = {"close", "aclose", "areport", "arefresh", "aflush"}
+
+
+def app(state: Path, **changes: Any) -> Client:
+    return Client(
+        "https://telemetry.example.org",
+        authority=AUTHORITY.public_key,
+        surveys=[THEME, MINUTES],
+        state=state / "folder" / "device.sqlite",
+        **changes,
+    )
+
+
+def test_every_public_method_of_the_client_is_replaced_or_known_to_be_harmless() -> None:
+    public = {name for name in vars(Client) if not name.startswith("_")}
+    assert set(Capture()._replacements()) | AS_THEY_ARE == public
+
+
+def test_what_replaces_a_method_is_called_like_it() -> None:
+    for name, replacement in Capture()._replacements().items():
+        original = vars(Client)[name]
+        if isinstance(original, property):
+            assert isinstance(replacement, property)
+            continue
+        assert callable(replacement)
+        theirs, ours = (inspect.signature(each) for each in (original, replacement))
+        assert [(each.kind, each.default) for each in theirs.parameters.values()] == [
+            (each.kind, each.default) for each in ours.parameters.values()
+        ]
+        assert [*theirs.parameters][1:] == [*ours.parameters][1:]
+
+
+def test_answers_are_kept_by_survey_in_their_order() -> None:
+    with Capture() as capture:
+        client = app(Path("nowhere"))
+        assert client.report("theme", "dark").status == "recorded"
+        assert client.report("minutes", 35).status == "recorded"
+        assert client.report("theme", "light").status == "repeated"
+    assert capture.answers("theme") == ["dark", "light"]
+    assert capture.answers("minutes") == ["35"]
+    assert capture.answers("fonts") == []
+    assert [(each.survey.name, each.status.value) for each in capture.reports] == [
+        ("theme", "recorded"),
+        ("minutes", "recorded"),
+        ("theme", "repeated"),
+    ]
+
+
+def test_clients_and_epochs_are_decided_apart() -> None:
+    with Capture() as capture:
+        one, other = app(Path("one")), app(Path("other"))
+        first = [client.report("theme", "dark") for client in (one, other)]
+        capture.next_epoch()
+        later = [client.report("theme", "dark") for client in (one, one)]
+    assert [outcome.status.value for outcome in first + later] == [
+        "recorded",
+        "recorded",
+        "recorded",
+        "repeated",
+    ]
+    assert [outcome.epoch for outcome in first + later] == [0, 0, 1, 1]
+
+
+def test_the_apps_own_bugs_are_raised_as_ever() -> None:
+    with Capture() as capture:
+        client = app(Path("nowhere"))
+        with pytest.raises(UndeclaredSurvey):
+            client.report("font", "dark")
+        with pytest.raises(UndeclaredAnswer):
+            client.report("theme", "marker")
+        capture.consent = "off"
+        with pytest.raises(UndeclaredAnswer):
+            client.report("theme", "marker")
+    capture.assert_nothing_reported()
+
+
+@pytest.mark.parametrize("consent", ["off", "unset"])
+def test_without_consent_nothing_is_reported(consent: str) -> None:
+    with Capture(consent) as capture:
+        client = app(Path("nowhere"), consent="on")
+        assert client.consent == consent
+        assert isinstance(client.report("theme", "dark").error, ConsentMissing)
+        with pytest.raises(ConsentMissing):
+            client.report("theme", "dark", strict=True)
+        refreshed = client.refresh()
+        assert refreshed.ready == ()
+        assert {type(error) for error in refreshed.errors.values()} == {ConsentMissing}
+    capture.assert_nothing_reported()
+
+
+def test_the_apps_decision_is_kept_with_its_origin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
+    with Capture("unset") as capture:
+        client = app(Path("nowhere"))
+        before = client.consent_record
+        assert (before.since, before.origin) == (None, "")
+        client.set_consent("on", "settings page")
+        assert [client.consent, capture.consent] == ["on", "on"]
+        assert client.consent_record.origin == "settings page"
+        assert client.consent_record.since is not None
+        assert client.report("theme", "dark").ok
+        client.set_consent(Consent.OFF)
+        assert not client.report("theme", "dark").ok
+        with pytest.raises(ValueError, match="maybe"):
+            client.set_consent("maybe")
+        assert capture.consent is Consent.OFF
+    assert capture.answers("theme") == ["dark"]
+
+
+def test_under_local_consent_a_report_is_local_and_decides_nothing() -> None:
+    with Capture("local") as capture:
+        client = app(Path("nowhere"))
+        assert client.report("theme", "dark").status == "local"
+        assert isinstance(client.refresh().errors["theme"], ConsentMissing)
+        client.set_consent("on")
+        assert client.report("theme", "dark").status == "recorded"
+    assert [report.status.value for report in capture.reports] == ["local", "recorded"]
+
+
+def test_any_error_can_be_put_in_the_way() -> None:
+    with Capture() as capture:
+        client = app(Path("nowhere"))
+        capture.error = NotReady("no manifest yet")
+        assert client.report("theme", "dark").error is capture.error
+        assert client.refresh().errors == {"theme": capture.error, "minutes": capture.error}
+        capture.error = StateUnavailable("the disk is full")
+        with pytest.raises(StateUnavailable, match="full"):
+            client.report("theme", "dark", strict=True)
+        capture.assert_nothing_reported()
+        capture.error = None
+        assert client.report("theme", "dark").status == "recorded"
+        assert client.refresh().ready == ("theme", "minutes")
+
+
+def test_neither_disk_nor_threads_nor_network_are_used(tmp_path: Path) -> None:
+    before = threading.active_count()
+    with Capture() as capture, app(tmp_path) as client:
+        client.start()
+        client.set_consent("on")
+        client.refresh()
+        assert client.report("theme", "dark").ok
+        assert client.flush(timeout=5).pending == 0
+        client.purge()
+        assert client.consent_record.decided is Consent.ON
+        assert threading.active_count() == before
+    capture.assert_unconnected()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_from_an_event_loop_too(tmp_path: Path) -> None:
+    async def use() -> None:
+        async with app(tmp_path) as client:
+            assert (await client.arefresh()).ready == ("theme", "minutes")
+            assert (await client.areport("theme", "dark")).status == "recorded"
+            assert (await client.aflush()).pending == 0
+
+    with Capture() as capture:
+        asyncio.run(use())
+    capture.assert_reported("theme", "dark")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_connects_all_the_same_is_told_on() -> None:
+    with Capture() as capture:
+        capture.assert_unconnected()
+        with pytest.raises(TransportError, match="while captured"):
+            HttpTransport("https://telemetry.example.org").request("GET", "/v1/surveys", {}, b"", 9)
+        with pytest.raises(AssertionError, match="1 times while captured, first to GET /v1/surv"):
+            capture.assert_unconnected()
+
+
+def test_an_assertion_says_what_was_reported_instead() -> None:
+    with Capture() as capture:
+        with pytest.raises(AssertionError, match="to 'theme'; reports went to no survey"):
+            capture.assert_reported("theme", "dark")
+        client = app(Path("nowhere"))
+        client.report("minutes", 35)
+        client.report("theme", "light")
+        capture.assert_reported("theme", "light")
+        capture.assert_reported("minutes", 35)
+        capture.assert_reported("minutes", "35")
+        with pytest.raises(
+            AssertionError, match=r"to 'theme' was reported \['light'\], not 'dark'"
+        ):
+            capture.assert_reported("theme", "dark")
+        with pytest.raises(AssertionError, match="reports went to \\['minutes', 'theme'\\]"):
+            capture.assert_reported("font", "dark")
+        with pytest.raises(UndeclaredAnswer):
+            capture.assert_reported("theme", "drak")
+        with pytest.raises(AssertionError, match="minutes"):
+            capture.assert_nothing_reported()
+
+
+def test_no_repr_shows_an_answer() -> None:
+    marker = Survey("marker", "Which?", ("needle", "hay"), max_epsilon="1")
+    with Capture() as capture:
+        client = Client(
+            "https://telemetry.example.org",
+            authority=AUTHORITY.public_key,
+            surveys=[marker],
+            state="nowhere",
+        )
+        outcome = client.report("marker", "needle")
+        shown = repr((capture, client, outcome, capture.reports[0].status, vars(capture)))
+    # The survey's declaration names every category, the answer's own field none.
+    shown = shown.replace(repr(marker), "")
+    assert "Capture(consent='on', reports=1)" in shown
+    assert "needle" not in shown
+
+
+def test_after_the_capture_clients_are_as_before(tmp_path: Path) -> None:
+    before = dict(vars(Client)), dict(vars(HttpTransport))
+    with Capture() as outer, Capture("off") as inner:
+        assert not app(tmp_path).report("theme", "dark").ok
+    assert (dict(vars(Client)), dict(vars(HttpTransport))) == before
+    with app(tmp_path, background=False, consent="on", environment={}) as client:
+        assert isinstance(client.report("theme", "dark").error, NotReady)
+    assert outer.reports == inner.reports == ()
