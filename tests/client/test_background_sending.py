@@ -1,10 +1,23 @@
 """What the thread sends, and when (D6, D7). Every wait here is bounded."""
 
+import random
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-from deniable.client import Delivery, NotReady, OutcomeStatus
-from tests.support.devices import ACCEPTED, NAME, Bench, Request, read_upload
-from tests.support.surveys import DAY, MANIFEST, START
+import pytest
+
+from deniable.client import Delivery, HttpAnswer, NotReady, OutcomeStatus
+from deniable.messages import RefusalCode
+from tests.support.devices import (
+    ACCEPTED,
+    NAME,
+    UNREACHABLE,
+    Bench,
+    Request,
+    read_upload,
+    refused,
+)
+from tests.support.surveys import CATEGORIES, DAY, MANIFEST, START
 from tests.support.watched import SECONDS, WatchedTransport, device, settled, threads, until
 
 
@@ -139,3 +152,55 @@ def test_start_sends_what_an_earlier_run_left_and_needs_consent(
     silent = device(bench)
     silent.start()
     assert silent._uploader._thread is None
+
+
+class SameRandomness:
+    """What every device of a test draws its times from."""
+
+    def __init__(self) -> None:
+        self._random = random.Random(20_061_204)
+
+    def random(self) -> float:
+        return self._random.random()
+
+
+def traffic(folder: Path, answer: str, word: int) -> list[tuple[float, str, int, str]]:
+    """Return when a device sends what, and how much of it, that always gives this answer."""
+    folder.mkdir()
+    with Bench(folder) as bench:
+        times: list[float] = []
+
+        def judge(_: bytes) -> HttpAnswer:
+            times.append(bench.clock.time)
+            if len(times) % 3 == 1:
+                raise UNREACHABLE
+            later = refused(RefusalCode.OVERLOADED, retry_after="7")
+            return later if len(times) % 3 == 2 else ACCEPTED
+
+        bench.transport.answer = judge
+        client = bench.ready(unsafe_draw=lambda: word)
+        for day in range(5):
+            bench.clock.time = START + day * DAY
+            assert client.report(NAME, answer).ok
+            for _ in range(20):
+                bench.clock.time += client._uploader._send_due() if day else 600.0
+        posts = [request for request in bench.transport.requests if request.method == "POST"]
+        sizes = [len(request.body) for request in posts]
+        settled = bench.rows("SELECT epoch, attempts, due, held FROM decisions ORDER BY epoch")
+        return [
+            (time, request.path, size, str(settled))
+            for time, request, size in zip(times, posts, sizes, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("word", [0, 2**63, 2**64 - 1])
+def test_when_and_how_much_a_device_sends_depends_on_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: int
+) -> None:
+    # Also not on the response: the last of these words tells the truth.
+    monkeypatch.setattr(random, "SystemRandom", SameRandomness)
+    first, *others = (
+        traffic(tmp_path / str(number), answer, word) for number, answer in enumerate(CATEGORIES)
+    )
+    assert len(first) > 10
+    assert all(other == first for other in others)

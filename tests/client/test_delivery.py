@@ -2,12 +2,32 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from deniable.client import Backoff, HttpAnswer
-from deniable.client.delivery import Delivered, Drop, PendingReport, Resend, Split, Step, next_steps
-from deniable.messages import ERROR_TYPE_PREFIX, PROBLEM_JSON, RefusalCode, UploadAnswer
+from deniable.client.delivery import (
+    Delivered,
+    Drop,
+    PendingReport,
+    Resend,
+    Split,
+    Step,
+    batch_of,
+    next_steps,
+)
+from deniable.messages import (
+    ERROR_TYPE_PREFIX,
+    MAX_UPLOAD_BYTES,
+    MAX_UPLOAD_REPORTS,
+    PROBLEM_JSON,
+    RefusalCode,
+    Report,
+    UploadAnswer,
+    pack_upload,
+    sign_report,
+)
 from tests.support.devices import ACCEPTED, DUPLICATE, PORTAL, problem, refused
 from tests.support.surveys import DAY, START
 
@@ -49,9 +69,9 @@ def pending(attempts: int = 0, unanswered: int = 0, starts: int = START) -> Pend
 
 
 def step(answer: HttpAnswer | None, report: PendingReport | None = None) -> Step:
-    steps = next_steps([report or pending()], answer, NOW, Backoff(), lambda: 0.0)
-    assert not isinstance(steps, Split)
-    (found,) = steps
+    followed = next_steps([report or pending()], answer, NOW, Backoff(), lambda: 0.0)
+    assert not isinstance(followed, Split)
+    (found,) = followed
     return found
 
 
@@ -188,3 +208,130 @@ def test_d3_what_is_too_late_by_this_clock_is_still_sent_once_a_day() -> None:
     late = pending(starts=int(NOW) - 3 * DAY)
     assert step(None, late) == Resend(NOW + DAY, answered=False)
     assert step(None, pending(starts=int(NOW) - 3 * DAY + 1)) == Resend(NOW + 30, answered=False)
+
+
+def test_d8_a_survey_that_nobody_knows_is_waited_for_until_its_epoch_has_closed() -> None:
+    unknown = refused(RefusalCode.UNKNOWN_SURVEY)
+    # A day later than by this clock alone, which may be wrong.
+    open_still, closed = int(NOW) - 3 * DAY + 1, int(NOW) - 3 * DAY
+    assert step(unknown, pending(9, starts=open_still)) == Resend(NOW + 3600, answered=True)
+    assert step(unknown, pending(9, starts=closed)) == Drop("unknown-survey")
+    assert step(unknown, pending(9, 1, starts=closed)) == Drop("may-have-been-counted")
+    # And not by a clock alone, whatever else is heard.
+    for answer in (None, PORTAL, refused(RefusalCode.OVERLOADED)):
+        assert isinstance(step(answer, pending(9, starts=closed)), Resend)
+
+
+def several(count: int, size: int = 141) -> list[PendingReport]:
+    return [replace(pending(), epoch=epoch, envelope=bytes(size)) for epoch in range(count)]
+
+
+def steps(answer: HttpAnswer | None, count: int) -> list[Step] | Split:
+    return next_steps(several(count), answer, NOW, Backoff(), lambda: 0.0)
+
+
+def listed(*refusals: tuple[int, RefusalCode]) -> list[dict[str, object]]:
+    return [{"index": index, "code": code.value} for index, code in refusals]
+
+
+RESENT_LATER, LOST = Resend(NOW + 30, answered=True), Resend(NOW + 30, answered=False)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "duplicates", "verdict"),
+    [(3, 0, "accepted"), (0, 3, "duplicate"), (1, 2, "accepted-or-duplicate")],
+)
+def test_d8_a_batch_that_was_taken_whole(accepted: int, duplicates: int, verdict: str) -> None:
+    assert steps(of_upload(accepted, duplicates, []), 3) == 3 * [Delivered(verdict)]
+
+
+@pytest.mark.parametrize("code", sorted(RefusalCode))
+def test_d8_in_a_batch_each_code_is_about_its_own_report(code: RefusalCode) -> None:
+    found = steps(of_upload(2, 0, listed((1, code))), 3)
+    own = Drop(code.value) if code in DROPPED else RESENT_LATER
+    assert found == [Delivered("accepted"), own, Delivered("accepted")]
+
+
+def test_d8_every_report_of_a_batch_may_fare_differently() -> None:
+    refusals = listed(
+        (0, RefusalCode.BAD_KEY), (2, RefusalCode.OVERLOADED), (3, RefusalCode.TOO_LARGE)
+    )
+    assert steps(of_upload(1, 1, refusals), 5) == [
+        Drop("bad-key"),
+        Delivered("accepted-or-duplicate"),
+        RESENT_LATER,
+        Drop("too-large"),
+        Delivered("accepted-or-duplicate"),
+    ]
+
+
+@pytest.mark.parametrize("code", sorted(code for code in RefusalCode if code.http_status))
+def test_d8_a_code_about_a_whole_batch_is_about_each_or_splits_it(code: RefusalCode) -> None:
+    if code in {RefusalCode.TOO_LARGE, RefusalCode.MALFORMED}:
+        # The malformed one may be one report that rotted: the others must not go with it.
+        assert steps(problem(code), 2) == Split()
+        assert steps(problem(code), 1) == [Drop(code.value)]
+    else:
+        own = Drop(code.value) if code in DROPPED else RESENT_LATER
+        assert steps(problem(code), 2) == [own, own]
+
+
+BAD = RefusalCode.BAD_SIGNATURE
+NOT_OF_THREE: Mapping[str, HttpAnswer | None] = {
+    "nothing": None,
+    "a portal": PORTAL,
+    "an answer to one": ACCEPTED,
+    "one too few": of_upload(2, 0, []),
+    "one too many": of_upload(3, 1, []),
+    "refused beyond": of_upload(2, 0, listed((3, BAD))),
+    "refused out of order": of_upload(1, 0, listed((2, BAD), (0, BAD))),
+    "refused twice": of_upload(1, 0, listed((1, BAD), (1, BAD))),
+    "a refusal too many": of_upload(3, 0, listed((1, BAD))),
+    "numbers that cancel out": of_upload(4, -1, []),
+    "one unknown code": of_upload(2, 0, [{"index": 0, "code": "gone"}]),
+    "too large as plain JSON": of_json({"type": ERROR_TYPE_PREFIX + "too-large"}, 413),
+    "too large under another status": problem(RefusalCode.TOO_LARGE, 400),
+}
+
+
+@pytest.mark.parametrize("what", NOT_OF_THREE)
+def test_d8_an_answer_that_is_not_about_these_reports_is_about_none(what: str) -> None:
+    assert steps(NOT_OF_THREE[what], 3) == 3 * [LOST]
+
+
+def test_what_was_sent_together_waits_together() -> None:
+    draws = iter([0.5, 0.25])
+    answer = problem(RefusalCode.OVERLOADED, retry_after="60")
+    found = next_steps(several(4), answer, NOW, Backoff(), lambda: next(draws))
+    assert found == 4 * [Resend(NOW + 60 * (1 + 0.25 / 4), answered=True)]
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "most", "expected"),
+    [
+        (1, 141, 256, 1),
+        (7, 141, 256, 7),
+        (7, 141, 3, 3),
+        (7, 141, 1, 1),
+        (300, 141, 256, 256),
+        (300, 141, 1000, 256),
+        # 3 + 5 * 13,106 = 65,533 bytes; with one byte more each, 65,538.
+        (9, 13_106, 256, 5),
+        (9, 13_107, 256, 4),
+        (2, 65_533, 256, 1),
+        (2, 99_999, 256, 1),  # sent alone, so that the collector's answer ends it
+    ],
+)
+def test_a_batch_holds_what_a_request_may(count: int, size: int, most: int, expected: int) -> None:
+    due = several(count, size)
+    assert batch_of(due, most) == due[:expected]
+
+
+@pytest.mark.parametrize("credential", [None, bytes(64)])
+def test_a_batch_is_bounded_by_number_and_never_by_a_responses_size(
+    credential: bytes | None,
+) -> None:
+    longest = sign_report(bytes(32), Report(bytes(32), 9_999, 2**32), credential)
+    batch = batch_of([replace(pending(), envelope=longest)] * 300, MAX_UPLOAD_REPORTS)
+    assert len(batch) == MAX_UPLOAD_REPORTS
+    assert len(pack_upload([report.envelope for report in batch])) <= MAX_UPLOAD_BYTES

@@ -3,12 +3,36 @@
 import logging
 import random
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from deniable.client import Client, Delivery, ReportDropped
-from deniable.messages import RefusalCode, split_upload
-from tests.support.devices import DUPLICATE, NAME, PORTAL, UNREACHABLE, Bench, read_upload, refused
+from deniable.client import (
+    Client,
+    Consent,
+    Delivery,
+    HttpAnswer,
+    HttpTransport,
+    ReportDropped,
+    StateUnavailable,
+)
+from deniable.client.consent import ConsentRecord
+from deniable.client.outbox import Outbox
+from deniable.client.state import State
+from deniable.messages import RefusalCode, UploadAnswer, split_upload
+from tests.support.certificates import certificate
+from tests.support.devices import (
+    ACCEPTED,
+    DUPLICATE,
+    NAME,
+    PORTAL,
+    UNREACHABLE,
+    Bench,
+    read_upload,
+    refused,
+)
+from tests.support.raw_server import RawServer, answer
 from tests.support.surveys import CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
 
 
@@ -244,3 +268,106 @@ def test_a_clock_put_back_does_not_strand_a_report_that_was_never_sent(bench: Be
     bench.clock.time = START
     client._uploader._send_due()
     assert len(bench.transport.uploads) == 1
+
+
+def test_a_state_that_cannot_be_used_is_an_error_and_not_an_empty_outbox(bench: Bench) -> None:
+    reported(bench).close()
+    bench.path.rename(bench.path.with_name("elsewhere"))
+    bench.path.mkdir()
+    client = bench.client()
+    delivery = client.flush()
+    assert (delivery.delivered, delivery.dropped, delivery.pending) == (0, 0, None)
+    assert isinstance(delivery.error, StateUnavailable)
+    link: BaseException | None = delivery.error
+    while link is not None:  # an app may keep it, and frames hold sockets and more
+        assert link.__traceback__ is None
+        link = link.__cause__ or link.__context__
+
+
+def test_what_was_delivered_before_the_state_failed_is_counted(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = several(bench, 3)
+    follow = Outbox.follow
+
+    def fail_after_two(outbox: Outbox, *arguments: Any) -> None:
+        if len(bench.transport.uploads) > 2:
+            raise StateUnavailable("the disk is full")
+        follow(outbox, *arguments)
+
+    monkeypatch.setattr(Outbox, "follow", fail_after_two)
+    delivery = client.flush()
+    assert (delivery.delivered, delivery.pending) == (2, None)
+    assert str(delivery.error) == "the disk is full"
+    monkeypatch.undo()
+    bench.transport.answer = DUPLICATE
+    assert client.flush() == Delivery(delivered=1)
+    assert len(set(bench.transport.uploads)) == 3
+
+
+def test_a_flush_without_consent_makes_no_state(bench: Bench) -> None:
+    assert bench.client(consent="unset").flush() == Delivery()
+    assert bench.client(consent="off").flush() == Delivery()
+    assert bench.files() == {}
+
+
+@pytest.mark.parametrize("how", ["another process", "the environment"])
+def test_a_withdrawal_between_two_sends_is_obeyed_at_once(bench: Bench, how: str) -> None:
+    environment: dict[str, str] = {}
+    several(bench, 4).close()
+    names = [f"survey-{number}" for number in range(4)]
+    surveys = [replace(DECLARED, name=name) for name in names]
+    client, other = (bench.client(surveys=surveys, environment=environment) for _ in range(2))
+
+    def withdraw(_: bytes) -> HttpAnswer:
+        if how == "another process":
+            other.set_consent("off")
+        else:
+            environment["DO_NOT_TRACK"] = "1"
+        return ACCEPTED
+
+    bench.transport.answer = withdraw
+    client.flush()
+    assert len(bench.transport.uploads) == 1
+    client._uploader._send_due()
+    assert len(bench.transport.uploads) == 1
+
+
+def test_consent_is_read_in_the_transaction_that_picks_reports(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = reported(bench)
+    bench.rows("UPDATE device SET consent = 'off'")
+    # As if it had been read just before the withdrawal.
+    before = ConsentRecord(Consent.ON, Consent.ON, 0, "app")
+    monkeypatch.setattr(State, "consent", lambda *_: before)
+    client.flush()
+    assert bench.transport.uploads == []
+
+
+def test_a_second_outage_is_logged_again(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    client = several(bench, 3)
+    for number in range(2):
+        bench.transport.answer = UNREACHABLE
+        client.flush(100)
+        bench.transport.answer = refused(RefusalCode.OVERLOADED)
+        bench.clock.time += 7200
+        client.flush(1)
+        bench.clock.time += 7200
+        outages = [record for record in caplog.records if "cannot be" in record.getMessage()]
+        assert len(outages) == number + 1
+    assert {record.name for record in caplog.records} == {"deniable"}
+
+
+def test_a_certificate_that_nobody_vouches_for_is_an_outage_like_any_other(
+    bench: Bench, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, context = certificate(tmp_path, "127.0.0.1")
+    reported(bench).close()
+    with RawServer(answer("200 OK", UploadAnswer(1, 0).to_json()), context) as server:
+        client = bench.client(transport=HttpTransport(server.origin))
+        assert client.flush(20) == Delivery(pending=1)
+        assert server.requests == []
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line == "reports wait: the collector cannot be reached (SSLCertVerificationError)"
+    assert stored(bench, "unanswered") == 1

@@ -25,10 +25,11 @@ def test_d5_processes_that_race_decide_each_epoch_once(bench: Bench, created: bo
     assert bench.rows("SELECT generation, fresh_from < 0 FROM device") == [(days, 1)]
 
 
+@pytest.mark.parametrize("moment", ["reported", "exiting"])
 def test_d5_what_was_reported_before_a_kill_is_delivered_by_the_next_process_exactly_once(
-    bench: Bench,
+    bench: Bench, moment: str
 ) -> None:
-    report_and_die(bench.path.parent, "reported")
+    report_and_die(bench.path.parent, moment)
     client = bench.client()
     assert client.report(NAME, "poor").status is OutcomeStatus.REPEATED
     ((envelope,),) = bench.rows("SELECT envelope FROM decisions")

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from deniable.client import NotReady
-from tests.support.devices import NAME, Bench
+from deniable.client import Delivery, NotReady, uploader
+from tests.support.clock import FakeClock
+from tests.support.devices import NAME, UNREACHABLE, Bench
+from tests.support.surveys import START
 from tests.support.watched import SECONDS, WatchedTransport, device, settled, threads, until
 
 
@@ -125,3 +127,103 @@ def test_a_thread_that_cannot_start_is_tried_again(
         assert client.report(NAME, "good").ok
     assert client.report(NAME, "good").ok
     assert transport.uploaded.wait(SECONDS)
+
+
+def test_closing_interrupts_a_flush_that_waits_to_send_again(bench: Bench) -> None:
+    bench.transport.answer = UNREACHABLE
+    bench.ready().report(NAME, "good")
+    bench.close()
+    clock = Waiting()
+    client = bench.client(clock=clock)
+    with ThreadPoolExecutor(1) as pool:
+        flushed = pool.submit(client.flush, 100_000.0)
+        assert clock.entered.wait(SECONDS)
+        client.close()
+        # It is over before close() returns, or it would open the state again.
+        assert flushed.done()
+        assert flushed.result(0) == Delivery(pending=1)
+    assert client._state._connection is None
+    assert len(bench.transport.uploads) == 1
+
+
+class Waiting(FakeClock):
+    """A clock by which a wait ends only with its event."""
+
+    def __init__(self) -> None:
+        super().__init__(START + 1.0)
+        self.entered = threading.Event()
+
+    def wait(self, event: threading.Event, seconds: float) -> None:
+        self.entered.set()
+        assert event.wait(SECONDS)
+
+
+def test_a_flush_after_closing_works_as_the_state_opens_again(bench: Bench) -> None:
+    client = bench.ready()
+    client.report(NAME, "good")
+    client.close()
+    assert client.flush() == Delivery(delivered=1)
+
+
+def test_closing_while_a_flush_hangs_in_a_request_waits_no_longer_than_for_a_thread(
+    bench: Bench, transport: WatchedTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploader, "_STOP_SECONDS", 0.01)  # as long, for a test
+    bench.ready().report(NAME, "good")
+    client = bench.client()
+    transport.gate.clear()
+    with ThreadPoolExecutor(1) as pool:
+        flushed = pool.submit(client.flush)
+        assert transport.entered.wait(SECONDS)
+        client.close()
+        assert not flushed.done()
+        transport.gate.set()
+        assert flushed.result(SECONDS) == Delivery(delivered=1)
+    client.close()
+
+
+def test_a_stop_that_comes_just_before_the_thread_looks_up_is_heard(
+    bench: Bench, transport: WatchedTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = device(bench)
+    bench.ready()
+    asleep = threading.Event()
+    wake = client._uploader._wake
+    clear, wait_for = wake.clear, wake.wait
+
+    def stopped_before() -> None:
+        if asleep.is_set():
+            client._uploader._stopping = True  # the first half of stop()
+            wake.set()  # and the second
+        clear()
+
+    def wait_a_little(seconds: float | None = None) -> bool:
+        asleep.set()
+        return wait_for(min(seconds or 0.0, 0.01))
+
+    monkeypatch.setattr(wake, "clear", stopped_before)
+    monkeypatch.setattr(wake, "wait", wait_a_little)
+    client._uploader.start()
+    until(lambda: threads() == [])
+
+
+def test_what_nobody_foresaw_is_logged_once_and_ends_no_thread(
+    bench: Bench, transport: WatchedTransport, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.ready()
+    client = device(bench)
+    transport.answer = ZeroDivisionError("secret")  # of an app's own transport
+    client.report(NAME, "good")
+    assert transport.entered.wait(SECONDS)
+    until(lambda: any("ZeroDivisionError" in line for line in caplog.messages))
+    for _ in range(3):
+        transport.entered.clear()
+        client._uploader.start()
+        assert transport.entered.wait(SECONDS)
+    (thread,) = threads()
+    client.close()
+    assert not thread.is_alive()
+    lines = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert [record.getMessage() for record in lines] == [
+        "reports wait: unforeseen ZeroDivisionError"
+    ]

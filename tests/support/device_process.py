@@ -47,6 +47,8 @@ def _report_and_die(folder: Path, moment: str) -> None:
     if moment == "sending":
         bench.transport.answer = lambda body: _keep(folder / "sent", body)
         client.flush()
+    if moment == "exiting":
+        os._exit(0)
     _kill()
 
 
@@ -87,11 +89,11 @@ def _run(process: SpawnProcess, status: int) -> None:
 
 
 def report_and_die(folder: Path, moment: str) -> None:
-    """Let a process report, and be killed at a moment; return when it is gone."""
+    """Let a process report, and be killed at a moment, or exit hard; return when it is gone."""
     context = multiprocessing.get_context("spawn")
     process = context.Process(target=_report_and_die, args=(folder, moment))
     process.start()
-    _run(process, -signal.SIGKILL)
+    _run(process, 0 if moment == "exiting" else -signal.SIGKILL)
 
 
 def race(folder: Path, processes: int, days: int) -> list[list[str]]:

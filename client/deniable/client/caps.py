@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from deniable.client.allowance import look_at_clock
 from deniable.client.survey import DAY
 
 __all__ = ["OutboxCaps", "drop_over_caps"]
@@ -19,7 +18,6 @@ __all__ = ["OutboxCaps", "drop_over_caps"]
 _LOG = logging.getLogger("deniable")
 _BLOCK: Final = 64
 """Reports are weighed in blocks, since a response above 127 takes a byte more than others."""
-_LOOK_SECONDS: Final = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +43,17 @@ class OutboxCaps:
             raise ValueError("an outbox holds at least one report of 1024 bytes for one day")
 
 
-def drop_over_caps(connection: sqlite3.Connection, caps: OutboxCaps, now: float) -> int:
-    """Drop what exceeds the caps, inside a transaction; return how many reports that were.
+def drop_over_caps(connection: sqlite3.Connection, caps: OutboxCaps, lived: int, now: float) -> int:
+    """Drop what exceeds the caps, inside a transaction.
 
-    If there were any, the caller truncates the log once the transaction is over.
+    Args:
+        connection: the transaction's.
+        caps: how much may wait.
+        lived: seconds of use of this device so far.
+        now: Unix seconds.
+
+    Returns:
+        How many reports were dropped. If any, truncate the log once the transaction is over.
     """
     number, size, oldest = connection.execute(
         "SELECT count(*), total((length(envelope) + ?1 - 1) / ?1 * ?1), min(lived) FROM decisions"
@@ -57,7 +62,7 @@ def drop_over_caps(connection: sqlite3.Connection, caps: OutboxCaps, now: float)
     ).fetchone()
     if not number:
         return 0
-    oldest_allowed = _seconds_of_use(connection, now) - caps.days * DAY
+    oldest_allowed = lived - caps.days * DAY
     if number <= caps.reports and size <= caps.bytes and oldest >= oldest_allowed:
         return 0
     rows = connection.execute(
@@ -89,9 +94,3 @@ def _over(
             yield "cap-number", name, epoch
         elif size > caps.bytes:
             yield "cap-bytes", name, epoch
-
-
-def _seconds_of_use(connection: sqlite3.Connection, now: float) -> int:
-    lived, looked_at = connection.execute("SELECT lived, looked_at FROM device").fetchone()
-    # Not at each send: it is a write to the disk.
-    return look_at_clock(connection, now) if now - looked_at >= _LOOK_SECONDS else int(lived)

@@ -161,7 +161,7 @@ class Ledger:
             exhausted = _is_exhausted(connection, allowance, cost, lived)
             if exhausted is None:
                 self._record(connection, manifest, epoch, answer, memo, cost, now, delay, draw)
-                dropped = drop_over_caps(connection, self._caps, now)
+                dropped = drop_over_caps(connection, self._caps, lived, now)
                 erased = erased or dropped > 0
         if erased:
             self._state.truncate_log()

@@ -7,8 +7,11 @@
    undone (D4).
 """
 
+import sqlite3
 from collections.abc import Iterable, Mapping
+from typing import Final
 
+from deniable.client.allowance import look_at_clock
 from deniable.client.caps import OutboxCaps, drop_over_caps
 from deniable.client.consent import Consent
 from deniable.client.delivery import Delivered, Drop, PendingReport, Step
@@ -16,6 +19,8 @@ from deniable.client.memo import erase_ended_memos
 from deniable.client.state import State
 
 __all__ = ["Outbox"]
+
+_LOOK_SECONDS: Final = 3600
 
 
 class Outbox:
@@ -42,7 +47,7 @@ class Outbox:
         with self._state.transaction(now) as connection:
             if self._state.effective_consent(connection) is not Consent.ON:
                 return []
-            dropped = drop_over_caps(connection, self._caps, now)
+            dropped = drop_over_caps(connection, self._caps, _lived(connection, now), now)
             rows = connection.execute(
                 "SELECT name, epoch, envelope, starts, closes, attempts, unanswered, due, held"
                 " FROM decisions WHERE status = 'pending' AND origin = ?"
@@ -109,6 +114,12 @@ class Outbox:
 
     def _has_state(self, now: float) -> bool:
         return self._state.consent(now).since is not None  # asking makes none
+
+
+def _lived(connection: sqlite3.Connection, now: float) -> int:
+    lived, looked_at = connection.execute("SELECT lived, looked_at FROM device").fetchone()
+    # Not at each send, since it is a write to the disk.
+    return look_at_clock(connection, now) if now - looked_at >= _LOOK_SECONDS else int(lived)
 
 
 def _columns(step: Step, report: PendingReport) -> tuple[str, str, float, float, bool]:

@@ -1,0 +1,199 @@
+"""Caps of the outbox: the oldest go first, are counted by reason, and undo no decision (D4)."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from deniable.client import Client, OutboxCaps, OutcomeStatus, ReportDropped
+from deniable.mechanisms import exact_epsilon
+from deniable.messages import Report, Schedule, sign_report
+from tests.support.devices import NAME, UNREACHABLE, Bench, lie, read_upload
+from tests.support.surveys import DAY, DECLARED, START, manifest
+
+WEEK = 7 * DAY
+EPOCHS = 400
+LONG = manifest(schedule=Schedule(START, DAY, EPOCHS, 2000 * DAY))
+NONE: dict[str, int] = {}
+
+
+def daily(bench: Bench, days: int, **changes: Any) -> Client:
+    """Return a client that has reported on so many days, and could send nothing."""
+    bench.transport.publish(LONG)
+    bench.transport.answer = UNREACHABLE
+    client = bench.ready(lifetime_epsilon=EPOCHS * exact_epsilon(LONG.epsilon), **changes)
+    for day in range(days):
+        bench.clock.time = START + day * DAY
+        assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+    return client
+
+
+def ends(bench: Bench) -> list[tuple[int, str, str]]:
+    return bench.rows("SELECT epoch, status, verdict FROM decisions ORDER BY epoch")
+
+
+@contextmanager
+def unchanged_budget(bench: Bench) -> Iterator[None]:
+    query = "SELECT count(*), sum(cost), max(epoch) FROM decisions"
+    before = bench.rows(query)
+    yield
+    assert bench.rows(query) == before
+
+
+def test_adding_a_report_drops_the_oldest_over_the_number(bench: Bench) -> None:
+    daily(bench, 6, caps=OutboxCaps(reports=4))
+    dropped = [(epoch, "dropped", "cap-number") for epoch in (0, 1)]
+    assert ends(bench) == dropped + [(epoch, "pending", "") for epoch in (2, 3, 4, 5)]
+    assert bench.rows("SELECT settled FROM decisions WHERE epoch < 2") == [
+        (START + 4 * DAY,),
+        (START + 5 * DAY,),
+    ]
+
+
+def test_adding_a_report_drops_the_oldest_over_the_bytes(bench: Bench) -> None:
+    # A report without credential is weighed as 192 bytes: five fit.
+    daily(bench, 8, caps=OutboxCaps(bytes=1024))
+    dropped = [(epoch, "dropped", "cap-bytes") for epoch in range(3)]
+    assert ends(bench) == dropped + [(epoch, "pending", "") for epoch in range(3, 8)]
+
+
+def test_a_report_that_waited_too_long_is_dropped_with_the_next_send(bench: Bench) -> None:
+    client = daily(bench, 5, caps=OutboxCaps(days=10))
+    bench.clock.time = START + 6 * DAY
+    client.flush(0)  # it looks at the clock: the device is in use
+    bench.clock.time = START + 12 * DAY
+    with unchanged_budget(bench):
+        delivery = client.flush(1)
+    assert delivery.pending == 3
+    assert delivery.reasons == {"cap-age": 2}
+    assert [verdict for _, _, verdict in ends(bench)] == ["cap-age", "cap-age", "", "", ""]
+
+
+def test_adding_a_report_drops_what_waited_too_long(bench: Bench) -> None:
+    client = daily(bench, 5, caps=OutboxCaps(days=10))
+    for day in (6, 12):
+        bench.clock.time = START + day * DAY
+        client.report(NAME, "good")
+    assert [verdict for _, _, verdict in ends(bench)][:3] == ["cap-age", "cap-age", ""]
+
+
+@pytest.mark.parametrize("jump", [30 * DAY, 1000 * DAY])
+def test_a_clock_put_forward_makes_nothing_older_than_a_week(bench: Bench, jump: int) -> None:
+    client = daily(bench, 1, caps=OutboxCaps(days=8))
+    bench.clock.time = START + jump
+    assert client.flush(1).pending == 1
+    bench.clock.time = START + 10  # and put back
+    assert client.flush(1).pending == 1
+    # A jump counts for a week: the second of them, or real use, brings it over eight days.
+    bench.clock.time = START + jump + WEEK + DAY
+    client.flush(1)
+    bench.clock.time += DAY + 1
+    assert client.flush(1).reasons == {"cap-age": 1}
+
+
+def test_d4_a_drop_undoes_no_decision_and_refunds_nothing(bench: Bench) -> None:
+    client = daily(bench, 2, caps=OutboxCaps(days=1))
+    with unchanged_budget(bench):
+        bench.clock.time = START + 2.6 * DAY
+        assert client.flush(1).reasons == {"cap-age": 2}
+        bench.clock.time = START + 1.5 * DAY  # back in an epoch whose report is gone
+        error = client.report(NAME, "poor").error
+    assert isinstance(error, ReportDropped)
+    assert "cap-age" in str(error)
+    assert bench.draw.count == 2
+
+
+def test_dropped_bytes_are_erased_from_disk_at_once(bench: Bench) -> None:
+    client = daily(bench, 2, caps=OutboxCaps(reports=2))
+    envelopes = [envelope for (envelope,) in bench.rows("SELECT envelope FROM decisions")]
+    assert all(bench.on_disk(envelope[-60:-10]) for envelope in envelopes)
+    bench.clock.time = START + 2 * DAY
+    assert client.report(NAME, "good").ok
+    first, second = envelopes
+    assert bench.on_disk(first[-60:-10]) == []
+    assert bench.on_disk(second[-60:-10]) != []
+    assert bench.rows("SELECT envelope FROM decisions WHERE epoch = 0") == [(None,)]
+
+
+def test_an_app_update_may_lower_the_caps(bench: Bench) -> None:
+    daily(bench, 6).close()
+    client = bench.client(caps=OutboxCaps(reports=2))
+    with unchanged_budget(bench):
+        delivery = client.flush(1)
+    assert (delivery.pending, delivery.reasons) == (2, {"cap-number": 4})
+    assert len({read_upload(body).report.epoch for body in bench.transport.uploads}) == 2
+
+
+def test_each_reason_is_counted_by_itself(bench: Bench) -> None:
+    client = daily(bench, 9, caps=OutboxCaps(days=200, reports=7))
+    client.close()
+    client = bench.client(caps=OutboxCaps(bytes=1024))
+    client.flush(1)
+    client.set_consent("off")
+    assert client.flush(1).reasons == {"cap-bytes": 2, "cap-number": 2, "consent-withdrawn": 5}
+
+
+def test_nothing_is_dropped_within_the_caps(bench: Bench) -> None:
+    client = daily(bench, 8, caps=OutboxCaps(reports=8, bytes=8 * 192, days=7))
+    delivery = client.flush(1)
+    assert (delivery.pending, delivery.reasons) == (8, NONE)
+
+
+def test_drops_are_logged_in_one_line_without_a_byte_of_a_report(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    daily(bench, 6).close()
+    caplog.clear()
+    bench.client(caps=OutboxCaps(reports=2)).flush(0)
+    lines = [record for record in caplog.records if "cap-" in record.getMessage()]
+    assert [record.getMessage() for record in lines] == [
+        "the oldest reports were dropped: 4 by cap-number"
+    ]
+    assert {(record.name, record.levelno) for record in lines} == {("deniable", logging.WARNING)}
+
+
+def test_what_is_dropped_depends_on_no_response(bench: Bench) -> None:
+    """A response above 127 takes a byte more, one above 255 two: they weigh the same."""
+    names = ["small", "large"]
+    categories = tuple(f"category {number}" for number in range(300))
+    kept = []
+    for name, response in zip(names, (0, 299), strict=True):
+        folder = bench.path.parent / name
+        folder.mkdir()
+        wide = manifest(name=name, categories=categories, schedule=Schedule(START, DAY, 20, DAY))
+        declared = replace(DECLARED, name=name, categories=categories)
+        with Bench(folder) as other:
+            other.transport.publish(wide)
+            client = other.ready(
+                surveys=[declared],
+                lifetime_epsilon="1000",
+                caps=OutboxCaps(bytes=8 * 141),  # not as many bytes as eight of the larger
+                unsafe_draw=lie(response, wide),
+            )
+            for day in range(9):
+                other.clock.time = START + day * DAY
+                assert client.report(name, categories[7]).ok
+            kept.append(ends(other))
+            ((size,),) = other.rows("SELECT max(length(envelope)) FROM decisions")
+        assert size == 141 + 2 * (response > 255)
+    assert kept[0] == kept[1]
+
+
+@pytest.mark.parametrize("credential", [None, bytes(64)])
+def test_every_report_of_a_mode_weighs_the_same(credential: bytes | None) -> None:
+    secret = bytes(range(32))
+    weights = {
+        -(-len(sign_report(secret, Report(bytes(32), epoch, response), credential)) // 64)
+        for epoch in (0, 127, 128, 255, 256, 9_999)
+        for response in (0, 127, 128, 255, 256, 65_535, 65_536, 2**32)
+    }
+    assert len(weights) == 1
+
+
+@pytest.mark.parametrize("wrong", [{"reports": 0}, {"bytes": 1023}, {"days": 0}, {"days": -1}])
+def test_caps_leave_room_for_a_report(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="at least one report"):
+        OutboxCaps(**wrong)
