@@ -12,8 +12,9 @@ from deniable.client import ManifestFault, ManifestRefused
 from deniable.client.admission import (
     NameRecord,
     admit_manifest,
+    check_addressee,
     check_declaration,
-    read_manifest,
+    open_trusted,
 )
 from deniable.messages import Enrolment, Schedule, SigningKey, sign_manifest
 from tests.support.surveys import (
@@ -57,7 +58,8 @@ def first_fault(faults: set[ManifestFault]) -> ManifestFault | None:
     ceiling = Ceiling(0 if ManifestFault.OVER_BUDGET in faults else 1_000 * NANO)
     envelope = sign_manifest(manifest(**changes), authority)
     try:
-        offered = read_manifest(envelope, AUTHORITY.public_key, DECLARED, ORIGIN)
+        offered = open_trusted(envelope, (AUTHORITY.public_key,)).manifest
+        check_addressee(offered, DECLARED, ORIGIN)
         if ManifestFault.UNCERTIFIED in faults:
             offered = understated(offered)
         admit_manifest(offered, DECLARED, SEEN, ceiling, START)
@@ -102,7 +104,12 @@ def test_d2_equivocation_is_named_before_any_term() -> None:
 
 
 def test_d1_the_judges_of_a_manifest_are_given_no_answer() -> None:
-    judges: tuple[Callable[..., object], ...] = (read_manifest, admit_manifest, check_declaration)
+    judges: tuple[Callable[..., object], ...] = (
+        open_trusted,
+        check_addressee,
+        admit_manifest,
+        check_declaration,
+    )
     for judge in judges:
         assert not {"answer", "index", "category", "draw"} & set(judge.__annotations__)
 
