@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -35,6 +36,7 @@ FAULTS: Mapping[ManifestFault, Mapping[str, Any]] = {
     ManifestFault.WRONG_NAME: {"name": "another"},
     ManifestFault.WRONG_ORIGIN: {"origin": "https://elsewhere.example"},
     ManifestFault.ROLLED_BACK: {"sequence": 3},
+    ManifestFault.NOT_PINNED: {},
     ManifestFault.NOT_AS_DECLARED: {"categories": CATEGORIES[::-1]},
     ManifestFault.TOO_HIGH_EPSILON: {"epsilon": "1.5"},
     ManifestFault.TOO_HIGH_DELTA: {"delta": "0.01"},
@@ -62,7 +64,8 @@ def first_fault(faults: set[ManifestFault]) -> ManifestFault | None:
         check_addressee(offered, DECLARED, ORIGIN)
         if ManifestFault.UNCERTIFIED in faults:
             offered = understated(offered)
-        admit_manifest(offered, DECLARED, SEEN, ceiling, START)
+        pins = "0" * 64 if ManifestFault.NOT_PINNED in faults else offered.survey_id.hex()
+        admit_manifest(offered, replace(DECLARED, pinned_ids=[pins]), SEEN, ceiling, START)
     except ManifestRefused as refused:
         return refused.fault
     return None

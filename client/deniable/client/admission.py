@@ -160,6 +160,10 @@ def check_declaration(manifest: Manifest, survey: Survey) -> None:
     Raises:
         ManifestRefused: if it differs, or exceeds a ceiling.
     """
+    if survey.pinned_ids is not None and manifest.survey_id.hex() not in survey.pinned_ids:
+        raise ManifestRefused(
+            ManifestFault.NOT_PINNED, "it is none of those that the app accepts by their ids"
+        )
     if manifest.question != survey.question or manifest.categories != survey.categories:
         raise ManifestRefused(
             ManifestFault.NOT_AS_DECLARED, "question or categories differ from the app's"

@@ -350,7 +350,8 @@ def _remember_refused(
         "SELECT 1 FROM manifests WHERE authority = ? AND survey_id = ?",
         (authority, manifest.survey_id),
     ).fetchone()
-    if known or error.fault is ManifestFault.ROLLED_BACK:
+    # One that is not pinned must not keep out, by a higher sequence, one that is.
+    if known or error.fault in {ManifestFault.ROLLED_BACK, ManifestFault.NOT_PINNED}:
         return
     if error.fault is not ManifestFault.EQUIVOCATION:
         _store_manifest(connection, authority, signed, "refused", now, reason=str(error))
