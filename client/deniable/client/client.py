@@ -273,14 +273,12 @@ class Client:
         ``str()`` of it is plain text for a settings page. Never raises for a state that cannot be
         used: it says so. Creates no state where there is none, and asks nobody.
         """
-        with self._lock:
-            refused = dict(self._errors)
         asked = Asked(
             tuple(self._surveys.values()),
             self._collector,
             self._allowance,
             int(self._delivery_seconds),
-            refused,
+            self._errors,
         )
         return explain_declared(self._state, self._ledger, asked, self._clock.now())
 

@@ -4,6 +4,7 @@ The same commands serve an app's own command line, for the app's own client. Sta
 """
 
 import json
+import logging
 import os
 import sys
 import time
@@ -41,6 +42,8 @@ def device_of_app(client: Device, arguments: Sequence[str], prog: str) -> int:
 
 def device(arguments: Sequence[str]) -> int:
     """Run ``deniable device``, for a state file without its app; return the exit status."""
+    # What the state warns of stands in the output or in the one line of an error.
+    logging.getLogger("deniable").addHandler(logging.NullHandler())
     return _run(_stored_device, arguments, "deniable device", add_place_options)
 
 
@@ -52,7 +55,7 @@ class _StoredDevice:
         path = file.expanduser().resolve()
         if not path.is_file():
             raise StateUnavailable(
-                f"{file}: no such state file; nothing was stored or sent from it"
+                f"{file}: there is no state file of a device"
             )
         self._state = State(path, Consent.UNSET, os.environ)
 

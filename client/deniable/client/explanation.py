@@ -160,9 +160,13 @@ class SurveyExplanation:
         if self.spent:
             text += (
                 f". All of them together are at most {times_likelier(self.spent)} times likelier "
-                "than with any other answers"
+                f"than with any other answers{self._at_the_same_times()}"
             )
         return labelled("Spent", f"{text}.")
+
+    def _at_the_same_times(self) -> str:
+        kept = self.terms is not None and self.terms.range_epochs is not None
+        return " that change at the same times" if kept else ""
 
 
 @dataclass(frozen=True, slots=True)
