@@ -133,6 +133,7 @@ class Client:
         self._bundled = tuple(manifests)
         self._background = background
         self._delivery_seconds = delivery_seconds
+        self._linkable_batches = linkable_batches
         self._clock = clock or SystemClock()
         self._transport = transport or HttpTransport(collector)
         self._draw = unsafe_draw or os_random_word
@@ -278,6 +279,7 @@ class Client:
             self._collector,
             self._allowance,
             int(self._delivery_seconds),
+            self._linkable_batches,
             self._errors,
         )
         return explain_declared(self._state, self._ledger, asked, self._clock.now())

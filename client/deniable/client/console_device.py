@@ -10,6 +10,7 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final
 
@@ -44,7 +45,13 @@ def device(arguments: Sequence[str]) -> int:
     """Run ``deniable device``, for a state file without its app; return the exit status."""
     # What the state warns of stands in the output or in the one line of an error.
     logging.getLogger("deniable").addHandler(logging.NullHandler())
-    return _run(_stored_device, arguments, "deniable device", add_place_options)
+    with ExitStack() as until:
+        return _run(
+            lambda options: until.enter_context(closing(_stored_device(options))),
+            arguments,
+            "deniable device",
+            add_place_options,
+        )
 
 
 class _StoredDevice:
@@ -72,6 +79,9 @@ class _StoredDevice:
 
     def purge(self) -> None:
         self._state.purge(time.time())
+
+    def close(self) -> None:
+        self._state.close()
 
 
 def _stored_device(options: Namespace) -> _StoredDevice:

@@ -208,7 +208,7 @@ def _repetition(manifest: Manifest, most: int) -> tuple[str, ...]:
 
 def _change_shows(mechanism: SurveyMechanism) -> Fraction:
     """Return how likely kept responses to two answers differ, for the two that differ most."""
-    # They are drawn independently: 1 - sum_y P_xy P_zy (docs/mathematics.md, on memoisation).
+    # They are drawn independently: 1 - sum_y P_xy P_zy (docs/mathematics.md, section 16).
     rows = [mechanism.row(category) for category in range(mechanism.categories)]
     alike = min(
         sum(one * other for one, other in zip(first, second, strict=True))
