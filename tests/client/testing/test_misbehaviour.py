@@ -213,6 +213,7 @@ def test_a_device_keeps_the_manifest_that_it_has(
 
 
 def test_many_misbehaviours_one_after_the_other_still_end_in_one_report(scene: Scene) -> None:
+    scene.collector.publish(THEME, grace_seconds=30 * DAY)
     scene.client.refresh()
     scene.client.report("theme", "dark", strict=True)
     harmless = [
@@ -223,8 +224,8 @@ def test_many_misbehaviours_one_after_the_other_still_end_in_one_report(scene: S
     for misbehaviour in harmless:
         scene.collector.misbehave(misbehaviour)
     for _ in range(len(harmless) + 1):
-        scene.clock.time += DAY / 100
-        scene.client.flush(timeout=0.0001)
+        scene.clock.time += DAY / 8  # beyond every wait that a collector can ask for
+        scene.client.flush(timeout=1.0)
     assert len(scene.upload_bodies()) == len(harmless) + 1
     assert len(set(scene.upload_bodies())) == 1
     assert len(scene.collector.reports) == 1
