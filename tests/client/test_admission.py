@@ -13,9 +13,18 @@ from deniable.client.admission import (
     SignedManifest,
     admit_manifest,
     check_addressee,
+    check_declaration,
     open_trusted,
 )
-from deniable.messages import Enrolment, Manifest, Schedule, SigningKey, sign_manifest
+from deniable.messages import (
+    Enrolment,
+    Manifest,
+    Repeat,
+    Schedule,
+    SigningKey,
+    Specification,
+    sign_manifest,
+)
 from tests.support.surveys import (
     AUTHORITY,
     CATEGORIES,
@@ -200,7 +209,36 @@ def test_d3_a_manifest_that_was_accepted_reserves_nothing_again() -> None:
     assert admit_manifest(MANIFEST, DECLARED, held, Ceiling(0), START) == 0
 
 
-def test_every_fault_has_a_case_in_this_file() -> None:
-    cases = Path(__file__).read_text("utf-8")
+KEPT = Repeat("memoised", 4)
+TWO_ROUND = Specification("two-round", kept="2")
+
+
+@pytest.mark.parametrize(
+    ("changes", "most"),
+    [
+        ({"repeat": KEPT}, None),
+        ({"repeat": KEPT}, "0.999"),
+        ({"repeat": KEPT, "specification": TWO_ROUND}, None),
+        ({"repeat": KEPT, "specification": TWO_ROUND}, "1.999"),
+    ],
+)
+def test_d1_responses_are_kept_only_within_what_the_app_declared(
+    changes: dict[str, Any], most: str | None
+) -> None:
+    survey = replace(DECLARED, max_kept_epsilon=most)
+    with pytest.raises(ManifestRefused) as refused:
+        check_declaration(manifest(**changes), survey)
+    assert refused.value.fault is ManifestFault.KEPT_RESPONSES
+
+
+def test_d1_responses_may_be_kept_up_to_what_the_app_declared() -> None:
+    check_declaration(manifest(repeat=KEPT), replace(DECLARED, max_kept_epsilon="1"))
+    both = manifest(repeat=KEPT, specification=TWO_ROUND)
+    check_declaration(both, replace(DECLARED, max_kept_epsilon="2"))
+
+
+def test_every_fault_has_a_case() -> None:
+    here = Path(__file__)
+    cases = here.read_text("utf-8") + here.with_name("test_pins.py").read_text("utf-8")
     for fault in ManifestFault:
         assert f"ManifestFault.{fault.name}" in cases

@@ -204,7 +204,7 @@ def test_other_kinds_say_how_often_the_truth_is_sent_at_least(bench: Bench, kind
 def test_memoised_terms_tell_what_is_not_protected(bench: Bench) -> None:
     offered = manifest(repeat=Repeat("memoised", 4))
     bench.transport.publish(offered)
-    client = bench.ready()
+    client = bench.ready(surveys=[replace(DECLARED, max_kept_epsilon="1")])
     found, mechanism = terms(client), offered.mechanism
     k = mechanism.categories
     d, q = mechanism.probability(0, 0), mechanism.probability(0, 1)
@@ -227,7 +227,7 @@ def test_the_chance_that_a_change_shows_is_that_of_the_two_answers_that_differ_m
 ) -> None:
     offered = replace(KINDS["metric"], repeat=Repeat("memoised", 2))
     bench.transport.publish(offered)
-    found = terms(bench.ready(surveys=[declared(offered)]))
+    found = terms(bench.ready(surveys=[replace(declared(offered), max_kept_epsilon="4")]))
     mechanism = offered.mechanism
     k = range(mechanism.categories)
     differ = [
@@ -243,7 +243,7 @@ def test_two_round_terms_tell_both_levels(bench: Bench) -> None:
         repeat=Repeat("memoised", 4), specification=Specification("two-round", kept="3")
     )
     bench.transport.publish(offered)
-    client = bench.ready()
+    client = bench.ready(surveys=[replace(DECLARED, max_kept_epsilon="3")])
     found = terms(client)
     assert found.change_shows is None
     with localcontext() as context:

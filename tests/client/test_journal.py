@@ -38,7 +38,9 @@ def everything(bench: Bench) -> Journal:
     keeping = manifest(name="keeping", repeat=Repeat("memoised", 4), schedule=LONG_GRACE)
     bench.transport.publish(keeping)
     bench.transport.publish(manifest(schedule=LONG_GRACE))
-    survey = Survey("keeping", keeping.question, keeping.categories, max_epsilon="1")
+    survey = Survey(
+        "keeping", keeping.question, keeping.categories, max_epsilon="1", max_kept_epsilon="1"
+    )
     surveys = [replace(survey, name=NAME), survey]
     client = bench.client(surveys=surveys, lifetime_epsilon=30, consent="unset")
     client.set_consent("on", "settings page")

@@ -22,6 +22,7 @@ MEMOISED = manifest(
 TWO_ROUND = replace(
     MEMOISED, epsilon="1", specification=Specification("two-round", kept="2"), sequence=2
 )
+KEPT = replace(DECLARED, max_kept_epsilon="2")
 KEY = bytes(range(32))
 
 
@@ -32,7 +33,7 @@ def device(bench: Bench) -> Client:
 
 def following(bench: Bench, published: Manifest) -> Client:
     bench.transport.publish(published)
-    return bench.ready(lifetime_epsilon="1000")
+    return bench.ready(surveys=[KEPT], lifetime_epsilon="1000")
 
 
 def responses(bench: Bench, client: Client, answers: list[str], first: int = 0) -> list[int]:
@@ -138,7 +139,7 @@ def test_a_state_that_is_new_or_a_copy_begins_with_the_next_range(
         away.mkdir()
         shutil.copy(bench.path, away / bench.path.name)
         bench.path = away / bench.path.name
-    again = bench.ready(lifetime_epsilon="1000")
+    again = bench.ready(surveys=[KEPT], lifetime_epsilon="1000")
     assert key not in keys(bench)
     for epoch in range(1, RANGE):
         bench.clock.time = START + epoch * DAY
@@ -158,7 +159,7 @@ def test_the_ledger_charges_no_more_than_distinct_answers_could_cost(
 
 def test_beyond_as_many_reports_as_answers_a_range_costs_nothing_more(bench: Bench) -> None:
     question = "Is it dark?"
-    declared = replace(DECLARED, question=question, categories=("no", "yes"))
+    declared = replace(KEPT, question=question, categories=("no", "yes"))
     bench.transport.publish(
         replace(MEMOISED, question=question, categories=("no", "yes"), sequence=3)
     )
@@ -190,7 +191,7 @@ def test_two_rounds_are_the_kept_response_with_noise(bench: Bench) -> None:
     # With fresh noise that never lies, what is sent is the kept response.
     honest = 2**64 - 1
     bench.transport.publish(TWO_ROUND)
-    client = bench.ready(lifetime_epsilon="1000", unsafe_draw=lambda: honest)
+    client = bench.ready(surveys=[KEPT], lifetime_epsilon="1000", unsafe_draw=lambda: honest)
     sent = responses(bench, client, ["good", "poor", "good", "poor"])
     assert (sent[0], sent[1]) == (sent[2], sent[3])
 

@@ -35,8 +35,8 @@ DECLARED = (
     Survey("size", "size?", SIZES, max_epsilon="4"),
     Survey("hour", "hour?", HOURS, max_epsilon="4"),
     Survey.numeric("minutes", "minutes?", low=-10, high=10, step="2.5", max_epsilon="4"),
-    Survey("theme", "theme?", THEMES, max_epsilon="4"),
-    Survey("page", "page?", PAGES, max_epsilon="4"),
+    Survey("theme", "theme?", THEMES, max_epsilon="4", max_kept_epsilon="4"),
+    Survey("page", "page?", PAGES, max_epsilon="4", max_kept_epsilon="8"),
 )
 
 

@@ -30,7 +30,7 @@ from deniable.client.transport import HttpTransport, Transport, TransportError
 from deniable.mechanisms.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from deniable.client.device_commands import device_commands
+    from deniable.client.console_embedded import device_commands
     from deniable.client.explanation import BudgetExplanation, Explanation, SurveyExplanation
     from deniable.client.journal import (
         EventEntry,
@@ -46,7 +46,7 @@ else:
     __getattr__ = on_demand(
         __name__,
         {
-            "device_commands": "device_commands",
+            "device_commands": "console_embedded",
             "BudgetExplanation": "explanation",
             "Explanation": "explanation",
             "SurveyExplanation": "explanation",

@@ -12,7 +12,7 @@ from deniable.budget import Ceiling, RangeCost, format_nano
 from deniable.client.errors import ManifestFault, ManifestRefused
 from deniable.client.survey import Survey
 from deniable.mechanisms import exact_delta, exact_epsilon
-from deniable.messages import Manifest, Refusal, RefusalCode, open_manifest_of_chain
+from deniable.messages import FRESH, Manifest, Refusal, RefusalCode, open_manifest_of_chain
 
 __all__ = [
     "NameRecord",
@@ -184,8 +184,25 @@ def check_declaration(manifest: Manifest, survey: Survey) -> None:
             f"epochs of {manifest.schedule.epoch_seconds} s are shorter than the app's "
             f"{survey.min_epoch_seconds} s",
         )
+    _check_kept(manifest, survey)
     # Recomputed from the very integers that will be sampled, not taken from the manifest's word.
     if not manifest.mechanism.privacy.satisfies(manifest.epsilon, manifest.delta):
         raise ManifestRefused(
             ManifestFault.UNCERTIFIED, "the implemented probabilities exceed the stated epsilon"
+        )
+
+
+def _check_kept(manifest: Manifest, survey: Survey) -> None:
+    if manifest.repeat == FRESH:
+        return
+    if survey.kept_ceiling is None:
+        raise ManifestRefused(
+            ManifestFault.KEPT_RESPONSES,
+            "it has responses kept for several epochs, and the app declares no max_kept_epsilon",
+        )
+    kept = manifest.specification.kept or manifest.epsilon
+    if exact_epsilon(kept) > survey.kept_ceiling:
+        raise ManifestRefused(
+            ManifestFault.KEPT_RESPONSES,
+            f"the epsilon {kept} of a kept response exceeds the app's {survey.max_kept_epsilon}",
         )

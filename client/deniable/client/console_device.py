@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from deniable.client.consent import Consent, ConsentRecord
+from deniable.client.console_embedded import Device
 from deniable.client.console_place import add_place_options, state_file, whom
-from deniable.client.device_commands import Device
 from deniable.client.errors import DeniableError, StateUnavailable
 from deniable.client.explaining import explain_stored
 from deniable.client.explanation import Explanation, consent_lines

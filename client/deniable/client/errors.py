@@ -109,6 +109,7 @@ class ManifestFault(StrEnum):
     TOO_HIGH_EPSILON = "too-high-epsilon"
     TOO_HIGH_DELTA = "too-high-delta"
     TOO_SHORT_EPOCHS = "too-short-epochs"
+    KEPT_RESPONSES = "kept-responses"
     UNCERTIFIED = "uncertified"
     ENROLMENT = "enrolment"
     OVER_BUDGET = "over-budget"

@@ -52,6 +52,9 @@ class Survey:
         min_epoch_seconds: the shortest epoch that the app accepts, by default one day.
         max_total_epsilon: what all epochs of all manifests of this name may cost together; by
             default only the client's lifetime_epsilon bounds it.
+        max_kept_epsilon: the highest epsilon of a response that the device keeps and repeats for
+            several epochs. By default it keeps none: manifests of memoised and two-round surveys
+            are refused, since kept responses link epochs and can show that an answer changed.
         pinned_ids: ids of the only manifests that the app accepts, 64 hex digits each, as
             ``deniable survey publish`` shows them: whoever holds the authority's key can then show
             no user another. By default any manifest that the authority signs.
@@ -69,6 +72,7 @@ class Survey:
     min_epoch_seconds: int = DAY
     max_total_epsilon: Number | None = None
     pinned_ids: Collection[str] | None = None
+    max_kept_epsilon: Number | None = None
 
     def __post_init__(self) -> None:
         given: object = self.categories
@@ -78,7 +82,7 @@ class Survey:
         check_name(self.name)
         check_text("question", self.question, 1024)
         check_categories(self.categories)
-        _ = self.epsilon_ceiling, self.delta_ceiling, self.total_ceiling
+        _ = self.epsilon_ceiling, self.delta_ceiling, self.total_ceiling, self.kept_ceiling
         if self.pinned_ids is not None:
             object.__setattr__(self, "pinned_ids", _checked_ids(self.pinned_ids))
 
@@ -96,6 +100,7 @@ class Survey:
         min_epoch_seconds: int = DAY,
         max_total_epsilon: Number | None = None,
         pinned_ids: Collection[str] | None = None,
+        max_kept_epsilon: Number | None = None,
     ) -> "Survey":
         """Declare a survey whose answers are the numbers low, low + step, … high.
 
@@ -111,6 +116,8 @@ class Survey:
             max_total_epsilon: what all epochs together may cost, by default whatever the client's
                 lifetime_epsilon allows.
             pinned_ids: ids of the only manifests that the app accepts, by default any.
+            max_kept_epsilon: the highest epsilon of a response that is kept for several epochs; by
+                default none is kept.
 
         Raises:
             InvalidManifest: for texts, or a range, that no manifest could hold.
@@ -128,6 +135,7 @@ class Survey:
             min_epoch_seconds,
             max_total_epsilon,
             pinned_ids,
+            max_kept_epsilon,
         )
 
     @property
@@ -139,6 +147,11 @@ class Survey:
     def delta_ceiling(self) -> Fraction:
         """Return ``max_delta``, exactly."""
         return exact_delta(self.max_delta)
+
+    @property
+    def kept_ceiling(self) -> Fraction | None:
+        """Return ``max_kept_epsilon``, exactly; None if no response may be kept."""
+        return None if self.max_kept_epsilon is None else exact_epsilon(self.max_kept_epsilon)
 
     @property
     def total_ceiling(self) -> Ceiling | None:

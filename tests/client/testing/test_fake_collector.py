@@ -27,7 +27,9 @@ from deniable.messages import (
 from tests.support.clock import FakeClock
 from tests.support.surveys import AUTHORITY, DAY
 
-THEME = Survey("theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1")
+THEME = Survey(
+    "theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1", max_kept_epsilon="1"
+)
 MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, max_epsilon="0.5")
 
 BAD: dict[str, Any] = json.loads(
