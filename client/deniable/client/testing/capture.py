@@ -40,6 +40,7 @@ from deniable.client import (
     Survey,
     TransportError,
 )
+from deniable.messages import SigningKey
 
 __all__ = ["Capture", "CapturedReport"]
 
@@ -253,10 +254,12 @@ def _without_state(client: Client) -> Client:
     """Return a client of the same declarations that has no file, and has done nothing yet."""
     twin = Client(
         client._collector,
-        authority=client._authority,
+        authority=SigningKey(bytes(32)).public_key,  # of which no explanation speaks
         surveys=client._surveys.values(),
         state=IN_MEMORY,
         background=False,
     )
-    twin._allowance, twin._delivery_seconds = client._allowance, client._delivery_seconds
+    twin._allowance = client._allowance
+    twin._delivery_seconds = client._delivery_seconds
+    twin._linkable_batches = client._linkable_batches
     return twin
