@@ -124,7 +124,7 @@ def test_the_apps_decision_is_kept_with_its_origin(monkeypatch: pytest.MonkeyPat
     with Capture("unset") as capture:
         client = app(Path("nowhere"))
         before = client.consent_record
-        assert (before.since, before.origin) == (None, "")
+        assert (before.since, before.origin) == (None, "initial")
         client.set_consent("on", "settings page")
         assert [client.consent, capture.consent] == ["on", "on"]
         assert client.consent_record.origin == "settings page"
@@ -175,6 +175,20 @@ def test_neither_disk_nor_threads_nor_network_are_used(tmp_path: Path) -> None:
         assert client.consent_record.decided is Consent.ON
         assert threading.active_count() == before
     capture.assert_unconnected()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_app_can_show_what_a_fresh_device_would_explain(tmp_path: Path) -> None:
+    chosen = {"delivery_seconds": 60, "lifetime_epsilon": 7, "environment": {}}
+    with app(tmp_path, **chosen) as client:
+        expected = client.explain()
+        empty = client.journal()
+    with Capture("unset"), app(tmp_path, **chosen) as client:
+        client.report("theme", "dark")
+        assert (client.explain(), client.journal()) == (expected, empty)
+        client.set_consent("local", "settings page")
+        assert "settings page" in str(client.explain())
+        assert "settings page" in str(client.journal())
     assert list(tmp_path.iterdir()) == []
 
 

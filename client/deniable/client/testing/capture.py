@@ -6,7 +6,8 @@ While a ``Capture`` is entered, every ``Client`` of this process
 2. hands the answer of ``report()`` to the capture, if the capture's consent allows it, and says
    what a device would say: recorded, or repeated for the same survey of the same client;
 3. neither reads nor writes its state, and asks nobody for anything;
-4. keeps its consent in the capture, where no environment variable lowers it.
+4. keeps its consent in the capture, where no environment variable lowers it;
+5. explains itself, and keeps a journal, as on a device that has done nothing yet.
 
 All of it hangs on one table, ``_replacements``, of the public methods that would do otherwise.
 """
@@ -15,20 +16,23 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import NoReturn
+from typing import Final, NoReturn
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
 from deniable.client import (
+    IN_MEMORY,
     Answer,
     Client,
     Consent,
     ConsentMissing,
     ConsentRecord,
     Delivery,
+    Explanation,
     HttpTransport,
+    Journal,
     NotRecorded,
     Outcome,
     OutcomeStatus,
@@ -36,8 +40,13 @@ from deniable.client import (
     Survey,
     TransportError,
 )
+from deniable.messages import SigningKey
 
 __all__ = ["Capture", "CapturedReport"]
+
+
+_EXPLAIN: Final = Client.explain
+"""As it is without any capture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +193,12 @@ class Capture:
             decided = Consent(consent)
             self._record = ConsentRecord(decided, decided, int(time.time()), origin)
 
+        def explain(client: Client) -> Explanation:
+            return replace(_EXPLAIN(_without_state(client)), consent=self._record)
+
+        def journal(_client: Client) -> Journal:
+            return Journal(self._record)
+
         def nothing(_client: Client) -> None:
             return
 
@@ -194,6 +209,8 @@ class Capture:
             "set_consent": set_consent,
             "consent": property(lambda _client: self.consent),
             "consent_record": property(lambda _client: self._record),
+            "explain": explain,
+            "journal": journal,
             "purge": nothing,
             "start": nothing,
         }
@@ -230,4 +247,19 @@ class Capture:
 
 
 def _new_record(consent: Consent) -> ConsentRecord:
-    return ConsentRecord(consent, consent, None, "")
+    return ConsentRecord(consent, consent, None, "initial")
+
+
+def _without_state(client: Client) -> Client:
+    """Return a client of the same declarations that has no file, and has done nothing yet."""
+    twin = Client(
+        client._collector,
+        authority=SigningKey(bytes(32)).public_key,  # of which no explanation speaks
+        surveys=client._surveys.values(),
+        state=IN_MEMORY,
+        background=False,
+    )
+    twin._allowance = client._allowance
+    twin._delivery_seconds = client._delivery_seconds
+    twin._linkable_batches = client._linkable_batches
+    return twin
