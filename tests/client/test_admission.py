@@ -8,7 +8,13 @@ import pytest
 
 from deniable.budget import NANO, Ceiling, pure_cost
 from deniable.client import ManifestFault, ManifestRefused, Survey
-from deniable.client.admission import NameRecord, admit_manifest, read_manifest
+from deniable.client.admission import (
+    NameRecord,
+    SignedManifest,
+    admit_manifest,
+    check_addressee,
+    open_trusted,
+)
 from deniable.messages import Enrolment, Manifest, Schedule, SigningKey, sign_manifest
 from tests.support.surveys import (
     AUTHORITY,
@@ -47,7 +53,9 @@ def read(
     envelope: bytes, authority: bytes = AUTHORITY.public_key, origin: str = ORIGIN
 ) -> ManifestFault | None:
     try:
-        read_manifest(envelope, authority, DECLARED, origin)
+        opened = open_trusted(envelope, (authority,))
+        check_addressee(opened.manifest, DECLARED, origin)
+        assert opened.signer == authority
     except ManifestRefused as refused:
         return refused.fault
     return None
@@ -57,7 +65,9 @@ SIGNED = sign_manifest(MANIFEST, AUTHORITY)
 
 
 def test_a_sound_manifest_is_read_and_admitted() -> None:
-    assert read_manifest(SIGNED, AUTHORITY.public_key, DECLARED, ORIGIN) == MANIFEST
+    opened = open_trusted(SIGNED, (AUTHORITY.public_key,))
+    assert opened == SignedManifest(MANIFEST, AUTHORITY.public_key, SIGNED)
+    assert read(SIGNED) is None
     assert judge() is None
 
 

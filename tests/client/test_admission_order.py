@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -12,8 +13,9 @@ from deniable.client import ManifestFault, ManifestRefused
 from deniable.client.admission import (
     NameRecord,
     admit_manifest,
+    check_addressee,
     check_declaration,
-    read_manifest,
+    open_trusted,
 )
 from deniable.messages import Enrolment, Schedule, SigningKey, sign_manifest
 from tests.support.surveys import (
@@ -34,6 +36,7 @@ FAULTS: Mapping[ManifestFault, Mapping[str, Any]] = {
     ManifestFault.WRONG_NAME: {"name": "another"},
     ManifestFault.WRONG_ORIGIN: {"origin": "https://elsewhere.example"},
     ManifestFault.ROLLED_BACK: {"sequence": 3},
+    ManifestFault.NOT_PINNED: {},
     ManifestFault.NOT_AS_DECLARED: {"categories": CATEGORIES[::-1]},
     ManifestFault.TOO_HIGH_EPSILON: {"epsilon": "1.5"},
     ManifestFault.TOO_HIGH_DELTA: {"delta": "0.01"},
@@ -57,10 +60,12 @@ def first_fault(faults: set[ManifestFault]) -> ManifestFault | None:
     ceiling = Ceiling(0 if ManifestFault.OVER_BUDGET in faults else 1_000 * NANO)
     envelope = sign_manifest(manifest(**changes), authority)
     try:
-        offered = read_manifest(envelope, AUTHORITY.public_key, DECLARED, ORIGIN)
+        offered = open_trusted(envelope, (AUTHORITY.public_key,)).manifest
+        check_addressee(offered, DECLARED, ORIGIN)
         if ManifestFault.UNCERTIFIED in faults:
             offered = understated(offered)
-        admit_manifest(offered, DECLARED, SEEN, ceiling, START)
+        pins = "0" * 64 if ManifestFault.NOT_PINNED in faults else offered.survey_id.hex()
+        admit_manifest(offered, replace(DECLARED, pinned_ids=[pins]), SEEN, ceiling, START)
     except ManifestRefused as refused:
         return refused.fault
     return None
@@ -102,7 +107,12 @@ def test_d2_equivocation_is_named_before_any_term() -> None:
 
 
 def test_d1_the_judges_of_a_manifest_are_given_no_answer() -> None:
-    judges: tuple[Callable[..., object], ...] = (read_manifest, admit_manifest, check_declaration)
+    judges: tuple[Callable[..., object], ...] = (
+        open_trusted,
+        check_addressee,
+        admit_manifest,
+        check_declaration,
+    )
     for judge in judges:
         assert not {"answer", "index", "category", "draw"} & set(judge.__annotations__)
 

@@ -1,6 +1,6 @@
 """Where manifests come from (D6): the app's bundle, or a refresh that asks for very little."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -14,8 +14,11 @@ from deniable.client import (
     OutcomeStatus,
     Refresh,
     TransportError,
+    manifests,
 )
+from deniable.client.admission import SignedManifest, open_trusted
 from deniable.messages import SigningKey, sign_manifest
+from tests.support.clock import FakeClock
 from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, FakeTransport
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START, manifest
 
@@ -187,3 +190,65 @@ def test_a_refresh_that_cannot_store_says_so_for_each_survey(bench: Bench) -> No
     assert refresh.ready == ()
     assert set(refresh.errors) == {NAME, "another"}
     assert bench.transport.requests == []
+
+
+class JumpingClock(FakeClock):
+    """A clock whose time of day may be set, which moves nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jumped = 0.0
+
+    def now(self) -> float:
+        return self.time + self.jumped
+
+
+@pytest.mark.parametrize("jump", [-50 * 365 * DAY, -DAY, DAY, 10 * 365 * DAY])
+def test_a_clock_that_jumps_neither_puts_off_the_next_refresh_nor_hastens_it(
+    bench: Bench, jump: float
+) -> None:
+    bench.clock = clock = JumpingClock()
+    client = bench.client()
+    client.refresh()
+    before = len(bench.transport.requests)
+    clock.jumped = jump
+    client._refresh_when_due()
+    assert len(bench.transport.requests) == before
+    clock.time += 2 * DAY
+    client._refresh_when_due()
+    assert len(bench.transport.requests) > before
+
+
+def test_a_bundled_manifest_is_opened_once_however_often_it_is_refused(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[bytes] = []
+
+    def counting(envelope: bytes, chain: Sequence[bytes]) -> SignedManifest:
+        opened.append(envelope)
+        return open_trusted(envelope, chain)
+
+    monkeypatch.setattr(manifests, "open_trusted", counting)
+    bundled = [
+        sign_manifest(manifest(epsilon="2"), AUTHORITY),
+        sign_manifest(MANIFEST, SigningKey(bytes(32))),
+        b"damaged",
+    ]
+    client = bench.client(manifests=bundled)
+    errors = [client.report(NAME, "good").error for _ in range(3)]
+    assert opened == bundled
+    assert [str(error) for error in errors] == [str(errors[0])] * 3
+    assert len({id(error) for error in errors}) == 3  # an app may raise each, with its frames
+
+
+def test_the_verdict_on_a_bundled_manifest_is_not_remembered_beyond_its_reasons(
+    bench: Bench,
+) -> None:
+    bundled = [sign_manifest(MANIFEST, AUTHORITY)]
+    client = bench.client(manifests=bundled)
+    bench.clock.time = MANIFEST.schedule.end
+    error = client.report(NAME, "good").error
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.ENDED
+    bench.clock.time = START  # the clock was wrong
+    assert client.report(NAME, "good").ok

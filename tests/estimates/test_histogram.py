@@ -108,6 +108,7 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
         "influence",
         "enrolment",
         "reports_for_five_points",
+        "kept_range",
         "numeric",
         "categories",
     }

@@ -7,16 +7,17 @@ from typing import Any
 import pytest
 
 from deniable.estimates import Histogram, estimate_histogram
-from deniable.messages import Manifest, UploadAnswer
+from deniable.messages import Manifest, Repeat, UploadAnswer
 from deniable.server import new_token, reading
 from deniable.stores import Role
 from tests.server.collector import Collector, problem, running
 from tests.support.reports import envelope
-from tests.support.surveys import DAY, MANIFEST, manifest
+from tests.support.surveys import DAY, MANIFEST, START, manifest
 
 PATH = f"/v1/surveys/{MANIFEST.name}/histogram"
 SUCCESSOR = manifest(sequence=1)
 COURTEOUS = manifest(name="courteous", minimum_reports=3)
+MEMOISED = manifest(name="memoised", repeat=Repeat("memoised", 3))
 
 
 async def fill(collector: Collector, epoch: int = 0, devices: int = 6) -> None:
@@ -66,6 +67,26 @@ async def test_the_newest_epoch_with_figures_is_shown_unless_one_is_named(
     assert ((await read(collector))["epochs"], (await read(collector))["n"]) == ([1], 2)
     body = await read(collector, "?epoch=0")
     assert (body["epochs"], body["n"]) == ([0], 6)
+
+
+@pytest.mark.asyncio
+async def test_epochs_whose_devices_keep_responses_are_told_and_never_pooled(
+    collector: Collector,
+) -> None:
+    await collector.publish(MEMOISED)
+    path = f"/v1/surveys/{MEMOISED.name}/histogram"
+    for epoch in range(8):
+        collector.clock.time = START + epoch * DAY + DAY // 2
+        batch = [envelope(d, d % 5, epoch=epoch, survey=MEMOISED) for d in range(5)]
+        assert await collector.send(*batch) == UploadAnswer(5, 0)
+    for epoch in range(8):
+        body = await read(collector, f"?epoch={epoch}", path)
+        assert (body["epochs"], body["n"]) == ([epoch], 5)
+        assert body["kept_range"] == ([0, 2], [3, 5], [6, 7])[epoch // 3]
+    # All of these reports together would seem to be 40 independent ones: there is no such figure.
+    for query in ("?epoch=0&epoch=1", "?epoch=0,1", "?epoch=0-2", "?epochs=0", "?epoch=all"):
+        answer = await collector.client.get(path + query, headers=await collector.token())
+        assert await problem(answer) == (400, "bad-query")
 
 
 @pytest.mark.asyncio

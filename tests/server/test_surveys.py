@@ -2,7 +2,7 @@
 
 import pytest
 
-from deniable.messages import SigningKey, open_manifest, sign_manifest
+from deniable.messages import Repeat, SigningKey, Specification, open_manifest, sign_manifest
 from tests.server.collector import Collector, problem
 from tests.support.surveys import AUTHORITY, DAY, MANIFEST, START, manifest
 
@@ -10,6 +10,11 @@ NAME = MANIFEST.name
 ID = MANIFEST.survey_id.hex()
 SUCCESSOR = manifest(sequence=1, epsilon="0.5")
 OTHER = manifest(name="another-survey")
+TWO_ROUND = manifest(
+    name="two-round",
+    repeat=Repeat("memoised", 3),
+    specification=Specification("two-round", kept="2"),
+)
 
 
 async def publish(collector: Collector) -> None:
@@ -30,6 +35,7 @@ async def test_a_survey_is_described_with_its_privacy_terms(collector: Collector
         "question": MANIFEST.question,
         "categories": list(MANIFEST.categories),
         "mechanism": "randomised-response",
+        "repeat": {"kind": "fresh"},
         "epsilon": "1",
         "delta": "0",
         "pure_epsilon": str(MANIFEST.mechanism.privacy.epsilon),
@@ -40,6 +46,20 @@ async def test_a_survey_is_described_with_its_privacy_terms(collector: Collector
         "enrolment": "open",
         "minimum_reports": 1,
     }
+
+
+@pytest.mark.asyncio
+async def test_a_survey_of_kept_responses_says_for_how_long_and_at_what_level(
+    collector: Collector,
+) -> None:
+    await collector.publish(TWO_ROUND)
+    collector.clock.time += 1
+    described = await (await collector.client.get(f"/v1/surveys/{TWO_ROUND.name}")).json()
+    assert described["mechanism"] == "two-round"
+    assert described["kept_epsilon"] == "2"
+    assert described["epsilon"] == "1"
+    assert described["repeat"] == {"kind": "memoised", "epochs": 3}
+    assert described["pure_epsilon"] == str(TWO_ROUND.mechanism.privacy.epsilon)
 
 
 @pytest.mark.asyncio

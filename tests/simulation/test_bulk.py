@@ -19,6 +19,8 @@ from deniable.mechanisms import (
     RandomisedResponse,
     SolutionMatrix,
     TruncatedGeometric,
+    TwoRound,
+    TwoValuedMechanism,
     os_random_word,
 )
 from deniable.simulation import randomise_many
@@ -37,7 +39,7 @@ MECHANISMS = [
 ]
 
 
-def extreme_words(mechanism: RandomisedResponse) -> list[int]:
+def extreme_words(mechanism: TwoValuedMechanism) -> list[int]:
     """Return the words on either side of every kind of block's ends."""
     a, k = mechanism.lies, mechanism.categories
     ends = {0, 2 * a, (k - 1) * a, k * a, 2**32, 2**63}
@@ -152,6 +154,31 @@ def test_every_mechanism_takes_one_word_an_answer_in_order_across_chunks(
     flat = answers.reshape(-1).tolist()
     for at in (*range(0, len(flat), 997), CHUNK - 1, CHUNK, len(flat) - 1):
         assert bulk.reshape(-1)[at] == mechanism.randomise(flat[at], draws([words[at]]))
+
+
+@pytest.mark.parametrize(
+    "mechanism", [TwoRound(2, "1", "2"), TwoRound(10, "0.5", "3"), TwoRound(65_536, "3", "9")]
+)
+def test_two_rounds_give_what_they_give_on_a_device(mechanism: TwoRound) -> None:
+    firsts = extreme_words(mechanism.kept)
+    pairs = [(one, other) for one in firsts for other in extreme_words(mechanism.fresh)]
+    for answer in (0, 1, mechanism.categories - 1):
+        device = [mechanism.randomise(answer, draws(pair)) for pair in pairs]
+        # In bulk all first rounds come first.
+        words = ListedWords([word for turn in zip(*pairs, strict=True) for word in turn])
+        assert randomise_many(mechanism, [answer] * len(pairs), words).tolist() == device
+        assert words.asked == [len(pairs)] * 2
+
+
+def test_two_rounds_refuse_what_one_does_before_a_word_is_drawn() -> None:
+    mechanism, words = TwoRound(300, "1", "2"), ListedWords([])
+    with pytest.raises(IndexError):
+        randomise_many(mechanism, [0, 300], words)
+    with pytest.raises(ValueError, match="does not hold"):
+        randomise_many(mechanism, np.zeros(3, dtype="u1"), words)
+    with pytest.raises(ValueError, match="grid"):
+        randomise_many(TwoRound(3, "1", "2", bits=20), [0], words)
+    assert words.asked == []
 
 
 def test_a_type_that_does_not_hold_every_response_is_refused() -> None:

@@ -18,6 +18,7 @@ from deniable.messages import (
     SigningKey,
     UploadAnswer,
     pack_problem,
+    pack_rotations,
     sign_manifest,
     split_upload,
 )
@@ -87,12 +88,14 @@ class FakeTransport:
 
     Attributes:
         manifests: signed envelopes, by name.
+        rotations: of the authority, signed.
         answer: to every upload: an answer, an error to raise, or a function of the body.
         requests: all that came.
     """
 
     def __init__(self, *manifests: Manifest) -> None:
         self.manifests: dict[str, bytes] = {}
+        self.rotations: list[bytes] = []
         self.answer: HttpAnswer | Exception | Callable[[bytes], HttpAnswer] = ACCEPTED
         self.requests: list[Request] = []
         for manifest in manifests:
@@ -120,6 +123,8 @@ class FakeTransport:
         return answer
 
     def _manifest(self, path: str) -> HttpAnswer:
+        if path == "/v1/authority":
+            return HttpAnswer(200, {}, pack_rotations(self.rotations))
         envelope = self.manifests.get(path.split("/")[3])
         return HttpAnswer(404, {}, b"") if envelope is None else HttpAnswer(200, {}, envelope)
 

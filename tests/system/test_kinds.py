@@ -1,4 +1,4 @@
-"""Ordinal and numeric surveys from the operator's file to the analyst's histogram."""
+"""Surveys of every kind from the operator's file to the analyst's histogram."""
 
 import json
 import random
@@ -20,15 +20,23 @@ from tests.support.processes import DENIABLE, run
 DEVICES = 160
 HOURS = tuple(f"{hour}:00" for hour in range(0, 24, 3))
 SIZES = ("XS", "S", "M", "L", "XL")
+THEMES = ("light", "dark", "system")
+PAGES = tuple(f"page {number}" for number in range(20))
 FILES = {
     "size": f'mechanism = "ordinal"\ndistance = "absolute"\ncategories = {json.dumps(SIZES)}',
     "hour": f'mechanism = "ordinal"\ndistance = "circular"\ncategories = {json.dumps(HOURS)}',
     "minutes": 'mechanism = "numeric"\nlow = -10\nhigh = 10\nstep = "2.5"',
+    "theme": f'repeat = "memoised"\nmemoised_epochs = 5\ncategories = {json.dumps(THEMES)}',
+    "page": 'mechanism = "two-round"\nkept_epsilon = "6"\nrepeat = "memoised"\n'
+    f"memoised_epochs = 5\ncategories = {json.dumps(PAGES)}",
 }
+KEPT = ("theme", "page")
 DECLARED = (
     Survey("size", "size?", SIZES, max_epsilon="4"),
     Survey("hour", "hour?", HOURS, max_epsilon="4"),
     Survey.numeric("minutes", "minutes?", low=-10, high=10, step="2.5", max_epsilon="4"),
+    Survey("theme", "theme?", THEMES, max_epsilon="4"),
+    Survey("page", "page?", PAGES, max_epsilon="4"),
 )
 
 
@@ -55,6 +63,8 @@ def answers(device: int) -> dict[str, str]:
         "size": "M" if common else SIZES[device % 5],
         "hour": "0:00" if common else HOURS[device % 8],
         "minutes": "5" if common else DECLARED[2].categories[device % 9],
+        "theme": "dark" if common else THEMES[device % 3],
+        "page": PAGES[7] if common else PAGES[device % 20],
     }
 
 
@@ -105,7 +115,13 @@ def test_every_kind_is_published_answered_counted_and_estimated(
         assert raw == [held[survey_id, response] for response in range(len(raw))]
         assert shown["n"] == sum(raw) == DEVICES
         assert sum(row["estimate"] for row in shown["categories"]) == pytest.approx(1)
-        assert {row["method"] for row in shown["categories"]} == {"normal"}
+        assert shown["kept_range"] == ([0, 0] if name in KEPT else None)
+        methods = {row["method"] for row in shown["categories"]}
+        if name in KEPT:
+            # Their words come from keys of the devices' own: what is certain is what was counted.
+            assert methods <= {"wilson", "clopper-pearson"}
+            continue
+        assert methods == {"normal"}
         # Within five standard errors each; the words are fixed, so this is no matter of chance.
         for row in shown["categories"]:
             error = abs(row["estimate"] - truth[name][row["category"]] / DEVICES)

@@ -1,13 +1,13 @@
 """The device SDK: declare surveys, ask for consent, report; the answer never leaves the device."""
 
 import logging
+from typing import TYPE_CHECKING
 
 from deniable.client.allowance import SlidingCeiling
 from deniable.client.caps import OutboxCaps
 from deniable.client.client import DEFAULT_LIFETIME_EPSILON, IN_MEMORY, Client
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.delivery import Backoff, HttpAnswer
-from deniable.client.device_commands import device_commands
 from deniable.client.errors import (
     AppError,
     BudgetExhausted,
@@ -24,20 +24,43 @@ from deniable.client.errors import (
     UndeclaredAnswer,
     UndeclaredSurvey,
 )
-from deniable.client.explanation import BudgetExplanation, Explanation, SurveyExplanation
-from deniable.client.journal import (
-    EventEntry,
-    Journal,
-    JournalEntry,
-    ManifestEntry,
-    MemoEntry,
-    PreviewEntry,
-    ReportEntry,
-)
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.survey import DAY, Answer, Survey
-from deniable.client.terms import SentField, Terms
 from deniable.client.transport import HttpTransport, Transport, TransportError
+from deniable.mechanisms.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from deniable.client.device_commands import device_commands
+    from deniable.client.explanation import BudgetExplanation, Explanation, SurveyExplanation
+    from deniable.client.journal import (
+        EventEntry,
+        Journal,
+        JournalEntry,
+        ManifestEntry,
+        MemoEntry,
+        PreviewEntry,
+        ReportEntry,
+    )
+    from deniable.client.terms import SentField, Terms
+else:
+    __getattr__ = on_demand(
+        __name__,
+        {
+            "device_commands": "device_commands",
+            "BudgetExplanation": "explanation",
+            "Explanation": "explanation",
+            "SurveyExplanation": "explanation",
+            "EventEntry": "journal",
+            "Journal": "journal",
+            "JournalEntry": "journal",
+            "ManifestEntry": "journal",
+            "MemoEntry": "journal",
+            "PreviewEntry": "journal",
+            "ReportEntry": "journal",
+            "SentField": "terms",
+            "Terms": "terms",
+        },
+    )
 
 __all__ = [
     "DAY",

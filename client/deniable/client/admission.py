@@ -5,15 +5,38 @@ question, republish under a name to get a second draw, or spend more than the us
 allowance. Every rule is judged before any answer is looked at.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deniable.budget import Ceiling, RangeCost, format_nano
 from deniable.client.errors import ManifestFault, ManifestRefused
 from deniable.client.survey import Survey
 from deniable.mechanisms import exact_delta, exact_epsilon
-from deniable.messages import Manifest, Refusal, RefusalCode, open_manifest
+from deniable.messages import Manifest, Refusal, RefusalCode, open_manifest_of_chain
 
-__all__ = ["NameRecord", "admit_manifest", "check_declaration", "read_manifest"]
+__all__ = [
+    "NameRecord",
+    "SignedManifest",
+    "admit_manifest",
+    "check_addressee",
+    "check_declaration",
+    "open_trusted",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SignedManifest:
+    """A manifest that one of the authority's keys signed.
+
+    Attributes:
+        manifest: what was read.
+        signer: the public key.
+        envelope: the signed bytes, as they came.
+    """
+
+    manifest: Manifest
+    signer: bytes
+    envelope: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +56,18 @@ class NameRecord:
     reserved_of_name: int = 0
 
 
-def read_manifest(envelope: bytes, authority: bytes, survey: Survey, origin: str) -> Manifest:
-    """Verify a manifest's signature and that it is for this survey and collector.
+def open_trusted(envelope: bytes, chain: Sequence[bytes]) -> SignedManifest:
+    """Verify a manifest's signature under the authority's keys.
+
+    Args:
+        envelope: as it came.
+        chain: public keys, the newest last.
 
     Raises:
-        ManifestRefused: malformed, bad-signature, wrong-name or wrong-origin.
+        ManifestRefused: malformed or bad-signature.
     """
     try:
-        manifest = open_manifest(envelope, authority)
+        manifest, signer = open_manifest_of_chain(envelope, chain)
     except Refusal as refusal:
         fault = (
             ManifestFault.MALFORMED
@@ -53,13 +80,21 @@ def read_manifest(envelope: bytes, authority: bytes, survey: Survey, origin: str
             else "it is not signed with the authority's key that this client was given"
         )
         raise ManifestRefused(fault, reason) from refusal
+    return SignedManifest(manifest, signer, envelope)
+
+
+def check_addressee(manifest: Manifest, survey: Survey, origin: str) -> None:
+    """Check that a manifest is for this survey and collector.
+
+    Raises:
+        ManifestRefused: wrong-name or wrong-origin.
+    """
     if manifest.name != survey.name:
         raise ManifestRefused(ManifestFault.WRONG_NAME, "it is another survey's manifest")
     if manifest.origin != origin:
         raise ManifestRefused(
             ManifestFault.WRONG_ORIGIN, f"it is for {manifest.origin}, not for {origin}"
         )
-    return manifest
 
 
 def admit_manifest(
@@ -125,6 +160,10 @@ def check_declaration(manifest: Manifest, survey: Survey) -> None:
     Raises:
         ManifestRefused: if it differs, or exceeds a ceiling.
     """
+    if survey.pinned_ids is not None and manifest.survey_id.hex() not in survey.pinned_ids:
+        raise ManifestRefused(
+            ManifestFault.NOT_PINNED, "it is none of those that the app accepts by their ids"
+        )
     if manifest.question != survey.question or manifest.categories != survey.categories:
         raise ManifestRefused(
             ManifestFault.NOT_AS_DECLARED, "question or categories differ from the app's"

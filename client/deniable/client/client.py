@@ -5,8 +5,8 @@ It is a plain object, usable from any thread. Constructing it touches neither di
 """
 
 import logging
+import math
 import os
-import random
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import copy
@@ -14,43 +14,41 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from deniable.budget import Ceiling, epsilon_to_nano
-from deniable.client.admission import read_manifest
 from deniable.client.allowance import Allowance, SlidingCeiling
+from deniable.client.authorities import Authorities
 from deniable.client.caps import OutboxCaps
 from deniable.client.clock import Clock, SystemClock
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.delivery import Backoff
 from deniable.client.errors import (
     ConsentMissing,
-    ManifestFault,
-    ManifestRefused,
     NotReady,
     NotRecorded,
     UndeclaredSurvey,
     drop_frames,
 )
-from deniable.client.explaining import Asked, explain_declared
-from deniable.client.explanation import Explanation
-from deniable.client.journal import Journal
-from deniable.client.journal_rows import read_journal
 from deniable.client.ledger import Decision, Ledger
+from deniable.client.manifests import Manifests, is_judged
 from deniable.client.outbox import Outbox
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.state import State
 from deniable.client.survey import DAY, Answer, Survey
-from deniable.client.transport import HttpTransport, Transport, TransportError
+from deniable.client.transport import HttpTransport, Transport
 from deniable.client.uploader import Uploader
 from deniable.mechanisms import Draw, Number, os_random_word
 from deniable.messages import (
-    MAX_MANIFEST_BYTES,
     InvalidManifest,
     Refusal,
     check_origin,
     check_public_key,
 )
+
+if TYPE_CHECKING:
+    from deniable.client.explanation import Explanation
+    from deniable.client.journal import Journal
 
 __all__ = ["DEFAULT_LIFETIME_EPSILON", "IN_MEMORY", "Client"]
 
@@ -80,7 +78,8 @@ class Client:
 
     Args:
         collector: the collector's origin, ``https://host[:port]``; http for 127.0.0.1 and [::1].
-        authority: the public key that signs its manifests: 32 bytes, or 64 hex digits.
+        authority: the public key that signs its manifests, or has handed over to the one that
+            does: 32 bytes, or 64 hex digits.
         surveys: what the app is willing to ask; declared here, before any answer exists (D1).
         state: path of the state file, private to this app and user.
         consent: what a new state starts with. A stored decision of the user wins.
@@ -126,20 +125,28 @@ class Client:
         unsafe_draw: Draw | None = None,
     ) -> None:
         self._collector = _origin(collector)
-        self._authority = _authority_key(authority)
         self._surveys = _by_name(surveys)
         lifetime = Ceiling(epsilon_to_nano("lifetime_epsilon", lifetime_epsilon))
         self._allowance = Allowance(lifetime, sliding)
-        self._bundled = tuple(manifests)
         self._background = background
         self._delivery_seconds = delivery_seconds
         self._clock = clock or SystemClock()
         self._transport = transport or HttpTransport(collector)
         self._draw = unsafe_draw or os_random_word
-        self._jitter = random.SystemRandom().random
+        self._jitter = _uniform
         self._state = State(_state_path(state), _consent(consent), environment)
         caps = caps or OutboxCaps()
-        self._ledger = Ledger(self._state, self._authority, collector, caps)
+        authorities = Authorities(self._state, _authority_key(authority))
+        self._ledger = Ledger(self._state, authorities, collector, caps)
+        self._manifests = Manifests(
+            self._ledger,
+            authorities,
+            self._allowance,
+            collector,
+            manifests,
+            self._transport,
+            self._clock,
+        )
         self._uploader = Uploader(
             Outbox(self._state, collector, caps),
             self._transport,
@@ -153,7 +160,7 @@ class Client:
         )
         # Each is replaced as a whole: threads need no lock, which a fork could leave held.
         self._errors: dict[str, NotRecorded] = {}
-        self._next_refresh = 0.0
+        self._next_refresh = -math.inf
 
     def report(self, survey: str, answer: Answer, *, strict: bool = False) -> Outcome:
         """Record a response to the answer: once per survey and epoch, and never the answer itself.
@@ -197,22 +204,13 @@ class Client:
         except NotRecorded as error:
             # Not remembered: whoever consents next must not wait a day for the next refresh.
             return Refresh((), dict.fromkeys(self._surveys, error))
-        errors: dict[str, NotRecorded] = {}
-        ready: list[str] = []
-        for survey in self._surveys.values():
-            try:
-                self._offer_bundled(survey)
-                self._fetch(survey)
-            except NotRecorded as error:
-                errors[survey.name] = drop_frames(error)
-                level = logging.WARNING if _is_judged(error) else logging.INFO
-                _LOG.log(level, "survey %s: no newer manifest: %s", survey.name, error)
-            if self._is_ready(survey):
-                ready.append(survey.name)
+        errors = self._manifests.refresh(self._surveys.values())
+        ready = tuple(name for name, survey in self._surveys.items() if self._is_ready(survey))
         self._errors = errors
-        wait = DAY if all(map(_is_judged, errors.values())) else _RETRY_SECONDS
-        self._next_refresh = self._clock.now() + wait * (1 + self._jitter())
-        return Refresh(tuple(ready), errors)
+        wait = DAY if all(map(is_judged, errors.values())) else _RETRY_SECONDS
+        # By the monotonic clock: one that was put back must not put off the next for years.
+        self._next_refresh = self._clock.monotonic() + wait * (1 + self._jitter())
+        return Refresh(ready, errors)
 
     def flush(self, timeout: float = 10.0) -> Delivery:
         """Send now what waits, for about ``timeout`` seconds; never raises for the world.
@@ -267,14 +265,15 @@ class Client:
         """
         self._state.purge(self._clock.now())
 
-    def explain(self) -> Explanation:
+    def explain(self) -> "Explanation":
         """Return what may be asked, on what terms, what is sent to whom, and what it has cost.
 
         ``str()`` of it is plain text for a settings page. Never raises for a state that cannot be
         used: it says so. Creates no state where there is none, and asks nobody.
         """
-        with self._lock:
-            refused = dict(self._errors)
+        from deniable.client.explaining import Asked, explain_declared  # when somebody asks
+
+        refused = dict(self._errors)
         asked = Asked(
             tuple(self._surveys.values()),
             self._collector,
@@ -284,7 +283,7 @@ class Client:
         )
         return explain_declared(self._state, self._ledger, asked, self._clock.now())
 
-    def journal(self) -> Journal:
+    def journal(self) -> "Journal":
         """Return all that was stored and sent, newest last, with the collector's verdicts.
 
         ``str()`` of it is text for a terminal. It holds responses, never an answer. Creates no
@@ -293,6 +292,8 @@ class Client:
         Raises:
             StateUnavailable: if there is a state and it cannot be read.
         """
+        from deniable.client.journal_rows import read_journal  # when somebody asks
+
         return read_journal(self._state, self._clock.now())
 
     def start(self) -> None:
@@ -365,7 +366,7 @@ class Client:
             decision = self._draw_once(survey, index, now)
         except NotReady as error:
             # A copy: what is raised collects frames, and those hold the answer.
-            refused = self._offer_bundled(survey) or copy(self._errors.get(survey.name))
+            refused = self._manifests.offer_bundled(survey) or copy(self._errors.get(survey.name))
             if not self._is_ready(survey):
                 raise refused or error from None
             decision = self._draw_once(survey, index, now)
@@ -396,57 +397,20 @@ class Client:
         except NotRecorded:
             return False
 
-    def _offer_bundled(self, survey: Survey) -> ManifestRefused | None:
-        """Offer the manifests that came with the app; return why the last of this name was refused.
-
-        One that is older than what was fetched since is no fault, and no reason not to fetch.
-        """
-        refused = None
-        for envelope in self._bundled:
-            try:
-                self._offer(survey, envelope)
-            except ManifestRefused as error:
-                if error.fault not in {ManifestFault.WRONG_NAME, ManifestFault.ROLLED_BACK}:
-                    refused = error
-        return refused
-
-    def _offer(self, survey: Survey, envelope: bytes) -> None:
-        manifest = read_manifest(envelope, self._authority, survey, self._collector)
-        self._ledger.offer_manifest(manifest, envelope, survey, self._allowance, self._clock.now())
-
-    def _fetch(self, survey: Survey) -> None:
-        held = self._ledger.newest_manifest_id(survey.name, self._clock.now())
-        headers = {"If-None-Match": f'"{held.hex()}"'} if held else {}
-        try:
-            answer = self._transport.request(
-                "GET",
-                f"/v1/surveys/{survey.name}/manifest",
-                headers,
-                b"",
-                MAX_MANIFEST_BYTES + 1024,
-            )
-        except TransportError as error:
-            raise NotReady(f"the collector cannot be reached ({error})") from error
-        if answer.status == 304 and held:
-            return
-        if answer.status != 200:
-            raise NotReady(f"the collector has no manifest of this name (HTTP {answer.status})")
-        self._offer(survey, answer.body)
-
     def _refresh_when_due(self) -> None:
-        if self._clock.now() >= self._next_refresh:
+        if self._clock.monotonic() >= self._next_refresh:
             self.refresh()
+
+
+def _uniform() -> float:
+    """Return a number in [0, 1) of the operating system's generator: for times, never for noise."""
+    return int.from_bytes(os.urandom(6)) / 2**48
 
 
 async def _in_thread(call: Callable[[], _T]) -> _T:
     import asyncio  # 70 ms that an app without an event loop need not pay
 
     return await asyncio.to_thread(call)
-
-
-def _is_judged(error: NotRecorded) -> bool:
-    """Tell a manifest that was refused from none at all, or a captive portal's page (D8)."""
-    return isinstance(error, ManifestRefused) and error.fault is not ManifestFault.MALFORMED
 
 
 def _authority_key(authority: bytes | str) -> bytes:

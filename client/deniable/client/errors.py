@@ -101,6 +101,7 @@ class ManifestFault(StrEnum):
     BAD_SIGNATURE = "bad-signature"
     WRONG_NAME = "wrong-name"
     WRONG_ORIGIN = "wrong-origin"
+    NOT_PINNED = "not-pinned"
     NOT_AS_DECLARED = "not-as-declared"
     ROLLED_BACK = "rolled-back"
     EQUIVOCATION = "equivocation"

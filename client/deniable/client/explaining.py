@@ -167,12 +167,12 @@ def _survey(
 
 def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[SurveyExplanation]:
     by_name: dict[str, list[Manifest]] = {}
-    for authority, name, envelope in connection.execute(
-        "SELECT authority, name, envelope FROM manifests WHERE role = 'accepted'"
+    for signer, name, envelope in connection.execute(
+        "SELECT signer, name, envelope FROM manifests WHERE role = 'accepted'"
         " ORDER BY name, sequence DESC"
     ).fetchall():
         with suppress(Refusal):  # bytes that rotted
-            by_name.setdefault(name, []).append(open_manifest(envelope, authority))
+            by_name.setdefault(name, []).append(open_manifest(envelope, signer))
     for name, accepted in by_name.items():
         manifest, standing = _followed(accepted, now)
         assert manifest is not None

@@ -63,11 +63,11 @@ class _Categories:
 
     def _read(self, survey_id: bytes) -> tuple[str, ...]:
         rows = self._connection.execute(
-            "SELECT authority, envelope FROM manifests WHERE survey_id = ?", (survey_id,)
+            "SELECT signer, envelope FROM manifests WHERE survey_id = ?", (survey_id,)
         ).fetchall()
-        for authority, envelope in rows:
+        for signer, envelope in rows:
             with suppress(Refusal):  # bytes that rotted
-                return open_manifest(envelope, authority).categories
+                return open_manifest(envelope, signer).categories
         return ()
 
 
@@ -78,7 +78,7 @@ def _events(connection: sqlite3.Connection) -> Iterator[EventEntry]:
 
 def _manifests(connection: sqlite3.Connection) -> Iterator[ManifestEntry]:
     query = (
-        "SELECT m.seen, m.name, m.sequence, m.survey_id, m.authority, m.role, m.reason, m.reserved,"
+        "SELECT m.seen, m.name, m.sequence, m.survey_id, m.signer, m.role, m.reason, m.reserved,"
         " m.envelope, (SELECT o.envelope FROM manifests o WHERE m.role = 'equivocating'"
         " AND o.authority = m.authority AND o.name = m.name AND o.sequence = m.sequence"
         " AND o.role != 'equivocating' LIMIT 1) FROM manifests m ORDER BY m.name, m.sequence"

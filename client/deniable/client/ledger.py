@@ -13,7 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from deniable.budget import RangeCost
-from deniable.client.admission import NameRecord, admit_manifest, check_declaration
+from deniable.client.admission import (
+    NameRecord,
+    SignedManifest,
+    admit_manifest,
+    check_declaration,
+)
 from deniable.client.allowance import (
     Allowance,
     check_allowance,
@@ -21,6 +26,7 @@ from deniable.client.allowance import (
     reserved_in_all,
     reserved_of_name,
 )
+from deniable.client.authorities import Authorities
 from deniable.client.caps import OutboxCaps, drop_over_caps
 from deniable.client.consent import Consent
 from deniable.client.errors import (
@@ -39,7 +45,7 @@ from deniable.client.previews import has_preview, store_preview
 from deniable.client.state import State
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, TwoRound
-from deniable.messages import Manifest, Refusal, Report, open_manifest, sign_report
+from deniable.messages import Manifest, Refusal, Report, open_manifest_of_chain, sign_report
 
 __all__ = ["Decision", "Ledger"]
 
@@ -68,21 +74,23 @@ class Ledger:
 
     Args:
         state: where it is durable.
-        authority: the public key under which stored manifests must verify.
+        authorities: the keys under which stored manifests must verify.
         collector: the origin that they must be for.
         caps: how much may wait to be sent; a report that is added may cost an older one its place.
     """
 
-    def __init__(self, state: State, authority: bytes, collector: str, caps: OutboxCaps) -> None:
+    def __init__(
+        self, state: State, authorities: Authorities, collector: str, caps: OutboxCaps
+    ) -> None:
         self._state = state
-        self._authority = authority
+        self._authorities = authorities
         self._collector = collector
         self._caps = caps
         self._manifests: dict[bytes, Manifest] = {}
         self._costs: dict[bytes, RangeCost] = {}
 
     def offer_manifest(
-        self, manifest: Manifest, envelope: bytes, survey: Survey, allowance: Allowance, now: float
+        self, signed: SignedManifest, survey: Survey, allowance: Allowance, now: float
     ) -> None:
         """Accept a verified manifest and reserve its cost, or remember that it was refused.
 
@@ -90,19 +98,19 @@ class Ledger:
             ManifestRefused: for a manifest that breaks a rule.
             StateUnavailable: if the state cannot be read or written.
         """
+        manifest = signed.manifest
         refused: ManifestRefused | None = None
         with self._state.transaction(now) as connection:
+            authority = self._authorities.chain(connection)[0]
             try:
-                record = _name_record(connection, self._authority, manifest.name)
+                record = _name_record(connection, authority, manifest.name)
                 reserved = admit_manifest(manifest, survey, record, allowance.lifetime, now)
                 if manifest.survey_id in record.accepted:
                     return
-                _store_manifest(
-                    connection, self._authority, manifest, envelope, "accepted", now, reserved
-                )
+                _store_manifest(connection, authority, signed, "accepted", now, reserved)
             except ManifestRefused as error:
                 refused = error
-                _remember_refused(connection, self._authority, manifest, envelope, error, now)
+                _remember_refused(connection, authority, signed, error, now)
         if refused is not None:
             raise refused
 
@@ -115,6 +123,12 @@ class Ledger:
     def accepted_manifests(self, connection: sqlite3.Connection, name: str) -> list[Manifest]:
         """Return the manifests of a name that may be followed, newest first; in a transaction."""
         return self._accepted(connection, name)
+
+    def has_accepted(self, manifest: Manifest, now: float) -> bool:
+        """Tell whether this very manifest was accepted before."""
+        with self._state.transaction(now) as connection:
+            authority = self._authorities.chain(connection)[0]
+            return manifest.survey_id in _name_record(connection, authority, manifest.name).accepted
 
     def decide(
         self,
@@ -250,22 +264,24 @@ class Ledger:
         raise why_not
 
     def _accepted(self, connection: sqlite3.Connection, name: str) -> list[Manifest]:
+        chain = self._authorities.chain(connection)
         rows = connection.execute(
             "SELECT survey_id, envelope FROM manifests"
             " WHERE authority = ? AND name = ? AND role = 'accepted' ORDER BY sequence DESC",
-            (self._authority, name),
+            (chain[0], name),
         ).fetchall()
         for survey_id, envelope in rows:
             if survey_id not in self._manifests:
                 with suppress(Refusal):  # bytes that rotted: the disk's fault, not the app's
-                    manifest = open_manifest(envelope, self._authority)
+                    manifest, _ = open_manifest_of_chain(envelope, chain)
                     if manifest.origin == self._collector:  # an app update may use another
                         self._manifests[survey_id] = manifest
         return [self._manifests[survey_id] for survey_id, _ in rows if survey_id in self._manifests]
 
 
 def _name_record(connection: sqlite3.Connection, authority: bytes, name: str) -> NameRecord:
-    # Sequences are an authority's own: after an app update to another, its manifests start afresh.
+    # Sequences are an authority's own, whatever key of its chain signed (the first one names it):
+    # after an app update to another, its manifests start afresh.
     # What was reserved and decided is not.
     highest = connection.execute(
         "SELECT sequence, survey_id FROM manifests"
@@ -288,15 +304,15 @@ def _name_record(connection: sqlite3.Connection, authority: bytes, name: str) ->
 def _store_manifest(
     connection: sqlite3.Connection,
     authority: bytes,
-    manifest: Manifest,
-    envelope: bytes,
+    signed: SignedManifest,
     role: str,
     now: float,
     reserved: int = 0,
     reason: str = "",
 ) -> None:
+    manifest = signed.manifest
     connection.execute(
-        "INSERT INTO manifests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        "INSERT INTO manifests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (authority, survey_id) DO UPDATE"
         " SET role = excluded.role, reserved = excluded.reserved, reason = excluded.reason",
         (
@@ -304,7 +320,8 @@ def _store_manifest(
             manifest.survey_id,
             manifest.name,
             manifest.sequence,
-            envelope,
+            signed.envelope,
+            signed.signer,
             role,
             reserved,
             int(now),
@@ -324,30 +341,27 @@ def _store_manifest(
 def _remember_refused(
     connection: sqlite3.Connection,
     authority: bytes,
-    manifest: Manifest,
-    envelope: bytes,
+    signed: SignedManifest,
     error: ManifestRefused,
     now: float,
 ) -> None:
+    manifest = signed.manifest
     known = connection.execute(
         "SELECT 1 FROM manifests WHERE authority = ? AND survey_id = ?",
         (authority, manifest.survey_id),
     ).fetchone()
-    if known or error.fault is ManifestFault.ROLLED_BACK:
+    # One that is not pinned must not keep out, by a higher sequence, one that is.
+    if known or error.fault in {ManifestFault.ROLLED_BACK, ManifestFault.NOT_PINNED}:
         return
     if error.fault is not ManifestFault.EQUIVOCATION:
-        _store_manifest(
-            connection, authority, manifest, envelope, "refused", now, reason=str(error)
-        )
+        _store_manifest(connection, authority, signed, "refused", now, reason=str(error))
         return
     (proofs,) = connection.execute(
         "SELECT count(*) FROM manifests WHERE authority = ? AND name = ? AND role = 'equivocating'",
         (authority, manifest.name),
     ).fetchone()
     if proofs < _MOST_PROOFS:
-        _store_manifest(
-            connection, authority, manifest, envelope, "equivocating", now, reason=str(error)
-        )
+        _store_manifest(connection, authority, signed, "equivocating", now, reason=str(error))
 
 
 def _memo(

@@ -16,11 +16,12 @@ CREATE TABLE device (
 );
 
 CREATE TABLE manifests (
-    authority    BLOB    NOT NULL,  -- whose signature it bears: an app may come to trust another
+    authority    BLOB    NOT NULL,  -- the first key of the signer's chain: an app may come to trust another
     survey_id    BLOB    NOT NULL,
     name         TEXT    NOT NULL,
     sequence     INTEGER NOT NULL,
     envelope     BLOB    NOT NULL,  -- the signed bytes, as they came
+    signer       BLOB    NOT NULL,  -- the public key that signed them
     role         TEXT    NOT NULL CHECK (role IN (
                      'accepted',      -- may be followed
                      'refused',       -- the newest one seen, kept to notice a rollback
@@ -29,6 +30,19 @@ CREATE TABLE manifests (
     seen         INTEGER NOT NULL,    -- Unix seconds at which it first came
     reason       TEXT    NOT NULL,    -- which rule it broke; empty if accepted
     PRIMARY KEY (authority, survey_id)
+) WITHOUT ROWID;
+
+-- How the authority handed over from key to key, as far as this device has seen it.
+CREATE TABLE authorities (
+    old_key      BLOB    NOT NULL,
+    new_key      BLOB    NOT NULL,
+    sequence     INTEGER NOT NULL,
+    envelope     BLOB    NOT NULL,  -- signed by both keys, as it came
+    role         TEXT    NOT NULL CHECK (role IN (
+                     'followed',    -- the new key is trusted, for good
+                     'forking')),   -- a second one of the same key: proof against its signer
+    seen         INTEGER NOT NULL,  -- Unix seconds, by this device's clock
+    PRIMARY KEY (old_key, new_key, sequence)
 ) WITHOUT ROWID;
 
 CREATE TABLE decisions (

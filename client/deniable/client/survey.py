@@ -1,6 +1,8 @@
 """A survey as the app declares it: in code, before any answer exists (D1)."""
 
 import math
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -23,6 +25,7 @@ from deniable.messages import (
 
 __all__ = ["DAY", "Answer", "Survey"]
 
+_ID: Final = re.compile("[0-9a-f]{64}", re.ASCII)
 _BEYOND: Final = 10**30
 _BEYOND_PLACES: Final = 30
 
@@ -49,9 +52,12 @@ class Survey:
         min_epoch_seconds: the shortest epoch that the app accepts, by default one day.
         max_total_epsilon: what all epochs of all manifests of this name may cost together; by
             default only the client's lifetime_epsilon bounds it.
+        pinned_ids: ids of the only manifests that the app accepts, 64 hex digits each, as
+            ``deniable survey publish`` shows them: whoever holds the authority's key can then show
+            no user another. By default any manifest that the authority signs.
 
     Raises:
-        InvalidManifest: for texts that no manifest could hold.
+        InvalidManifest: for texts, or ids, that no manifest could have.
         TypeError, InvalidPrivacyParameter: for a ceiling that is a float or out of its domain.
     """
 
@@ -62,6 +68,7 @@ class Survey:
     max_delta: Number = "0"
     min_epoch_seconds: int = DAY
     max_total_epsilon: Number | None = None
+    pinned_ids: Collection[str] | None = None
 
     def __post_init__(self) -> None:
         given: object = self.categories
@@ -72,6 +79,8 @@ class Survey:
         check_text("question", self.question, 1024)
         check_categories(self.categories)
         _ = self.epsilon_ceiling, self.delta_ceiling, self.total_ceiling
+        if self.pinned_ids is not None:
+            object.__setattr__(self, "pinned_ids", _checked_ids(self.pinned_ids))
 
     @classmethod
     def numeric(
@@ -86,6 +95,7 @@ class Survey:
         max_delta: Number = "0",
         min_epoch_seconds: int = DAY,
         max_total_epsilon: Number | None = None,
+        pinned_ids: Collection[str] | None = None,
     ) -> "Survey":
         """Declare a survey whose answers are the numbers low, low + step, … high.
 
@@ -100,6 +110,7 @@ class Survey:
             min_epoch_seconds: the shortest epoch that the app accepts, by default one day.
             max_total_epsilon: what all epochs together may cost, by default whatever the client's
                 lifetime_epsilon allows.
+            pinned_ids: ids of the only manifests that the app accepts, by default any.
 
         Raises:
             InvalidManifest: for texts, or a range, that no manifest could hold.
@@ -109,7 +120,14 @@ class Survey:
             exact_value("low", low), exact_value("high", high), exact_value("step", step)
         )
         return cls(
-            name, question, values, max_epsilon, max_delta, min_epoch_seconds, max_total_epsilon
+            name,
+            question,
+            values,
+            max_epsilon,
+            max_delta,
+            min_epoch_seconds,
+            max_total_epsilon,
+            pinned_ids,
         )
 
     @property
@@ -166,6 +184,15 @@ class Survey:
                 "categories; map it to one before reporting (a number by Survey.nearest)"
             )
         return found[0]
+
+
+def _checked_ids(given: object) -> frozenset[str]:
+    if isinstance(given, str):
+        raise TypeError("pinned_ids must be several ids, not one text")
+    ids = frozenset(given) if isinstance(given, Collection) else frozenset()
+    if not ids or not all(isinstance(each, str) and _ID.fullmatch(each) for each in ids):
+        raise InvalidManifest("pinned_ids", "must be survey ids of 64 lower-case hex digits each")
+    return ids
 
 
 def _number_text(answer: object) -> str | None:

@@ -28,9 +28,10 @@ from deniable.cli.audit_forms import (
     show_audit,
     show_comparison,
 )
+from deniable.cli.repeat_terms import repeat_terms
 from deniable.cli.screen import console
 from deniable.mechanisms import InvalidPrivacyParameter
-from deniable.messages import Manifest, Refusal, codec, open_manifest
+from deniable.messages import FRESH, Manifest, Refusal, codec, open_manifest
 
 __all__ = ["audit"]
 
@@ -183,12 +184,14 @@ def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> Subjec
     except Refusal as error:
         raise click.ClickException(f"{file} is no manifest that can be used: {error}") from error
     checked = "verified" if authority else "not checked; give --authority to do so"
+    one = "" if manifest.repeat == FRESH else "; the matrix is that of one report"
     return Subject(
         manifest.name,
         manifest.mechanism,
         manifest.categories,
         manifest.categories,
-        f"a survey's manifest, its signature {checked}",
+        f"a survey's manifest, its signature {checked}{one}",
+        repeat_terms(manifest),
     )
 
 

@@ -39,6 +39,7 @@ class Subject:
         categories: what its rows are called.
         responses: what its columns are called.
         note: what else to know of it.
+        terms: labels and texts about several reports; the matrix is that of one.
     """
 
     title: str
@@ -46,6 +47,7 @@ class Subject:
     categories: Sequence[str]
     responses: Sequence[str]
     note: str
+    terms: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ def show_audit(found: Audit, screen: Console) -> None:
         )
         lines += _witness(subject, found.at_epsilon.witness)
     lines.append(("lies", _lie(found.lie)))
+    lines += subject.terms
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

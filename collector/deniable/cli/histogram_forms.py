@@ -71,6 +71,13 @@ def show_histogram(histogram: Histogram, screen: Console, step: int = 1) -> None
         screen.print()
         screen.print(_bins(histogram.numeric, screen.width))
         notes = _numeric_notes(histogram, histogram.numeric)
+    if histogram.kept_range is not None:
+        first, last = histogram.kept_range
+        notes.append(
+            f"Devices keep responses for epochs {first} to {last}: figures of these epochs share "
+            "noise. An average of them is less exact than it looks, and their differences have "
+            "errors of their own."
+        )
     if step > 1:
         notes.append(f"Figures advance in steps of {step:,} reports; those behind are stored.")
     screen.print("\n" + "\n".join(notes), style="dim")

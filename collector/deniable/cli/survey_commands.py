@@ -10,17 +10,22 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from deniable.budget import NANO, format_nano, pure_cost
+from deniable.budget import NANO, RangeCost, format_nano, pure_cost
 from deniable.cli.authority import AuthorityKeyError, find_key_file, read_authority_key
 from deniable.cli.options import directory_option
+from deniable.cli.repeat_terms import repeat_terms
 from deniable.cli.screen import console
 from deniable.cli.survey_file import SurveyFile, duration_text, next_manifest, says_the_same
 from deniable.cli.workplace import find_survey, published, with_store
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
 from deniable.estimates import NotInvertible, reports_for_half_width, reports_for_mean
-from deniable.mechanisms import RandomisedResponse, exact_epsilon, odds_floor
+from deniable.mechanisms import (
+    RandomisedResponse,
+    TwoValuedMechanism,
+    exact_epsilon,
+    odds_floor,
+)
 from deniable.messages import (
-    RANDOMISED_RESPONSE,
     InvalidManifest,
     Manifest,
     format_value,
@@ -65,6 +70,8 @@ def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bo
     click.echo(f"epochs    {_epochs(manifest)}")
     if manifest.specification.ratio is not None:
         click.echo(f"mechanism {_terms(manifest)}")
+    for label, text in repeat_terms(manifest):
+        click.echo(f"{label:<9} {text}")
     click.echo(f"costs     a device at most {_lifetime(manifest)}")
     click.echo(f"accuracy  {_accuracy(manifest)}")
     for warning in _warnings(manifest):
@@ -125,7 +132,9 @@ def list_surveys(directory: Path) -> None:
     if not manifests:
         click.echo("no survey is published; see: deniable survey publish --help")
         return
-    table = Table("name", "seq", "id begins", "epsilon", "epoch now", "question", box=None)
+    table = Table(
+        "name", "seq", "id begins", "epsilon", "repeat", "epoch now", "question", box=None
+    )
     now = time.time()
     for manifest in manifests:
         epoch = manifest.schedule.epoch_at(now)
@@ -134,6 +143,7 @@ def list_surveys(directory: Path) -> None:
             str(manifest.sequence),
             manifest.survey_id.hex()[:12],
             manifest.epsilon,
+            _repeat(manifest),
             "-" if epoch is None else f"{epoch} of {manifest.schedule.epochs}",
             Text(manifest.question),
         )
@@ -149,7 +159,7 @@ def show(name: str, directory: Path) -> None:
     manifest = with_store(config, lambda store: find_survey(store, config, name))
     mechanism = manifest.mechanism
     odds = math.exp(mechanism.privacy.epsilon)
-    least = "" if manifest.specification == RANDOMISED_RESPONSE else "at least "
+    least = "" if isinstance(mechanism, TwoValuedMechanism) else "at least "
     click.echo(manifest.question)
     for category in _answers(manifest):
         click.echo(f"  {category}")
@@ -163,11 +173,20 @@ def show(name: str, directory: Path) -> None:
     )
     if manifest.specification.ratio is not None:
         click.echo(f"mechanism {_terms(manifest)}")
+    for label, text in repeat_terms(manifest):
+        click.echo(f"{label:<9} {text}")
     click.echo(f"costs     a device at most {_lifetime(manifest)}")
     click.echo(f"epochs    {_epochs(manifest)}")
     click.echo(f"devices   {manifest.enrolment.mode}")
     click.echo(f"figures   appear in steps of {max(1, manifest.minimum_reports)} reports\n")
     click.echo(_declaration(manifest))
+
+
+def _repeat(manifest: Manifest) -> str:
+    if manifest.repeat.epochs is None:
+        return manifest.repeat.kind
+    two_round = manifest.specification.kind == "two-round"
+    return f"{'two-round' if two_round else 'memoised'}, {manifest.repeat.epochs}"
 
 
 def _answers(manifest: Manifest) -> tuple[str, ...]:
@@ -218,15 +237,27 @@ def _accuracy(manifest: Manifest) -> str:
         return f"the mean within ± 2 % of the range takes at most {reports:,} reports"
     reports = reports_for_half_width(manifest.mechanism, 0.05)
     text = f"each share within ± 5 percentage points takes at most {reports:,} reports"
-    if manifest.specification == RANDOMISED_RESPONSE:
+    if isinstance(manifest.mechanism, TwoValuedMechanism):
         return text
     plain = RandomisedResponse(len(manifest.categories), manifest.epsilon)
     return text + (f",\n          with randomised response {reports_for_half_width(plain, 0.05):,}")
 
 
 def _lifetime(manifest: Manifest) -> str:
-    cost, epochs = pure_cost(manifest.mechanism), manifest.schedule.epochs
-    return f"epsilon {format_nano(cost * epochs)} in all ({epochs} epochs of {format_nano(cost)})"
+    epochs, kept = manifest.schedule.epochs, manifest.repeat.epochs
+    each = (
+        f"{epochs} epochs of {format_nano(pure_cost(manifest.mechanism))}"
+        if kept is None
+        else f"{epochs} epochs in ranges of {kept}"
+    )
+    return f"epsilon {format_nano(_most(manifest))} in all ({each})"
+
+
+def _most(manifest: Manifest) -> int:
+    """Return what a device reserves when it accepts a survey, in units of 1e-9 epsilon."""
+    return RangeCost.of(manifest.mechanism).most(
+        manifest.schedule.epochs, manifest.repeat.epochs or 1
+    )
 
 
 def _epochs(manifest: Manifest) -> str:
@@ -242,7 +273,7 @@ def _warnings(manifest: Manifest) -> list[str]:
     warnings = []
     if manifest.schedule.end <= time.time():
         warnings.append("its last epoch is over: no device will follow it")
-    if pure_cost(manifest.mechanism) * manifest.schedule.epochs > DEFAULT_LIFETIME_EPSILON * NANO:
+    if _most(manifest) > DEFAULT_LIFETIME_EPSILON * NANO:
         warnings.append(
             f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in all unless their app "
             "sets lifetime_epsilon: they will refuse this survey"

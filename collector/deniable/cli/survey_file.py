@@ -10,11 +10,13 @@ from typing import Final
 
 from deniable.mechanisms import InvalidPrivacyParameter
 from deniable.messages import (
+    FRESH,
     Distance,
     Enrolment,
     InvalidManifest,
     Kind,
     Manifest,
+    Repeat,
     Schedule,
     Specification,
     exact_value,
@@ -31,8 +33,9 @@ FIELDS: Final = {
     "name": "lasting name: a-z, 0-9 and -, at most 64",
     "question": "what the user is told is being asked",
     "categories": "every possible answer; their order is kept",
-    "mechanism": '"randomised-response"; "ordinal", whose near answers are confused more often '
-    'than far ones; or "numeric", whose answers are numbers',
+    "mechanism": '"randomised-response"; "two-round", whose first round is kept and whose second '
+    'is fresh for each report; "ordinal", whose near answers are confused more often than far '
+    'ones; or "numeric", whose answers are numbers',
     "distance": 'of an ordinal survey: "absolute" on a line, "circular", or a table of whole '
     "numbers, a row a category",
     "low": "the least answer of a numeric survey, which has no categories: a whole number, or a "
@@ -40,9 +43,14 @@ FIELDS: Final = {
     "high": "its greatest answer",
     "step": "from one of its answers to the next; at most 4,096 answers",
     "epsilon": 'privacy of one report, as a string such as "1"; smaller is more private',
+    "kept_epsilon": "of a two-round survey: privacy of any number of reports about an answer that "
+    "stays the same, as a string; above epsilon",
     "delta": 'slack, as a string; leave it at "0"',
     "epoch": 'how often a device may report: "1 day", "1 week", "12 hours"',
     "epochs": "how many epochs the survey lasts",
+    "repeat": '"fresh", a new response each epoch; or "memoised", the same kept response to the '
+    "same answer, for at most 16 categories unless two-round",
+    "memoised_epochs": "of a memoised survey: for how many epochs responses are kept, 2 to 10,000",
     "grace": 'how long after an epoch its reports are still taken, such as "1 day"',
     "start": "when epoch 0 begins, a time with offset; default: midnight UTC, or for shorter "
     "epochs the last whole one",
@@ -53,6 +61,7 @@ FIELDS: Final = {
 _DEFAULTS: Final[dict[str, object]] = {
     "mechanism": "randomised-response",
     "delta": "0",
+    "repeat": "fresh",
     "grace": "1 day",
     "minimum_reports": 100,
 }
@@ -97,6 +106,8 @@ class SurveyFile:
     minimum_reports: int
     mechanism: Kind = "randomised-response"
     distance: Distance | None = None
+    kept_epsilon: str | None = None
+    repeat: Repeat = FRESH
 
     @classmethod
     def load(cls, file: Path) -> "SurveyFile":
@@ -139,6 +150,8 @@ class SurveyFile:
             minimum_reports=_count(table, "minimum_reports"),
             mechanism=mechanism,
             distance=_distance(table) if mechanism == "ordinal" else None,
+            kept_epsilon=_text(table, "kept_epsilon") if mechanism == "two-round" else None,
+            repeat=_repeat(table),
         )
 
 
@@ -202,8 +215,13 @@ def next_manifest(
         enrolment=Enrolment(),
         minimum_reports=survey.minimum_reports,
         specification=Specification.calibrated(
-            survey.mechanism, survey.distance, len(survey.categories), survey.epsilon
+            survey.mechanism,
+            survey.distance,
+            len(survey.categories),
+            survey.epsilon,
+            survey.kept_epsilon,
         ),
+        repeat=survey.repeat,
     )
 
 
@@ -215,6 +233,8 @@ def says_the_same(survey: SurveyFile, before: Manifest) -> bool:
         (survey.question, survey.categories, survey.epsilon, survey.delta) == asked
         and survey.mechanism == before.specification.kind
         and survey.distance == before.specification.distance
+        and survey.kept_epsilon == before.specification.kept
+        and survey.repeat == before.repeat
         and (survey.epoch_seconds, survey.epochs, survey.grace_seconds) == when
         and survey.start in {None, before.schedule.start}
         and survey.minimum_reports == before.minimum_reports
@@ -238,7 +258,7 @@ def _field(table: dict[str, object], field: str) -> object:
 
 def _text(table: dict[str, object], field: str) -> str:
     value = _field(table, field)
-    if isinstance(value, float | int) and field in {"epsilon", "delta"}:
+    if isinstance(value, float | int) and field in {"epsilon", "delta", "kept_epsilon"}:
         raise InvalidManifest(
             field, f'must be a string, such as {field} = "0.5": floats are inexact'
         )
@@ -249,7 +269,7 @@ def _text(table: dict[str, object], field: str) -> str:
 
 def _kind(table: dict[str, object]) -> Kind:
     match _text(table, "mechanism"):
-        case "randomised-response" | "ordinal" | "numeric" as kind:
+        case "randomised-response" | "two-round" | "ordinal" | "numeric" as kind:
             pass
         case _:
             raise InvalidManifest("mechanism", f"must be {FIELDS['mechanism']}")
@@ -258,12 +278,30 @@ def _kind(table: dict[str, object]) -> Kind:
         ("low", "numeric"),
         ("high", "numeric"),
         ("step", "numeric"),
+        ("kept_epsilon", "two-round"),
     ):
         if field in table and kind != owner:
             raise InvalidManifest(field, f'belongs to a survey with mechanism = "{owner}"')
     if kind == "numeric" and "categories" in table:
         raise InvalidManifest("categories", "follow from low, high and step; leave them out")
     return kind
+
+
+def _repeat(table: dict[str, object]) -> Repeat:
+    match _text(table, "repeat"):
+        case "fresh":
+            if "memoised_epochs" in table:
+                raise InvalidManifest(
+                    "memoised_epochs", 'belongs to a survey with repeat = "memoised"'
+                )
+            return FRESH
+        case "memoised":
+            epochs = _count(table, "memoised_epochs")
+            try:
+                return Repeat("memoised", epochs)
+            except InvalidManifest as error:
+                raise InvalidManifest("memoised_epochs", error.reason) from error
+    raise InvalidManifest("repeat", f"must be {FIELDS['repeat']}")
 
 
 def _values(table: dict[str, object]) -> tuple[str, ...]:

@@ -48,6 +48,9 @@ class Histogram:
         influence: how far n times an estimate moves at most if one of the reports is false.
         enrolment: who vouches that each report comes from another device.
         reports_for_five_points: how many reports give 95 % intervals of ± 5 percentage points.
+        kept_range: first and last epoch in which the same devices may have given the same kept
+            responses, so that figures of these epochs share noise: neither their average nor their
+            difference has the error that independent figures would. None where all is fresh.
         numeric: mean, quartiles and groups of values, if the categories are numbers; else None.
     """
 
@@ -73,6 +76,7 @@ class Histogram:
     influence: float
     enrolment: str
     reports_for_five_points: int
+    kept_range: tuple[int, int] | None = None
     numeric: NumericSummary | None = None
 
     def to_dict(self) -> dict[str, object]:
@@ -92,6 +96,7 @@ class Histogram:
             "influence": self.influence,
             "enrolment": self.enrolment,
             "reports_for_five_points": self.reports_for_five_points,
+            "kept_range": None if self.kept_range is None else list(self.kept_range),
             "numeric": None if self.numeric is None else self.numeric.to_dict(),
             "categories": [
                 {
@@ -124,6 +129,9 @@ class Histogram:
             # Of single values there may be thousands, and each by itself is mostly noise.
             lines += [*_summary(self.numeric), *_table(_bin_rows(self.numeric))]
         lines.append(f"{self.level:.0%} intervals, each by itself; devices: {self.enrolment}")
+        if self.kept_range is not None:
+            first, last = self.kept_range
+            lines.append(f"noise is shared by epochs {first} to {last}, where responses are kept")
         return "\n".join(lines)
 
 
@@ -179,12 +187,20 @@ def estimate_histogram(
         influence=influence(mechanism),
         enrolment=_vouched(manifest),
         reports_for_five_points=reports_for_half_width(mechanism, 0.05),
+        kept_range=_kept_range(manifest, epoch),
         numeric=(
             None
             if values is None
             else numeric_summary(mechanism, counts, manifest.categories, values, level, model)
         ),
     )
+
+
+def _kept_range(manifest: Manifest, epoch: int) -> tuple[int, int] | None:
+    epochs = manifest.repeat.memo_range(epoch)
+    if epochs is None:
+        return None
+    return epochs[0], min(epochs[-1], manifest.schedule.epochs - 1)
 
 
 def _table(rows: Sequence[tuple[str, float, float, float]]) -> list[str]:

@@ -132,6 +132,7 @@ def _describe(manifest: Manifest) -> dict[str, object]:
         "question": manifest.question,
         "categories": list(manifest.categories),
         **_mechanism(manifest.specification),
+        "repeat": manifest.repeat.to_map(),
         "epsilon": manifest.epsilon,
         "delta": manifest.delta,
         "pure_epsilon": str(manifest.mechanism.privacy.epsilon),
@@ -153,6 +154,8 @@ def _mechanism(specification: Specification) -> dict[str, object]:
     if specification.ratio is not None:
         # As text: JSON readers that know floats only would round it, and hold another matrix.
         described["ratio"] = str(specification.ratio)
+    if specification.kept is not None:
+        described["kept_epsilon"] = specification.kept
     return described
 
 

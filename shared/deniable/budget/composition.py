@@ -14,6 +14,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import Final
 
+from deniable.budget.cost import epsilon_ceiling
 from deniable.budget.privacy_loss import PrivacyLoss, total_epsilon
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
@@ -29,13 +30,11 @@ __all__ = [
     "advanced_composition",
     "basic_composition",
     "closed_composition",
-    "epsilon_ceiling",
     "optimal_composition",
     "optimal_guarantees",
 ]
 
-_PLACES: Final = 12
-_UNIT: Final = 10**_PLACES
+_UNIT: Final = 10**12
 _BITS: Final = 128
 
 
@@ -50,13 +49,6 @@ class Guarantee:
 
     epsilon: Decimal
     delta: Fraction
-
-
-def epsilon_ceiling(epsilon: Fraction) -> Decimal:
-    """Return an epsilon rounded up to 12 decimal places."""
-    # Put together from digits: arithmetic would round by the app's decimal context, even down.
-    units = ceil_div(epsilon.numerator * _UNIT, epsilon.denominator)
-    return Decimal((0, tuple(map(int, str(units))), -_PLACES))
 
 
 def basic_composition(parts: Iterable[tuple[Number, Number]]) -> Guarantee:

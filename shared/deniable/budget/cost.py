@@ -6,20 +6,24 @@ user's.
 """
 
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Final
 
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
     Mechanism,
     Number,
+    ceil_div,
     exact_number,
     log_ceiling,
 )
 
-__all__ = ["NANO", "Ceiling", "epsilon_to_nano", "format_nano", "pure_cost"]
+__all__ = ["NANO", "Ceiling", "epsilon_ceiling", "epsilon_to_nano", "format_nano", "pure_cost"]
 
 NANO: Final = 10**9
 """Units of cost in one epsilon."""
+_PLACES: Final = 12
 
 
 def pure_cost(mechanism: Mechanism) -> int:
@@ -53,6 +57,13 @@ def format_nano(cost: int) -> str:
     """Return a cost for people: epsilon rounded up to three decimal places."""
     thousandths = -(-cost // (NANO // 1000))
     return f"{thousandths // 1000}.{thousandths % 1000:03d}"
+
+
+def epsilon_ceiling(epsilon: Fraction) -> Decimal:
+    """Return an epsilon rounded up to 12 decimal places."""
+    # Put together from digits: arithmetic would round by the app's decimal context, even down.
+    units = ceil_div(epsilon.numerator * 10**_PLACES, epsilon.denominator)
+    return Decimal((0, tuple(map(int, str(units))), -_PLACES))
 
 
 @dataclass(frozen=True, slots=True)

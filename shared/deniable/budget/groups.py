@@ -6,7 +6,8 @@ on one another.
 
 from fractions import Fraction
 
-from deniable.budget.composition import Guarantee, epsilon_ceiling
+from deniable.budget.composition import Guarantee
+from deniable.budget.cost import epsilon_ceiling
 from deniable.budget.privacy_loss import PrivacyLoss, total_epsilon
 from deniable.mechanisms import Number, exact_delta, odds_ceiling
 

@@ -28,6 +28,7 @@ Source: docs/mathematics.md, section 16.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from deniable.budget.cost import NANO, pure_cost
@@ -61,26 +62,10 @@ class RangeCost:
         Raises:
             InvalidPrivacyParameter: if it has no pure guarantee, so that no budget covers it.
         """
-        one = pure_cost(mechanism)
         if not isinstance(mechanism, TwoRound):
+            one = pure_cost(mechanism)
             return cls(mechanism.categories, one, ((1, one),))
-        layers, kept = TwoLayers.of_mechanism(mechanism), pure_cost(mechanism.kept)
-        slopes = [(1, one)]
-        for t in range(2, _LONGEST + 2):
-            best_t, best = slopes[-1]
-            # From here on no f(t)/t can exceed kept/t, so neither can it exceed the best.
-            if kept * best_t <= best * t:
-                break
-            # No f(t) exceeds t ln E_2 nor kept; so no later f(t)/t exceeds what this bound makes
-            # of the first of them.
-            cost = (
-                log_ceiling(layers.constant_odds(t), NANO)
-                if t <= _LONGEST
-                else min(t * pure_cost(mechanism.fresh), kept)
-            )
-            if cost * best_t > best * t:
-                slopes.append((t, cost))
-        return cls(mechanism.categories, kept, tuple(slopes))
+        return cls(mechanism.categories, pure_cost(mechanism.kept), _slopes(mechanism))
 
     def cumulative(self, reports: int) -> int:
         """Return what so many reports within one range cost together.
@@ -113,3 +98,25 @@ class RangeCost:
             raise ValueError("there are no fewer than 0 epochs, and a range has at least one")
         ranges, rest = divmod(epochs, epochs_per_range)
         return ranges * self.cumulative(epochs_per_range) + self.cumulative(rest)
+
+
+@lru_cache(maxsize=32)
+def _slopes(mechanism: TwoRound) -> tuple[tuple[int, int], ...]:
+    """Return the slopes of two rounds; it takes tens of ms where the levels lie far apart."""
+    layers, kept = TwoLayers.of_mechanism(mechanism), pure_cost(mechanism.kept)
+    slopes = [(1, pure_cost(mechanism))]
+    for t in range(2, _LONGEST + 2):
+        best_t, best = slopes[-1]
+        # From here on no f(t)/t can exceed kept/t, so neither can it exceed the best.
+        if kept * best_t <= best * t:
+            break
+        # No f(t) exceeds t ln E_2 nor kept; so no later f(t)/t exceeds what this bound makes of the
+        # first of them.
+        cost = (
+            log_ceiling(layers.constant_odds(t), NANO)
+            if t <= _LONGEST
+            else min(t * pure_cost(mechanism.fresh), kept)
+        )
+        if cost * best_t > best * t:
+            slopes.append((t, cost))
+    return tuple(slopes)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
-from deniable.budget.composition import epsilon_ceiling
+from deniable.budget.cost import epsilon_ceiling
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
     Number,

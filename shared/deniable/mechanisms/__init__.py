@@ -1,5 +1,7 @@
 """Mechanisms: solution matrices that a device can sample exactly, with integers only."""
 
+from typing import TYPE_CHECKING
+
 from deniable.mechanisms.circular import Circular
 from deniable.mechanisms.decay import RATIO_LIMIT, DistanceMechanism
 from deniable.mechanisms.exact import (
@@ -20,9 +22,9 @@ from deniable.mechanisms.exponential import (
     odds_floor,
 )
 from deniable.mechanisms.geometric import TruncatedGeometric
-from deniable.mechanisms.laplace import DiscreteLaplace, LaplaceRelease, Neighbours, Query
-from deniable.mechanisms.mechanism import Mechanism, SurveyMechanism
+from deniable.mechanisms.mechanism import MAX_DENSE, Mechanism, SurveyMechanism
 from deniable.mechanisms.metric import MAX_DISTANCE, MAX_METRIC, Metric
+from deniable.mechanisms.on_demand import on_demand
 from deniable.mechanisms.ordinal import Ordinal
 from deniable.mechanisms.privacy import (
     MatrixPrivacy,
@@ -34,15 +36,29 @@ from deniable.mechanisms.privacy import (
 )
 from deniable.mechanisms.randomised_response import RandomisedResponse
 from deniable.mechanisms.randomness import Draw, os_random_word
-from deniable.mechanisms.selection import MAX_OUTCOMES, ExponentialMechanism, Movement
-from deniable.mechanisms.solution_matrix import (
-    MAX_DENSE,
-    InvalidMatrix,
-    NotOnGrid,
-    SolutionMatrix,
-)
 from deniable.mechanisms.two_round import TwoRound
 from deniable.mechanisms.two_valued import MAX_CATEGORIES, TwoValuedMechanism
+
+if TYPE_CHECKING:
+    from deniable.mechanisms.laplace import DiscreteLaplace, LaplaceRelease, Neighbours, Query
+    from deniable.mechanisms.selection import MAX_OUTCOMES, ExponentialMechanism, Movement
+    from deniable.mechanisms.solution_matrix import InvalidMatrix, NotOnGrid, SolutionMatrix
+else:
+    __getattr__ = on_demand(
+        __name__,
+        {
+            "DiscreteLaplace": "laplace",
+            "LaplaceRelease": "laplace",
+            "Neighbours": "laplace",
+            "Query": "laplace",
+            "MAX_OUTCOMES": "selection",
+            "ExponentialMechanism": "selection",
+            "Movement": "selection",
+            "InvalidMatrix": "solution_matrix",
+            "NotOnGrid": "solution_matrix",
+            "SolutionMatrix": "solution_matrix",
+        },
+    )
 
 __all__ = [
     "DECIMAL_PATTERN",

@@ -18,10 +18,9 @@ from deniable.mechanisms.exact import (
     exact_epsilon,
 )
 from deniable.mechanisms.exponential import ceil_div, exp_enclosure
-from deniable.mechanisms.mechanism import category_index
+from deniable.mechanisms.mechanism import MAX_DENSE, category_index
 from deniable.mechanisms.privacy import MatrixPrivacy, Privacy
 from deniable.mechanisms.randomness import Draw, os_random_word
-from deniable.mechanisms.solution_matrix import MAX_DENSE
 
 __all__ = ["GRID", "RATIO_LIMIT", "DistanceMechanism", "calibrated_ratio", "falling_powers"]
 

@@ -2,12 +2,15 @@
 
 import operator
 from fractions import Fraction
-from typing import Protocol
+from typing import Final, Protocol
 
 from deniable.mechanisms.privacy import Privacy, Rows
 from deniable.mechanisms.randomness import Draw, os_random_word
 
-__all__ = ["Mechanism", "SurveyMechanism", "category_index"]
+__all__ = ["MAX_DENSE", "Mechanism", "SurveyMechanism", "category_index"]
+
+MAX_DENSE: Final = 4096
+"""Most rows, and most columns, of a matrix that is held entry by entry."""
 
 
 def category_index(value: int, categories: int) -> int:

@@ -15,6 +15,7 @@ from math import gcd, lcm
 from typing import Final, Self
 
 from deniable.mechanisms.exact import Number, exact_delta, exact_epsilon, exact_number
+from deniable.mechanisms.mechanism import MAX_DENSE
 from deniable.mechanisms.privacy import MatrixPrivacy, Privacy, Rows
 from deniable.mechanisms.randomness import Draw, os_random_word
 from deniable.mechanisms.rounding import (
@@ -23,10 +24,7 @@ from deniable.mechanisms.rounding import (
     largest_remainder,
 )
 
-__all__ = ["MAX_DENSE", "InvalidMatrix", "NotOnGrid", "SolutionMatrix"]
-
-MAX_DENSE: Final = 4096
-"""Most rows, and most columns, of a matrix that is held entry by entry."""
+__all__ = ["InvalidMatrix", "NotOnGrid", "SolutionMatrix"]
 
 _WORD: Final = 64
 _MOST_BITS: Final = 1 << 16

@@ -72,19 +72,31 @@ class Specification:
             try:
                 exact_epsilon(self.kept)
             except InvalidPrivacyParameter as error:
-                raise InvalidManifest("mechanism", f"kept {error}") from error
+                raise InvalidManifest("mechanism", f"of what is kept, {error}") from error
 
     @classmethod
     def calibrated(
-        cls, kind: Kind, distance: Distance | None, categories: int, epsilon: str
+        cls,
+        kind: Kind,
+        distance: Distance | None,
+        categories: int,
+        epsilon: str,
+        kept_epsilon: str | None = None,
     ) -> "Specification":
         """Return the mechanism that lies least with a tight epsilon not above the one asked for.
+
+        ``distance`` is of ordinal kinds, ``kept_epsilon`` of two rounds.
 
         Raises:
             InvalidManifest: naming the field of a survey file that is at fault.
         """
         if kind == "randomised-response":
             return RANDOMISED_RESPONSE
+        if kind == "two-round":
+            try:
+                return cls(kind, kept=kept_epsilon)
+            except InvalidManifest as error:
+                raise InvalidManifest("kept_epsilon", error.reason) from error
         if not 2 <= categories <= MAX_DENSE:
             raise InvalidManifest(
                 "categories", f"of an ordinal or numeric survey are 2 to {MAX_DENSE:,}"

@@ -329,3 +329,14 @@ def test_a_device_that_hangs_up_leaves_no_trace_on_the_screen(
             connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
             assert connection.recv(1)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_device_follows_the_rotations_of_the_authority() -> None:
+    with FakeCollector() as collector, device(collector) as client:
+        for _ in range(3):
+            collector.publish(THEME, epochs=1)
+            assert client.refresh().errors == {}
+            collector.rotate_authority()
+        asked = [request.path for request in collector.requests]
+        assert asked.count("/v1/authority") == 2
+        assert client.report("theme", "dark").ok

@@ -93,7 +93,7 @@ class Scene:
         return [each.body for each in self.collector.requests if each.method == "POST"]
 
     def nobody_followed(self) -> bool:
-        known = {"/v1/reports", "/v1/surveys/theme/manifest"}
+        known = {"/v1/reports", "/v1/surveys/theme/manifest", "/v1/authority"}
         return {request.path for request in self.collector.requests} <= known
 
 

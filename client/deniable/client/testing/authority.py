@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 
 from deniable.client.testing.misbehaviour import FORGERIES, AnyMisbehaviour, Misbehaviour
-from deniable.messages import Manifest, SigningKey, sign_manifest
+from deniable.messages import Manifest, Rotation, SigningKey, sign_manifest, sign_rotation
 
 __all__ = ["FakeAuthority"]
 
@@ -13,7 +13,8 @@ class FakeAuthority:
     """A key of its own, and every manifest that it ever signed.
 
     Attributes:
-        public_key: 64 hex digits.
+        public_key: 64 hex digits; the first key's, however often it is rotated.
+        rotations: how it was, as signed.
     """
 
     def __init__(self) -> None:
@@ -21,6 +22,7 @@ class FakeAuthority:
         self._signed: dict[bytes, Manifest] = {}
         self._published: dict[str, Manifest] = {}
         self.public_key = self._key.public_key.hex()
+        self.rotations: list[bytes] = []
 
     def publish(self, manifest: Manifest) -> bytes:
         """Sign a manifest as the newest of its name; return the envelope."""
@@ -31,6 +33,13 @@ class FakeAuthority:
         """Return a manifest's envelope; a device may follow it from now on."""
         self._signed[manifest.survey_id] = manifest
         return sign_manifest(manifest, self._key)
+
+    def rotate(self) -> None:
+        """Hand over to a new key, which signs from now on."""
+        old, self._key = self._key, SigningKey(os.urandom(32))
+        sequence = len(self.rotations) + 1
+        rotation = Rotation(old.public_key, self._key.public_key, sequence)
+        self.rotations.append(sign_rotation(rotation, old, self._key))
 
     def newest(self, name: str) -> Manifest | None:
         """Return what is published under a name, if anything is."""

@@ -30,7 +30,7 @@ from deniable.client.testing.misbehaviour import (
     routes_of,
 )
 from deniable.client.testing.receipts import Receipts
-from deniable.client.testing.routes import Routes, manifest_answer, manifest_name
+from deniable.client.testing.routes import AUTHORITY_PATH, Routes, manifest_answer, manifest_name
 from deniable.messages import (
     Distance,
     Enrolment,
@@ -162,6 +162,11 @@ class FakeCollector:
             )
             return self._authority.publish(manifest)
 
+    def rotate_authority(self) -> None:
+        """Hand over to a new key: manifests are signed by it from now on; ``authority`` stays."""
+        with self._changed:
+            self._authority.rotate()
+
     def misbehave(
         self, misbehaviour: AnyMisbehaviour, *, times: int = 1, on: Route | None = None
     ) -> None:
@@ -269,6 +274,8 @@ class FakeCollector:
             connection.sendall(b"\x16\x03\x01 this is no HTTP\r\n\r\n")
 
     def _next_misbehaviour(self, request: ReceivedRequest) -> AnyMisbehaviour | None:
+        if request.path == AUTHORITY_PATH:  # asked because of a manifest's misbehaviour
+            return None
         route: Route = "uploads" if request.method == "POST" else "manifests"
         for index, (_, routes) in enumerate(self._plan):
             if route in routes:

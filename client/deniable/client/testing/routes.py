@@ -1,4 +1,4 @@
-"""A collector's two routes for devices, answered honestly."""
+"""A collector's routes for devices, answered honestly."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,15 +9,16 @@ from deniable.client.testing.authority import FakeAuthority
 from deniable.client.testing.loopback import ReceivedRequest
 from deniable.client.testing.misbehaviour import problem_answer
 from deniable.client.testing.receipts import Receipts
-from deniable.messages import MAX_UPLOAD_BYTES, Refusal, RefusalCode
+from deniable.messages import MAX_UPLOAD_BYTES, Refusal, RefusalCode, pack_rotations
 
-__all__ = ["Routes", "manifest_answer", "manifest_name"]
+__all__ = ["AUTHORITY_PATH", "Routes", "manifest_answer", "manifest_name"]
 
+AUTHORITY_PATH: Final = "/v1/authority"
 _MEDIA_TYPE: Final = "application/msgpack"
 
 
 class Routes:
-    """``GET /v1/surveys/{name}/manifest`` and ``POST /v1/reports``.
+    """``GET /v1/surveys/{name}/manifest``, ``GET /v1/authority`` and ``POST /v1/reports``.
 
     Args:
         authority: whose manifests are served.
@@ -35,6 +36,8 @@ class Routes:
         try:
             if (request.method, request.path) == ("POST", "/v1/reports"):
                 return self._take(request)
+            if (request.method, request.path) == ("GET", AUTHORITY_PATH):
+                return manifest_answer(pack_rotations(self._authority.rotations))
             if request.method == "GET" and (name := manifest_name(request.path)):
                 return self._serve(name, request.headers)
         except Refusal as refusal:
@@ -67,7 +70,7 @@ def manifest_name(path: str) -> str:
 
 
 def manifest_answer(envelope: bytes, tag: str = "") -> HttpAnswer:
-    """Return the answer that carries a manifest."""
+    """Return the answer that carries a manifest, or other signed bytes."""
     return HttpAnswer(
         200, {"content-type": _MEDIA_TYPE, **({"etag": tag} if tag else {})}, envelope
     )

@@ -1,0 +1,184 @@
+"""The authority's keys: the one that the app pins, and whatever it handed over to.
+
+1. A key hands over once: what this device followed it never leaves, and a fork it refuses (D2).
+2. What a device remembers of sequences belongs to the chain, not to one of its keys: a rotation
+   starts nothing afresh, nor does an app update that pins a later key of the same chain.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from deniable.client.events import record_event
+from deniable.client.state import State
+from deniable.messages import (
+    AuthorityFork,
+    Refusal,
+    Rotation,
+    follow_rotations,
+    open_rotation,
+    split_rotations,
+)
+
+__all__ = ["Authorities", "SeenRotation", "seen_rotations"]
+
+_LOG = logging.getLogger("deniable")
+_MOST_PROOFS: Final = 4
+"""Rotations kept although they were refused: two prove the point."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRotation:
+    """A hand-over that the device has seen.
+
+    Attributes:
+        old_key, new_key: public keys.
+        sequence: its number along the chain.
+        seen: Unix seconds, by the device's clock.
+        followed: whether the device trusts the new key for it; else it forks from one that it does.
+        envelope: the bytes that both keys signed, for whoever wants to check.
+    """
+
+    old_key: bytes
+    new_key: bytes
+    sequence: int
+    seen: int
+    followed: bool
+    envelope: bytes
+
+
+class Authorities:
+    """The chain of keys under which manifests must verify.
+
+    Args:
+        state: where rotations are durable.
+        pinned: the public key that the app ships.
+    """
+
+    def __init__(self, state: State, pinned: bytes) -> None:
+        self._state = state
+        self._pinned = pinned
+        self._opened: dict[bytes, Rotation] = {}
+
+    def chain(self, connection: sqlite3.Connection) -> tuple[bytes, ...]:
+        """Return the keys known, inside a transaction: the oldest first, the newest last.
+
+        The pinned key may be any of them. The first names what is remembered of the chain.
+        """
+        followed = self._kept(connection, "followed")
+        try:
+            return follow_rotations(self._oldest(followed), followed)
+        except Refusal:  # the disk's content rotted, or somebody else wrote it
+            return (self._pinned,)
+
+    def known(self, now: float) -> tuple[bytes, ...]:
+        """Return :meth:`chain` in a transaction of its own.
+
+        Raises:
+            StateUnavailable: if the state cannot be read.
+        """
+        with self._state.transaction(now) as connection:
+            return self.chain(connection)
+
+    def learn(self, body: bytes, now: float) -> None:
+        """Follow what a collector published, and remember it; or refuse it, all of it.
+
+        Raises:
+            Refusal: if any of it is not sound, or contradicts what was followed before.
+            StateUnavailable: if the state cannot be read or written.
+        """
+        offered = {open_rotation(envelope): envelope for envelope in split_rotations(body)}
+        fork: AuthorityFork | None = None
+        with self._state.transaction(now) as connection:
+            followed = self._kept(connection, "followed")
+            handed = {rotation.old_key for rotation in followed}
+            # Of a key that this device has not left yet, no hand-over is followed once two were
+            # seen, even if the next answer shows one of them only.
+            forking = [
+                each for each in self._kept(connection, "forking") if each.old_key not in handed
+            ]
+            try:
+                chain = follow_rotations(self._oldest(followed), [*followed, *forking, *offered])
+            except AuthorityFork as error:
+                fork = error
+                for rotation in (error.first, error.second):
+                    if rotation in offered and rotation not in followed:
+                        _store(connection, rotation, offered[rotation], "forking", now)
+            else:
+                links = set(pairwise(chain))
+                for rotation, envelope in offered.items():
+                    new = rotation not in followed
+                    if new and (rotation.old_key, rotation.new_key) in links:
+                        _store(connection, rotation, envelope, "followed", now)
+                _remember_together(connection, chain)
+        if fork is not None:
+            raise fork
+
+    def _oldest(self, followed: Sequence[Rotation]) -> bytes:
+        """Return the first key of the followed chain that the pinned one belongs to."""
+        by_new = {rotation.new_key: rotation.old_key for rotation in followed}
+        key = self._pinned
+        for _ in followed:
+            key = by_new.get(key, key)
+        return key
+
+    def _kept(self, connection: sqlite3.Connection, role: str) -> list[Rotation]:
+        rows = connection.execute("SELECT envelope FROM authorities WHERE role = ?", (role,))
+        found = []
+        for (envelope,) in rows.fetchall():
+            with suppress(Refusal):  # bytes that rotted: the disk's fault, not the app's
+                if envelope not in self._opened:
+                    self._opened[envelope] = open_rotation(envelope)
+                found.append(self._opened[envelope])
+        return found
+
+
+def seen_rotations(connection: sqlite3.Connection) -> list[SeenRotation]:
+    """Return every rotation that the device keeps, inside a transaction; the first seen first."""
+    rows = connection.execute(
+        "SELECT old_key, new_key, sequence, seen, role = 'followed', envelope FROM authorities"
+        " ORDER BY seen, sequence, new_key"
+    )
+    return [
+        SeenRotation(old_key, new_key, sequence, seen, bool(followed), envelope)
+        for old_key, new_key, sequence, seen, followed, envelope in rows
+    ]
+
+
+def _store(
+    connection: sqlite3.Connection, rotation: Rotation, envelope: bytes, role: str, now: float
+) -> None:
+    (proofs,) = connection.execute(
+        "SELECT count(*) FROM authorities WHERE role = 'forking'"
+    ).fetchone()
+    if role == "forking" and proofs >= _MOST_PROOFS:
+        return
+    key = (rotation.old_key, rotation.new_key, rotation.sequence)
+    known = connection.execute(
+        "UPDATE authorities SET envelope = ?"  # which may have rotted
+        " WHERE old_key = ? AND new_key = ? AND sequence = ?",
+        (envelope, *key),
+    ).rowcount
+    if known:
+        return
+    connection.execute(
+        "INSERT INTO authorities (old_key, new_key, sequence, envelope, role, seen)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (*key, envelope, role, int(now)),
+    )
+    keys = f"from {rotation.old_key.hex()} to {rotation.new_key.hex()}"
+    record_event(connection, now, f"authority-{role}", keys)
+    level = logging.WARNING if role == "forking" else logging.INFO
+    _LOG.log(level, "the authority's key was rotated (%s) %s", role, keys)
+
+
+def _remember_together(connection: sqlite3.Connection, chain: Sequence[bytes]) -> None:
+    """Let what is remembered of later keys, when an app pinned one of them, be the chain's."""
+    connection.executemany(
+        "UPDATE OR IGNORE manifests SET authority = ? WHERE authority = ?",
+        [(chain[0], key) for key in chain[1:]],
+    )

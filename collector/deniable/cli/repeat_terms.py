@@ -1,0 +1,40 @@
+"""What keeping responses does to privacy, in words, for whoever publishes or audits a survey."""
+
+from math import ceil
+
+from deniable.budget import NANO, TwoLayers, format_nano
+from deniable.cli.survey_file import duration_text
+from deniable.mechanisms import TwoRound
+from deniable.messages import Manifest
+
+__all__ = ["repeat_terms"]
+
+
+def repeat_terms(manifest: Manifest) -> list[tuple[str, str]]:
+    """Return labels and lines about responses that are kept; none for a fresh survey.
+
+    All epsilons are rounded up.
+    """
+    if manifest.repeat.epochs is None:
+        return []
+    epochs, one = manifest.repeat.epochs, manifest.epsilon
+    one += "" if manifest.delta == "0" else f", delta {manifest.delta}"
+    length = duration_text(epochs * manifest.schedule.epoch_seconds)
+    if not isinstance(manifest.mechanism, TwoRound):
+        return [
+            ("repeat", f"memoised: one response an answer, for {epochs:,} epochs ({length})"),
+            ("constant", f"answers reveal epsilon {one} in that time, however many reports"),
+            ("changing", "answers show that they changed: no epsilon covers that"),
+            ("linking", "equal responses link a device's epochs, though its keys do not"),
+        ]
+    layers = TwoLayers.of_mechanism(manifest.mechanism)
+    two = format_nano(ceil(layers.constant_epsilon(2) * NANO))
+    each = format_nano(ceil(layers.changing_epsilon(1) * NANO))
+    kept = manifest.specification.kept
+    return [
+        ("repeat", f"two rounds: the first kept for {epochs:,} epochs ({length}), the second"),
+        ("", f"fresh for each report; epsilon {one} is that of one report, of both rounds"),
+        ("constant", f"answers reveal epsilon {two} by two reports, {kept} by any number"),
+        ("changing", f"answers show that they changed up to epsilon {each} for each report"),
+        ("linking", "of a device's epochs is hampered by the second round alone"),
+    ]

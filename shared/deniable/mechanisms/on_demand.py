@@ -1,0 +1,26 @@
+"""Names that a package imports when they are first asked for (PEP 562).
+
+A device starts with the app that embeds it, and never needs most of the mathematics.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+__all__ = ["on_demand"]
+
+
+def on_demand(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
+    """Return a ``__getattr__`` for a package's ``__init__``.
+
+    Args:
+        package: its name.
+        modules: by public name, the package's module that has it.
+    """
+
+    def load(name: str) -> object:
+        module = modules.get(name)
+        if module is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{module}"), name)
+
+    return load

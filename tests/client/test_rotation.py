@@ -1,0 +1,334 @@
+"""The authority's key is rotated: devices follow from the key that the app pins, and for good."""
+
+from dataclasses import replace
+
+import pytest
+
+from deniable.client import (
+    HttpAnswer,
+    ManifestFault,
+    ManifestRefused,
+    NotReady,
+    OutcomeStatus,
+    Refresh,
+    TransportError,
+)
+from deniable.client.authorities import SeenRotation, seen_rotations
+from deniable.client.client import Client
+from deniable.messages import Rotation, SigningKey, sign_manifest, sign_rotation
+from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, FakeTransport
+from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START, manifest
+
+NEXT, LAST, THIEF = (SigningKey(bytes([number]) * 32) for number in (1, 2, 3))
+LONG_LIFE = {"lifetime_epsilon": "1000"}
+
+
+def rotation(old: SigningKey, new: SigningKey, sequence: int = 1) -> bytes:
+    handed = Rotation(old.public_key, new.public_key, sequence)
+    return sign_rotation(handed, old, new)
+
+
+FIRST, SECOND = rotation(AUTHORITY, NEXT), rotation(NEXT, LAST, 2)
+
+
+def newest(bench: Bench, client: Client) -> bytes:
+    return client._ledger._authorities.known(bench.clock.now())[-1]
+
+
+def seen(client: Client) -> list[SeenRotation]:
+    with client._state.transaction(START) as connection:
+        return seen_rotations(connection)
+
+
+def fault(refresh: Refresh) -> ManifestFault | None:
+    error = refresh.errors.get(NAME)
+    assert error is None or isinstance(error, ManifestRefused)
+    return error.fault if error else None
+
+
+def asked(bench: Bench) -> list[tuple[str, str | None]]:
+    """Return what was fetched, and what each request told; forget it."""
+    requests, bench.transport.requests = bench.transport.requests, []
+    return [(request.path, request.headers.get("If-None-Match")) for request in requests]
+
+
+def rotated(bench: Bench, **changes: object) -> Client:
+    """Return a client that has followed FIRST, and holds MANIFEST of sequence 0 since before."""
+    client = bench.ready(**LONG_LIFE, **changes)
+    bench.transport.rotations = [FIRST]
+    bench.transport.publish(manifest(sequence=1), NEXT)
+    assert client.refresh() == Refresh((NAME,), {})
+    return client
+
+
+def test_a_device_follows_from_the_pinned_key_to_the_newest(bench: Bench) -> None:
+    bench.transport.rotations = [FIRST, SECOND]
+    bench.transport.publish(MANIFEST, LAST)
+    client = bench.client()
+    assert client.refresh() == Refresh((NAME,), {})
+    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+    assert newest(bench, client) == LAST.public_key
+
+
+def test_rotations_are_asked_for_only_when_a_signature_is_not_known(bench: Bench) -> None:
+    client = bench.ready()
+    client.refresh()
+    path = f"/v1/surveys/{NAME}/manifest"
+    assert [what for what, _ in asked(bench)] == [path, path]
+    bench.transport.rotations = [FIRST]
+    bench.transport.publish(MANIFEST, NEXT)
+    client.refresh()
+    held = f'"{MANIFEST.survey_id.hex()}"'
+    assert asked(bench) == [
+        (path, held),
+        ("/v1/authority", f'"{AUTHORITY.public_key.hex()}"'),
+    ]
+    client.refresh()
+    assert asked(bench) == [(path, held)]
+    bench.transport.publish(manifest(sequence=3), THIEF)
+    assert fault(client.refresh()) is ManifestFault.BAD_SIGNATURE
+    assert asked(bench) == [(path, held), ("/v1/authority", f'"{NEXT.public_key.hex()}"')]
+
+
+def test_rotations_are_asked_for_once_a_refresh(bench: Bench) -> None:
+    names = [f"survey-{number}" for number in range(3)]
+    for name in names:
+        bench.transport.publish(manifest(name=name), THIEF)
+    client = bench.client(surveys=[replace(DECLARED, name=name) for name in names])
+    assert len(client.refresh().errors) == 3
+    assert [what for what, _ in asked(bench)].count("/v1/authority") == 1
+
+
+def test_d2_what_an_earlier_key_signed_stays_valid_and_nothing_new_of_it_is_taken(
+    bench: Bench,
+) -> None:
+    client = bench.ready(**LONG_LIFE)
+    assert client.report(NAME, "good").ok
+    bench.transport.rotations = [FIRST]
+    bench.transport.publish(MANIFEST, NEXT)
+    client.refresh()
+    bench.clock.time += DAY
+    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+    bench.transport.publish(MANIFEST, AUTHORITY)  # a collector that did not sign it anew
+    assert client.refresh() == Refresh((NAME,), {})
+    bench.transport.publish(manifest(sequence=1), AUTHORITY)
+    assert fault(client.refresh()) is ManifestFault.BAD_SIGNATURE
+
+
+def test_d2_a_thief_of_a_former_key_does_not_use_up_the_sequences(bench: Bench) -> None:
+    client = rotated(bench)
+    bench.transport.publish(manifest(sequence=2**32 - 1), AUTHORITY)
+    assert fault(client.refresh()) is ManifestFault.BAD_SIGNATURE
+    bench.transport.publish(manifest(sequence=2), NEXT)
+    assert fault(client.refresh()) is None
+
+
+def test_d2_a_rotation_does_not_reset_the_memory_of_sequences(bench: Bench) -> None:
+    bench.transport.publish(manifest(sequence=5))
+    client = bench.ready(**LONG_LIFE)
+    bench.transport.rotations = [FIRST]
+    for sequence, found in (
+        (4, ManifestFault.ROLLED_BACK),
+        (5, ManifestFault.EQUIVOCATION),
+        (6, None),
+    ):
+        twin = manifest(sequence=sequence, nonce=b"another nonce 16")
+        bench.transport.publish(twin, NEXT)
+        assert fault(client.refresh()) is found
+
+
+def test_the_chain_is_durable(bench: Bench) -> None:
+    rotated(bench).close()
+    bench.transport.rotations = []
+    bench.transport.publish(manifest(sequence=2), NEXT)
+    again = bench.client(**LONG_LIFE)
+    assert again.report(NAME, "good").ok
+    asked(bench)
+    assert again.refresh() == Refresh((NAME,), {})
+    assert [what for what, _ in asked(bench)] == [f"/v1/surveys/{NAME}/manifest"]
+
+
+def test_what_was_followed_is_listed_with_the_time_at_which_it_was_seen(bench: Bench) -> None:
+    client = rotated(bench)
+    bench.clock.time = START + 3 * DAY
+    bench.transport.rotations = [FIRST, SECOND]
+    bench.transport.publish(manifest(sequence=2), LAST)
+    assert client.refresh().errors == {}
+    keys = [key.public_key for key in (AUTHORITY, NEXT, LAST)]
+    assert seen(client) == [
+        SeenRotation(keys[0], keys[1], 1, START, True, FIRST),
+        SeenRotation(keys[1], keys[2], 2, START + 3 * DAY, True, SECOND),
+    ]
+
+
+@pytest.mark.parametrize("sequence", [1, 2, 7])
+def test_d2_a_second_hand_over_of_the_same_key_is_refused_and_kept_as_proof(
+    bench: Bench, sequence: int
+) -> None:
+    client = rotated(bench)
+    forking = rotation(AUTHORITY, THIEF, sequence)
+    for published in ([FIRST, forking], [forking]):
+        bench.transport.rotations = published
+        bench.transport.publish(manifest(sequence=2), THIEF)
+        assert fault(client.refresh()) is ManifestFault.BAD_SIGNATURE
+        assert newest(bench, client) == NEXT.public_key
+        assert [(each.envelope, each.followed) for each in seen(client) if not each.followed] == [
+            (forking, False)
+        ]
+    bench.transport.publish(manifest(sequence=2), NEXT)
+    assert client.refresh().errors == {}
+
+
+def test_d2_of_a_key_that_forked_before_it_was_left_no_hand_over_is_followed(bench: Bench) -> None:
+    client = bench.ready()
+    bench.transport.publish(manifest(sequence=1), NEXT)
+    forking = rotation(AUTHORITY, THIEF)
+    for published in ([FIRST, forking], [FIRST], [forking]):
+        bench.transport.rotations = published
+        assert fault(client.refresh()) is ManifestFault.BAD_SIGNATURE
+        assert newest(bench, client) == AUTHORITY.public_key
+        assert {each.envelope for each in seen(client)} == {FIRST, forking}
+    events = bench.rows("SELECT kind FROM events WHERE kind LIKE 'authority-%'")
+    assert events == [("authority-forking",)] * 2
+
+
+def test_proofs_of_forks_do_not_fill_the_disk(bench: Bench) -> None:
+    client = rotated(bench)
+    bench.transport.publish(manifest(sequence=2), THIEF)
+    for sequence in range(2, 12):
+        bench.transport.rotations = [rotation(AUTHORITY, THIEF, sequence)]
+        client.refresh()
+    assert len(seen(client)) == 1 + 4
+
+
+@pytest.mark.parametrize(
+    "published",
+    [
+        [rotation(AUTHORITY, NEXT), rotation(AUTHORITY, LAST)],
+        [FIRST[:-1] + bytes([FIRST[-1] ^ 1])],
+        [FIRST, rotation(NEXT, LAST, 3)],
+        [b"\x90"],
+        [rotation(THIEF, NEXT)],
+    ],
+    ids=["a fork", "a flipped bit", "a sequence that skips", "no rotation", "not from the pin"],
+)
+def test_what_is_no_chain_from_the_pinned_key_is_not_followed(
+    bench: Bench, published: list[bytes]
+) -> None:
+    bench.transport.rotations = published
+    bench.transport.publish(MANIFEST, NEXT)
+    client = bench.client()
+    assert fault(client.refresh()) is ManifestFault.BAD_SIGNATURE
+    assert newest(bench, client) == AUTHORITY.public_key
+    assert not any(each.followed for each in seen(client))
+
+
+class WithoutAuthority(FakeTransport):
+    """Answers whoever asks for rotations in another way."""
+
+    answer_to_authority: HttpAnswer | TransportError = HttpAnswer(404, {}, b"")
+
+    def request(self, method: str, path: str, *arguments: object, **named: object) -> HttpAnswer:
+        if path != "/v1/authority":
+            return super().request(method, path, *arguments, **named)  # type: ignore[arg-type]
+        if isinstance(self.answer_to_authority, TransportError):
+            raise self.answer_to_authority
+        return self.answer_to_authority
+
+
+@pytest.mark.parametrize("answer", [HttpAnswer(404, {}, b""), HttpAnswer(304, {}, b"")])
+def test_where_nothing_was_rotated_the_signature_is_bad(bench: Bench, answer: HttpAnswer) -> None:
+    bench.transport = WithoutAuthority()
+    bench.transport.answer_to_authority = answer
+    bench.transport.publish(MANIFEST, NEXT)
+    assert fault(bench.client().refresh()) is ManifestFault.BAD_SIGNATURE
+
+
+@pytest.mark.parametrize("answer", [UNREACHABLE, HttpAnswer(503, {}, b"")])
+def test_rotations_that_do_not_come_are_asked_for_again_soon(
+    bench: Bench, answer: HttpAnswer | TransportError
+) -> None:
+    bench.transport = transport = WithoutAuthority()
+    transport.answer_to_authority = answer
+    transport.publish(MANIFEST, NEXT)
+    client = bench.client()
+    assert isinstance(client.refresh().errors[NAME], NotReady)
+    transport.answer_to_authority = HttpAnswer(200, {}, b"\x91" + FIRST)
+    bench.clock.time += 1200
+    client._refresh_when_due()
+    assert client.report(NAME, "good").ok
+
+
+def test_d8_a_captive_portals_page_is_no_rotation(bench: Bench) -> None:
+    bench.transport = WithoutAuthority()
+    bench.transport.answer_to_authority = PORTAL
+    bench.transport.publish(MANIFEST, NEXT)
+    assert fault(bench.client().refresh()) is ManifestFault.BAD_SIGNATURE
+
+
+def test_a_bundle_may_bear_any_key_of_the_chain(bench: Bench) -> None:
+    rotated(bench).close()
+    for key in (AUTHORITY, NEXT):
+        offered = manifest(sequence=3 + (key is NEXT))
+        client = bench.client(manifests=[sign_manifest(offered, key)], **LONG_LIFE)
+        client._manifests.offer_bundled(client._declared(NAME))
+        assert client._ledger.has_accepted(offered, START)
+        client.close()
+
+
+@pytest.mark.parametrize("pinned", [NEXT, LAST])
+def test_an_app_update_that_pins_a_later_key_of_the_chain_continues_it(
+    bench: Bench, pinned: SigningKey
+) -> None:
+    bench.transport.publish(manifest(sequence=5))
+    client = bench.ready(**LONG_LIFE)
+    bench.transport.rotations = [FIRST, SECOND]
+    bench.transport.publish(manifest(sequence=6), LAST)
+    assert client.refresh().errors == {}
+    client.close()
+    updated = bench.client(authority=pinned.public_key, **LONG_LIFE)
+    assert newest(bench, updated) == LAST.public_key
+    assert updated.report(NAME, "good").ok  # what was accepted is followed
+    bench.transport.publish(manifest(sequence=4), LAST)
+    assert fault(updated.refresh()) is ManifestFault.ROLLED_BACK
+
+
+def test_an_app_update_that_pins_a_key_outside_of_the_chain_trusts_none_of_it(
+    bench: Bench,
+) -> None:
+    # The remedy after a theft: the thief has rotated to a key of their own.
+    client = bench.ready(**LONG_LIFE)
+    bench.transport.rotations = [rotation(AUTHORITY, THIEF)]
+    bench.transport.publish(manifest(sequence=2**32 - 1), THIEF)
+    assert client.refresh().errors == {}
+    client.close()
+    bench.transport.rotations = [FIRST]
+    bench.transport.publish(manifest(sequence=1), NEXT)
+    updated = bench.client(authority=NEXT.public_key, **LONG_LIFE)
+    assert isinstance(updated.report(NAME, "good").error, NotReady)
+    assert updated.refresh() == Refresh((NAME,), {})
+    assert newest(bench, updated) == NEXT.public_key
+
+
+def test_what_was_remembered_under_a_later_key_is_the_chains_once_it_is_followed(
+    bench: Bench,
+) -> None:
+    # Pinned first is the later key, then, by an older version of the app, the earlier one.
+    bench.transport.publish(manifest(sequence=5), NEXT)
+    bench.client(authority=NEXT.public_key, **LONG_LIFE).refresh()
+    bench.transport.rotations = [FIRST]
+    older = bench.client(**LONG_LIFE)
+    bench.transport.publish(manifest(sequence=4), NEXT)
+    assert fault(older.refresh()) is ManifestFault.ROLLED_BACK
+    assert older.report(NAME, "good").ok
+
+
+def test_rotations_whose_bytes_rotted_are_asked_for_again(bench: Bench) -> None:
+    rotated(bench).close()
+    with bench.client()._state.transaction(START) as connection:
+        connection.execute("UPDATE authorities SET envelope = x'90'")
+    bench.transport.publish(manifest(sequence=2), NEXT)
+    again = bench.client(**LONG_LIFE)
+    assert again.report(NAME, "good").ok  # what the pinned key signed
+    again.refresh()
+    assert newest(bench, again) == NEXT.public_key

@@ -1,0 +1,104 @@
+"""Two-round and memoised reports in the estimates: their matrix, and what their epochs share."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable.estimates import (
+    Model,
+    covariance,
+    debias,
+    estimate_histogram,
+    estimated_covariance,
+    influence,
+    reports_for_half_width,
+    standard_errors,
+)
+from deniable.mechanisms import RandomisedResponse, SolutionMatrix, TwoRound
+from deniable.messages import Repeat, Specification
+from tests.budget.curves import kept_law
+from tests.mechanisms.laws import entries
+from tests.support.surveys import manifest
+
+COUNTS = (40, 30, 20, 10)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [TwoRound(4, "1", "2"), TwoRound(4, "0.05", "3"), TwoRound(4, "6", "9")], ids=repr
+)
+def test_structure_changes_no_estimate(mechanism: TwoRound) -> None:
+    dense = SolutionMatrix.of(mechanism)
+    assert debias(mechanism, COUNTS) == pytest.approx(debias(dense, COUNTS))
+    assert influence(mechanism) == pytest.approx(influence(dense))
+    for model in Model:
+        assert standard_errors(mechanism, COUNTS, model) == pytest.approx(
+            standard_errors(dense, COUNTS, model)
+        )
+        for one, other in (
+            (
+                covariance(mechanism, np.array([0.4, 0.3, 0.2, 0.1]), 50, model),
+                covariance(dense, np.array([0.4, 0.3, 0.2, 0.1]), 50, model),
+            ),
+            (
+                estimated_covariance(mechanism, COUNTS, model),
+                estimated_covariance(dense, COUNTS, model),
+            ),
+        ):
+            assert one == pytest.approx(other)
+    assert reports_for_half_width(mechanism, 0.05) == pytest.approx(
+        reports_for_half_width(dense, 0.05), abs=1
+    )
+
+
+def test_one_report_costs_no_more_reports_than_randomised_response_of_its_epsilon() -> None:
+    for epsilon in ("0.5", "1", "3"):
+        two, one = TwoRound(20, epsilon, "4"), RandomisedResponse(20, epsilon)
+        assert influence(two) == pytest.approx(influence(one))
+        assert reports_for_half_width(two, 0.05) == reports_for_half_width(one, 0.05)
+
+
+def test_the_largest_survey_is_estimated_without_its_matrix() -> None:
+    mechanism = TwoRound(65_536, "9", "12")
+    counts = [1] * 65_536
+    counts[7] = 1000
+    assert debias(mechanism, counts).sum() == pytest.approx(1)
+    assert debias(mechanism, counts).argmax() == 7
+
+
+def test_reports_of_one_range_are_not_independent() -> None:
+    # Why epochs of a range are not pooled. Two reports of a device whose answer stays 0, and the
+    # covariance of "the response is 0" in both: 0 if fresh, its variance if memoised, so that two
+    # epochs have the error of one; and with two rounds kappa_2^2 of the kept response's variance.
+    mechanism = TwoRound(3, "1", "2")
+    kept, fresh = entries(mechanism.kept), entries(mechanism.fresh)
+    identity = [[Fraction(x == y) for y in range(3)] for x in range(3)]
+
+    def covariance_of_two(law: list[Fraction]) -> Fraction:
+        both, first = law[0], sum(law[:3], Fraction(0))
+        assert sum(law[::3], Fraction(0)) == first
+        return both - first**2
+
+    d = mechanism.kept.truth
+    assert covariance_of_two(kept_law(kept, identity, (0, 0))) == d * (1 - d)
+    assert covariance_of_two(kept_law(kept, fresh, (0, 0))) == (
+        mechanism.fresh.contraction**2 * d * (1 - d)
+    )
+    assert covariance_of_two([a * b for a in kept[0] for b in kept[0]]) == 0
+
+
+@pytest.mark.parametrize("two_round", [False, True])
+def test_a_histogram_names_the_epochs_whose_noise_it_shares(two_round: bool) -> None:
+    survey = manifest(repeat=Repeat("memoised", 3))
+    if two_round:
+        kind = Specification("two-round", kept="2")
+        survey = manifest(repeat=Repeat("memoised", 3), specification=kind)
+    counts = (40, 30, 20, 10, 5)
+    for epoch, shared in ((0, (0, 2)), (2, (0, 2)), (3, (3, 5)), (7, (6, 7))):
+        histogram = estimate_histogram(survey, epoch, counts)
+        assert histogram.kept_range == shared
+        assert histogram.to_dict()["kept_range"] == list(shared)
+        assert f"noise is shared by epochs {shared[0]} to {shared[1]}" in str(histogram)
+    fresh = estimate_histogram(manifest(), 0, counts)
+    assert fresh.kept_range is fresh.to_dict()["kept_range"] is None
+    assert "shared" not in str(fresh)

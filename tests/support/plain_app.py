@@ -1,0 +1,174 @@
+"""Small apps: ``python -m tests.support.plain_app SCENE STATE ORIGIN`` embeds the SDK and ends."""
+
+import atexit
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from deniable.client import Client, HttpAnswer, HttpTransport
+from deniable.messages import Schedule, sign_manifest
+from tests.support.devices import NAME
+from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, manifest
+
+_SECONDS = 20.0
+
+
+class Announcing:
+    """The real transport; tells when a request is on its way."""
+
+    def __init__(self, origin: str) -> None:
+        self._transport = HttpTransport(origin)
+        self.entered = threading.Event()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        most: int,
+        timeout: float = _SECONDS,
+    ) -> HttpAnswer:
+        self.entered.set()
+        return self._transport.request(method, path, headers, body, most, timeout)
+
+
+def embed(state: str, origin: str) -> tuple[Client, Announcing]:
+    """Return an app's client, whose survey runs now, and its transport."""
+    schedule = Schedule(int(time.time()) - 60, DAY, 8, DAY)
+    running = sign_manifest(manifest(origin=origin, schedule=schedule), AUTHORITY)
+    transport = Announcing(origin)
+    client = Client(
+        origin,
+        authority=AUTHORITY.public_key,
+        surveys=[DECLARED],
+        state=state,
+        consent="on",
+        manifests=[running],
+        delivery_seconds=0.0,
+        transport=transport,
+    )
+    return client, transport
+
+
+def _report(client: Client) -> None:
+    assert client.report(NAME, CATEGORIES[1], strict=True).ok
+
+
+def _report_while_sending(client: Client, transport: Announcing) -> None:
+    _report(client)
+    assert transport.entered.wait(_SECONDS)
+
+
+def silent(client: Client, transport: Announcing) -> None:
+    """Do nothing at all."""
+
+
+def returns(client: Client, transport: Announcing) -> None:
+    """End while the thread waits for an answer."""
+    _report_while_sending(client, transport)
+
+
+def calls_exit(client: Client, transport: Announcing) -> None:
+    """End by sys.exit."""
+    _report_while_sending(client, transport)
+    sys.exit(3)
+
+
+def raises(client: Client, transport: Announcing) -> None:
+    """End by an exception that nobody handles."""
+    _report_while_sending(client, transport)
+    raise RuntimeError("the app's own")
+
+
+def leaves_at_once(client: Client, transport: Announcing) -> None:
+    """End without any ceremony, right after report() has returned."""
+    _report(client)
+    os._exit(4)
+
+
+def is_killed(client: Client, transport: Announcing) -> None:
+    """End by a signal, right after report() has returned."""
+    _report(client)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def in_atexit(client: Client, transport: Announcing) -> None:
+    """Report for the first time when the interpreter ends."""
+    atexit.register(_report, client)
+
+
+def in_daemon(client: Client, transport: Announcing) -> None:
+    """Report from a daemon thread, and end with that thread still there."""
+    reported = threading.Event()
+
+    def live() -> None:
+        _report(client)
+        reported.set()
+        threading.Event().wait()
+
+    threading.Thread(target=live, daemon=True).start()
+    assert reported.wait(_SECONDS)
+
+
+def in_late_thread(client: Client, transport: Announcing) -> None:
+    """Report from a thread that outlives the main one."""
+    main = threading.main_thread()
+
+    def live() -> None:
+        main.join(_SECONDS)
+        _report(client)
+
+    threading.Thread(target=live).start()
+
+
+def closes(client: Client, transport: Announcing) -> None:
+    """End as a careful app does."""
+    with client:
+        _report_while_sending(client, transport)
+
+
+def threads(client: Client, transport: Announcing) -> None:
+    """Report from many threads, let the thread send, and close."""
+    reporters = [threading.Thread(target=partial(_report, client)) for _ in range(8)]
+    for reporter in reporters:
+        reporter.start()
+    for reporter in reporters:
+        reporter.join(_SECONDS)
+    assert transport.entered.wait(_SECONDS)
+    deadline = time.monotonic() + _SECONDS
+    while client.flush(1.0).pending:
+        assert time.monotonic() < deadline
+    client.close()
+
+
+SCENES: dict[str, Callable[[Client, Announcing], None]] = {
+    scene.__name__: scene
+    for scene in (
+        silent,
+        returns,
+        calls_exit,
+        raises,
+        leaves_at_once,
+        is_killed,
+        in_atexit,
+        in_daemon,
+        in_late_thread,
+        closes,
+        threads,
+    )
+}
+
+
+def main() -> None:
+    """Play one scene."""
+    _, scene, state, origin = sys.argv
+    SCENES[scene](*embed(state, origin))
+
+
+if __name__ == "__main__":
+    main()
