@@ -18,11 +18,7 @@ from tests.support.watched import until
 
 LONG = Schedule(START, DAY, 400, 500 * DAY)
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
-<<<<<<< HEAD
-STATEMENTS = 20
-=======
-STATEMENTS = 22
->>>>>>> d177aad7b9bd94f04af1f2afe1cf0ee7ffc349b4
+STATEMENTS = 21
 """Of one report, the last of which commits it."""
 
 
