@@ -130,6 +130,7 @@ class Client:
         self._allowance = Allowance(lifetime, sliding)
         self._background = background
         self._delivery_seconds = delivery_seconds
+        self._linkable_batches = linkable_batches
         self._clock = clock or SystemClock()
         self._transport = transport or HttpTransport(collector)
         self._draw = unsafe_draw or os_random_word
@@ -273,13 +274,13 @@ class Client:
         """
         from deniable.client.explaining import Asked, explain_declared  # when somebody asks
 
-        refused = dict(self._errors)
         asked = Asked(
             tuple(self._surveys.values()),
             self._collector,
             self._allowance,
             int(self._delivery_seconds),
-            refused,
+            self._linkable_batches,
+            self._errors,
         )
         return explain_declared(self._state, self._ledger, asked, self._clock.now())
 

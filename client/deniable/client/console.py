@@ -92,7 +92,7 @@ def _report(options: argparse.Namespace) -> int:
             if input("Take part, now and whenever you call this command? [y/N] ").lower() != "y":
                 print("Nothing was stored or sent.")
                 return 0
-            client.set_consent(Consent.ON)
+            client.set_consent(Consent.ON, "command line")
         refreshed = client.refresh()
         if survey.name not in refreshed.ready:
             raise refreshed.errors[survey.name]

@@ -4,11 +4,13 @@ The same commands serve an app's own command line, for the app's own client. Sta
 """
 
 import json
+import logging
 import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final
 
@@ -41,7 +43,15 @@ def device_of_app(client: Device, arguments: Sequence[str], prog: str) -> int:
 
 def device(arguments: Sequence[str]) -> int:
     """Run ``deniable device``, for a state file without its app; return the exit status."""
-    return _run(_stored_device, arguments, "deniable device", add_place_options)
+    # What the state warns of stands in the output or in the one line of an error.
+    logging.getLogger("deniable").addHandler(logging.NullHandler())
+    with ExitStack() as until:
+        return _run(
+            lambda options: until.enter_context(closing(_stored_device(options))),
+            arguments,
+            "deniable device",
+            add_place_options,
+        )
 
 
 class _StoredDevice:
@@ -51,9 +61,7 @@ class _StoredDevice:
         # Resolved, since the mark that tells a copy stands beside the file itself.
         path = file.expanduser().resolve()
         if not path.is_file():
-            raise StateUnavailable(
-                f"{file}: no such state file; nothing was stored or sent from it"
-            )
+            raise StateUnavailable(f"{file}: there is no state file of a device")
         self._state = State(path, Consent.UNSET, os.environ)
 
     def explain(self) -> Explanation:
@@ -71,6 +79,9 @@ class _StoredDevice:
 
     def purge(self) -> None:
         self._state.purge(time.time())
+
+    def close(self) -> None:
+        self._state.close()
 
 
 def _stored_device(options: Namespace) -> _StoredDevice:

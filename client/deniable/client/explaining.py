@@ -42,6 +42,7 @@ class Asked:
         collector: the origin.
         allowance: what may be spent.
         delivery_seconds: how long a report may wait before it is sent.
+        linkable_batches: whether several reports may share a request.
         refused: why no newer survey was taken at the last refresh, by name.
     """
 
@@ -49,11 +50,13 @@ class Asked:
     collector: str
     allowance: Allowance
     delivery_seconds: int
+    linkable_batches: bool
     refused: Mapping[str, NotRecorded]
 
 
 def explain_declared(state: State, ledger: Ledger, asked: Asked, now: float) -> Explanation:
     """Explain what an app declares; never raises for a state that cannot be used."""
+    sending = asked.delivery_seconds, asked.linkable_batches
     try:
         with state.reading(now) as connection:
             consent = state.consent_in(connection)
@@ -65,8 +68,8 @@ def explain_declared(state: State, ledger: Ledger, asked: Asked, now: float) -> 
         surveys = tuple(
             _survey(survey, asked.collector, None, "", None) for survey in asked.surveys
         )
-        return Explanation(None, str(error), surveys, None, asked.delivery_seconds)
-    return Explanation(consent, "", surveys, budget, asked.delivery_seconds)
+        return Explanation(None, str(error), surveys, None, *sending)
+    return Explanation(consent, "", surveys, budget, *sending)
 
 
 def explain_stored(state: State, now: float) -> Explanation:

@@ -160,9 +160,13 @@ class SurveyExplanation:
         if self.spent:
             text += (
                 f". All of them together are at most {times_likelier(self.spent)} times likelier "
-                "than with any other answers"
+                f"than with any other answers{self._at_the_same_times()}"
             )
         return labelled("Spent", f"{text}.")
+
+    def _at_the_same_times(self) -> str:
+        kept = self.terms is not None and self.terms.range_epochs is not None
+        return " that change at the same times" if kept else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +182,8 @@ class Explanation:
         budget: of all surveys together; None if the state cannot be read.
         delivery_seconds: reports are sent at a random time within so many seconds; None if only the
             app knows.
+        linkable_batches: whether several reports may share a request, which shows that they come
+            from one device; None if only the app knows.
     """
 
     consent: ConsentRecord | None
@@ -185,6 +191,7 @@ class Explanation:
     surveys: tuple[SurveyExplanation, ...]
     budget: BudgetExplanation | None
     delivery_seconds: int | None = None
+    linkable_batches: bool | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation for JSON; costs are in units of 1e-9 epsilon."""
@@ -194,6 +201,7 @@ class Explanation:
             "surveys": [survey.to_dict() for survey in self.surveys],
             "budget": None if self.budget is None else self.budget.to_dict(),
             "delivery_seconds": self.delivery_seconds,
+            "linkable_batches": self.linkable_batches,
         }
 
     def __str__(self) -> str:
@@ -237,10 +245,17 @@ class Explanation:
             *labelled(
                 "Not hidden",
                 "That you take part, your network address and the time of sending: the network and "
-                "the collector see them.",
+                f"the collector see them.{self._batches()}",
                 indent=0,
             ),
         ]
+
+    def _batches(self) -> str:
+        if self.linkable_batches is None:
+            return ""
+        if self.linkable_batches:
+            return " Several reports may go together, which shows that they come from one device."
+        return " Each report goes by itself, on a connection of its own."
 
     def _budget_lines(self) -> list[str]:
         budget = self.budget

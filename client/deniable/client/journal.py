@@ -26,6 +26,10 @@ _ERASED: Final = "erased"
 _VERDICTS: Final = {
     "accepted": "the collector has counted it",
     "duplicate": "the collector had counted it before",
+    "accepted-or-duplicate": "the collector has counted it",
+    "cap-age": "it waited too long on this device",
+    "cap-bytes": "too much waited on this device",
+    "cap-number": "too many reports waited on this device",
     "consent-withdrawn": "consent ended before it was delivered",
     "purged": "it was erased at the user's wish",
     "may-have-been-counted": "the collector takes it no more; an earlier send went unanswered",

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, Final
 
 from deniable.client.plain_text import (
@@ -11,6 +12,7 @@ from deniable.client.plain_text import (
     shown_time,
     times_likelier,
 )
+from deniable.mechanisms import SurveyMechanism, TwoRound
 from deniable.messages import Manifest, Report, SignedReport, pack_upload, sign_report
 
 __all__ = ["SentField", "Terms"]
@@ -51,6 +53,9 @@ class Terms:
         starts, ends: of the first and the last epoch, Unix seconds.
         epoch_seconds: length of an epoch, in which at most one report is made.
         epochs: how many there are.
+        range_epochs: in how many epochs in a row a response is kept; None if each is drawn anew.
+        change_shows: how likely a changed answer shows as a changed response within such a range,
+            at most; None where it never does for certain.
         most: what all of them together may cost, in units of 1e-9 epsilon.
         sent: the parts of one report.
         sent_bytes: size of one request's body, from and to.
@@ -68,6 +73,8 @@ class Terms:
     ends: int
     epoch_seconds: int
     epochs: int
+    range_epochs: int | None
+    change_shows: Fraction | None
     most: int
     sent: tuple[SentField, ...]
     sent_bytes: tuple[int, int]
@@ -85,6 +92,7 @@ class Terms:
             most: what accepting it reserved, in units of 1e-9 epsilon.
         """
         mechanism, schedule = manifest.mechanism, manifest.schedule
+        memoised = manifest.repeat.epochs is not None and not isinstance(mechanism, TwoRound)
         every = shown_duration(schedule.epoch_seconds).removeprefix("1 ")
         odds = mechanism.privacy.odds
         assert odds is not None  # or it would have no cost, and could not have been accepted
@@ -100,6 +108,8 @@ class Terms:
             ends=schedule.end,
             epoch_seconds=schedule.epoch_seconds,
             epochs=schedule.epochs,
+            range_epochs=manifest.repeat.epochs,
+            change_shows=_change_shows(mechanism) if memoised else None,
             most=most,
             sent=_fields(least, largest),
             sent_bytes=(len(pack_upload([least])), len(pack_upload([largest]))),
@@ -124,6 +134,8 @@ class Terms:
             "ends": self.ends,
             "epoch_seconds": self.epoch_seconds,
             "epochs": self.epochs,
+            "range_epochs": self.range_epochs,
+            "change_shows": None if self.change_shows is None else float(self.change_shows),
             "most_nano_epsilon": self.most,
             "sent": [
                 {"name": part.name, "bytes": [part.least, part.most], "meaning": part.meaning}
@@ -154,11 +166,55 @@ def _truthfulness(manifest: Manifest) -> str:
 
 
 def _repetition(manifest: Manifest, most: int) -> tuple[str, ...]:
+    count, epochs = f"{manifest.schedule.epochs:,}", manifest.repeat.epochs
+    if epochs is None:
+        return (
+            f"Every response is drawn anew, so several reveal more than one: all {count} together "
+            f"are at most {times_likelier(most)} times likelier than with any other answers.",
+        )
+    span = shown_duration(epochs * manifest.schedule.epoch_seconds)
+    mechanism = manifest.mechanism
+    if isinstance(mechanism, TwoRound):
+        kept, fresh = (shown_odds(part.privacy.odds) for part in (mechanism.kept, mechanism.fresh))
+        protected = (
+            f"A first response to an answer is drawn once for {epochs:,} reports in a row ({span}) "
+            "and kept; each report adds new noise to it. While your answer stays the same, those "
+            f"reports together are at most {kept} times likelier than with any other answer."
+        )
+        shown = (
+            "Less protected: that your answer changes, and when. All reports together are at most "
+            f"{fresh} times likelier than if you had answered otherwise in a single one of them."
+        )
+    else:
+        protected = (
+            f"The same answer gets the same response for {epochs:,} reports in a row ({span}), so "
+            "repeating it reveals nothing more."
+        )
+        shown = (
+            "Not protected: responses that stay the same let the collector guess which reports "
+            "come from one device; and a response that changes within this time shows that your "
+            f"answer changed. If it does, it shows with a probability of up to "
+            f"{shown_percent(_change_shows(mechanism))}; if it does not, the response stays."
+        )
     return (
-        "Every response is drawn anew, so several reveal more than one: all "
-        f"{manifest.schedule.epochs:,} together are at most {times_likelier(most)} times likelier "
-        "than with any other answers.",
+        protected,
+        shown,
+        "For this a secret key is kept on this device, and erased when that time is over. Until "
+        "then, whoever copies it can tell far more about your answers from the reports.",
+        f"All {count} reports together are at most {times_likelier(most)} times likelier than with "
+        "any other answers that change at the same times.",
     )
+
+
+def _change_shows(mechanism: SurveyMechanism) -> Fraction:
+    """Return how likely kept responses to two answers differ, for the two that differ most."""
+    # They are drawn independently: 1 - sum_y P_xy P_zy (docs/mathematics.md, section 16).
+    rows = [mechanism.row(category) for category in range(mechanism.categories)]
+    alike = min(
+        sum(one * other for one, other in zip(first, second, strict=True))
+        for first, second in combinations(rows, 2)
+    )
+    return 1 - Fraction(alike, mechanism.grid**2)
 
 
 def _example(manifest: Manifest, epoch: int, response: int) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from deniable.client import (
+    Backoff,
     Client,
     Consent,
     ConsentMissing,
@@ -20,8 +21,9 @@ from deniable.client import (
     UndeclaredAnswer,
     UndeclaredSurvey,
 )
-from deniable.client.testing import Capture
+from deniable.client.testing import Capture, FakeCollector, Misbehaviour
 from tests.support.surveys import AUTHORITY
+from tests.support.watched import until
 
 THEME = Survey("theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1")
 MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, step=5, max_epsilon="1")
@@ -196,6 +198,31 @@ def test_who_connects_all_the_same_is_told_on() -> None:
             HttpTransport("https://telemetry.example.org").request("GET", "/v1/surveys", {}, b"", 9)
         with pytest.raises(AssertionError, match="1 times while captured, first to GET /v1/surv"):
             capture.assert_unconnected()
+
+
+def test_the_thread_of_a_client_from_before_is_told_on(tmp_path: Path) -> None:
+    with FakeCollector() as collector:
+        bundled = collector.publish(THEME)
+        collector.misbehave(Misbehaviour.PORTAL, times=100_000)
+        client = Client(
+            collector.origin,
+            authority=collector.authority,
+            surveys=[THEME],
+            state=tmp_path / "device.sqlite",
+            consent="on",
+            manifests=[bundled],
+            delivery_seconds=0,
+            backoff=Backoff(first=0.01, most=0.01),
+            environment={},
+        )
+        with client:
+            client.report("theme", "dark", strict=True)
+            until(lambda: bool(collector.requests))
+            with Capture() as capture:
+                until(lambda: "POST /v1/reports" in capture.connections)
+            with pytest.raises(AssertionError, match="started before the test"):
+                capture.assert_unconnected()
+    assert collector.reports == ()
 
 
 def test_an_assertion_says_what_was_reported_instead() -> None:

@@ -18,6 +18,7 @@ from deniable.messages import (
     Enrolment,
     Refusal,
     RefusalCode,
+    Repeat,
     Report,
     open_manifest,
     pack_upload,
@@ -243,6 +244,32 @@ def test_one_clock_moves_device_and_collector() -> None:
             clock.time += 1.5 * DAY  # beyond the first epoch's grace, not the second's
             client.flush()
         assert [report.epoch for report in collector.reports] == [1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "same"),
+    [
+        ({"repeat": Repeat("memoised", 3)}, True),
+        ({"repeat": Repeat("memoised", 3), "kind": "two-round", "kept": "1"}, False),
+        ({"kind": "ordinal", "distance": "absolute"}, False),
+    ],
+    ids=["memoised", "two-round", "ordinal"],
+)
+def test_a_survey_of_any_kind_is_published_and_followed(
+    changes: dict[str, Any], same: bool
+) -> None:
+    clock = FakeClock()
+    with FakeCollector(clock=clock) as collector:
+        collector.publish(THEME, epsilon="0.5", epochs=3, start=int(clock.time), **changes)
+        with device(collector, clock=clock, lifetime_epsilon=9) as client:
+            assert client.refresh().errors == {}
+            for _ in range(3):
+                client.report("theme", "dark", strict=True)
+                client.flush()
+                clock.time += DAY
+        assert [report.epoch for report in collector.reports] == [0, 1, 2]
+        if same:
+            assert len({report.response for report in collector.reports}) == 1
 
 
 def test_a_misbehaviour_happens_so_often_and_only_where_it_can() -> None:

@@ -1,12 +1,14 @@
 """A device lives through everything that PROTOCOL's table and D8 list, over a real socket."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from deniable.client import (
+    Backoff,
     Client,
     HttpAnswer,
     HttpTransport,
@@ -23,11 +25,15 @@ from deniable.client.testing import (
     Misbehaviour,
     Problem,
     Refused,
+    Route,
 )
 from deniable.messages import RefusalCode
 from tests.support.clock import FakeClock
 from tests.support.surveys import DAY
+from tests.support.watched import until
 
+SECONDS = 10.0
+"""For an answer; less than any pause before a second send."""
 THEME = Survey("theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1")
 
 # PROTOCOL.md, "Upload": the codes at which a device drops a report that it sent by itself.
@@ -83,14 +89,44 @@ REFUSED_MANIFESTS: dict[AnyMisbehaviour, str] = {
 }
 
 
+def uploads(collector: FakeCollector) -> list[bytes]:
+    return [request.body for request in collector.requests if request.method == "POST"]
+
+
+class Impatient(HttpTransport):
+    """Waits for as long as is usual, but not for what never comes."""
+
+    seconds = 20.0
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        most: int,
+        timeout: float = 20.0,
+    ) -> HttpAnswer:
+        return super().request(method, path, headers, body, most, min(timeout, self.seconds))
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     clock: FakeClock
     collector: FakeCollector
+    transport: Impatient
     client: Client
 
+    @contextmanager
+    def misbehaving(self, misbehaviour: AnyMisbehaviour, on: Route | None = None) -> Iterator[None]:
+        self.collector.misbehave(misbehaviour, on=on)
+        endless = misbehaviour in {Misbehaviour.STALL, Misbehaviour.DRIP}
+        self.transport.seconds = 0.3 if endless else 20.0
+        yield
+        self.transport.seconds = 20.0
+
     def upload_bodies(self) -> list[bytes]:
-        return [each.body for each in self.collector.requests if each.method == "POST"]
+        return uploads(self.collector)
 
     def nobody_followed(self) -> bool:
         known = {"/v1/reports", "/v1/surveys/theme/manifest", "/v1/authority"}
@@ -102,6 +138,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     clock = FakeClock()
     with FakeCollector(clock=clock) as collector:
         collector.publish(THEME)
+        transport = Impatient(collector.origin)
         client = Client(
             collector.origin,
             authority=collector.authority,
@@ -111,11 +148,10 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
             background=False,
             clock=clock,
             environment={},
-            # So soon does it give up a collector that stalls or drips.
-            transport=HttpTransport(collector.origin, timeout=0.3),
+            transport=transport,
         )
         with client:
-            yield Scene(clock, collector, client)
+            yield Scene(clock, collector, transport, client)
 
 
 def test_both_tables_list_every_misbehaviour_and_every_code() -> None:
@@ -132,20 +168,18 @@ def test_both_tables_list_every_misbehaviour_and_every_code() -> None:
 
 @pytest.mark.parametrize("misbehaviour", Misbehaviour, ids=str)
 def test_each_misbehaviour_is_what_its_name_says(scene: Scene, misbehaviour: Misbehaviour) -> None:
-    transport = HttpTransport(scene.collector.origin, timeout=0.3)
-    scene.collector.misbehave(misbehaviour)
-
     def ask() -> HttpAnswer:
         if misbehaviour in MANIFEST_MISBEHAVIOURS:
-            return transport.request("GET", "/v1/surveys/theme/manifest", {}, b"", 2000)
+            return scene.transport.request("GET", "/v1/surveys/theme/manifest", {}, b"", 2000)
         headers = {"Content-Type": "application/msgpack"}
-        return transport.request("POST", "/v1/reports", headers, b"\x91\x90", 2000)
+        return scene.transport.request("POST", "/v1/reports", headers, b"\x91\x90", 2000)
 
-    if misbehaviour in UNUSABLE:
-        with pytest.raises(TransportError, match=UNUSABLE[misbehaviour]):
-            ask()
-    else:
-        assert ask().status == STATUSES.get(misbehaviour, 200)
+    with scene.misbehaving(misbehaviour):
+        if misbehaviour in UNUSABLE:
+            with pytest.raises(TransportError, match=UNUSABLE[misbehaviour]):
+                ask()
+        else:
+            assert ask().status == STATUSES.get(misbehaviour, 200)
 
 
 @pytest.mark.parametrize("misbehaviour", UPLOAD_MISBEHAVIOURS, ids=str)
@@ -154,14 +188,14 @@ def test_a_report_is_delivered_once_or_dropped_as_the_table_says(
 ) -> None:
     assert scene.client.refresh().ready == ("theme",)
     assert scene.client.report("theme", "dark", strict=True).ok
-    scene.collector.misbehave(misbehaviour, on="uploads")
-    scene.client.flush(timeout=1.0)
+    with scene.misbehaving(misbehaviour, on="uploads"):
+        scene.client.flush(SECONDS)
     dropped = not isinstance(misbehaviour, Misbehaviour) and misbehaviour.code in DROPS
     assert len(scene.upload_bodies()) == 1
     assert len(scene.collector.reports) == (misbehaviour in STORED)
 
     scene.clock.time += DAY / 8  # beyond every wait that a collector can ask for
-    late = scene.client.flush(timeout=1.0)
+    late = scene.client.flush(SECONDS)
     assert (late.delivered, late.dropped, late.pending) == (int(not dropped), 0, 0)
     assert len(scene.collector.reports) == int(not dropped)
     assert len(scene.upload_bodies()) == 2 - dropped
@@ -170,7 +204,7 @@ def test_a_report_is_delivered_once_or_dropped_as_the_table_says(
     # There is never a second response in this epoch, whatever is answered now.
     again = scene.client.report("theme", "light")
     assert isinstance(again.error, ReportDropped) if dropped else again.status == "repeated"
-    scene.client.flush(timeout=1.0)
+    scene.client.flush(SECONDS)
     assert len(set(scene.upload_bodies())) == 1
     assert len(scene.collector.reports) == int(not dropped)
 
@@ -181,8 +215,8 @@ def test_a_device_without_a_manifest_gets_it_once_the_collector_behaves(
 ) -> None:
     # To a device that has seen nothing else, these are as good as any other.
     unnoticed = misbehaviour in {Misbehaviour.ROLLED_BACK, Misbehaviour.EQUIVOCATION}
-    scene.collector.misbehave(misbehaviour, on="manifests")
-    first = scene.client.refresh()
+    with scene.misbehaving(misbehaviour, on="manifests"):
+        first = scene.client.refresh()
     assert first.ready == (("theme",) if unnoticed else ())
     outcome = scene.client.report("theme", "dark")
     assert outcome.ok is unnoticed
@@ -190,7 +224,7 @@ def test_a_device_without_a_manifest_gets_it_once_the_collector_behaves(
     second = scene.client.refresh()
     assert second.ready == ("theme",)
     assert scene.client.report("theme", "dark").ok
-    scene.client.flush(timeout=1.0)
+    scene.client.flush(SECONDS)
     assert [report.survey for report in scene.collector.reports] == ["theme"]
     assert scene.nobody_followed()
 
@@ -200,19 +234,20 @@ def test_a_device_keeps_the_manifest_that_it_has(
     scene: Scene, misbehaviour: AnyMisbehaviour
 ) -> None:
     assert scene.client.refresh().ready == ("theme",)
-    scene.collector.misbehave(misbehaviour, on="manifests")
-    refreshed = scene.client.refresh()
+    with scene.misbehaving(misbehaviour, on="manifests"):
+        refreshed = scene.client.refresh()
     assert refreshed.ready == ("theme",)
     if misbehaviour is not Misbehaviour.NOT_MODIFIED:
         error = refreshed.errors["theme"]
         fault = error.fault.value if isinstance(error, ManifestRefused) else None
         assert fault == REFUSED_MANIFESTS.get(misbehaviour)
     scene.client.report("theme", "dark", strict=True)
-    assert scene.client.flush(timeout=1.0).delivered == 1
+    assert scene.client.flush(SECONDS).delivered == 1
     assert len(scene.collector.reports) == 1
 
 
 def test_many_misbehaviours_one_after_the_other_still_end_in_one_report(scene: Scene) -> None:
+    scene.collector.publish(THEME, grace_seconds=30 * DAY)
     scene.client.refresh()
     scene.client.report("theme", "dark", strict=True)
     harmless = [
@@ -221,11 +256,42 @@ def test_many_misbehaviours_one_after_the_other_still_end_in_one_report(scene: S
         if isinstance(each, Misbehaviour) or each.code not in DROPS
     ]
     for misbehaviour in harmless:
-        scene.collector.misbehave(misbehaviour)
-    for _ in range(len(harmless) + 1):
-        scene.clock.time += DAY / 100
-        scene.client.flush(timeout=0.0001)
+        scene.clock.time += DAY / 8  # beyond every wait that a collector can ask for
+        with scene.misbehaving(misbehaviour, on="uploads"):
+            scene.client.flush(SECONDS)
+    scene.clock.time += DAY / 8
+    scene.client.flush(SECONDS)
     assert len(scene.upload_bodies()) == len(harmless) + 1
     assert len(set(scene.upload_bodies())) == 1
     assert len(scene.collector.reports) == 1
-    assert scene.client.flush(timeout=1.0).pending == 0
+    assert scene.client.flush(SECONDS).pending == 0
+
+
+def test_the_background_thread_outlives_all_that_answers_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    unanswered = [each for each in UPLOAD_MISBEHAVIOURS if isinstance(each, Misbehaviour)]
+    with FakeCollector() as collector:
+        bundled = collector.publish(THEME)
+        for misbehaviour in unanswered:
+            collector.misbehave(misbehaviour, on="uploads")
+        client = Client(
+            collector.origin,
+            authority=collector.authority,
+            surveys=[THEME],
+            state=tmp_path / "device.sqlite",
+            consent="on",
+            manifests=[bundled],
+            delivery_seconds=0,
+            backoff=Backoff(first=0.001, most=0.001),
+            environment={},
+            transport=HttpTransport(collector.origin, timeout=1.0),
+        )
+        with client:
+            assert client.report("theme", "dark", strict=True).ok
+            until(lambda: len(uploads(collector)) > len(unanswered))
+            bodies = uploads(collector)
+            assert client.report("theme", "light").status == "repeated"
+        assert len(set(bodies)) == 1
+        assert len(collector.reports) == 1
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []

@@ -6,7 +6,7 @@ that misbehaves when told to. docs/testing.md shows both.
 """
 
 from deniable.client.testing.capture import Capture, CapturedReport
-from deniable.client.testing.fake_collector import FakeCollector, ReceivedReport
+from deniable.client.testing.fake_collector import FakeCollector
 from deniable.client.testing.loopback import ReceivedRequest
 from deniable.client.testing.misbehaviour import (
     MANIFEST_MISBEHAVIOURS,
@@ -17,6 +17,7 @@ from deniable.client.testing.misbehaviour import (
     Refused,
     Route,
 )
+from deniable.client.testing.receipts import ReceivedReport
 
 __all__ = [
     "MANIFEST_MISBEHAVIOURS",

@@ -5,7 +5,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Final
 
@@ -29,22 +29,23 @@ from deniable.client.testing.misbehaviour import (
     problem_answer,
     routes_of,
 )
-from deniable.client.testing.receipts import Receipts
+from deniable.client.testing.receipts import Receipts, ReceivedReport
 from deniable.client.testing.routes import AUTHORITY_PATH, Routes, manifest_answer, manifest_name
 from deniable.messages import (
+    FRESH,
     Distance,
     Enrolment,
     Kind,
     Manifest,
     Refusal,
     RefusalCode,
+    Repeat,
     Schedule,
-    SignedReport,
     Specification,
     split_upload,
 )
 
-__all__ = ["FakeCollector", "ReceivedReport"]
+__all__ = ["FakeCollector"]
 
 _STORES_FIRST: Final = frozenset(
     {
@@ -54,22 +55,6 @@ _STORES_FIRST: Final = frozenset(
         Misbehaviour.OVERSIZE,
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ReceivedReport:
-    """A report that the collector took.
-
-    Attributes:
-        survey: the survey's name.
-        epoch: which time slice it is for.
-        response: the category that it names, which only chance relates to the answer; left out of
-            the repr.
-    """
-
-    survey: str
-    epoch: int
-    response: str = field(repr=False)
 
 
 class FakeCollector:
@@ -110,6 +95,8 @@ class FakeCollector:
         delta: str = "0",
         kind: Kind = "randomised-response",
         distance: Distance | None = None,
+        kept: str | None = None,
+        repeat: Repeat = FRESH,
         start: int | None = None,
         epoch_seconds: int | None = None,
         epochs: int = 1,
@@ -127,6 +114,8 @@ class FakeCollector:
             delta: of one report.
             kind: of mechanism.
             distance: of an ordinal survey.
+            kept: of a two-round survey, epsilon of the response that is kept.
+            repeat: by default, each epoch's response is drawn afresh.
             start: of epoch 0, Unix seconds; by default now.
             epoch_seconds: by default a day, or more if the survey wants longer epochs.
             epochs: how many; a device reserves the epsilon of all of them.
@@ -156,9 +145,8 @@ class FakeCollector:
                 origin=self.origin,
                 enrolment=enrolment or Enrolment(),
                 minimum_reports=1,
-                specification=Specification.calibrated(
-                    kind, distance, len(survey.categories), stated
-                ),
+                specification=_specification(kind, distance, kept, len(survey.categories), stated),
+                repeat=repeat,
             )
             return self._authority.publish(manifest)
 
@@ -195,7 +183,7 @@ class FakeCollector:
     def reports(self) -> tuple[ReceivedReport, ...]:
         """Return the reports that were taken, each once, in the order in which they came."""
         with self._changed:
-            return tuple(map(self._read, self._receipts.taken))
+            return tuple(self._receipts.taken)
 
     @property
     def requests(self) -> tuple[ReceivedRequest, ...]:
@@ -292,17 +280,19 @@ class FakeCollector:
             return manifest_answer(self._authority.forge(misbehaviour, published))
         return misleading_answer(misbehaviour, honest, _count(request.body))
 
-    def _read(self, signed: SignedReport) -> ReceivedReport:
-        report = signed.report
-        manifest = self._authority.known(report.survey_id)
-        assert manifest is not None  # or it would have been refused
-        return ReceivedReport(manifest.name, report.epoch, manifest.categories[report.response])
-
 
 def _decimal(survey: Survey) -> str:
     """Return the highest epsilon that a survey accepts, as a manifest writes it, rounded down."""
     whole, part = divmod(epsilon_to_nano("max_epsilon", survey.max_epsilon), NANO)
     return f"{whole}.{part:09d}".rstrip("0").rstrip(".")
+
+
+def _specification(
+    kind: Kind, distance: Distance | None, kept: str | None, categories: int, epsilon: str
+) -> Specification:
+    if kind == "two-round":
+        return Specification(kind, distance, kept=kept)
+    return Specification.calibrated(kind, distance, categories, epsilon)
 
 
 def _count(body: bytes) -> int:

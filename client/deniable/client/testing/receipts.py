@@ -5,6 +5,7 @@ collector's own code is no part of the device SDK; the vectors that pin it pin t
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from deniable.messages import (
     Manifest,
@@ -15,7 +16,23 @@ from deniable.messages import (
     split_upload,
 )
 
-__all__ = ["Receipts"]
+__all__ = ["Receipts", "ReceivedReport"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedReport:
+    """A report that the collector took.
+
+    Attributes:
+        survey: the survey's name.
+        epoch: which time slice it is for.
+        response: the category that it names, which only chance relates to the answer; left out of
+            the repr.
+    """
+
+    survey: str
+    epoch: int
+    response: str = field(repr=False)
 
 
 class Receipts:
@@ -31,7 +48,7 @@ class Receipts:
     def __init__(self, known_survey: Callable[[bytes], Manifest | None]) -> None:
         self._known_survey = known_survey
         self._payloads: dict[tuple[bytes, int, bytes], bytes] = {}
-        self.taken: list[SignedReport] = []
+        self.taken: list[ReceivedReport] = []
 
     def upload(self, body: bytes, now: float) -> UploadAnswer:
         """Judge and take what an upload holds.
@@ -84,7 +101,8 @@ class Receipts:
         first = self._payloads.get(identity)
         if first is None:
             self._payloads[identity] = signed.payload
-            self.taken.append(signed)
+            response = manifest.categories[report.response]
+            self.taken.append(ReceivedReport(manifest.name, report.epoch, response))
         elif first != signed.payload:
             raise Refusal(RefusalCode.REPORT_CONFLICT, "this key has made another report")
         return first is None

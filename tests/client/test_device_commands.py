@@ -1,0 +1,272 @@
+"""``deniable device``, and the same commands in an app's own command line."""
+
+import io
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from deniable.client import Client, Consent, TransportError, console, device_commands
+from tests.support.devices import NAME, Bench, lie
+from tests.support.shell import Shell
+from tests.support.surveys import AUTHORITY, ORIGIN, QUESTION
+
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def stored(shell: Shell) -> Iterator[Run]:
+    """Return ``deniable device`` for the state of a device that has reported once."""
+    assert shell.run("y", "4") == 0
+    handlers = list(logging.getLogger("deniable").handlers)
+
+    def run(*arguments: str, typed: tuple[str, ...] = ()) -> int:
+        shell.typed = list(typed)
+        return console.main(["device", *arguments, "--state", str(shell.state)])
+
+    yield run
+    logging.getLogger("deniable").handlers = handlers
+
+
+def embedded(client: Client, *arguments: str) -> int:
+    return device_commands(client, arguments, prog="myapp privacy")
+
+
+def test_explain_tells_from_the_state_alone_what_is_asked(
+    stored: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert stored("explain") == 0
+    shown = capsys.readouterr()
+    text = " ".join(shown.out.split())
+    assert shown.err == ""
+    for words in (QUESTION, ORIGIN, "2.72 times likelier", "1 report made, epsilon 1.000 of the"):
+        assert words in text
+    # The app's ceilings are the app's: they are not made up.
+    assert "is never set aside" not in text
+    assert stored("explain", "--json") == 0
+    page = json.loads(capsys.readouterr().out)
+    assert page["budget"]["lifetime_nano_epsilon"] is None
+    assert page["surveys"][0]["accepts_nano_epsilon"] is None
+    assert page["surveys"][0]["reports"] == 1
+
+
+def test_journal_shows_the_report_that_was_sent(
+    stored: Run, shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert stored("journal", "--json") == 0
+    entries = json.loads(capsys.readouterr().out)["entries"]
+    (report,) = [entry for entry in entries if entry["kind"] == "report"]
+    (body,) = shell.transport.uploads
+    assert body.hex().endswith(report["content"])
+    assert (report["status"], report["verdict"]) == ("delivered", "accepted")
+    assert stored("journal") == 0
+    assert report["content"][:64] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("decision", ["on", "off", "local"])
+def test_consent_is_shown_and_stored_with_its_origin(
+    stored: Run, capsys: pytest.CaptureFixture[str], decision: str
+) -> None:
+    capsys.readouterr()
+    assert stored("consent") == 0
+    assert capsys.readouterr().out.startswith("Consent         on: ")
+    assert stored("consent", decision) == 0
+    assert stored("consent") == 0
+    once, again = capsys.readouterr().out.split("Consent ")[1:]
+    assert once == again
+    assert once.strip().startswith(f"{decision}: ")
+    assert "origin: command line" in once
+
+
+def test_the_environment_that_lowers_consent_is_named(
+    stored: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
+    capsys.readouterr()
+    assert stored("consent", "on") == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("Consent off: nothing is drawn")
+    assert "The decision was on; DO_NOT_TRACK" in text
+
+
+@pytest.mark.parametrize("typed", ["", "n", "no", "yes please", "1"])
+def test_purge_asks_first(
+    stored: Run, shell: Shell, capsys: pytest.CaptureFixture[str], typed: str
+) -> None:
+    capsys.readouterr()
+    assert stored("purge", typed=(typed,)) == 0
+    assert "Nothing was erased." in capsys.readouterr().out
+    assert stored("journal") == 0
+    assert "erased" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("yes", ["--yes", "y", "Y"])
+def test_purge_erases_and_a_decision_stands(
+    stored: Run, shell: Shell, capsys: pytest.CaptureFixture[str], yes: str
+) -> None:
+    content = shell.transport.uploads[0][40:]
+    files = sorted(shell.state.parent.glob("device.sqlite*"))
+    assert any(content in file.read_bytes() for file in files)
+    capsys.readouterr()
+    assert (stored("purge", yes) if yes == "--yes" else stored("purge", typed=(yes,))) == 0
+    assert "Erased." in capsys.readouterr().out
+    for file in shell.state.parent.glob("device.sqlite*"):
+        assert content not in file.read_bytes()
+    assert shell.run("4") == 0
+    assert "was answered before" in capsys.readouterr().out
+    assert len(shell.transport.uploads) == 1
+
+
+def test_an_input_that_ends_erases_nothing(stored: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert stored("purge") == 1
+    assert capsys.readouterr().err.strip() == "deniable device: nothing was changed"
+
+
+def test_a_link_to_the_state_is_no_copy_of_it(
+    stored: Run, shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = tmp_path / "link" / "device.sqlite"
+    link.parent.mkdir()
+    link.symlink_to(shell.state)
+    assert console.main(["device", "journal", "--state", str(link)]) == 0
+    assert "new-device" not in capsys.readouterr().out
+    assert list(link.parent.iterdir()) == [link]
+
+
+@pytest.mark.parametrize("command", ["explain", "journal", "consent", "consent off", "purge --yes"])
+@pytest.mark.parametrize("what", ["nothing", "a folder", "another file"])
+def test_what_is_no_state_is_said_in_one_line_and_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, what: str
+) -> None:
+    state = tmp_path / "typo\x1b.sqlite"
+    if what == "a folder":
+        state.mkdir()
+    elif what == "another file":
+        state.write_text("shopping list\n" * 99)
+    before = sorted(tmp_path.rglob("*"))
+    assert console.main(["device", *command.split(), "--state", str(state)]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    line, end = shown.err.split("\n")
+    assert (end, line.startswith("deniable device: ")) == ("", True)
+    assert line.isprintable()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_default_state_is_that_of_deniable_report(
+    shell: Shell,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "states"))
+    whom = ["--collector", ORIGIN, "--authority", AUTHORITY.public_key.hex()]
+    shell.typed = ["y", "4"]
+    assert console.main(["report", NAME, *whom]) == 0
+    capsys.readouterr()
+    assert console.main(["device", "explain", *whom]) == 0
+    assert "1 report made" in capsys.readouterr().out
+    settings = f'origin = "{ORIGIN}"\nauthority = "{AUTHORITY.public_key.hex()}"\n'
+    (tmp_path / "collector.toml").write_text(settings)
+    assert console.main(["device", "explain", "--dir", str(tmp_path)]) == 0
+    assert "1 report made" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("wrong", [[], ["erase"], ["consent", "unset"], ["purge", "--json"]])
+def test_a_wrong_call_returns_2_and_does_not_end_the_app(
+    bench: Bench, capsys: pytest.CaptureFixture[str], wrong: list[str]
+) -> None:
+    assert embedded(bench.client(), *wrong) == 2
+    assert "usage: myapp privacy" in capsys.readouterr().err
+
+
+def test_help_is_no_error(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    assert embedded(bench.client(), "--help") == 0
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in ("explain", "journal", "consent", "purge"))
+    assert "--state" not in shown
+
+
+def test_an_app_embeds_the_commands_for_its_own_client(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = bench.ready(unsafe_draw=lie(0))
+    assert client.report(NAME, "good").ok
+    assert embedded(client, "explain") == 0
+    assert "more than 20.000 is never set aside" in " ".join(capsys.readouterr().out.split())
+    assert embedded(client, "journal") == 0
+    assert "Response      very poor" in capsys.readouterr().out
+    assert embedded(client, "consent", "off") == 0
+    assert client.consent is Consent.OFF
+    assert client.consent_record.origin == "command line"
+    assert embedded(client, "purge", "--yes") == 0
+    assert bench.transport.uploads == []
+
+
+@pytest.mark.parametrize("command", ["explain", "journal", "consent", "purge --yes"])
+def test_looking_at_an_app_that_never_ran_creates_nothing(
+    bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert embedded(bench.client(consent="unset"), *command.split()) == 0
+    assert capsys.readouterr().err == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unusable_state_is_explained_and_else_an_error_of_one_line(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.path.mkdir()
+    client = bench.client()
+    assert embedded(client, "explain") == 0
+    assert "Problem         the state cannot be used" in capsys.readouterr().out
+    for command in ("journal", "consent", "purge --yes"):
+        assert embedded(client, *command.split()) == 1
+        assert capsys.readouterr().err.startswith("myapp privacy: the state cannot be used")
+
+
+class Pipe(io.StringIO):
+    """A standard output that nobody reads any more."""
+
+    def write(self, _: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_reader_that_has_enough_is_no_error(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout", Pipe())
+    assert embedded(bench.client(), "explain") == 0
+    sys.stdout.close()  # what the app's further output goes to instead
+    assert capsys.readouterr().err == ""
+
+
+def test_a_terminal_without_the_characters_gets_escapes(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = bench.ready()
+    client.set_consent("on", "Einstellungen für Ängstliche")
+    output = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
+    monkeypatch.setattr("sys.stdout", output)
+    assert embedded(client, "consent") == 0
+    written = output.buffer
+    assert isinstance(written, io.BytesIO)
+    assert b"Einstellungen f\\xfcr \\xc4ngstliche" in b" ".join(written.getvalue().split())
+
+
+def test_no_command_uses_the_network(
+    stored: Run, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise TransportError("asked")
+
+    asked = len(shell.transport.requests)
+    monkeypatch.setattr(shell.transport, "request", fail)
+    for command in ("explain", "journal", "consent local", "consent on", "purge --yes"):
+        assert stored(*command.split()) == 0
+    assert len(shell.transport.requests) == asked

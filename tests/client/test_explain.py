@@ -1,0 +1,332 @@
+"""``explain()``: its figures recomputed, its sizes measured, its text fit for a settings page."""
+
+import json
+from dataclasses import replace
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from deniable.client import Client, Explanation, SlidingCeiling, Survey, SurveyExplanation, Terms
+from deniable.messages import Manifest, Repeat, Schedule, Specification
+from tests.client.test_plain_text import width
+from tests.support.devices import NAME, Bench, lie, truth
+from tests.support.kinds import KINDS, NUMERIC
+from tests.support.surveys import CATEGORIES, DAY, DECLARED, ORIGIN, QUESTION, START, manifest
+
+NANO = 10**9
+
+
+def only(page: Explanation) -> SurveyExplanation:
+    (survey,) = page.surveys
+    return survey
+
+
+def terms(client: Client) -> Terms:
+    found = only(client.explain()).terms
+    assert found is not None
+    return found
+
+
+def plain(page: Explanation) -> str:
+    """Return the text as one line."""
+    return " ".join(str(page).split())
+
+
+def declared(offered: Manifest, **changes: object) -> Survey:
+    survey = Survey(offered.name, offered.question, offered.categories, max_epsilon=offered.epsilon)
+    return replace(survey, **changes)  # type: ignore[arg-type]
+
+
+def report_on(bench: Bench, client: Client, days: range) -> None:
+    for day in days:
+        bench.clock.time = START + day * DAY
+        assert client.report(NAME, "good").ok
+
+
+@pytest.mark.parametrize("consent", ["unset", "off", "local", "on"])
+def test_where_there_is_no_state_none_is_created_and_nobody_is_asked(
+    bench: Bench, tmp_path: Path, consent: str
+) -> None:
+    page = bench.client(consent=consent).explain()
+    assert list(tmp_path.iterdir()) == []
+    assert bench.transport.requests == []
+    survey = only(page)
+    assert page.consent is not None
+    assert (page.consent.effective, page.problem) == (consent, "")
+    assert (survey.terms, survey.spent, survey.reserved, survey.reports) == (None, 0, 0, 0)
+    assert page.budget is not None
+    assert (page.budget.spent, page.budget.reserved, page.budget.lifetime) == (0, 0, 20 * NANO)
+    assert "No signed survey is held yet" in plain(page)
+    assert "refuses whatever makes a response more than 2.72 times likelier" in plain(page)
+
+
+def test_explaining_changes_nothing_of_the_state(bench: Bench) -> None:
+    client = bench.ready()
+    report_on(bench, client, range(2))
+    bench.clock.time += 99 * DAY
+    tables = [name for (name,) in bench.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    before = {table: bench.rows(f"SELECT * FROM {table}") for table in tables}
+    client.explain()
+    client.journal()
+    assert {table: bench.rows(f"SELECT * FROM {table}") for table in tables} == before
+
+
+def test_a_state_that_cannot_be_used_is_said_and_nothing_raises(bench: Bench) -> None:
+    bench.path.mkdir()
+    page = bench.client().explain()
+    assert page.consent is None
+    assert page.budget is None
+    assert page.problem.startswith("the state cannot be used")
+    survey = only(page)
+    assert (survey.question, survey.spent, survey.terms) == (QUESTION, None, None)
+    assert "Until it can be used again, nothing is drawn, stored or sent." in plain(page)
+    json.dumps(page.to_dict())
+
+
+def test_the_terms_are_recomputed_from_the_paper(bench: Bench) -> None:
+    client = bench.ready()
+    found = terms(client)
+    with localcontext() as context:
+        context.prec = 60
+        e = Decimal(1).exp()
+        lie_probability = 1 / (e + 4)
+        truth_probability = 1 - 4 * lie_probability
+        # The sampled integers are over 2^64, rounded towards privacy.
+        for exact, rounded in ((e, found.odds), (truth_probability, found.truth)):
+            written = Decimal(rounded.numerator) / rounded.denominator
+            assert 0 <= exact - written < Decimal(2) ** -58
+        cost = int((e.ln() * NANO).to_integral_value(rounding="ROUND_CEILING"))
+    assert cost == NANO
+    assert (found.most, found.epochs, found.epoch_seconds) == (8 * cost, 8, DAY)
+    assert (found.starts, found.ends) == (START, START + 8 * DAY)
+    text = plain(client.explain())
+    for words in (
+        "Whatever you answer, each response is at most 2.72 times likelier than with any other",
+        "Your true answer is sent 40.5% of the time",
+        "At most once every day, 8 times in all, from 2023-11-14 22:13 UTC to 2023-11-22 22:13 UTC",
+        "all 8 together are at most 2,981 times likelier",  # e^8 = 2980.96
+        f"{QUESTION} Name {NAME} Answers {' / '.join(CATEGORIES)}",
+        f"{ORIGIN}, by POST /v1/reports",
+        "your network address and the time of sending",
+    ):
+        assert words in text
+
+
+def test_the_budget_is_added_up_again(bench: Bench) -> None:
+    other = manifest(name="other", epsilon="0.5", schedule=Schedule(START, DAY, 4, DAY))
+    bench.transport.publish(other)
+    surveys = [replace(DECLARED, max_total_epsilon=9), declared(other)]
+    client = bench.ready(surveys=surveys, sliding=SlidingCeiling(7, 2), lifetime_epsilon=15)
+    for day in range(5):
+        bench.clock.time = START + day * DAY
+        assert client.report(NAME, "good").ok
+        if day < 3:
+            assert client.report("other", "good").ok
+    page = client.explain()
+    rating, half = page.surveys
+    assert (rating.reports, rating.spent, rating.reserved) == (5, 5 * NANO, 8 * NANO)
+    assert (rating.ceiling, rating.accepts) == (9 * NANO, NANO)
+    assert (half.reports, half.spent, half.reserved) == (3, 3 * NANO // 2, 2 * NANO)
+    assert (half.ceiling, half.accepts) == (None, NANO // 2)
+    budget = page.budget
+    assert budget is not None
+    assert (budget.spent, budget.reserved, budget.carried) == (13 * NANO // 2, 10 * NANO, 0)
+    # Within two days of use, which end now: days 3 and 4, and half of day 2's instant is outside.
+    assert (budget.recent, budget.recent_most, budget.recent_days) == (2 * NANO, 7 * NANO, 2)
+    assert budget.lifetime == 15 * NANO
+    assert "5 reports made, epsilon 5.000 of the 8.000 set aside" in plain(page)
+    assert "may never be more than 9.000" in plain(page)
+    assert "In the last 2 days of use 2.000 of at most 7.000 is spent" in plain(page)
+
+
+def test_what_a_lost_state_had_reserved_is_told(bench: Bench) -> None:
+    client = bench.ready()
+    report_on(bench, client, range(1))
+    client.close()
+    bench.path.write_bytes(b"no database any more" * 99)
+    page = bench.client(lifetime_epsilon=20).explain()
+    assert page.budget is not None
+    assert (page.budget.carried, page.budget.reserved) == (8 * NANO, 8 * NANO)
+    assert "8.000 of it by a lost state of this device" in plain(page)
+
+
+SIZES = [
+    (5, Schedule(START, DAY, 8, DAY)),
+    (129, Schedule(START, DAY, 129, DAY)),
+    (300, Schedule(START, DAY, 400, DAY)),
+]
+
+
+@pytest.mark.parametrize(("categories", "schedule"), SIZES, ids=["small", "129", "large"])
+def test_the_sizes_are_those_of_what_is_sent(
+    bench: Bench, categories: int, schedule: Schedule
+) -> None:
+    texts = tuple(f"answer {number}" for number in range(categories))
+    offered = manifest(categories=texts, schedule=schedule)
+    bench.transport.publish(offered)
+    smallest = bench.ready(
+        surveys=[declared(offered)], lifetime_epsilon=999, unsafe_draw=lie(0, offered)
+    )
+    found = terms(smallest)
+    assert smallest.report(NAME, texts[-1]).ok
+    smallest.flush()
+    smallest.close()
+    bench.clock.time = START + (schedule.epochs - 1) * DAY
+    largest = bench.client(
+        surveys=[declared(offered)],
+        lifetime_epsilon=999,
+        unsafe_draw=lie(categories - 1, offered),
+    )
+    assert largest.report(NAME, texts[0]).ok
+    largest.flush()
+    assert tuple(map(len, bench.transport.uploads)) == found.sent_bytes
+    assert sum(part.least for part in found.sent) == found.sent_bytes[0]
+    assert sum(part.most for part in found.sent) == found.sent_bytes[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_kinds_say_how_often_the_truth_is_sent_at_least(bench: Bench, kind: str) -> None:
+    offered = KINDS[kind]
+    bench.transport.publish(offered)
+    client = bench.ready(surveys=[declared(offered)])
+    found, mechanism = terms(client), offered.mechanism
+    rows = [mechanism.row(x) for x in range(mechanism.categories)]
+    assert found.truth == min(Fraction(row[x], mechanism.grid) for x, row in enumerate(rows))
+    columns = list(zip(*rows, strict=True))
+    assert found.odds == max(Fraction(max(column), min(column)) for column in columns)
+    assert "at least" in found.truthfulness
+    assert ("near numbers" if offered is NUMERIC else "near answers") in found.truthfulness
+
+
+def test_memoised_terms_tell_what_is_not_protected(bench: Bench) -> None:
+    offered = manifest(repeat=Repeat("memoised", 4))
+    bench.transport.publish(offered)
+    client = bench.ready()
+    found, mechanism = terms(client), offered.mechanism
+    k = mechanism.categories
+    d, q = mechanism.probability(0, 0), mechanism.probability(0, 1)
+    assert found.range_epochs == 4
+    assert found.change_shows == 1 - 2 * d * q - (k - 2) * q * q  # FORMULAS 6
+    text = plain(client.explain())
+    for words in (
+        "The same answer gets the same response for 4 reports in a row (4 days)",
+        "let the collector guess which reports come from one device",
+        "shows that your answer changed",
+        "up to 81.3%",
+        "secret key is kept on this device",
+        "any other answers that change at the same times",
+    ):
+        assert words in text
+
+
+def test_the_chance_that_a_change_shows_is_that_of_the_two_answers_that_differ_most(
+    bench: Bench,
+) -> None:
+    offered = replace(KINDS["metric"], repeat=Repeat("memoised", 2))
+    bench.transport.publish(offered)
+    found = terms(bench.ready(surveys=[declared(offered)]))
+    mechanism = offered.mechanism
+    k = range(mechanism.categories)
+    differ = [
+        1 - sum(mechanism.probability(x, y) * mechanism.probability(z, y) for y in k)
+        for x, z in product(k, k)
+        if x != z
+    ]
+    assert found.change_shows == max(differ)
+
+
+def test_two_round_terms_tell_both_levels(bench: Bench) -> None:
+    offered = manifest(
+        repeat=Repeat("memoised", 4), specification=Specification("two-round", kept="3")
+    )
+    bench.transport.publish(offered)
+    client = bench.ready()
+    found = terms(client)
+    assert found.change_shows is None
+    with localcontext() as context:
+        context.prec = 40
+        kept, one = Decimal(3).exp(), Decimal(1).exp()
+        fresh = (one * (kept + 3) - 4) / (kept - one)  # FORMULAS 6, k = 5
+    assert Decimal("3.38") < fresh <= Decimal("3.39")
+    text = plain(client.explain())
+    assert "those reports together are at most 20.1 times likelier" in text  # e^3 = 20.09
+    assert "at most 3.39 times likelier than if you had answered otherwise in a single" in text
+
+
+@pytest.mark.parametrize(
+    ("day", "standing"),
+    [
+        (-1, "Not begun: the first report can be made 2023-11-14 22:13 UTC."),
+        (0, ""),
+        (7.99, ""),
+        (8, "Over since 2023-11-22 22:13 UTC."),
+    ],
+)
+def test_it_tells_whether_a_survey_runs(bench: Bench, day: float, standing: str) -> None:
+    client = bench.ready()
+    bench.clock.time = START + day * DAY
+    assert only(client.explain()).standing == standing
+
+
+def test_a_refused_survey_is_told_with_its_reason(bench: Bench) -> None:
+    bench.transport.publish(manifest(epsilon="2"))
+    client = bench.client()
+    client.refresh()
+    survey = only(client.explain())
+    assert survey.terms is None
+    assert survey.standing == "No survey is held: too-high-epsilon: epsilon 2 exceeds the app's 1."
+
+
+def test_a_survey_that_fits_the_app_no_more_is_told(bench: Bench) -> None:
+    bench.ready().close()
+    client = bench.client(surveys=[replace(DECLARED, max_epsilon="0.5")])
+    survey = only(client.explain())
+    assert survey.terms is None
+    assert "does not fit the app any more: too-high-epsilon" in survey.standing
+
+
+def test_the_environment_is_told_where_it_lowers_consent(bench: Bench) -> None:
+    client = bench.client(environment={"DENIABLE_CONSENT": "local"})
+    client.set_consent("on", "settings page")
+    page = client.explain()
+    assert page.consent is not None
+    assert (page.consent.decided, page.consent.effective) == ("on", "local")
+    text = plain(page)
+    assert "local: responses are drawn and kept here for you to see, and never sent" in text
+    assert "The decision was on; DO_NOT_TRACK or DENIABLE_CONSENT" in text
+    assert "Decided on 2023-11-14 22:13 UTC; origin: settings page" in text
+
+
+def test_every_line_fits_whatever_is_asked(bench: Bench) -> None:
+    wide = tuple(f"{'好' * 60}{number}" for number in range(40))
+    offered = manifest(question="你好 " * 80 + "?", categories=wide)
+    bench.transport.publish(offered)
+    client = bench.ready(surveys=[declared(offered)])
+    client.set_consent("on", "\x1b[2J\n" + "origin" * 40)
+    text = str(client.explain())
+    assert max(map(width, text.splitlines())) <= 80
+    assert "\x1b" not in text
+    assert "(40 in all)" in plain(client.explain())
+    assert [list(wide)] == [s["categories"] for s in client.explain().to_dict()["surveys"]]
+
+
+def test_the_whole_of_it_is_json_and_frozen(bench: Bench) -> None:
+    page = bench.ready().explain()
+    assert json.loads(json.dumps(page.to_dict())) == page.to_dict()
+    with pytest.raises(AttributeError):
+        page.problem = "none"  # type: ignore[misc]
+
+
+def test_what_is_explained_does_not_depend_on_answers(tmp_path: Path) -> None:
+    shown = set()
+    for number, answer in enumerate(CATEGORIES):
+        (tmp_path / str(number)).mkdir()
+        with Bench(tmp_path / str(number)) as bench:
+            client = bench.ready(unsafe_draw=truth())
+            assert client.report(NAME, answer).ok
+            client.flush()
+            shown.add(str(client.explain()))
+    assert len(shown) == 1

@@ -1,0 +1,290 @@
+"""``journal()``: all that was stored and sent, to the byte, and never an answer."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from deniable.client import (
+    EventEntry,
+    Journal,
+    ManifestEntry,
+    PreviewEntry,
+    ReportEntry,
+    StateUnavailable,
+    Survey,
+)
+from deniable.messages import RefusalCode, Repeat, Report, Schedule, open_manifest, split_upload
+from tests.client.test_plain_text import width
+from tests.support.devices import NAME, UNREACHABLE, Bench, lie, read_upload, refused
+from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, START, manifest
+
+_T = TypeVar("_T")
+LONG_GRACE = Schedule(START, DAY, 8, 9 * DAY)
+
+
+def of_kind(journal: Journal, kind: type[_T]) -> list[_T]:
+    return [entry for entry in journal.entries if isinstance(entry, kind)]
+
+
+def reports(journal: Journal) -> list[ReportEntry]:
+    return of_kind(journal, ReportEntry)
+
+
+def everything(bench: Bench) -> Journal:
+    """Return the journal of a device to which most things have happened."""
+    keeping = manifest(name="keeping", repeat=Repeat("memoised", 4), schedule=LONG_GRACE)
+    bench.transport.publish(keeping)
+    bench.transport.publish(manifest(schedule=LONG_GRACE))
+    survey = Survey("keeping", keeping.question, keeping.categories, max_epsilon="1")
+    surveys = [replace(survey, name=NAME), survey]
+    client = bench.client(surveys=surveys, lifetime_epsilon=30, consent="unset")
+    client.set_consent("on", "settings page")
+    assert client.refresh().errors == {}
+    for day, answer in enumerate(
+        (bench.transport.answer, refused(RefusalCode.REPORT_CONFLICT), UNREACHABLE)
+    ):
+        bench.clock.time = START + day * DAY
+        assert client.report(NAME, "good").ok
+        assert client.report("keeping", "good").ok
+        bench.transport.answer = answer
+        client.flush(timeout=0.1)
+    for changed in ({"minimum_reports": 7}, {"sequence": 1, "epsilon": "2"}):
+        bench.transport.publish(manifest(**changed))
+        assert client.refresh().errors
+    return client.journal()
+
+
+def test_each_row_of_each_table_appears(bench: Bench) -> None:
+    journal = everything(bench)
+    shown = json.dumps(journal.to_dict())
+    kinds = {
+        "decisions": len(reports(journal)),
+        "events": len(of_kind(journal, EventEntry)),
+        "manifests": len(of_kind(journal, ManifestEntry)),
+        "previews": len(of_kind(journal, PreviewEntry)),
+        "memos": len(journal.memos),
+    }
+    tables = {name for (name,) in bench.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert tables == {*kinds, "device"}
+    assert {table: bench.rows(f"SELECT count(*) FROM {table}")[0][0] for table in kinds} == kinds
+    assert {entry.status for entry in reports(journal)} == {"pending", "delivered", "dropped"}
+    assert {entry.role for entry in of_kind(journal, ManifestEntry)} == {
+        "accepted",
+        "equivocating",
+        "refused",
+    }
+    secret = {("device", "secret"), ("memos", "key")}
+    inner = {
+        "held",
+        "due",
+        "lived",
+        "one",
+        "mark",
+        "generation",
+        "number",
+    }  # of no meaning to users
+    for table in kinds:
+        columns = [row[1] for row in bench.rows(f"PRAGMA table_info({table})")]
+        for row in bench.rows(f"SELECT * FROM {table}"):
+            for column, value in zip(columns, row, strict=True):
+                if (table, column) not in secret and column not in inner and value is not None:
+                    text = value.hex() if isinstance(value, bytes) else json.dumps(value)
+                    assert text.strip('"') in shown, (table, column)
+
+
+def test_no_secret_appears(bench: Bench) -> None:
+    journal = everything(bench)
+    keys = bench.rows("SELECT key FROM memos WHERE key IS NOT NULL")
+    assert keys
+    for (secret,) in bench.rows("SELECT secret FROM device") + keys:
+        for shown in (str(journal), json.dumps(journal.to_dict()), repr(journal)):
+            assert secret.hex() not in shown
+
+
+def test_the_bytes_are_exactly_those_that_were_sent(bench: Bench) -> None:
+    journal = everything(bench)
+    sent = {envelope for body in bench.transport.uploads for envelope in split_upload(body)}
+    # What was dropped is erased; everything else that was ever sent is there, to the byte.
+    kept = {entry.content for entry in reports(journal) if entry.content is not None}
+    assert kept <= sent
+    assert len(sent - kept) == sum(entry.status == "dropped" for entry in reports(journal))
+    for body in bench.transport.uploads:
+        (envelope,) = split_upload(body)
+        for entry in reports(journal):
+            if entry.content == envelope:
+                report = read_upload(body).report
+                assert entry.response == CATEGORIES[report.response]
+                assert (entry.epoch, entry.survey_id) == (report.epoch, report.survey_id.hex())
+                listed = entry.to_dict()
+                assert (listed["content"], listed["size"]) == (envelope.hex(), len(envelope))
+                rows = "".join(line.strip() for line in entry.lines())
+                assert envelope.hex() in rows
+
+
+def test_it_is_in_order_newest_last(bench: Bench) -> None:
+    journal = everything(bench)
+    times = [entry.at for entry in journal.entries]
+    assert times == sorted(times)
+    assert [entry.epoch for entry in reports(journal)] == [0, 0, 1, 1, 2, 2]
+    assert isinstance(journal.entries[0], EventEntry)
+
+
+def test_verdicts_sends_and_drops_are_told(bench: Bench) -> None:
+    journal = everything(bench)
+    by_status = {
+        status: [entry for entry in reports(journal) if entry.status == status]
+        for status in ("delivered", "dropped", "pending")
+    }
+    assert all(by_status.values())
+    assert {entry.verdict for entry in by_status["delivered"]} == {"accepted"}
+    assert {entry.verdict for entry in by_status["dropped"]} == {"report-conflict"}
+    assert journal.dropped == {"report-conflict": len(by_status["dropped"])}
+    for entry in by_status["pending"]:
+        assert (entry.settled, entry.sends > 0, entry.unanswered) == (None, True, entry.sends)
+        assert entry.due is not None
+        assert "of them without an answer" in " ".join(entry.lines())
+    for entry in by_status["delivered"] + by_status["dropped"]:
+        assert entry.settled is not None
+        assert entry.due is None
+    assert f"Dropped         report-conflict {len(by_status['dropped'])}" in str(journal)
+    assert "accepted (the collector has counted it)" in str(journal)
+
+
+def test_equivocation_is_shown_with_both_signed_surveys(bench: Bench) -> None:
+    (proof,) = [e for e in of_kind(everything(bench), ManifestEntry) if e.role == "equivocating"]
+    assert proof.contradicted is not None
+    one, other = (
+        open_manifest(content, AUTHORITY.public_key)
+        for content in (proof.content, proof.contradicted)
+    )
+    assert one.survey_id != other.survey_id
+    assert (one.name, one.sequence) == (other.name, other.sequence)
+    text = "".join(line.strip() for line in proof.lines())
+    assert proof.content.hex() in text
+    assert proof.contradicted.hex() in text
+    assert proof.reason.startswith("equivocation: ")
+
+
+@pytest.mark.parametrize("answer", range(len(CATEGORIES)))
+def test_no_answer_ever_appears(bench: Bench, answer: int) -> None:
+    lied = (answer + 1) % len(CATEGORIES)
+    client = bench.ready(unsafe_draw=lie(lied))
+    for day in range(2):
+        bench.clock.time = START + day * DAY
+        assert client.report(NAME, CATEGORIES[answer]).ok
+    client.flush()
+    journal = client.journal()
+    assert {entry.response for entry in reports(journal)} == {CATEGORIES[lied]}
+    for shown in (str(journal), json.dumps(journal.to_dict()), repr(journal)):
+        # One category's text may be part of another's: "good" of "very good".
+        assert CATEGORIES[answer] not in shown.replace(CATEGORIES[lied], "")
+
+
+def test_a_preview_is_shown_as_what_is_never_sent(bench: Bench) -> None:
+    bundled = [bench.transport.publish(MANIFEST)]
+    client = bench.client(consent="local", manifests=bundled, unsafe_draw=lie(1))
+    assert client.report(NAME, "very good").ok
+    journal = client.journal()
+    (preview,) = of_kind(journal, PreviewEntry)
+    assert preview.response == CATEGORIES[1]
+    assert preview.content == Report(MANIFEST.survey_id, 0, 1).payload
+    assert "very good" not in str(journal)
+    assert f"preview of a report to '{NAME}', epoch 0: never sent" in " ".join(str(journal).split())
+    client.set_consent("on")
+    assert of_kind(client.journal(), PreviewEntry) == []
+
+
+@pytest.mark.parametrize("ending", ["off", "purge", "grace"])
+def test_what_was_erased_is_told_to_be(bench: Bench, ending: str) -> None:
+    client = bench.ready()
+    assert client.report(NAME, "good").ok
+    client.flush()
+    if ending == "off":
+        client.set_consent("off")
+    elif ending == "purge":
+        client.purge()
+    else:
+        bench.clock.time = START + 3 * DAY
+        client.flush()
+    journal = client.journal()
+    (entry,) = reports(journal)
+    assert (entry.content, entry.response, entry.status) == (None, None, "delivered")
+    assert (entry.to_dict()["content"], entry.to_dict()["size"]) == ("erased", None)
+    assert "Bytes         erased" in str(journal)
+    assert bench.transport.uploads[0].hex()[10:60] not in str(journal)
+
+
+@pytest.mark.parametrize("consent", ["unset", "off", "local", "on"])
+def test_where_there_is_no_state_none_is_created(
+    bench: Bench, tmp_path: Path, consent: str
+) -> None:
+    journal = bench.client(consent=consent).journal()
+    assert (journal.entries, journal.memos, dict(journal.dropped)) == ((), (), {})
+    assert "nothing was stored or sent" in str(journal)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_state_that_cannot_be_used_raises_what_says_so(bench: Bench) -> None:
+    bench.path.mkdir()
+    with pytest.raises(StateUnavailable):
+        bench.client().journal()
+
+
+ROTTEN: dict[str, str] = {
+    "an id that is a number": "UPDATE decisions SET survey_id = 99999999999",
+    "a time that is a text": "UPDATE decisions SET decided = 'soon'",
+    "bytes that are a text": "UPDATE decisions SET envelope = 'text'",
+    "an event without a time": "UPDATE events SET at = 'never'",
+    "an authority that is a number": "UPDATE manifests SET authority = 7",
+}
+
+
+@pytest.mark.parametrize("what", ROTTEN)
+def test_rows_that_rotted_are_a_damaged_state(bench: Bench, what: str) -> None:
+    client = bench.ready()
+    client.set_consent("on")
+    assert client.report(NAME, "good").ok
+    bench.rows(ROTTEN[what])
+    with pytest.raises(StateUnavailable, match="damaged"):
+        client.journal()
+
+
+def test_signed_bytes_that_rotted_are_shown_without_a_response(bench: Bench) -> None:
+    client = bench.ready()
+    assert client.report(NAME, "good").ok
+    bench.rows("UPDATE decisions SET envelope = x'c1'")
+    (entry,) = reports(client.journal())
+    assert (entry.response, entry.content) == (None, b"\xc1")
+
+
+HOSTILE = "\x1b]0;owned\x07\u202e\r\n\x9b2J" + "x" * 200
+
+
+def test_no_text_reaches_the_terminal_as_a_command(bench: Bench) -> None:
+    journal = everything(bench)
+    for column in ("verdict", "origin"):
+        bench.rows(f"UPDATE decisions SET {column} = '{HOSTILE}'")
+    bench.rows(f"UPDATE events SET kind = '{HOSTILE}', detail = '{HOSTILE}'")
+    bench.rows(f"UPDATE manifests SET reason = '{HOSTILE}'")
+    bench.rows("UPDATE decisions SET status = 'dropped', envelope = NULL")
+    hostile = bench.client(environment={}).journal()
+    assert len(hostile.entries) == len(journal.entries)
+    text = str(hostile)
+    assert "\\x1b]0;owned\\x07\\u202e" in text
+    assert all(line.isprintable() for line in text.split("\n"))
+    assert max(map(width, text.split("\n"))) <= 80
+    assert json.dumps(hostile.to_dict()).isprintable()
+
+
+def test_every_line_fits(bench: Bench) -> None:
+    assert max(map(width, str(everything(bench)).splitlines())) <= 80
+
+
+def test_it_is_frozen_and_json(bench: Bench) -> None:
+    journal = everything(bench)
+    assert json.loads(json.dumps(journal.to_dict())) == journal.to_dict()
+    with pytest.raises(AttributeError):
+        journal.entries = ()  # type: ignore[misc]

@@ -1,0 +1,110 @@
+"""Text for terminals: what is hostile is escaped, what is wide fits, what is stated holds."""
+
+import unicodedata
+from fractions import Fraction
+
+import pytest
+
+from deniable.client.plain_text import (
+    counted,
+    printable,
+    shown_duration,
+    shown_odds,
+    shown_percent,
+    shown_time,
+    times_likelier,
+    wrapped,
+)
+
+
+def width(line: str) -> int:
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in line
+    )
+
+
+@pytest.mark.parametrize(
+    ("hostile", "shown"),
+    [
+        ("\x1b[2J", "\\x1b[2J"),
+        ("a\nb\rc\td", "a\\nb\\rc\\td"),
+        ("\x00\x7f\x9b", "\\x00\\x7f\\x9b"),
+        ("\u202egnp.exe", "\\u202egnp.exe"),
+        ("a\u2028b\u200bc", "a\\u2028b\\u200bc"),
+        ("\ud800", "\\ud800"),
+        ("très bien 好 ✓", "très bien 好 ✓"),
+    ],
+)
+def test_what_a_terminal_obeys_is_escaped_and_nothing_else(hostile: str, shown: str) -> None:
+    assert printable(hostile) == shown
+
+
+@pytest.mark.parametrize(
+    "text", ["word " * 60, "x" * 500, "好" * 99, "é" * 99, "a\u0301" * 99, "a"]
+)
+def test_lines_fit_and_no_character_is_lost(text: str) -> None:
+    lines = wrapped(text.strip(), first="  label  ")
+    assert all(width(line) <= 80 for line in lines)
+    assert all(line.startswith(" " * 9) for line in lines[1:])
+    assert "".join(lines).replace(" ", "") == f"label{text.replace(' ', '')}"
+
+
+@pytest.mark.parametrize(
+    ("odds", "shown"),
+    [
+        (Fraction(1), "1.00"),
+        (Fraction(2718282, 10**6), "2.72"),
+        (Fraction(27100001, 10**7), "2.72"),
+        (Fraction(271, 100), "2.71"),
+        (Fraction(99999, 10000), "10.00"),
+        (Fraction(2001, 100), "20.1"),
+        (Fraction(29809, 10), "2,981"),
+        (Fraction(10**6 + 1), "more than a million"),
+    ],
+)
+def test_odds_are_rounded_up(odds: Fraction, shown: str) -> None:
+    assert shown_odds(odds) == shown
+
+
+def test_any_cost_has_words() -> None:
+    assert times_likelier(0) == "1.00"
+    assert times_likelier(10**9) == "2.72"
+    assert times_likelier(14 * 10**9) == "more than a million"
+    assert times_likelier(10**18) == "more than a million"
+
+
+def test_shares_are_told_from_never_and_always() -> None:
+    assert shown_percent(Fraction(4046, 10000)) == "40.5%"
+    assert shown_percent(Fraction(1, 65536)) == "0.0015%"
+    assert shown_percent(1 - Fraction(1, 10**9)) == "more than 99.9%"
+    assert (shown_percent(Fraction(0)), shown_percent(Fraction(1))) == ("0.0%", "100.0%")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (1_700_000_000, "2023-11-14 22:13 UTC"),
+        (0, "1970-01-01 00:00 UTC"),
+        (2**53, "Unix second 9007199254740992"),
+        (-(2**62), "Unix second -4611686018427387904"),
+    ],
+)
+def test_every_instant_can_be_shown(seconds: int, shown: str) -> None:
+    assert shown_time(seconds) == shown
+
+
+def test_lengths_are_in_their_largest_whole_unit() -> None:
+    shown = [shown_duration(s) for s in (0, 1, 90, 60, 7200, 86_400, 129_600, 604_800, 1_209_600)]
+    assert shown == [
+        "0 seconds",
+        "1 second",
+        "90 seconds",
+        "1 minute",
+        "2 hours",
+        "1 day",
+        "36 hours",
+        "1 week",
+        "2 weeks",
+    ]
+    assert counted(1024, "byte") == "1,024 bytes"
