@@ -224,6 +224,8 @@ class Uploader:
             nap = _LONGEST_NAP
             try:
                 self._chores()
+                if self._stopping:  # the chores may have waited for the network
+                    return
                 nap = min(nap, self._send_due())
                 self._outages.discard("unforeseen")
             except NotRecorded as error:
@@ -241,10 +243,10 @@ class Uploader:
         with self._sending:
             now = self._clock.now()
             due = [report for report in self._outbox.pending(now) if self._is_due(report, now)]
-            if due and not self._stopping:
-                if not self._linkable_batches:
-                    for other in due[1:]:
-                        self._outbox.reschedule(other, now + self._spread(other.closes), now)
+            if due:
+                if due[1:] and not self._linkable_batches:
+                    later = [(other, now + self._spread(other.closes)) for other in due[1:]]
+                    self._outbox.reschedule(later, now)
                 self._send(batch_of(due, self._most), REQUEST_SECONDS)
             else:
                 self._outbox.erase_settled(now)
