@@ -219,12 +219,12 @@ class Uploader:
     def _run(self) -> None:
         while True:
             self._wake.clear()
-            if self._stopping:  # after clear: or a stop that comes between is not heard
+            if self._is_stopping():  # after clear: or a stop that comes between is not heard
                 return
             nap = _LONGEST_NAP
             try:
                 self._chores()
-                if self._stopping:  # the chores may have waited for the network
+                if self._is_stopping():  # the chores may have waited for the network
                     return
                 nap = min(nap, self._send_due())
                 self._outages.discard("unforeseen")
@@ -234,6 +234,9 @@ class Uploader:
                 self._warn_once("unforeseen", f"unforeseen {type(error).__name__}")
                 _LOG.debug("what was not foreseen", exc_info=True)
             self._wake.wait(nap)
+
+    def _is_stopping(self) -> bool:
+        return self._stopping  # asked anew each time: another thread sets it
 
     def _send_due(self) -> float:
         """Send one report that is due, or one batch; return the seconds until the next is.
