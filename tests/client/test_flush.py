@@ -366,7 +366,7 @@ def test_a_certificate_that_nobody_vouches_for_is_an_outage_like_any_other(
     reported(bench).close()
     with RawServer(answer("200 OK", UploadAnswer(1, 0).to_json()), context) as server:
         client = bench.client(transport=HttpTransport(server.origin))
-        assert client.flush(20) == Delivery(pending=1)
+        assert client.flush(10) == Delivery(pending=1)
         assert server.requests == []
     (line,) = [record.getMessage() for record in caplog.records]
     assert line == "reports wait: the collector cannot be reached (SSLCertVerificationError)"

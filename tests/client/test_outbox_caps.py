@@ -120,10 +120,12 @@ def test_dropped_bytes_are_erased_from_disk_at_once(bench: Bench) -> None:
 
 def test_an_app_update_may_lower_the_caps(bench: Bench) -> None:
     daily(bench, 6).close()
+    ((envelope,),) = bench.rows("SELECT envelope FROM decisions WHERE epoch = 0")
     client = bench.client(caps=OutboxCaps(reports=2))
     with unchanged_budget(bench):
         delivery = client.flush(1)
     assert (delivery.pending, delivery.reasons) == (2, {"cap-number": 4})
+    assert bench.on_disk(envelope[-60:-10]) == []
     assert len({read_upload(body).report.epoch for body in bench.transport.uploads}) == 2
 
 

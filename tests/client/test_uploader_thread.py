@@ -198,8 +198,10 @@ def test_a_stop_that_comes_just_before_the_thread_looks_up_is_heard(
         clear()
 
     def wait_a_little(seconds: float | None = None) -> bool:
+        if asleep.is_set():
+            return wait_for(seconds)  # an hour, for whoever did not hear
         asleep.set()
-        return wait_for(min(seconds or 0.0, 0.01))
+        return False
 
     monkeypatch.setattr(wake, "clear", stopped_before)
     monkeypatch.setattr(wake, "wait", wait_a_little)
@@ -227,3 +229,19 @@ def test_what_nobody_foresaw_is_logged_once_and_ends_no_thread(
     assert [record.getMessage() for record in lines] == [
         "reports wait: unforeseen ZeroDivisionError"
     ]
+
+
+def test_a_thread_that_is_told_to_stop_while_it_fetches_sends_nothing(
+    bench: Bench, transport: WatchedTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.ready()
+    client = device(bench)
+
+    def fetch_long() -> None:
+        client._uploader._stopping = True
+        client._uploader._wake.set()
+
+    monkeypatch.setattr(client._uploader, "_chores", fetch_long)
+    assert client.report(NAME, "good").ok
+    until(lambda: threads() == [])
+    assert transport.uploads == []

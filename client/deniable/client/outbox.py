@@ -72,12 +72,12 @@ class Outbox:
             ).fetchall()
         return dict(rows)
 
-    def reschedule(self, report: PendingReport, due: float, now: float) -> None:
-        """Give a report that was not sent another time."""
+    def reschedule(self, dues: Iterable[tuple[PendingReport, float]], now: float) -> None:
+        """Give reports that were not sent other times."""
         with self._state.transaction(now) as connection:
-            connection.execute(
+            connection.executemany(
                 "UPDATE decisions SET due = ? WHERE name = ? AND epoch = ?",
-                (due, report.name, report.epoch),
+                [(due, report.name, report.epoch) for report, due in dues],
             )
 
     def follow(self, steps: Iterable[tuple[PendingReport, Step]], now: float) -> None:

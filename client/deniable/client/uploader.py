@@ -219,11 +219,13 @@ class Uploader:
     def _run(self) -> None:
         while True:
             self._wake.clear()
-            if self._stopping:  # after clear: or a stop that comes between is not heard
+            if self._is_stopping():  # after clear: or a stop that comes between is not heard
                 return
             nap = _LONGEST_NAP
             try:
                 self._chores()
+                if self._is_stopping():  # the chores may have waited for the network
+                    return
                 nap = min(nap, self._send_due())
                 self._outages.discard("unforeseen")
             except NotRecorded as error:
@@ -233,6 +235,9 @@ class Uploader:
                 _LOG.debug("what was not foreseen", exc_info=True)
             self._wake.wait(nap)
 
+    def _is_stopping(self) -> bool:
+        return self._stopping  # asked anew each time: another thread sets it
+
     def _send_due(self) -> float:
         """Send one report that is due, or one batch; return the seconds until the next is.
 
@@ -241,10 +246,10 @@ class Uploader:
         with self._sending:
             now = self._clock.now()
             due = [report for report in self._outbox.pending(now) if self._is_due(report, now)]
-            if due and not self._stopping:
-                if not self._linkable_batches:
-                    for other in due[1:]:
-                        self._outbox.reschedule(other, now + self._spread(other.closes), now)
+            if due:
+                if due[1:] and not self._linkable_batches:
+                    later = [(other, now + self._spread(other.closes)) for other in due[1:]]
+                    self._outbox.reschedule(later, now)
                 self._send(batch_of(due, self._most), REQUEST_SECONDS)
             else:
                 self._outbox.erase_settled(now)
