@@ -13,10 +13,21 @@ from deniable.client import (
     ManifestEntry,
     PreviewEntry,
     ReportEntry,
+    RotationEntry,
     StateUnavailable,
     Survey,
 )
-from deniable.messages import RefusalCode, Repeat, Report, Schedule, open_manifest, split_upload
+from deniable.messages import (
+    RefusalCode,
+    Repeat,
+    Report,
+    Rotation,
+    Schedule,
+    SigningKey,
+    open_manifest,
+    sign_rotation,
+    split_upload,
+)
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, UNREACHABLE, Bench, lie, read_upload, refused
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, START, manifest
@@ -56,6 +67,11 @@ def everything(bench: Bench) -> Journal:
     for changed in ({"minimum_reports": 7}, {"sequence": 1, "epsilon": "2"}):
         bench.transport.publish(manifest(**changed))
         assert client.refresh().errors
+    for new in (SigningKey(bytes(32)), SigningKey(bytes([1]) * 32)):
+        rotation = Rotation(AUTHORITY.public_key, new.public_key, 1)
+        bench.transport.rotations = [sign_rotation(rotation, AUTHORITY, new)]
+        bench.transport.publish(manifest(schedule=LONG_GRACE), new)
+        client.refresh()
     return client.journal()
 
 
@@ -66,6 +82,7 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
         "decisions": len(reports(journal)),
         "events": len(of_kind(journal, EventEntry)),
         "manifests": len(of_kind(journal, ManifestEntry)),
+        "authorities": len(of_kind(journal, RotationEntry)),
         "previews": len(of_kind(journal, PreviewEntry)),
         "memos": len(journal.memos),
     }
@@ -78,6 +95,7 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
         "equivocating",
         "refused",
     }
+    assert [entry.role for entry in of_kind(journal, RotationEntry)] == ["followed", "forking"]
     secret = {("device", "secret"), ("memos", "key")}
     inner = {
         "held",
@@ -240,7 +258,7 @@ ROTTEN: dict[str, str] = {
     "a time that is a text": "UPDATE decisions SET decided = 'soon'",
     "bytes that are a text": "UPDATE decisions SET envelope = 'text'",
     "an event without a time": "UPDATE events SET at = 'never'",
-    "an authority that is a number": "UPDATE manifests SET authority = 7",
+    "a key that is a number": "UPDATE manifests SET signer = 7",
 }
 
 
