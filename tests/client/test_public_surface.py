@@ -45,6 +45,7 @@ SURFACE = [
     "Refresh",
     "ReportDropped",
     "ReportEntry",
+    "RotationEntry",
     "SentField",
     "SlidingCeiling",
     "StateUnavailable",

@@ -1,19 +1,21 @@
 """The authority's key is rotated: devices follow from the key that the app pins, and for good."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from deniable.client import (
     HttpAnswer,
+    ManifestEntry,
     ManifestFault,
     ManifestRefused,
     NotReady,
     OutcomeStatus,
     Refresh,
+    RotationEntry,
     TransportError,
 )
-from deniable.client.authorities import SeenRotation, seen_rotations
 from deniable.client.client import Client
 from deniable.messages import Rotation, SigningKey, sign_manifest, sign_rotation
 from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, FakeTransport
@@ -35,9 +37,8 @@ def newest(bench: Bench, client: Client) -> bytes:
     return client._ledger._authorities.known(bench.clock.now())[-1]
 
 
-def seen(client: Client) -> list[SeenRotation]:
-    with client._state.transaction(START) as connection:
-        return seen_rotations(connection)
+def seen(client: Client) -> list[RotationEntry]:
+    return [entry for entry in client.journal().entries if isinstance(entry, RotationEntry)]
 
 
 def fault(refresh: Refresh) -> ManifestFault | None:
@@ -154,11 +155,23 @@ def test_what_was_followed_is_listed_with_the_time_at_which_it_was_seen(bench: B
     bench.transport.rotations = [FIRST, SECOND]
     bench.transport.publish(manifest(sequence=2), LAST)
     assert client.refresh().errors == {}
-    keys = [key.public_key for key in (AUTHORITY, NEXT, LAST)]
-    assert seen(client) == [
-        SeenRotation(keys[0], keys[1], 1, START, True, FIRST),
-        SeenRotation(keys[1], keys[2], 2, START + 3 * DAY, True, SECOND),
+    keys = [key.public_key.hex() for key in (AUTHORITY, NEXT, LAST)]
+    entries = [
+        RotationEntry(START, keys[0], keys[1], 1, "followed", FIRST),
+        RotationEntry(START + 3 * DAY, keys[1], keys[2], 2, "followed", SECOND),
     ]
+    assert seen(client) == entries
+    journal = client.journal()
+    shown = str(journal)
+    assert keys[2] in shown
+    assert "number 2: followed" in shown
+    assert "fork" not in shown
+    json.dumps(journal.to_dict())
+    assert [each for each in journal.to_dict()["entries"] if each["kind"] == "rotation"] == [
+        entry.to_dict() for entry in entries
+    ]
+    signers = {entry.authority for entry in journal.entries if isinstance(entry, ManifestEntry)}
+    assert signers == set(keys)
 
 
 @pytest.mark.parametrize("sequence", [1, 2, 7])
@@ -172,9 +185,8 @@ def test_d2_a_second_hand_over_of_the_same_key_is_refused_and_kept_as_proof(
         bench.transport.publish(manifest(sequence=2), THIEF)
         assert fault(client.refresh()) is ManifestFault.BAD_SIGNATURE
         assert newest(bench, client) == NEXT.public_key
-        assert [(each.envelope, each.followed) for each in seen(client) if not each.followed] == [
-            (forking, False)
-        ]
+        assert [each.content for each in seen(client) if each.role == "forking"] == [forking]
+        assert forking.hex()[:64] in str(client.journal())
     bench.transport.publish(manifest(sequence=2), NEXT)
     assert client.refresh().errors == {}
 
@@ -187,9 +199,10 @@ def test_d2_of_a_key_that_forked_before_it_was_left_no_hand_over_is_followed(ben
         bench.transport.rotations = published
         assert fault(client.refresh()) is ManifestFault.BAD_SIGNATURE
         assert newest(bench, client) == AUTHORITY.public_key
-        assert {each.envelope for each in seen(client)} == {FIRST, forking}
-    events = bench.rows("SELECT kind FROM events WHERE kind LIKE 'authority-%'")
-    assert events == [("authority-forking",)] * 2
+        assert {(each.content, each.role) for each in seen(client)} == {
+            (FIRST, "forking"),
+            (forking, "forking"),
+        }
 
 
 def test_proofs_of_forks_do_not_fill_the_disk(bench: Bench) -> None:
@@ -220,7 +233,7 @@ def test_what_is_no_chain_from_the_pinned_key_is_not_followed(
     client = bench.client()
     assert fault(client.refresh()) is ManifestFault.BAD_SIGNATURE
     assert newest(bench, client) == AUTHORITY.public_key
-    assert not any(each.followed for each in seen(client))
+    assert all(each.role == "forking" for each in seen(client))
 
 
 class WithoutAuthority(FakeTransport):

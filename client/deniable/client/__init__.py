@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         MemoEntry,
         PreviewEntry,
         ReportEntry,
+        RotationEntry,
     )
     from deniable.client.terms import SentField, Terms
 else:
@@ -57,6 +58,7 @@ else:
             "MemoEntry": "journal",
             "PreviewEntry": "journal",
             "ReportEntry": "journal",
+            "RotationEntry": "journal",
             "SentField": "terms",
             "Terms": "terms",
         },
@@ -98,6 +100,7 @@ __all__ = [
     "Refresh",
     "ReportDropped",
     "ReportEntry",
+    "RotationEntry",
     "SentField",
     "SlidingCeiling",
     "StateUnavailable",

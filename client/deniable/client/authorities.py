@@ -9,11 +9,9 @@ import logging
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from deniable.client.events import record_event
 from deniable.client.state import State
 from deniable.messages import (
     AuthorityFork,
@@ -24,31 +22,11 @@ from deniable.messages import (
     split_rotations,
 )
 
-__all__ = ["Authorities", "SeenRotation", "seen_rotations"]
+__all__ = ["Authorities"]
 
 _LOG = logging.getLogger("deniable")
 _MOST_PROOFS: Final = 4
 """Rotations kept although they were refused: two prove the point."""
-
-
-@dataclass(frozen=True, slots=True)
-class SeenRotation:
-    """A hand-over that the device has seen.
-
-    Attributes:
-        old_key, new_key: public keys.
-        sequence: its number along the chain.
-        seen: Unix seconds, by the device's clock.
-        followed: whether the device trusts the new key for it; else it forks from one that it does.
-        envelope: the bytes that both keys signed, for whoever wants to check.
-    """
-
-    old_key: bytes
-    new_key: bytes
-    sequence: int
-    seen: int
-    followed: bool
-    envelope: bytes
 
 
 class Authorities:
@@ -137,18 +115,6 @@ class Authorities:
         return found
 
 
-def seen_rotations(connection: sqlite3.Connection) -> list[SeenRotation]:
-    """Return every rotation that the device keeps, inside a transaction; the first seen first."""
-    rows = connection.execute(
-        "SELECT old_key, new_key, sequence, seen, role = 'followed', envelope FROM authorities"
-        " ORDER BY seen, sequence, new_key"
-    )
-    return [
-        SeenRotation(old_key, new_key, sequence, seen, bool(followed), envelope)
-        for old_key, new_key, sequence, seen, followed, envelope in rows
-    ]
-
-
 def _store(
     connection: sqlite3.Connection, rotation: Rotation, envelope: bytes, role: str, now: float
 ) -> None:
@@ -171,7 +137,6 @@ def _store(
         (*key, envelope, role, int(now)),
     )
     keys = f"from {rotation.old_key.hex()} to {rotation.new_key.hex()}"
-    record_event(connection, now, f"authority-{role}", keys)
     level = logging.WARNING if role == "forking" else logging.INFO
     _LOG.log(level, "the authority's key was rotated (%s) %s", role, keys)
 

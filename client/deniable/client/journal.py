@@ -20,6 +20,7 @@ __all__ = [
     "MemoEntry",
     "PreviewEntry",
     "ReportEntry",
+    "RotationEntry",
 ]
 
 _ERASED: Final = "erased"
@@ -35,6 +36,8 @@ _VERDICTS: Final = {
     "may-have-been-counted": "the collector takes it no more; an earlier send went unanswered",
 }
 _PROOF: Final = "its signer signed another of the same number: devices may be shown different ones"
+
+_FORK: Final = "its signer handed over to another key as well, or had done so before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +239,49 @@ class ManifestEntry:
         return lines
 
 
-JournalEntry = ReportEntry | PreviewEntry | EventEntry | ManifestEntry
+@dataclass(frozen=True, slots=True)
+class RotationEntry:
+    """A hand-over of the key that signs surveys: followed, or proof against its signer.
+
+    Attributes:
+        at: when it was first seen, Unix seconds.
+        old_key, new_key: 64 hex digits each.
+        sequence: its number along the chain of keys.
+        role: followed (the new key is trusted, for good) or forking.
+        content: the bytes that both keys signed, as they came.
+    """
+
+    at: int
+    old_key: str
+    new_key: str
+    sequence: int
+    role: str
+    content: bytes = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry for JSON."""
+        return {
+            "kind": "rotation",
+            "at": self.at,
+            "old_key": self.old_key,
+            "new_key": self.new_key,
+            "sequence": self.sequence,
+            "role": self.role,
+            "content": self.content.hex(),
+        }
+
+    def lines(self) -> list[str]:
+        """Return the text, at 80 columns; of the bytes, only a proof's are shown."""
+        lines = _headline(self.at, f"authority's key rotated, number {self.sequence}: {self.role}")
+        lines += labelled("From", self.old_key)
+        lines += labelled("To", self.new_key)
+        if self.role == "forking":
+            lines += labelled("Proof", _FORK)
+            lines += _bytes_lines("Bytes", self.content)
+        return lines
+
+
+JournalEntry = ReportEntry | PreviewEntry | EventEntry | ManifestEntry | RotationEntry
 
 
 @dataclass(frozen=True, slots=True)

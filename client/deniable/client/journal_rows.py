@@ -13,6 +13,7 @@ from deniable.client.journal import (
     MemoEntry,
     PreviewEntry,
     ReportEntry,
+    RotationEntry,
 )
 from deniable.client.state import State
 from deniable.messages import Refusal, Report, SignedReport, open_manifest
@@ -33,6 +34,7 @@ def read_journal(state: State, now: float) -> Journal:
         categories = _Categories(connection)
         entries: list[JournalEntry] = [
             *_events(connection),
+            *_rotations(connection),
             *_manifests(connection),
             *_reports(connection, categories),
             *_previews(connection, categories),
@@ -74,6 +76,16 @@ class _Categories:
 def _events(connection: sqlite3.Connection) -> Iterator[EventEntry]:
     for row in connection.execute("SELECT at, kind, detail FROM events ORDER BY number"):
         yield EventEntry(*_sound(row, "itt"))
+
+
+def _rotations(connection: sqlite3.Connection) -> Iterator[RotationEntry]:
+    query = (
+        "SELECT seen, old_key, new_key, sequence, role, envelope FROM authorities"
+        " ORDER BY seen, sequence, new_key"
+    )
+    for row in connection.execute(query):
+        at, old_key, new_key, *rest = _sound(row, "ibbitb")
+        yield RotationEntry(at, old_key.hex(), new_key.hex(), *rest)
 
 
 def _manifests(connection: sqlite3.Connection) -> Iterator[ManifestEntry]:
