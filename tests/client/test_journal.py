@@ -13,10 +13,21 @@ from deniable.client import (
     ManifestEntry,
     PreviewEntry,
     ReportEntry,
+    RotationEntry,
     StateUnavailable,
     Survey,
 )
-from deniable.messages import RefusalCode, Repeat, Report, Schedule, open_manifest, split_upload
+from deniable.messages import (
+    RefusalCode,
+    Repeat,
+    Report,
+    Rotation,
+    Schedule,
+    SigningKey,
+    open_manifest,
+    sign_rotation,
+    split_upload,
+)
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, UNREACHABLE, Bench, lie, read_upload, refused
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, START, manifest
@@ -51,8 +62,16 @@ def everything(bench: Bench) -> Journal:
         assert client.report("keeping", "good").ok
         bench.transport.answer = answer
         client.flush(timeout=0.1)
-    for changed in ({"minimum_reports": 7}, {"sequence": 1, "epsilon": "2"}):
-        bench.transport.publish(manifest(**changed))
+    successor, thief = SigningKey(bytes([1]) * 32), SigningKey(bytes([2]) * 32)
+    for changed, signer in (
+        ({"minimum_reports": 7}, AUTHORITY),
+        ({"sequence": 1, "epsilon": "2"}, successor),
+        ({"sequence": 2}, thief),
+    ):
+        if signer is not AUTHORITY:
+            handed = Rotation(AUTHORITY.public_key, signer.public_key, 1)
+            bench.transport.rotations = [sign_rotation(handed, AUTHORITY, signer)]
+        bench.transport.publish(manifest(**changed), signer)
         assert client.refresh().errors
     return client.journal()
 
@@ -63,6 +82,7 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
     kinds = {
         "decisions": len(reports(journal)),
         "events": len(of_kind(journal, EventEntry)),
+        "authorities": len(of_kind(journal, RotationEntry)),
         "manifests": len(of_kind(journal, ManifestEntry)),
         "previews": len(of_kind(journal, PreviewEntry)),
         "memos": len(journal.memos),
@@ -71,6 +91,7 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
     assert tables == {*kinds, "device"}
     assert {table: bench.rows(f"SELECT count(*) FROM {table}")[0][0] for table in kinds} == kinds
     assert {entry.status for entry in reports(journal)} == {"pending", "delivered", "dropped"}
+    assert {entry.role for entry in of_kind(journal, RotationEntry)} == {"followed", "forking"}
     assert {entry.role for entry in of_kind(journal, ManifestEntry)} == {
         "accepted",
         "equivocating",
@@ -238,7 +259,7 @@ ROTTEN: dict[str, str] = {
     "a time that is a text": "UPDATE decisions SET decided = 'soon'",
     "bytes that are a text": "UPDATE decisions SET envelope = 'text'",
     "an event without a time": "UPDATE events SET at = 'never'",
-    "an authority that is a number": "UPDATE manifests SET authority = 7",
+    "an authority that is a number": "UPDATE manifests SET signer = 7",
 }
 
 
