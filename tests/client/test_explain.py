@@ -14,7 +14,16 @@ from deniable.messages import Manifest, Repeat, Schedule, Specification
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, Bench, lie, truth
 from tests.support.kinds import KINDS, NUMERIC
-from tests.support.surveys import CATEGORIES, DAY, DECLARED, ORIGIN, QUESTION, START, manifest
+from tests.support.surveys import (
+    CATEGORIES,
+    DAY,
+    DECLARED,
+    MANIFEST,
+    ORIGIN,
+    QUESTION,
+    START,
+    manifest,
+)
 
 NANO = 10**9
 
@@ -286,6 +295,20 @@ def test_a_survey_that_fits_the_app_no_more_is_told(bench: Bench) -> None:
     survey = only(client.explain())
     assert survey.terms is None
     assert "does not fit the app any more: too-high-epsilon" in survey.standing
+
+
+def test_a_pin_is_told(bench: Bench) -> None:
+    pins = [MANIFEST.survey_id.hex()]
+    pinned = bench.ready(surveys=[replace(DECLARED, pinned_ids=pins)]).explain()
+    assert only(pinned).pinned is True
+    assert "takes no survey but those that it was built for" in plain(pinned)
+    assert only(bench.client().explain()).pinned is False
+
+
+def test_whether_reports_are_sent_together_is_told(bench: Bench) -> None:
+    assert "on a connection of its own" in plain(bench.client().explain())
+    together = bench.client(linkable_batches=True).explain()
+    assert "which shows that they come from one device" in plain(together)
 
 
 def test_the_environment_is_told_where_it_lowers_consent(bench: Bench) -> None:

@@ -64,14 +64,17 @@ def everything(bench: Bench) -> Journal:
         assert client.report("keeping", "good").ok
         bench.transport.answer = answer
         client.flush(timeout=0.1)
-    for changed in ({"minimum_reports": 7}, {"sequence": 1, "epsilon": "2"}):
-        bench.transport.publish(manifest(**changed))
+    successor, thief = SigningKey(bytes([1]) * 32), SigningKey(bytes([2]) * 32)
+    for changed, signer in (
+        ({"minimum_reports": 7}, AUTHORITY),
+        ({"sequence": 1, "epsilon": "2"}, successor),
+        ({"sequence": 2}, thief),
+    ):
+        if signer is not AUTHORITY:
+            handed = Rotation(AUTHORITY.public_key, signer.public_key, 1)
+            bench.transport.rotations = [sign_rotation(handed, AUTHORITY, signer)]
+        bench.transport.publish(manifest(**changed), signer)
         assert client.refresh().errors
-    for new in (SigningKey(bytes(32)), SigningKey(bytes([1]) * 32)):
-        rotation = Rotation(AUTHORITY.public_key, new.public_key, 1)
-        bench.transport.rotations = [sign_rotation(rotation, AUTHORITY, new)]
-        bench.transport.publish(manifest(schedule=LONG_GRACE), new)
-        client.refresh()
     return client.journal()
 
 
@@ -81,8 +84,8 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
     kinds = {
         "decisions": len(reports(journal)),
         "events": len(of_kind(journal, EventEntry)),
-        "manifests": len(of_kind(journal, ManifestEntry)),
         "authorities": len(of_kind(journal, RotationEntry)),
+        "manifests": len(of_kind(journal, ManifestEntry)),
         "previews": len(of_kind(journal, PreviewEntry)),
         "memos": len(journal.memos),
     }
@@ -90,12 +93,12 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
     assert tables == {*kinds, "device"}
     assert {table: bench.rows(f"SELECT count(*) FROM {table}")[0][0] for table in kinds} == kinds
     assert {entry.status for entry in reports(journal)} == {"pending", "delivered", "dropped"}
+    assert {entry.role for entry in of_kind(journal, RotationEntry)} == {"followed", "forking"}
     assert {entry.role for entry in of_kind(journal, ManifestEntry)} == {
         "accepted",
         "equivocating",
         "refused",
     }
-    assert [entry.role for entry in of_kind(journal, RotationEntry)] == ["followed", "forking"]
     secret = {("device", "secret"), ("memos", "key")}
     inner = {
         "held",
@@ -258,7 +261,7 @@ ROTTEN: dict[str, str] = {
     "a time that is a text": "UPDATE decisions SET decided = 'soon'",
     "bytes that are a text": "UPDATE decisions SET envelope = 'text'",
     "an event without a time": "UPDATE events SET at = 'never'",
-    "a key that is a number": "UPDATE manifests SET signer = 7",
+    "an authority that is a number": "UPDATE manifests SET signer = 7",
 }
 
 

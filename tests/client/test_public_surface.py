@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -105,6 +106,12 @@ def test_the_device_imports_nothing_that_is_for_tests() -> None:
 @pytest.mark.parametrize("name", SURFACE)
 def test_every_public_name_can_be_imported(name: str) -> None:
     assert getattr(deniable.client, name) is not None
+
+
+def test_no_module_bears_a_public_name() -> None:
+    # Importing such a module would put it in the name's place.
+    folder = Path(deniable.client.__path__[0])
+    assert not {file.stem for file in folder.glob("*.py")} & set(SURFACE)
 
 
 def test_deniable_is_a_namespace_without_a_file_of_its_own() -> None:

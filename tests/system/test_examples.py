@@ -39,3 +39,37 @@ def test_the_example_apps_own_tests_pass_without_this_projects_settings(tmp_path
     shutil.copytree(ROOT / "examples" / "testing", folder, ignore=shutil.ignore_patterns("__*"))
     done = run([*PYTEST, folder], cwd=folder)
     assert re.search(r"\b6 passed\b", done.stdout)
+
+
+def test_the_tool_asks_once_and_its_user_can_look_and_decide(tmp_path: Path) -> None:
+    source = (ROOT / "examples" / "consent_cli.py").read_text("utf-8")
+    collector = CollectorProcess(tmp_path / "collector")
+    program = source.replace("http://127.0.0.1:8377", collector.origin)
+    assert program != source
+    command = [sys.executable, "-W", "error", "-c", program, collector.authority]
+    env = {"HOME": str(tmp_path)}
+
+    def tool(*arguments: str, typed: str = "") -> str:
+        return run([*command, *arguments], env=env, typed=typed).stdout
+
+    try:
+        collector.start()
+        undecided = tool("rate", "good")
+        assert "Take part?" in undecided
+        assert "not-recorded nobody consented" in undecided
+        assert "unset: nobody has decided yet" in tool("privacy", "consent")
+        assert not (tmp_path / ".local").exists()
+        agreed = tool("rate", "good", typed="y\n")
+        assert agreed.splitlines()[-1].strip().endswith("recorded")
+        again = tool("rate", "poor")
+        assert again.startswith("repeated")
+        journal = tool("privacy", "journal")
+        assert "epoch 0: delivered" in journal
+        assert "consent: on, from first-run prompt" in journal
+        assert "1 report made" in tool("privacy", "explain")
+        assert "off: nothing is drawn" in tool("privacy", "consent", "off")
+        assert "erased" in tool("privacy", "journal")
+        assert tool("rate", "good").startswith("not-recorded nobody consented")
+    finally:
+        collector.close()
+    assert sum(collector.shown_counts()) == 1

@@ -142,6 +142,16 @@ def test_without_the_extra_a_device_can_still_report(built: Built, tmp_path: Pat
     assert "Traceback" not in done.stderr
 
 
+def test_without_the_extra_a_device_can_be_looked_at(built: Built, tmp_path: Path) -> None:
+    done = run([built.device.script, "device", "--help"], cwd=tmp_path)
+    assert "usage: deniable device" in done.stdout
+    done = run(
+        [built.device.script, "device", "journal", "--state", "none"], cwd=tmp_path, status=1
+    )
+    assert done.stderr == "deniable device: none: there is no state file of a device\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_with_the_extra_the_wheel_runs_the_demonstration(built: Built, tmp_path: Path) -> None:
     done = run([built.collector.script, "demo", "--devices", "20"], cwd=tmp_path)
     assert "the collector counted 20 responses" in done.stdout

@@ -30,7 +30,7 @@ from deniable.client.transport import HttpTransport, Transport, TransportError
 from deniable.mechanisms.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from deniable.client.console_embedded import device_commands
+    from deniable.client.console_device import device_commands
     from deniable.client.explanation import BudgetExplanation, Explanation, SurveyExplanation
     from deniable.client.journal import (
         EventEntry,
@@ -47,7 +47,7 @@ else:
     __getattr__ = on_demand(
         __name__,
         {
-            "device_commands": "console_embedded",
+            "device_commands": "console_device",
             "BudgetExplanation": "explanation",
             "Explanation": "explanation",
             "SurveyExplanation": "explanation",

@@ -12,10 +12,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.console_embedded import Device
 from deniable.client.console_place import add_place_options, state_file, whom
 from deniable.client.errors import DeniableError, StateUnavailable
 from deniable.client.explaining import explain_stored
@@ -25,7 +24,7 @@ from deniable.client.journal_rows import read_journal
 from deniable.client.plain_text import printable
 from deniable.client.state import State
 
-__all__ = ["device", "device_of_app"]
+__all__ = ["Device", "device", "device_commands"]
 
 _ORIGIN: Final = "command line"
 _COMMANDS: Final = {
@@ -36,8 +35,37 @@ _COMMANDS: Final = {
 }
 
 
-def device_of_app(client: Device, arguments: Sequence[str], prog: str) -> int:
-    """Run :func:`deniable.client.device_commands`."""
+class Device(Protocol):
+    """What the commands need: a :class:`deniable.client.Client`, or a state file alone."""
+
+    def explain(self) -> Explanation:
+        """Return what may be asked, and on what terms."""
+
+    def journal(self) -> Journal:
+        """Return all that was stored and sent."""
+
+    @property
+    def consent_record(self) -> ConsentRecord:
+        """Return the user's decision, and what holds."""
+
+    def set_consent(self, consent: Consent | str, origin: str = ...) -> None:
+        """Store the user's decision."""
+
+    def purge(self) -> None:
+        """Erase all report bytes."""
+
+
+def device_commands(client: Device, arguments: Sequence[str], prog: str) -> int:
+    """Run explain, journal, consent or purge for an app's client, as a command of the app.
+
+    Args:
+        client: the app's. It is neither started nor closed.
+        arguments: of the command line, such as ``sys.argv[2:]``; ``["--help"]`` describes them.
+        prog: how the user calls it, such as ``"myapp privacy"``.
+
+    Returns:
+        The exit status: 0, 1 with one line on standard error, or 2 for a wrong call.
+    """
     return _run(lambda _options: client, arguments, prog, lambda _parser: None)
 
 

@@ -165,6 +165,7 @@ def _survey(
         None if account is None else account.spent,
         None if account is None else account.reserved,
         None if ceiling is None else ceiling.most,
+        survey.pinned_ids is not None,
     )
 
 
@@ -191,6 +192,7 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
             account.reports,
             account.spent,
             account.reserved,
+            None,
             None,
         )
 

@@ -87,6 +87,8 @@ class SurveyExplanation:
             None if the state cannot be read.
         ceiling: the most that may be reserved under the name; None for no such ceiling, or if only
             the app knows.
+        pinned: whether the app accepts only surveys whose ids it was shipped with; None if only the
+            app knows.
     """
 
     name: str
@@ -100,6 +102,7 @@ class SurveyExplanation:
     spent: int | None
     reserved: int | None
     ceiling: int | None
+    pinned: bool | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the survey for JSON."""
@@ -115,6 +118,7 @@ class SurveyExplanation:
             "spent_nano_epsilon": self.spent,
             "reserved_nano_epsilon": self.reserved,
             "ceiling_nano_epsilon": self.ceiling,
+            "pinned": self.pinned,
         }
 
     def lines(self) -> list[str]:
@@ -136,6 +140,8 @@ class SurveyExplanation:
                 "The app refuses whatever makes a response more than "
                 f"{odds} times likelier than with any other answer.",
             )
+        if self.pinned:
+            lines += labelled("Pinned", "The app takes no survey but those that it was built for.")
         if self.standing:
             lines += labelled("At present", self.standing)
         return lines + self._spent_lines()
@@ -239,7 +245,8 @@ class Explanation:
             *labelled(
                 "To whom",
                 f"{whom}, by POST /v1/reports, {when}. What is being asked is fetched from there "
-                "by GET /v1/surveys/NAME/manifest.",
+                "by GET /v1/surveys/NAME/manifest, and new keys of who signs it by GET "
+                "/v1/authority.",
                 indent=0,
             ),
             *labelled(

@@ -88,7 +88,7 @@ def report(ctx: click.Context) -> None:
 )
 @click.pass_context
 def device(ctx: click.Context) -> None:
-    """Show what a device on this machine stored and sent, and decide about it."""
+    """Look at what a device here stored and sent, and decide."""
     ctx.exit(inspect_device(ctx.args))
 
 

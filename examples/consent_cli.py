@@ -1,0 +1,60 @@
+"""A command-line tool that asks for consent once, and lets its user look and decide again.
+
+Start a collector and publish its example survey (see the README), then run this with the
+``authority`` of its collector.toml:
+
+    python examples/consent_cli.py AUTHORITY rate good
+    python examples/consent_cli.py AUTHORITY privacy explain
+    python examples/consent_cli.py AUTHORITY privacy journal
+    python examples/consent_cli.py AUTHORITY privacy consent off
+"""
+
+import sys
+from pathlib import Path
+
+from deniable.client import Client, Consent, Survey, device_commands
+
+RATING = Survey(
+    name="rating-of-marriage",
+    question="How do you rate your marriage?",
+    categories=("very poor", "poor", "fair", "good", "very good"),
+    max_epsilon="1",
+)
+
+
+def ask_once(client: Client) -> None:
+    """Ask whoever has not decided yet; a decision is remembered, also "no"."""
+    if client.consent_record.decided is not Consent.UNSET:
+        return
+    print(client.explain(), end="\n\n")
+    try:
+        typed = input("Take part? You can change it by `privacy consent`. [y/N] ")
+    except EOFError:  # nobody is there to ask: it stays undecided, and nothing is reported
+        return
+    client.set_consent("on" if typed.strip().lower() == "y" else "off", origin="first-run prompt")
+
+
+def main(authority: str, command: str, arguments: list[str]) -> int:
+    """Run one command of the tool."""
+    state = Path.home() / ".local" / "state" / "example-cli" / "telemetry.sqlite"
+    with Client(
+        "http://127.0.0.1:8377",
+        authority=authority,
+        surveys=[RATING],
+        state=state,
+        background=False,  # a tool that ends at once sends by itself, with flush()
+    ) as client:
+        if command == "privacy":
+            return device_commands(client, arguments, prog="consent_cli.py AUTHORITY privacy")
+        ask_once(client)
+        client.refresh()
+        outcome = client.report("rating-of-marriage", arguments[0])
+        print(outcome.status, outcome.error or "")
+        client.flush(timeout=5)
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1], sys.argv[2], sys.argv[3:]))
