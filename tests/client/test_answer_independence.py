@@ -6,7 +6,6 @@ of the file and of its mark, in a folder of its own, where the file has the same
 
 import gc
 import logging
-import random
 import shutil
 import sys
 from collections.abc import Callable
@@ -15,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import HttpAnswer, OutcomeStatus, mark
-from deniable.messages import RefusalCode
+from deniable.client import HttpAnswer, NotRecorded, OutcomeStatus, mark
+from deniable.messages import RefusalCode, Repeat
 from tests.support.clock import FakeClock
 from tests.support.devices import (
     NAME,
@@ -30,16 +29,10 @@ from tests.support.devices import (
     refused,
     truth,
 )
-from tests.support.surveys import CATEGORIES, DAY, MANIFEST, START
+from tests.support.surveys import CATEGORIES, DAY, MANIFEST, START, manifest
+from tests.support.traces import dump, pages_of_log
 
 LIE = 3
-
-
-class FixedRandom:
-    """What the client takes its jitter from, made the same for every run."""
-
-    def random(self) -> float:
-        return 0.25
 
 
 @dataclass(frozen=True)
@@ -61,7 +54,7 @@ class Trace:
 
 @pytest.fixture
 def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(random, "SystemRandom", FixedRandom)
+    monkeypatch.setattr("deniable.client.client._uniform", lambda: 0.25)  # the jitter
     # A copied mark passes for the original for some seconds only; here, for however long it takes.
     monkeypatch.setattr(mark, "_SLACK_SECONDS", 3600)
     folder = tmp_path / "prepared"
@@ -175,3 +168,96 @@ def test_the_true_answer_lives_only_as_an_argument(
     client.flush()
     gc.collect()
     assert sys.getrefcount(answer) == before
+
+
+def copied(prepared: Path, answer: str) -> Path:
+    folder = prepared.with_name(f"of-{CATEGORIES.index(answer)}")
+    shutil.copytree(prepared, folder)
+    return folder
+
+
+@pytest.mark.parametrize("consent", ["on", "local"])
+def test_a_lie_leaves_the_same_log_journal_and_explanation_whatever_is_true(
+    prepared: Path, consent: str
+) -> None:
+    # While the state is open, and so before its log is merged into it.
+    logs, texts = [], []
+    for answer in CATEGORIES:
+        with Bench(copied(prepared, answer)) as bench:
+            client = bench.client(unsafe_draw=lie(LIE))
+            client.set_consent(consent, "a test")
+            assert client.report(NAME, answer).ok
+            texts.append((str(client.journal()), str(client.explain()), repr(client.journal())))
+            log = bench.files()["device.sqlite-wal"]
+            assert client.report(NAME, answer).ok
+            logs.append(pages_of_log(log))
+    assert logs[0] != []
+    assert all(log == logs[0] for log in logs)
+    assert all(text == texts[0] for text in texts)
+
+
+def test_the_truth_leaves_different_logs_so_the_comparison_sees_something(prepared: Path) -> None:
+    logs = set()
+    for answer in CATEGORIES:
+        with Bench(copied(prepared, answer)) as bench:
+            assert bench.client(unsafe_draw=truth()).report(NAME, answer).ok
+            logs.add(tuple(pages_of_log(bench.files()["device.sqlite-wal"])))
+    assert len(logs) == len(CATEGORIES)
+
+
+def test_a_memoised_response_is_all_that_depends_on_the_answer(
+    prepared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The answer is an input of the PRF, so no draw can be forced under one key. What can be had:
+    # nothing but the response inside the signed bytes differs, not even a length; and whoever has
+    # the same response has the same bytes.
+    monkeypatch.setattr("os.urandom", lambda count: bytes(range(count)))  # one key for all
+    shutil.rmtree(prepared)
+    prepared.mkdir()
+    kept = manifest(repeat=Repeat("memoised", 4))
+    with Bench(prepared) as bench:
+        bench.transport.publish(kept)
+        bench.ready()
+    found = []
+    for answer in CATEGORIES:
+        with Bench(copied(prepared, answer)) as bench:
+            client = bench.client()
+            outcomes = repr([client.report(NAME, answer) for _ in range(2)])
+            log = bench.files()["device.sqlite-wal"]
+            rows = bench.rows("SELECT first, ends, hex(key), reports FROM memos")
+            other = bench.rows(
+                "SELECT name, epoch, cost, status, verdict, length(envelope), attempts, lived"
+                " FROM decisions"
+            )
+            delivery = repr(client.flush())
+            (body,) = bench.transport.uploads
+        response = read_upload(body).report.response
+        found.append((response, body, [outcomes, rows, other, len(log), delivery, len(body)]))
+    assert all(rest == found[0][2] for _, _, rest in found)
+    responses = {response for response, *_ in found}
+    assert len(responses) > 1
+    assert len({body for _, body, _ in found}) == len(responses)
+
+
+@pytest.mark.parametrize("trouble", ["no consent", "no manifest", "over", "no disk", "dropped"])
+def test_what_strict_raises_holds_no_answer_however_it_is_dumped(
+    bench: Bench, trouble: str
+) -> None:
+    client = bench.client() if trouble == "no manifest" else bench.ready()
+    if trouble == "no consent":
+        client.set_consent("off")
+    elif trouble == "over":
+        bench.clock.time = START + 100 * DAY
+    elif trouble == "no disk":
+        bench.path.unlink()
+    elif trouble == "dropped":
+        client.report(NAME, "good")
+        client.purge()
+    dumps = []
+    for answer in CATEGORIES:
+        with pytest.raises(NotRecorded) as caught:
+            client.report(NAME, answer, strict=True)
+        dumps.append(dump(caught.value))
+    assert "Client.report" in dumps[0]
+    assert "declared = " in dumps[0]  # so frames and their variables are seen
+    assert all(each == dumps[0] for each in dumps)

@@ -154,16 +154,6 @@ def test_start_sends_what_an_earlier_run_left_and_needs_consent(
     assert silent._uploader._thread is None
 
 
-class SameRandomness:
-    """What every device of a test draws its times from."""
-
-    def __init__(self) -> None:
-        self._random = random.Random(20_061_204)
-
-    def random(self) -> float:
-        return self._random.random()
-
-
 def traffic(folder: Path, answer: str, word: int) -> list[tuple[float, str, int, str]]:
     """Return when a device sends what, and how much of it, that always gives this answer."""
     folder.mkdir()
@@ -198,9 +188,11 @@ def test_when_and_how_much_a_device_sends_depends_on_no_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: int
 ) -> None:
     # Also not on the response: the last of these words tells the truth.
-    monkeypatch.setattr(random, "SystemRandom", SameRandomness)
-    first, *others = (
-        traffic(tmp_path / str(number), answer, word) for number, answer in enumerate(CATEGORIES)
-    )
+    found = []
+    for number, answer in enumerate(CATEGORIES):
+        # What every device draws its times from.
+        monkeypatch.setattr("deniable.client.client._uniform", random.Random(20_061_204).random)
+        found.append(traffic(tmp_path / str(number), answer, word))
+    first, *others = found
     assert len(first) > 10
     assert all(other == first for other in others)

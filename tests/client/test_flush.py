@@ -1,8 +1,8 @@
 """Sending what waits: one report a request (D7), the same bytes, erased in the end (D9)."""
 
 import logging
-import random
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -34,19 +34,6 @@ from tests.support.devices import (
 )
 from tests.support.raw_server import RawServer, answer
 from tests.support.surveys import CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
-
-
-class Jitter:
-    """What the client takes its jitter from: these numbers, again and again."""
-
-    values = (0.0, 0.25, 0.5, 0.75)
-
-    def __init__(self) -> None:
-        self.drawn = 0
-
-    def random(self) -> float:
-        self.drawn += 1
-        return self.values[self.drawn % len(self.values)]
 
 
 def several(bench: Bench, count: int) -> Client:
@@ -97,7 +84,8 @@ def test_d7_two_reports_of_one_device_share_nothing_but_their_form(bench: Bench)
 def test_d7_first_sends_are_spread_at_independent_times(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(random, "SystemRandom", Jitter)
+    jitter = cycle((0.25, 0.5, 0.75, 0.0))
+    monkeypatch.setattr("deniable.client.client._uniform", lambda: next(jitter))
     several(bench, 4)
     dues = sorted(due - START for (due,) in bench.rows("SELECT due FROM decisions"))
     assert len(set(dues)) == 4

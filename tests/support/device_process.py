@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import secrets
 import signal
 from collections.abc import Callable
 from multiprocessing.context import SpawnProcess
@@ -28,10 +27,8 @@ def _report_and_die(folder: Path, moment: str) -> None:
     bench = Bench(folder)
     if moment == "creating":
         # The tables exist by then, and are not committed: the secret goes into them.
-        random_bytes = secrets.token_bytes
-        secrets.token_bytes = lambda nbytes=None: (
-            random_bytes(nbytes) if nbytes != 32 else bytes(_kill())
-        )
+        random_bytes = os.urandom
+        os.urandom = lambda size: random_bytes(size) if size != 32 else bytes(_kill())
     client = bench.ready()
     if moment == "drawing":
         client = bench.client(unsafe_draw=_kill)

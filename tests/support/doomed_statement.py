@@ -19,11 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from deniable.client import Client, HttpAnswer, StateUnavailable, Survey
+from deniable.messages import Repeat
 from tests.support.devices import ACCEPTED, PORTAL, Bench, FakeTransport, read_upload
 from tests.support.surveys import CATEGORIES, DAY, QUESTION, START, manifest
 
 FIRST, SECOND = "first-survey", "second-survey"
-_MANIFESTS = tuple(manifest(name=name, epsilon="0.5") for name in (FIRST, SECOND))
+_RANGE = 2  # epochs in which the second survey keeps its responses
+_MANIFESTS = (
+    manifest(name=FIRST, epsilon="0.5"),
+    manifest(name=SECOND, epsilon="0.5", repeat=Repeat("memoised", _RANGE)),
+)
 _DECLARED = [Survey(name, QUESTION, CATEGORIES, max_epsilon="1") for name in (FIRST, SECOND)]
 _SECONDS = 20
 _connect = sqlite3.connect
@@ -211,10 +216,10 @@ def _pending(folder: Path) -> list[tuple[str, int, str]]:
 
 
 def _restart(bench: Bench, day: int) -> list[str]:
-    """Start again on the same day: consent, answer otherwise, send, and so on the day after."""
+    """Start again on the same day: consent, answer otherwise, send, and so in the next range."""
     client = _client(bench)
     said: list[str] = []
-    for number in (day, day + 1):
+    for number in (day, day + _RANGE):
         bench.clock.time = START + number * DAY + 20.0
         try:
             if client.consent != "on":

@@ -70,8 +70,8 @@ class HostileDevice(RuleBasedStateMachine):
         self.patches.enter_context(impatient)
         self.patches.enter_context(mock.patch.object(os, "fsync"))
         # The waiting times, not the draws: a failure is found again.
-        seeded = random.Random(0)
-        patched = mock.patch.object(random, "SystemRandom", return_value=seeded)
+        seeded = random.Random(0).random
+        patched = mock.patch("deniable.client.client._uniform", seeded)
         self.patches.enter_context(patched)
         self.clock = SkewedClock()
         self.collector = HostileCollector(self.clock)

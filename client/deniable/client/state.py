@@ -225,7 +225,7 @@ class State:
                 self._within = True
                 connection = self._open(now)
                 connection.execute("BEGIN IMMEDIATE")
-                self._advanced = False
+                self._advanced, before = False, connection.total_changes
                 try:
                     yield connection
                     if self._connection is not connection:
@@ -242,7 +242,8 @@ class State:
                     "the state cannot be used: its content is damaged"
                 ) from error
             else:
-                self._outage = False
+                # A full disk can still be read: only what could be written ends an outage.
+                self._outage = self._outage and connection.total_changes == before
             finally:
                 self._within = False
 
