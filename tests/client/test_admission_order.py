@@ -17,7 +17,7 @@ from deniable.client.admission import (
     check_declaration,
     open_trusted,
 )
-from deniable.messages import Enrolment, Schedule, SigningKey, sign_manifest
+from deniable.messages import Enrolment, Repeat, Schedule, SigningKey, sign_manifest
 from tests.support.surveys import (
     AUTHORITY,
     CATEGORIES,
@@ -41,6 +41,7 @@ FAULTS: Mapping[ManifestFault, Mapping[str, Any]] = {
     ManifestFault.TOO_HIGH_EPSILON: {"epsilon": "1.5"},
     ManifestFault.TOO_HIGH_DELTA: {"delta": "0.01"},
     ManifestFault.TOO_SHORT_EPOCHS: {},
+    ManifestFault.KEPT_RESPONSES: {"repeat": Repeat("memoised", 4)},
     ManifestFault.UNCERTIFIED: {},
     ManifestFault.ENDED: {},
     ManifestFault.ENROLMENT: {"enrolment": Enrolment("certificate", (AUTHORITY.public_key,))},

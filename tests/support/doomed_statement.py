@@ -29,7 +29,10 @@ _MANIFESTS = (
     manifest(name=FIRST, epsilon="0.5"),
     manifest(name=SECOND, epsilon="0.5", repeat=Repeat("memoised", _RANGE)),
 )
-_DECLARED = [Survey(name, QUESTION, CATEGORIES, max_epsilon="1") for name in (FIRST, SECOND)]
+_DECLARED = [
+    Survey(name, QUESTION, CATEGORIES, max_epsilon="1", max_kept_epsilon="1")
+    for name in (FIRST, SECOND)
+]
 _SECONDS = 20
 _connect = sqlite3.connect
 Say = Callable[[str], object]

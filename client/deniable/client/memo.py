@@ -9,7 +9,7 @@
 
 import hashlib
 import hmac
-import secrets
+import os
 import sqlite3
 from typing import Final
 
@@ -101,7 +101,7 @@ def open_memo(
             f"the key of epochs {first} to {epochs[-1]} is erased or lost; "
             f"epoch {epochs.stop} can be reported"
         )
-    key = secrets.token_bytes(_KEY_BYTES)
+    key = os.urandom(_KEY_BYTES)
     ends = schedule.epoch_start(min(epochs.stop, schedule.epochs))
     connection.execute(
         "INSERT INTO memos VALUES (?, ?, ?, ?, ?, 0)",

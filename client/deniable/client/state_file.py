@@ -10,7 +10,6 @@
 
 import logging
 import os
-import secrets
 import sqlite3
 import threading
 import time
@@ -153,13 +152,13 @@ def _create(
 
     schema = files("deniable.client").joinpath("schema.sql").read_text("utf-8")
     consent, fresh_from = device.consent, device.fresh_from
-    mark = Mark(secrets.token_hex(16) + machine_digest(), 0, fresh_from, consent, device.carried)
+    mark = Mark(os.urandom(16).hex() + machine_digest(), 0, fresh_from, consent, device.carried)
     try:
         connection.executescript(f"BEGIN IMMEDIATE; {schema}")
         connection.execute(
             "INSERT INTO device VALUES (1, ?, ?, 0, ?, ?, 0, ?, ?, ?, ?, 'initial')",
             (
-                secrets.token_bytes(32),
+                os.urandom(32),
                 mark.token,
                 fresh_from,
                 now,
@@ -245,12 +244,12 @@ def _check_newest(connection: sqlite3.Connection, path: Path, now: int) -> None:
                 # A backup from before a loss: what was withdrawn since stays withdrawn.
                 consent = mark.consent
             carried = max(0, mark.reserved - reserved) if mark else 0
-            token = secrets.token_hex(16) + machine_digest()
+            token = os.urandom(16).hex() + machine_digest()
             renewed = Mark(token, generation, seen, consent, reserved + carried)
             connection.execute(
                 "UPDATE device SET secret = ?, mark = ?, generation = ?, ledger_time = ?,"
                 " fresh_from = max(fresh_from, ?), consent = ?, carried = carried + ?",
-                (secrets.token_bytes(32), token, generation, seen, seen, consent, carried),
+                (os.urandom(32), token, generation, seen, seen, consent, carried),
             )
             # A key that two devices hold would give both the same responses.
             connection.execute("UPDATE memos SET key = NULL")
