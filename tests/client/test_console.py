@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from deniable.client import console
+from deniable.messages import Rotation, SigningKey, sign_rotation
 from tests.support.devices import read_upload
-from tests.support.shell import NAME, Shell
+from tests.support.shell import NAME, Shell, running
 from tests.support.surveys import AUTHORITY, CATEGORIES, MANIFEST, ORIGIN
 
 CONSENT = "Take part"
@@ -45,6 +46,17 @@ def test_an_answer_by_number_sends_one_response(
     assert shown.err == ""
     (body,) = shell.transport.uploads
     assert read_upload(body).report.response in range(len(CATEGORIES))
+
+
+def test_a_key_that_was_rotated_is_followed(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = SigningKey(bytes(32))
+    rotation = Rotation(AUTHORITY.public_key, new.public_key, 1)
+    shell.transport.rotations = [sign_rotation(rotation, AUTHORITY, new)]
+    shell.transport.publish(running(), new)
+    assert shell.run("y", "4") == 0
+    assert "Sent: one randomised response" in capsys.readouterr().out
 
 
 def test_consent_is_asked_once_and_an_epoch_is_answered_once(

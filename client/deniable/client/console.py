@@ -15,16 +15,23 @@ from deniable.client.client import Client
 from deniable.client.consent import Consent
 from deniable.client.console_device import device
 from deniable.client.console_place import add_place_options, state_file, whom
+from deniable.client.delivery import HttpAnswer
 from deniable.client.errors import DeniableError, NotReady
 from deniable.client.outcome import OutcomeStatus
 from deniable.client.survey import DAY, Survey
 from deniable.client.transport import HttpTransport, TransportError
 from deniable.messages import (
     MAX_MANIFEST_BYTES,
+    MAX_ROTATIONS_BYTES,
     RANDOMISED_RESPONSE,
     Manifest,
     Refusal,
+    RefusalCode,
+    follow_rotations,
     open_manifest,
+    open_manifest_of_chain,
+    open_rotation,
+    split_rotations,
 )
 
 __all__ = ["main", "report"]
@@ -114,14 +121,28 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _fetch(collector: str, authority: str, name: str) -> Manifest:
-    path = f"/v1/surveys/{name}/manifest"
-    try:
-        answer = HttpTransport(collector).request("GET", path, {}, b"", MAX_MANIFEST_BYTES + 1024)
-    except TransportError as error:
-        raise NotReady(f"{collector} cannot be reached ({error}); is it running?") from error
+    answer = _get(collector, f"/v1/surveys/{name}/manifest", MAX_MANIFEST_BYTES + 1024)
     if answer.status != 200:
         raise NotReady(f"{collector} publishes no survey named {name!r}")
-    return open_manifest(answer.body, bytes.fromhex(authority))
+    pinned = bytes.fromhex(authority)
+    try:
+        return open_manifest(answer.body, pinned)
+    except Refusal as refusal:
+        if refusal.code is not RefusalCode.BAD_SIGNATURE:
+            raise
+        # Perhaps the key was rotated. What is shown here, the client judges again by itself.
+        rotations = _get(collector, "/v1/authority", MAX_ROTATIONS_BYTES)
+        if rotations.status != 200:
+            raise
+    chain = follow_rotations(pinned, map(open_rotation, split_rotations(rotations.body)))
+    return open_manifest_of_chain(answer.body, chain)[0]
+
+
+def _get(collector: str, path: str, most: int) -> HttpAnswer:
+    try:
+        return HttpTransport(collector).request("GET", path, {}, b"", most)
+    except TransportError as error:
+        raise NotReady(f"{collector} cannot be reached ({error}); is it running?") from error
 
 
 def _show_terms(manifest: Manifest, collector: str) -> None:
