@@ -5,10 +5,11 @@ import os
 import platform
 import time
 
-from benchmarks import audit, budget, bulk, collector, device, estimates
+from benchmarks import audit, budget, bulk, collector, device, estimates, exits
 
 _SUBJECTS = {
     "device": device.run,
+    "exits": exits.run,
     "bulk": bulk.run,
     "collector": collector.run,
     "estimates": estimates.run,

@@ -1,11 +1,13 @@
 """A signed survey of any size, as benchmarks need it."""
 
 import os
+import time
+from dataclasses import replace
 
 from deniable.client import Survey
 from deniable.messages import Enrolment, Manifest, Schedule, SigningKey, sign_manifest
 
-__all__ = ["AUTHORITY", "ORIGIN", "START", "declaration", "signed_survey"]
+__all__ = ["AUTHORITY", "ORIGIN", "START", "declaration", "running_survey", "signed_survey"]
 
 AUTHORITY = SigningKey(os.urandom(32))
 ORIGIN = "http://127.0.0.1:8377"  # nobody connects to it
@@ -29,6 +31,13 @@ def signed_survey(categories: int, epochs: int, epsilon: str) -> tuple[Manifest,
         minimum_reports=1,
     )
     return manifest, sign_manifest(manifest, AUTHORITY)
+
+
+def running_survey(origin: str) -> tuple[Manifest, bytes]:
+    """Return a manifest of today for this collector, and its envelope."""
+    manifest, _ = signed_survey(2, 8, "1")
+    today = replace(manifest, origin=origin, schedule=Schedule(int(time.time()), _DAY, 8, _DAY))
+    return today, sign_manifest(today, AUTHORITY)
 
 
 def declaration(manifest: Manifest) -> Survey:

@@ -1,6 +1,6 @@
 """How an app ends: nothing that was recorded is lost, nothing is printed, nobody is waited for.
 
-How long an exit takes is measured by ``python -m benchmarks exit``.
+How long an exit takes is measured by ``python -m benchmarks exits``.
 """
 
 import signal

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deniable.client import Delivery, EpochUndecidable, OutcomeStatus
-from tests.support.device_process import race, report_and_die
+from tests.support.device_process import race, race_through, report_and_die
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import DAY, MANIFEST, START
 
@@ -23,6 +23,16 @@ def test_d5_processes_that_race_decide_each_epoch_once(bench: Bench, created: bo
     assert bench.rows("SELECT count(*), max(epoch) FROM decisions") == [(days, days - 1)]
     # None of them took the state for a copy.
     assert bench.rows("SELECT generation, fresh_from < 0 FROM device") == [(days, 1)]
+
+
+def test_d5_processes_that_race_through_fifty_surveys_decide_each_once(bench: Bench) -> None:
+    # Nobody has made the state before: they race for that too.
+    processes, surveys = 4, 50
+    found = race_through(bench.path.parent, processes, surveys)
+    by_survey = [sorted(statuses) for statuses in zip(*found, strict=True)]
+    assert by_survey == surveys * [["recorded"] + (processes - 1) * ["repeated"]]
+    assert bench.rows("SELECT count(*) FROM decisions") == [(surveys,)]
+    assert bench.rows("SELECT generation, fresh_from < 0 FROM device") == [(surveys, 1)]
 
 
 @pytest.mark.parametrize("moment", ["reported", "exiting"])

@@ -9,10 +9,11 @@ from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from deniable.client import HttpAnswer, StateUnavailable
+from deniable.client import HttpAnswer, Survey
 from deniable.client.mark import Mark
+from deniable.messages import sign_manifest
 from tests.support.devices import NAME, Bench
-from tests.support.surveys import CATEGORIES, DAY, START
+from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, QUESTION, START, manifest
 
 _SECONDS = 60.0
 
@@ -26,9 +27,8 @@ def _report_and_die(folder: Path, moment: str) -> None:
     """Report once, as a process that is killed at this moment."""
     bench = Bench(folder)
     if moment == "creating":
-        # The tables exist by then, and are not committed: the secret goes into them.
-        random_bytes = os.urandom
-        os.urandom = lambda size: random_bytes(size) if size != 32 else bytes(_kill())
+        # The tables exist by then, and are not committed.
+        Mark.write = _kill  # type: ignore[assignment]
     client = bench.ready()
     if moment == "drawing":
         client = bench.client(unsafe_draw=_kill)
@@ -65,15 +65,29 @@ def _report_daily(
         for day in range(days):
             bench.clock.time = START + day * DAY
             barrier.wait(_SECONDS)
-            outcome = client.report(NAME, CATEGORIES[number])
-            for _ in range(1000):  # while somebody else is creating it
-                if not isinstance(outcome.error, StateUnavailable):
-                    break
-                outcome = client.report(NAME, CATEGORIES[number])
-            statuses.append(str(outcome.status))
+            statuses.append(str(client.report(NAME, CATEGORIES[number]).status))
         client.flush()
         statuses += [body.hex() for body in bench.transport.uploads]
     results.put(statuses)
+
+
+def _report_many(
+    folder: Path, number: int, surveys: int, barrier: Barrier, results: "Queue[list[str]]"
+) -> None:
+    """Report to many surveys, all processes at once, each beginning with another one."""
+    manifests = [manifest(name=f"survey-{each:02}", epsilon="0.01") for each in range(surveys)]
+    names = [each.name for each in manifests]
+    with Bench(folder) as bench:
+        client = bench.client(
+            surveys=[Survey(name, QUESTION, CATEGORIES, max_epsilon="1") for name in names],
+            manifests=[sign_manifest(each, AUTHORITY) for each in manifests],
+        )
+        barrier.wait(_SECONDS)
+        found = {
+            name: client.report(name, CATEGORIES[number])
+            for name in names[number * 7 :] + names[: number * 7]
+        }
+    results.put([str(found[name].status) for name in names])
 
 
 def _run(process: SpawnProcess, status: int) -> None:
@@ -95,11 +109,21 @@ def report_and_die(folder: Path, moment: str) -> None:
 
 def race(folder: Path, processes: int, days: int) -> list[list[str]]:
     """Let processes report at the same moments; return each one's outcomes and what it sent."""
+    return _compete(_report_daily, folder, processes, days)
+
+
+def race_through(folder: Path, processes: int, surveys: int) -> list[list[str]]:
+    """Let processes report to many surveys at once; return each one's outcomes, by survey."""
+    return _compete(_report_many, folder, processes, surveys)
+
+
+def _compete(
+    target: Callable[..., None], folder: Path, processes: int, rounds: int
+) -> list[list[str]]:
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(processes), context.Queue()
-    target: Callable[..., None] = _report_daily
     running = [
-        context.Process(target=target, args=(folder, number, days, barrier, results))
+        context.Process(target=target, args=(folder, number, rounds, barrier, results))
         for number in range(processes)
     ]
     for process in running:
