@@ -9,7 +9,7 @@ import logging
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,7 @@ from tests.support.devices import (
     refused,
     truth,
 )
-from tests.support.surveys import CATEGORIES, DAY, MANIFEST, START, manifest
+from tests.support.surveys import CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
 from tests.support.traces import dump, pages_of_log
 
 LIE = 3
@@ -215,13 +215,14 @@ def test_a_memoised_response_is_all_that_depends_on_the_answer(
     shutil.rmtree(prepared)
     prepared.mkdir()
     kept = manifest(repeat=Repeat("memoised", 4))
+    survey = replace(DECLARED, max_kept_epsilon="1")
     with Bench(prepared) as bench:
         bench.transport.publish(kept)
-        bench.ready()
+        bench.ready(surveys=[survey])
     found = []
     for answer in CATEGORIES:
         with Bench(copied(prepared, answer)) as bench:
-            client = bench.client()
+            client = bench.client(surveys=[survey])
             outcomes = repr([client.report(NAME, answer) for _ in range(2)])
             log = bench.files()["device.sqlite-wal"]
             rows = bench.rows("SELECT first, ends, hex(key), reports FROM memos")
