@@ -62,7 +62,7 @@ def test_d5_a_state_that_may_not_be_written_is_one_warning(folder: Path, scene: 
     assert (found["delivered"], found["warnings"]) == (0, 1)
 
 
-@pytest.mark.parametrize("place", ["directory", "below a file", "dangling link", "no such device"])
+@pytest.mark.parametrize("place", ["directory", "below a file", "looping link", "no such device"])
 def test_a_path_that_can_hold_no_state_is_an_outcome_and_one_warning(
     bench: Bench, tmp_path: Path, caplog: pytest.LogCaptureFixture, place: str
 ) -> None:
@@ -71,8 +71,8 @@ def test_a_path_that_can_hold_no_state_is_an_outcome_and_one_warning(
     elif place == "below a file":
         (tmp_path / "file").touch()
         bench.path = tmp_path / "file" / "device.sqlite"
-    elif place == "dangling link":
-        bench.path.symlink_to(tmp_path / "missing" / "device.sqlite")
+    elif place == "looping link":
+        bench.path.symlink_to(bench.path)
     else:
         bench.path = Path("/dev/full/device.sqlite")
     client = bench.client()
@@ -102,15 +102,33 @@ def test_an_outage_that_ends_and_comes_back_is_two_warnings(
     assert len(warned) == 2
 
 
-def test_d5_a_state_behind_a_link_is_one_state(bench: Bench, tmp_path: Path) -> None:
-    real = tmp_path / "real"
+@pytest.mark.parametrize("linked", ["folder", "file"])
+def test_d5_a_state_behind_a_link_is_one_state(bench: Bench, tmp_path: Path, linked: str) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
     real.mkdir()
-    link = tmp_path / "link"
-    link.symlink_to(real)
-    bench.path = link / "device.sqlite"
-    assert bench.ready().report(NAME, "good").status is RECORDED
-    bench.path = real / "device.sqlite"
-    assert bench.client().report(NAME, "poor").status is REPEATED
+    if linked == "folder":
+        link.symlink_to(real)
+    else:
+        link.mkdir()
+        (real / "device.sqlite").touch()
+        (link / "device.sqlite").symlink_to(real / "device.sqlite")
+    for number, folder in enumerate((link, real, link)):
+        bench.path = folder / "device.sqlite"
+        client = bench.client()
+        client.refresh()
+        assert client.report(NAME, "good").status is (REPEATED if number else RECORDED)
+    assert bench.rows("SELECT fresh_from < 0 FROM device") == [(1,)]
+
+
+def test_d5_a_state_named_relatively_stays_where_it_was_opened(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    client = bench.ready(state="device.sqlite")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert client.report(NAME, "good").status is RECORDED
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_d5_a_state_that_is_damaged_while_it_is_open_is_set_aside_and_said_once(
@@ -136,14 +154,19 @@ def test_d5_a_state_that_is_damaged_while_it_is_open_is_set_aside_and_said_once(
     assert client.report(NAME, "good").status is RECORDED
 
 
-def test_a_state_opened_twice_in_one_process_keeps_its_locks(bench: Bench) -> None:
-    # Closing any descriptor of a file drops the locks that a process holds on it.
+def test_d5_a_state_opened_twice_in_one_process_keeps_its_locks(bench: Bench) -> None:
+    # Closing any descriptor of a file drops the locks that a process holds on it. Then another
+    # process would take itself for the last one, and delete the log under the first.
     first = bench.ready()
     bench.ready()
-    held = Path("/proc/locks").read_text("ascii") if Path("/proc/locks").exists() else ""
-    inode = f":{bench.path.stat().st_ino} "
-    assert not held or any(inode in line for line in held.splitlines())
+    program = (
+        "import sqlite3, sys; state = sqlite3.connect(sys.argv[1]); "
+        "state.execute('SELECT * FROM device').fetchall(); state.close()"
+    )
+    run([sys.executable, "-c", program, bench.path])
+    assert bench.path.with_name("device.sqlite-wal").exists()
     assert first.report(NAME, "good").status is RECORDED
+    assert bench.rows("SELECT count(*) FROM decisions") == [(1,)]
 
 
 def test_whoever_creates_the_state_at_the_same_time_is_waited_for(

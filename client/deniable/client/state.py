@@ -5,6 +5,7 @@ What cannot be made durable did not happen: every failure of the disk is ``State
 
 import glob
 import logging
+import os
 import sqlite3
 import threading
 import time
@@ -190,6 +191,7 @@ class State:
             now: Unix seconds.
             decided_for: no epoch that begins before may be decided by whatever replaces this state.
         """
+        self._check_process(connection)  # the mark is the parent's to write
         look_at_clock(connection, now)
         connection.execute(
             "UPDATE device SET generation = generation + 1, ledger_time = max(ledger_time, ?)",
@@ -228,8 +230,7 @@ class State:
                 self._advanced, before = False, connection.total_changes
                 try:
                     yield connection
-                    if self._connection is not connection:
-                        raise self._not_in_this_process()
+                    self._check_process(connection)
                     connection.execute("COMMIT")
                 except BaseException as error:
                     self._undo(connection, error)
@@ -264,6 +265,10 @@ class State:
         self._outage = True
         return StateUnavailable(message)
 
+    def _check_process(self, connection: sqlite3.Connection) -> None:
+        if self._connection is not connection:  # forked since the transaction began
+            raise self._not_in_this_process()
+
     def _not_in_this_process(self) -> StateUnavailable:
         if self._path is None:
             return self._unavailable("a state in memory stays with the process that made it")
@@ -289,6 +294,9 @@ class State:
         if self._abandoned:
             raise self._not_in_this_process()
         if self._connection is None:
+            if self._path is not None:
+                # One name for one state, and one mark: whatever links to it, wherever the app goes.
+                self._path = Path(os.path.realpath(self._path))
             initial = self._initial_consent.value
             self._connection = (
                 open_in_memory(initial, int(now))
