@@ -1,11 +1,12 @@
 """Bits that rot inside the state: nothing is raised at the app, and no epoch is decided twice."""
 
+import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 
-from deniable.client import Delivery, Outcome
+from deniable.client import Delivery, Outcome, StateUnavailable
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import DAY, MANIFEST, START
 
@@ -66,3 +67,27 @@ def test_a_byte_that_flips_anywhere_raises_nothing(bench: Bench, offset: int) ->
         again.refresh()
         assert isinstance(again.flush(), Delivery)
     assert bench.draw.count <= 3
+
+
+@pytest.mark.parametrize("table", ["device", "manifests", "decisions", "events"])
+def test_whatever_rots_an_explanation_raises_nothing_and_a_journal_what_it_says(
+    bench: Bench, table: str
+) -> None:
+    client = bench.ready()
+    client.set_consent("on")
+    client.report(NAME, "good")
+    client.close()
+    sound = bench.path.read_bytes()
+    for column, *_ in bench.rows(f"SELECT name FROM pragma_table_info('{table}')"):
+        for value in ("-1", str(2**62), "'\x1b'", "x'00'", "9e999"):
+            bench.path.write_bytes(sound)
+            with suppress(sqlite3.IntegrityError):
+                edit(bench, f"UPDATE {table} SET {column} = {value}")
+            looking = bench.client()
+            assert isinstance(looking.report(NAME, "good"), Outcome)
+            page = looking.explain()
+            assert "\x1b" not in str(page) + json.dumps(page.to_dict())
+            with suppress(StateUnavailable):
+                journal = looking.journal()
+                assert "\x1b" not in str(journal) + json.dumps(journal.to_dict())
+            looking.close()

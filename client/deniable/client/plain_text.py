@@ -139,4 +139,4 @@ def times_likelier(nano: int) -> str:
     """Return e^epsilon for people, rounded up; epsilon in units of 1e-9."""
     if nano > _MOST_EPSILON:
         return shown_odds(Fraction(_MOST_ODDS + 1))
-    return shown_odds(odds_ceiling(Fraction(nano, NANO)))
+    return shown_odds(odds_ceiling(Fraction(max(nano, 0), NANO)))

@@ -110,7 +110,8 @@ class State:
             "SELECT consent, consent_at, consent_from FROM device"
         ).fetchone()
         decided = Consent(consent)
-        return ConsentRecord(decided, self._lowered(decided), since, origin)
+        known = since if isinstance(since, int) else None  # bits rot
+        return ConsentRecord(decided, self._lowered(decided), known, str(origin))
 
     def forbids_unread(self) -> bool:
         """Tell, without opening anything, that nothing may be drawn; False if one must look.
@@ -237,7 +238,7 @@ class State:
                     raise
             except (sqlite3.Error, OSError) as error:
                 raise self._unavailable(f"the state cannot be used: {error}") from error
-            except (TypeError, ValueError) as error:
+            except (ArithmeticError, TypeError, ValueError) as error:
                 # What is stored is not what was stored: bits rotted, and SQLite did not notice.
                 raise self._unavailable(
                     "the state cannot be used: its content is damaged"
