@@ -2,7 +2,7 @@
 
 1. A manifest reserves everything that it could ever cost when it is accepted, of the lifetime
    ceiling and of its name's; nothing is given back (D3, D4). What lost states had reserved stays
-   reserved.
+   reserved; for which names is not known, so it counts for every name.
 2. The sliding ceiling is additional: it looks at what was decided within a period of *use*. A gap
    between two looks at the clock counts for a week at most, so that setting the clock forward frees
    next to nothing, and a device that lay in a drawer is not locked out for ever.
@@ -87,9 +87,11 @@ def reserved_in_all(connection: sqlite3.Connection) -> int:
 
 
 def reserved_of_name(connection: sqlite3.Connection, name: str) -> int:
-    """Return what all accepted manifests of a name have reserved."""
+    """Return what all accepted manifests of a name have reserved, and any that lost states knew."""
     (reserved,) = connection.execute(
-        "SELECT coalesce(sum(reserved), 0) FROM manifests WHERE name = ?", (name,)
+        "SELECT carried + (SELECT coalesce(sum(reserved), 0) FROM manifests WHERE name = ?)"
+        " FROM device",
+        (name,),
     ).fetchone()
     return int(reserved)
 

@@ -18,7 +18,7 @@ from deniable.client.errors import StateUnavailable
 from deniable.client.events import record_event
 from deniable.client.forks import keep_through_forks
 from deniable.client.mark import Mark
-from deniable.client.state_file import open_in_memory, open_state_file
+from deniable.client.state_file import erase_reports, open_in_memory, open_state_file
 
 __all__ = ["State"]
 
@@ -146,7 +146,7 @@ class State:
             self.advance(connection, now)
             connection.execute("DELETE FROM previews")
             if consent is not Consent.ON:
-                _erase_bytes(connection, "consent-withdrawn", now)
+                erase_reports(connection, "consent-withdrawn", now)
         self.truncate_log()
         if consent is not Consent.ON:
             self._erase_damaged()
@@ -161,7 +161,7 @@ class State:
             self._erase_damaged()
             return
         with self.transaction(now) as connection:
-            _erase_bytes(connection, "purged", now)
+            erase_reports(connection, "purged", now)
             connection.execute("DELETE FROM previews")
             connection.execute("DELETE FROM events")
             record_event(connection, now, "purge", "all report bytes erased")
@@ -307,7 +307,7 @@ class State:
         try:
             self._path.stat()
         except FileNotFoundError:
-            return True
+            return Mark.read(self._path) is None  # a mark alone says that the state was lost
         except OSError as error:
             raise StateUnavailable(f"the state cannot be used: {error.strerror}") from error
         return False
@@ -326,16 +326,6 @@ class State:
         with self._lock, suppress(sqlite3.Error):
             if self._connection is not None:
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def _erase_bytes(connection: sqlite3.Connection, verdict: str, now: float) -> None:
-    connection.execute(
-        "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?"
-        " WHERE status = 'pending'",
-        (verdict, int(now)),
-    )
-    connection.execute("UPDATE decisions SET envelope = NULL")
-    connection.execute("UPDATE memos SET key = NULL")
 
 
 def _primary_code(error: sqlite3.Error) -> int:

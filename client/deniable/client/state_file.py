@@ -22,7 +22,7 @@ from deniable.client.allowance import reserved_in_all
 from deniable.client.events import record_event
 from deniable.client.mark import Mark, machine_digest
 
-__all__ = ["UnknownSchema", "open_in_memory", "open_state_file"]
+__all__ = ["UnknownSchema", "erase_reports", "open_in_memory", "open_state_file"]
 
 _LOG = logging.getLogger("deniable")
 _SCHEMA_VERSION = 1
@@ -78,6 +78,8 @@ def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
                 device = _NewDevice(consent, max(now, mark.instant), mark.reserved, replaces=True)
             _create(connection, path, now, device)
         _check_newest(connection, path, now)
+        # Bytes that were erased just before a crash would live on in the log.
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except BaseException:
         connection.close()
         raise
@@ -89,6 +91,17 @@ def open_in_memory(consent: str, now: int) -> sqlite3.Connection:
     connection = _connect(Path(":memory:"))
     _create(connection, None, now, _NewDevice(consent))
     return connection
+
+
+def erase_reports(connection: sqlite3.Connection, verdict: str, now: float) -> None:
+    """Erase all reports' bytes and memo keys, inside a transaction; what waited is dropped."""
+    connection.execute(
+        "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?"
+        " WHERE status = 'pending'",
+        (verdict, int(now)),
+    )
+    connection.execute("UPDATE decisions SET envelope = NULL")
+    connection.execute("UPDATE memos SET key = NULL")
 
 
 def _touch(path: Path) -> None:
@@ -254,6 +267,9 @@ def _check_newest(connection: sqlite3.Connection, path: Path, now: int) -> None:
             )
             # A key that two devices hold would give both the same responses.
             connection.execute("UPDATE memos SET key = NULL")
+            connection.execute("DELETE FROM previews")
+            if consent != "on":  # withdrawn since the backup, whose bytes are as unwanted
+                erase_reports(connection, "consent-withdrawn", now)
             record_event(connection, now, "new-device", "the state was a copy or a backup")
             renewed.write(path)
         connection.execute("COMMIT")
