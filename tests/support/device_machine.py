@@ -597,7 +597,9 @@ class DeviceMachine(RuleBasedStateMachine):
             state.unlink()
             state.write_bytes(content)
             self.memory = memory.copy()
-            self.memory.consent = consent
+            same_line = mark.read_bytes().split()[0] == old_mark.split()[0]
+            if same_line or consent is not Consent.ON:  # else the backup's own decision holds
+                self.memory.consent = consent
             if how == "old with mark":
                 put_back = old_mark.rsplit(maxsplit=1)[0] + b" 0\n"  # its file changed since
                 mark.write_bytes(put_back)

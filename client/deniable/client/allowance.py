@@ -15,6 +15,7 @@ from typing import Final
 
 from deniable.budget import Ceiling, epsilon_to_nano, format_nano
 from deniable.client.errors import BudgetExhausted, ManifestFault, ManifestRefused
+from deniable.client.survey import Survey
 from deniable.mechanisms import Number
 
 __all__ = [
@@ -130,15 +131,16 @@ def look_at_clock(connection: sqlite3.Connection, now: float) -> int:
 
 
 def check_allowance(
-    connection: sqlite3.Connection, allowance: Allowance, cost: int, lived: int
+    connection: sqlite3.Connection, allowance: Allowance, survey: Survey, cost: int, lived: int
 ) -> None:
-    """Check that one more report fits.
+    """Check that one more report of a survey fits.
 
     Raises:
-        ManifestRefused: if the app lowered its lifetime ceiling below what is spent.
+        ManifestRefused: if the app lowered its ceilings, of all or of the name, below what is
+            spent.
         BudgetExhausted: if the sliding ceiling does not allow it yet.
     """
-    # Reserved when the manifest was accepted; but the app may have lowered its ceiling since.
+    # Reserved when the manifest was accepted; but the app may have lowered its ceilings since.
     (carried,) = connection.execute("SELECT carried FROM device").fetchone()
     spent = spent_in_all(connection) + carried
     if not allowance.lifetime.admits(spent, cost, 1):
@@ -147,6 +149,17 @@ def check_allowance(
             f"{format_nano(spent)} of the {format_nano(allowance.lifetime.most)} that this device "
             "may ever spend is spent",
         )
+    total = survey.total_ceiling
+    if total is not None:
+        (of_name,) = connection.execute(
+            "SELECT coalesce(sum(cost), 0) FROM decisions WHERE name = ?", (survey.name,)
+        ).fetchone()
+        if not total.admits(of_name + carried, cost, 1):
+            raise ManifestRefused(
+                ManifestFault.OVER_BUDGET,
+                f"{format_nano(of_name + carried)} of the {format_nano(total.most)} that this "
+                "survey may ever cost is spent",
+            )
     sliding = allowance.sliding
     if sliding is None:
         return
