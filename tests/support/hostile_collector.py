@@ -102,13 +102,9 @@ class HostileCollector:
         most: int,
         timeout: float = 20.0,
     ) -> HttpAnswer:
-<<<<<<< HEAD:tests/support/hostile.py
-        assert self.listening, "a request without consent"
+        self._gate()
         if path == "/v1/authority":
             return HttpAnswer(200, {}, b"\x90")
-=======
-        self._gate()
->>>>>>> 053be50 (Generated test of the whole device, in work):tests/support/hostile_collector.py
         if method == "GET":
             return self._serve(path.split("/")[3], headers)
         answer = self._answer([self._receive(envelope) for envelope in split_upload(body)])
