@@ -97,13 +97,13 @@ class Device(DeviceMachine):
 
     @invariant()
     def without_consent_nothing_is_kept_that_could_be_sent(self) -> None:
-        """Rule 4 of outbox.py, consent.py: not in the state, its log, or what was set aside."""
+        """Rules 3 of state_file.py and 4 of outbox.py: not in a log, nor in what was set aside."""
         if self.memory.consent is not Consent.ON and self.clients:
             assert not self.on_disk(self.reports())
 
     @invariant()
     def a_report_ends_only_as_the_table_says(self) -> None:
-        """D8, rule 3 of outbox.py: delivered if the collector said so, dropped only for a code."""
+        """D8, rule 5 of outbox.py: delivered if the collector said so, dropped only for a code."""
         query = "SELECT survey_id, epoch, status, verdict FROM decisions"
         for survey_id, epoch, status, verdict in self.rows(query):
             told = self.collector.told.get((survey_id, epoch))

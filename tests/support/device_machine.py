@@ -44,10 +44,13 @@ STATE = "device.sqlite"
 MARK = "device.sqlite.mark"
 
 _TWO_ROUND = Specification("two-round", kept="2")
+_FOLLOWED: list[dict[str, Any]] = [
+    *[{}] * 4,
+    *[{"repeat": Repeat("memoised", 4)}] * 2,
+    {"repeat": Repeat("memoised", 5), "specification": _TWO_ROUND},
+]
 _TERMS: list[dict[str, Any]] = [
-    *[{}] * 8,
-    *[{"repeat": Repeat("memoised", 4)}] * 4,
-    *[{"repeat": Repeat("memoised", 5), "specification": _TWO_ROUND}] * 2,
+    *_FOLLOWED * 2,
     {"categories": CATEGORIES[:2]},
     {"categories": CATEGORIES[::-1]},
     {"epsilon": "1.5"},
@@ -58,7 +61,7 @@ _TERMS: list[dict[str, Any]] = [
     {"enrolment": Enrolment("certificate", (AUTHORITY.public_key,))},
 ]
 _ENVIRONMENTS: list[dict[str, str]] = [
-    *[{}] * 5,
+    *[{}] * 8,
     {"DO_NOT_TRACK": "1"},
     {"DENIABLE_CONSENT": "off"},
     {"DENIABLE_CONSENT": "local"},
@@ -71,7 +74,10 @@ _names = st.sampled_from(NAMES)
 _answers = st.integers(0, len(CATEGORIES) - 1)
 _lengths = st.sampled_from([1, SHORTEST_EPOCH, 60, 3600, DAY, 7 * DAY])
 _offsets = st.one_of(st.just(0), st.integers(-9 * DAY, 9 * DAY), st.integers(-90, 90))
-_consents = st.sampled_from([*[Consent.ON] * 4, Consent.LOCAL, Consent.OFF, Consent.UNSET])
+_sliding = st.sampled_from(
+    [None, None, SlidingCeiling("3", days=2), SlidingCeiling("1.5", days=20)]
+)
+_consents = st.sampled_from([*[Consent.ON] * 5, Consent.LOCAL, Consent.OFF, Consent.UNSET])
 
 
 class Died(BaseException):
@@ -152,11 +158,13 @@ class DeviceMachine(RuleBasedStateMachine):
                     shutil.copyfile(file, self.corpse / file.name)
 
     def before_a_request(self) -> None:
+        """Rule 3 of outbox.py; no manifest is fetched without consent either (D6)."""
         if self.corpse is not None:
             raise Died
         assert self.consent is Consent.ON, "a request without consent"
 
     def draw(self) -> int:
+        """Return a word; the head of consent.py says when there must be no draw."""
         if self.corpse is not None:
             raise Died
         assert self.consent in {Consent.ON, Consent.LOCAL}, "a draw without consent"
@@ -236,15 +244,24 @@ class DeviceMachine(RuleBasedStateMachine):
 
     # Rules.
 
-    @initialize(length=_lengths, initial=_consents)
-    def begin(self, length: int, initial: Consent) -> None:
+    @initialize(
+        length=st.sampled_from([SHORTEST_EPOCH, 60, 3600, DAY, DAY, 7 * DAY]),
+        initial=st.sampled_from([*[Consent.ON] * 9, Consent.LOCAL, Consent.OFF, Consent.UNSET]),
+        terms=st.sampled_from(_FOLLOWED),
+        sliding=_sliding,
+    )
+    def begin(
+        self, length: int, initial: Consent, terms: dict[str, Any], sliding: SlidingCeiling | None
+    ) -> None:
         self.initial = self.memory.consent = initial
+        self.sliding = sliding
         for name in NAMES:
             schedule = Schedule(START, length, 50, 30 * DAY)
-            self.collector.publish(manifest(name=name, schedule=schedule))
+            self.collector.publish(manifest(name=name, schedule=schedule, **terms))
         self.clients = [self.start(), self.start()]
         self.refresh(0, "served")
-        if initial is not Consent.ON:
+        self.report(0, NAMES[0], 0)
+        if initial in {Consent.UNSET, Consent.OFF}:
             assert not list(self.folder.iterdir()), "a file before anybody consented"
 
     @rule(
@@ -491,9 +508,7 @@ class DeviceMachine(RuleBasedStateMachine):
         total=st.sampled_from(["9999", "9999", "53", "3"]),
         caps=st.sampled_from([OutboxCaps(), OutboxCaps(reports=2), OutboxCaps(days=3)]),
         batches=st.booleans(),
-        sliding=st.sampled_from(
-            [None, SlidingCeiling("3", days=2), SlidingCeiling("1.5", days=20)]
-        ),
+        sliding=_sliding,
     )
     def restart(
         self,

@@ -3,7 +3,6 @@
 What cannot be made durable did not happen: every failure of the disk is ``StateUnavailable``.
 """
 
-import glob
 import logging
 import sqlite3
 import threading
@@ -18,7 +17,12 @@ from deniable.client.errors import StateUnavailable
 from deniable.client.events import record_event
 from deniable.client.forks import keep_through_forks
 from deniable.client.mark import Mark
-from deniable.client.state_file import erase_reports, open_in_memory, open_state_file
+from deniable.client.state_file import (
+    erase_damaged,
+    erase_reports,
+    open_in_memory,
+    open_state_file,
+)
 
 __all__ = ["State"]
 
@@ -170,12 +174,8 @@ class State:
         self._erase_damaged()
 
     def _erase_damaged(self) -> None:
-        if self._path is None:
-            return
-        # States that were set aside hold signed bytes too.
-        for damaged in self._path.parent.glob(f"{glob.escape(self._path.name)}.damaged-*"):
-            with suppress(OSError):
-                damaged.unlink()
+        if self._path is not None:
+            erase_damaged(self._path)
 
     def advance(
         self, connection: sqlite3.Connection, now: float, decided_for: float | None = None
