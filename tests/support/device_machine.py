@@ -32,7 +32,7 @@ from deniable.client import (
     state_file,
 )
 from deniable.messages import FRESH, Enrolment, Repeat, Schedule, Specification
-from tests.support.device_model import SHORTEST_EPOCH, Decided, Memory, effective
+from tests.support.device_model import MOST_KEPT, SHORTEST_EPOCH, Decided, Memory, effective
 from tests.support.hostile_collector import FATES, FETCHES, HostileCollector, SkewedClock
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, ORIGIN, START, manifest
 
@@ -54,6 +54,7 @@ _TERMS: list[dict[str, Any]] = [
     {"categories": CATEGORIES[:2]},
     {"categories": CATEGORIES[::-1]},
     {"epsilon": "1.5"},
+    {"repeat": Repeat("memoised", 5), "specification": Specification("two-round", kept="2.5")},
     {"epsilon": "0.5"},
     {"delta": "0.1"},
     {"question": "Really?"},
@@ -179,6 +180,7 @@ class DeviceMachine(RuleBasedStateMachine):
                 name=name,
                 min_epoch_seconds=SHORTEST_EPOCH,
                 max_total_epsilon=self.total,
+                max_kept_epsilon=MOST_KEPT,
             )
             for name in NAMES
         ]

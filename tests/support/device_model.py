@@ -10,6 +10,8 @@ from tests.support.surveys import CATEGORIES, ORIGIN, QUESTION
 
 SHORTEST_EPOCH = 2
 """What the app of the tests accepts, in seconds."""
+MOST_KEPT = "2"
+"""Likewise, epsilon of a response that is kept."""
 _ORDER = (Consent.UNSET, Consent.OFF, Consent.LOCAL, Consent.ON)
 
 
@@ -109,6 +111,7 @@ def is_lawful(manifest: Manifest, now: float) -> bool:
         and manifest.categories == CATEGORIES
         and Fraction(manifest.epsilon) <= 1
         and manifest.delta == "0"
+        and Fraction(manifest.specification.kept or 0) <= Fraction(MOST_KEPT)
         and manifest.schedule.epoch_seconds >= SHORTEST_EPOCH
         and manifest.enrolment.mode == "open"
         and now < manifest.schedule.end
