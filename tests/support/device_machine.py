@@ -29,6 +29,8 @@ from deniable.client import (
     OutcomeStatus,
     ReportDropped,
     SlidingCeiling,
+    StateUnavailable,
+    client,
     state_file,
 )
 from deniable.messages import FRESH, Enrolment, Repeat, Schedule, Specification
@@ -110,7 +112,7 @@ class DeviceMachine(RuleBasedStateMachine):
         for owner, name, value in (
             (state_file, "_connect", self.connect),
             (os, "fsync", lambda _descriptor: None),  # nobody pulls the plug here
-            (random, "SystemRandom", lambda: seeded),
+            (client, "_uniform", seeded.random),
             (secrets, "token_bytes", seeded.randbytes),
             (secrets, "token_hex", lambda size: seeded.randbytes(size).hex()),
         ):
@@ -203,8 +205,8 @@ class DeviceMachine(RuleBasedStateMachine):
 
     def stop(self) -> None:
         """End every process, so that the state is one file and its mark."""
-        for client in [*self.clients, *self.hanging]:
-            client.close()
+        for each in [*self.clients, *self.hanging]:
+            each.close()
         self.hanging = []
         if self.onlooker is not None:
             self.onlooker.close()
@@ -383,7 +385,7 @@ class DeviceMachine(RuleBasedStateMachine):
         if self.consent in {Consent.UNSET, Consent.OFF}:
             assert isinstance(outcome.error, ConsentMissing)
             return
-        assert not isinstance(outcome.error, ConsentMissing)
+        assert not isinstance(outcome.error, ConsentMissing | StateUnavailable)
         stands = now < self.memory.decided_until(name) and self.consent is Consent.ON
         status = "SELECT status FROM decisions WHERE name = ? ORDER BY epoch DESC LIMIT 1"
         dropped = stands and self.rows(status, name) == [("dropped",)]
@@ -527,11 +529,11 @@ class DeviceMachine(RuleBasedStateMachine):
         self.lifetime, self.total, self.sliding = lifetime, total, sliding
         self.caps, self.batches = caps, batches
         self.clients = [self.start(), self.start()]
-        for client in before:
-            if closed or client is before[who]:
-                client.close()
+        for each in before:
+            if closed or each is before[who]:
+                each.close()
             else:
-                self.hanging.append(client)  # it does nothing more, and tidies nothing up
+                self.hanging.append(each)  # it does nothing more, and tidies nothing up
 
     @rule(
         last=st.sampled_from(["report", "flush", "refresh", "background", "consent", "purge"]),
@@ -543,15 +545,15 @@ class DeviceMachine(RuleBasedStateMachine):
     )
     def die(self, last: str, fuse: int, who: int, name: str, fate: str, consent: Consent) -> None:
         """Both processes are killed before one of them carries out its nth statement from now."""
-        client, before = self.clients[who], self.memory.consent
+        device, before = self.clients[who], self.memory.consent
         self.collector.fate = fate
         calls: dict[str, Callable[[], object]] = {
-            "report": lambda: client.report(name, CATEGORIES[0]),
-            "flush": lambda: client.flush(1.0),
-            "refresh": client.refresh,
-            "background": client._uploader._send_due,
-            "consent": lambda: client.set_consent(consent),
-            "purge": client.purge,
+            "report": lambda: device.report(name, CATEGORIES[0]),
+            "flush": lambda: device.flush(1.0),
+            "refresh": device.refresh,
+            "background": device._uploader._send_due,
+            "consent": lambda: device.set_consent(consent),
+            "purge": device.purge,
         }
         self.fuse = fuse
         with suppress(Died, NotRecorded):

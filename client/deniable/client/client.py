@@ -7,7 +7,6 @@ It is a plain object, usable from any thread. Constructing it touches neither di
 import logging
 import math
 import os
-import random
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import copy
@@ -135,7 +134,7 @@ class Client:
         self._clock = clock or SystemClock()
         self._transport = transport or HttpTransport(collector)
         self._draw = unsafe_draw or os_random_word
-        self._jitter = random.SystemRandom().random
+        self._jitter = _uniform
         self._state = State(_state_path(state), _consent(consent), environment)
         caps = caps or OutboxCaps()
         authorities = Authorities(self._state, _authority_key(authority))
@@ -402,6 +401,11 @@ class Client:
     def _refresh_when_due(self) -> None:
         if self._clock.monotonic() >= self._next_refresh:
             self.refresh()
+
+
+def _uniform() -> float:
+    """Return a number in [0, 1) of the operating system's generator: for times, never for noise."""
+    return int.from_bytes(os.urandom(6)) / 2**48
 
 
 async def _in_thread(call: Callable[[], _T]) -> _T:
