@@ -253,14 +253,23 @@ class DeviceMachine(RuleBasedStateMachine):
         initial=st.sampled_from([*[Consent.ON] * 9, Consent.LOCAL, Consent.OFF, Consent.UNSET]),
         terms=st.sampled_from(_FOLLOWED),
         sliding=_sliding,
+        ceilings=st.sampled_from(
+            [*[(50, "9999", "9999")] * 4, (50, "53", "9999"), (3, "9999", "3"), (2, "5", "5")]
+        ),
     )
     def begin(
-        self, length: int, initial: Consent, terms: dict[str, Any], sliding: SlidingCeiling | None
+        self,
+        length: int,
+        initial: Consent,
+        terms: dict[str, Any],
+        sliding: SlidingCeiling | None,
+        ceilings: tuple[int, str, str],
     ) -> None:
         self.initial = self.memory.consent = initial
         self.sliding = sliding
+        epochs, self.lifetime, self.total = ceilings
         for name in NAMES:
-            schedule = Schedule(START, length, 50, 30 * DAY)
+            schedule = Schedule(START, length, epochs, 30 * DAY)
             self.collector.publish(manifest(name=name, schedule=schedule, **terms))
         self.clients = [self.start(), self.start()]
         self.refresh(0, "served")
@@ -273,7 +282,7 @@ class DeviceMachine(RuleBasedStateMachine):
         step=st.sampled_from([-1, 0, 1, 1, 1, 1, 2]),
         length=_lengths,
         shift=st.integers(-4500, 150),
-        epochs=st.sampled_from([3, 50]),
+        epochs=st.sampled_from([2, 3, 50]),
         grace=st.sampled_from([0, 600, DAY, 30 * DAY]),
         terms=st.sampled_from(_TERMS),
         fetch=st.sampled_from([True, True, True, False]),
@@ -509,7 +518,7 @@ class DeviceMachine(RuleBasedStateMachine):
         who=_who,
         closed=st.booleans(),
         lifetime=st.sampled_from(["9999", "9999", "120", "53", "3"]),
-        total=st.sampled_from(["9999", "9999", "53", "3"]),
+        total=st.sampled_from(["9999", "9999", "53", "3", "2"]),
         caps=st.sampled_from([OutboxCaps(), OutboxCaps(reports=2), OutboxCaps(days=3)]),
         batches=st.booleans(),
         sliding=_sliding,
