@@ -152,6 +152,31 @@ def test_what_an_old_backup_does_not_know_of_stays_reserved(bench: Bench) -> Non
     assert error.fault is ManifestFault.OVER_BUDGET
 
 
+def test_what_a_lost_state_had_reserved_counts_for_every_names_total(bench: Bench) -> None:
+    declared = replace(DECLARED, max_total_epsilon="15.9")
+    client = bench.ready(surveys=[declared], lifetime_epsilon="100")
+    assert client.report(NAME, "good").status is RECORDED
+    client.close()
+    bench.path.unlink()
+    bench.clock.time = START + 2 * DAY
+    again = bench.client(surveys=[declared], lifetime_epsilon="100")
+    error = again.refresh().errors[NAME]
+    assert isinstance(error, ManifestRefused)
+    assert "8.000 of 15.900 is reserved" in error.reason
+
+
+def test_a_names_total_may_be_lowered_later(bench: Bench) -> None:
+    assert bench.ready().report(NAME, "good").status is RECORDED
+    lowered = bench.client(surveys=[replace(DECLARED, max_total_epsilon="2.5")])
+    bench.clock.time = START + DAY
+    assert lowered.report(NAME, "good").status is RECORDED
+    bench.clock.time = START + 2 * DAY
+    error = lowered.report(NAME, "good").error
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.OVER_BUDGET
+    assert "2.000 of the 2.500 that this survey may ever cost" in error.reason
+
+
 def test_carried_reservations_count_when_the_ceiling_is_lowered(bench: Bench) -> None:
     client = bench.ready()
     assert client.report(NAME, "good").ok

@@ -177,6 +177,26 @@ def test_d5_original_and_copy_share_no_key_afterwards(bench: Bench) -> None:
     assert first.report.epoch == second.report.epoch == 1
 
 
+@pytest.mark.parametrize("consent", ["off", "unset", "local"])
+def test_d5_what_was_withdrawn_since_a_backup_stays_withdrawn(bench: Bench, consent: str) -> None:
+    prepared(bench, 1)
+    backup = bench.path.read_bytes()
+    ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
+    set_aside = bench.path.with_name(f"{STATE}.damaged-1")
+    client = bench.client()
+    client.set_consent(consent)
+    client.close()
+    bench.path.write_bytes(backup)
+    set_aside.write_bytes(backup)
+    restored = bench.client()
+    assert restored.consent == consent
+    assert bench.on_disk(envelope) == []
+    assert not set_aside.exists()
+    restored.set_consent("on")
+    restored.flush()
+    assert bench.transport.uploads == []
+
+
 def test_d5_a_copy_keeps_consent_and_what_was_reserved(bench: Bench) -> None:
     prepared(bench, 1)
     client = bench.client()

@@ -166,3 +166,33 @@ def test_d5_after_a_loss_no_schedule_that_overlaps_a_decided_epoch_gets_a_draw(
     assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
     bench.clock.time = START + DAY + DAY // 2
     assert client.report(NAME, "good").status is RECORDED
+
+
+@pytest.mark.parametrize("initial", ["unset", "local"])
+def test_d5_a_lost_state_is_not_taken_for_one_that_never_was(bench: Bench, initial: str) -> None:
+    client = bench.client(consent=initial)
+    client.set_consent("off")
+    client.close()
+    bench.path.unlink()
+    again = bench.client(consent=initial)
+    assert again.consent == "off"
+    again.set_consent("on")
+    again.close()
+    bench.path.unlink()
+    assert bench.client(consent=initial).consent == "on"
+
+
+def test_d9_bytes_erased_just_before_a_crash_do_not_live_on_in_the_log(
+    bench: Bench, tmp_path: Path
+) -> None:
+    client = bench.ready()
+    client.report(NAME, "good")
+    ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
+    client._state.truncate_log = lambda: None  # type: ignore[method-assign]
+    client.purge()
+    folder = tmp_path / "after the crash"
+    shutil.copytree(bench.path.parent, folder, ignore=shutil.ignore_patterns("*-shm", "after*"))
+    with Bench(folder) as crashed:
+        assert crashed.on_disk(envelope) != []
+        assert crashed.client().consent == "on"
+        assert crashed.on_disk(envelope) == []

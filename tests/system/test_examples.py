@@ -2,11 +2,15 @@
 
 import re
 import shutil
+import subprocess
 import sys
+import urllib.request
 from pathlib import Path
+from urllib.parse import urlencode
 
 from tests.support.collector import CollectorProcess
-from tests.support.processes import PYTEST, ROOT, run
+from tests.support.processes import PYTEST, ROOT, child, run
+from tests.support.watched import until
 
 
 def test_the_embedded_client_reports_once_whatever_it_is_told_later(tmp_path: Path) -> None:
@@ -25,6 +29,42 @@ def test_the_embedded_client_reports_once_whatever_it_is_told_later(tmp_path: Pa
     assert "delivered=1" in first
     assert second.startswith("repeated")
     assert sum(collector.shown_counts()) == 1
+
+
+def test_the_app_on_asyncio_reports_while_other_work_goes_on() -> None:
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "async_app.py")]
+    shown = run(command).stdout.splitlines()
+    assert shown[0].strip() == "recorded"
+    assert "delivered=1" in shown[1]
+    assert shown[2] == "other work went on: True"
+
+
+def test_the_web_app_asks_first_and_explains_itself() -> None:
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "web_app.py")]
+    with child(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().decode().strip()
+
+        def page(path: str, **form: str) -> str:
+            origin = {"Origin": address.rstrip("/")} if form else {}
+            body = urlencode(form).encode() if form else None
+            asked = urllib.request.Request(f"{address}{path}", body, origin)
+            with urllib.request.urlopen(asked, timeout=20) as answer:
+                return str(answer.read().decode())
+
+        assert "How well did the search work for you?" in page("")
+        assert "Nothing was recorded" in page("rate", answer="well")
+        forged = urllib.request.Request(f"{address}consent", b"consent=on")
+        with urllib.request.urlopen(forged, timeout=20) as answer:
+            assert "another site" in answer.read().decode()
+        assert "Nothing was recorded" in page("rate", answer="well")
+        assert "Thank you." in page("consent", consent="on")
+        until(
+            lambda: "Thank you." in page("rate", answer="well")
+        )  # the thread fetches what is asked
+        assert "Nothing was recorded" not in page("rate", answer="<undeclared>")
+        assert "erased" in page("consent", consent="off")
+        assert "Nothing was recorded" in page("rate", answer="badly")
 
 
 def test_choosing_and_releasing_runs_as_it_stands() -> None:

@@ -2,7 +2,7 @@
 
 1. A manifest reserves everything that it could ever cost when it is accepted, of the lifetime
    ceiling and of its name's; nothing is given back (D3, D4). What lost states had reserved stays
-   reserved.
+   reserved; for which names is not known, so it counts for every name.
 2. The sliding ceiling is additional: it looks at what was decided within a period of *use*. A gap
    between two looks at the clock counts for a week at most, so that setting the clock forward frees
    next to nothing, and a device that lay in a drawer is not locked out for ever.
@@ -15,6 +15,7 @@ from typing import Final
 
 from deniable.budget import Ceiling, epsilon_to_nano, format_nano
 from deniable.client.errors import BudgetExhausted, ManifestFault, ManifestRefused
+from deniable.client.survey import Survey
 from deniable.mechanisms import Number
 
 __all__ = [
@@ -87,9 +88,11 @@ def reserved_in_all(connection: sqlite3.Connection) -> int:
 
 
 def reserved_of_name(connection: sqlite3.Connection, name: str) -> int:
-    """Return what all accepted manifests of a name have reserved."""
+    """Return what all accepted manifests of a name have reserved, and any that lost states knew."""
     (reserved,) = connection.execute(
-        "SELECT coalesce(sum(reserved), 0) FROM manifests WHERE name = ?", (name,)
+        "SELECT carried + (SELECT coalesce(sum(reserved), 0) FROM manifests WHERE name = ?)"
+        " FROM device",
+        (name,),
     ).fetchone()
     return int(reserved)
 
@@ -128,15 +131,16 @@ def look_at_clock(connection: sqlite3.Connection, now: float) -> int:
 
 
 def check_allowance(
-    connection: sqlite3.Connection, allowance: Allowance, cost: int, lived: int
+    connection: sqlite3.Connection, allowance: Allowance, survey: Survey, cost: int, lived: int
 ) -> None:
-    """Check that one more report fits.
+    """Check that one more report of a survey fits.
 
     Raises:
-        ManifestRefused: if the app lowered its lifetime ceiling below what is spent.
+        ManifestRefused: if the app lowered its ceilings, of all or of the name, below what is
+            spent.
         BudgetExhausted: if the sliding ceiling does not allow it yet.
     """
-    # Reserved when the manifest was accepted; but the app may have lowered its ceiling since.
+    # Reserved when the manifest was accepted; but the app may have lowered its ceilings since.
     (carried,) = connection.execute("SELECT carried FROM device").fetchone()
     spent = spent_in_all(connection) + carried
     if not allowance.lifetime.admits(spent, cost, 1):
@@ -145,6 +149,17 @@ def check_allowance(
             f"{format_nano(spent)} of the {format_nano(allowance.lifetime.most)} that this device "
             "may ever spend is spent",
         )
+    total = survey.total_ceiling
+    if total is not None:
+        (of_name,) = connection.execute(
+            "SELECT coalesce(sum(cost), 0) FROM decisions WHERE name = ?", (survey.name,)
+        ).fetchone()
+        if not total.admits(of_name + carried, cost, 1):
+            raise ManifestRefused(
+                ManifestFault.OVER_BUDGET,
+                f"{format_nano(of_name + carried)} of the {format_nano(total.most)} that this "
+                "survey may ever cost is spent",
+            )
     sliding = allowance.sliding
     if sliding is None:
         return

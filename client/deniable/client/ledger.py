@@ -172,7 +172,7 @@ class Ledger:
             memo = _memo(connection, manifest, epoch, fresh_from)
             cost = self._cost_of(manifest).next(memo.reports if memo else 0)
             lived = look_at_clock(connection, now)
-            exhausted = _is_exhausted(connection, allowance, cost, lived)
+            exhausted = _is_exhausted(connection, allowance, survey, cost, lived)
             if exhausted is None:
                 self._record(connection, manifest, epoch, answer, memo, cost, now, delay, draw)
                 dropped = drop_over_caps(connection, self._caps, lived, now)
@@ -383,10 +383,10 @@ def _respond(manifest: Manifest, answer: int, memo: MemoRange | None, draw: Draw
 
 
 def _is_exhausted(
-    connection: sqlite3.Connection, allowance: Allowance, cost: int, lived: int
+    connection: sqlite3.Connection, allowance: Allowance, survey: Survey, cost: int, lived: int
 ) -> BudgetExhausted | None:
     try:
-        check_allowance(connection, allowance, cost, lived)
+        check_allowance(connection, allowance, survey, cost, lived)
     except BudgetExhausted as exhausted:
         return exhausted
     return None

@@ -5,6 +5,8 @@
 3. Consent is read in the transaction that picks reports to send: none is picked unless it is ON.
 4. Bytes are erased once they are of no more use, or over the caps; the decision itself is never
    undone (D4).
+5. A report ends once, delivered or dropped: by an answer that the protocol's table knows, by the
+   user, or by a cap. After anything else it waits, and its bytes with it (D8).
 """
 
 import sqlite3

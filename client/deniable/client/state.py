@@ -3,7 +3,6 @@
 What cannot be made durable did not happen: every failure of the disk is ``StateUnavailable``.
 """
 
-import glob
 import logging
 import os
 import sqlite3
@@ -19,7 +18,12 @@ from deniable.client.errors import StateUnavailable
 from deniable.client.events import record_event
 from deniable.client.forks import keep_through_forks
 from deniable.client.mark import Mark
-from deniable.client.state_file import open_in_memory, open_state_file
+from deniable.client.state_file import (
+    erase_damaged,
+    erase_reports,
+    open_in_memory,
+    open_state_file,
+)
 
 __all__ = ["State"]
 
@@ -148,7 +152,7 @@ class State:
             self.advance(connection, now)
             connection.execute("DELETE FROM previews")
             if consent is not Consent.ON:
-                _erase_bytes(connection, "consent-withdrawn", now)
+                erase_reports(connection, "consent-withdrawn", now)
         self.truncate_log()
         if consent is not Consent.ON:
             self._erase_damaged()
@@ -163,7 +167,7 @@ class State:
             self._erase_damaged()
             return
         with self.transaction(now) as connection:
-            _erase_bytes(connection, "purged", now)
+            erase_reports(connection, "purged", now)
             connection.execute("DELETE FROM previews")
             connection.execute("DELETE FROM events")
             record_event(connection, now, "purge", "all report bytes erased")
@@ -172,12 +176,8 @@ class State:
         self._erase_damaged()
 
     def _erase_damaged(self) -> None:
-        if self._path is None:
-            return
-        # States that were set aside hold signed bytes too.
-        for damaged in self._path.parent.glob(f"{glob.escape(self._path.name)}.damaged-*"):
-            with suppress(OSError):
-                damaged.unlink()
+        if self._path is not None:
+            erase_damaged(self._path)
 
     def advance(
         self, connection: sqlite3.Connection, now: float, decided_for: float | None = None
@@ -316,7 +316,7 @@ class State:
         try:
             self._path.stat()
         except FileNotFoundError:
-            return True
+            return Mark.read(self._path) is None  # a mark alone says that the state was lost
         except OSError as error:
             raise StateUnavailable(f"the state cannot be used: {error.strerror}") from error
         return False
@@ -335,16 +335,6 @@ class State:
         with self._lock, suppress(sqlite3.Error):
             if self._connection is not None:
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def _erase_bytes(connection: sqlite3.Connection, verdict: str, now: float) -> None:
-    connection.execute(
-        "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?"
-        " WHERE status = 'pending'",
-        (verdict, int(now)),
-    )
-    connection.execute("UPDATE decisions SET envelope = NULL")
-    connection.execute("UPDATE memos SET key = NULL")
 
 
 def _primary_code(error: sqlite3.Error) -> int:

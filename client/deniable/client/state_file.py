@@ -1,13 +1,15 @@
 """Opening the device's state file: creating it, and refusing to trust one that is not the newest.
 
 1. The file is private to its user (0600) and durable: synchronous=FULL, secure_delete on.
-2. A file that is damaged is set aside, never deleted, and replaced.
+2. A file that is damaged is set aside and replaced; it is deleted when consent ends, or by purge.
 3. Whatever replaces another state, or is a copy or an old backup of one, decides no epoch that has
    begun by the latest instant seen, draws a new device secret, has no memo keys, and keeps to the
-   user's last consent and to what was reserved of the lifetime budget (D5).
+   user's last consent and to what was reserved of the lifetime budget (D5). Without consent it has
+   no reports either.
 4. A file of a schema that this version does not know, or of another program, is not touched.
 """
 
+import glob
 import logging
 import os
 import sqlite3
@@ -21,7 +23,13 @@ from deniable.client.allowance import reserved_in_all
 from deniable.client.events import record_event
 from deniable.client.mark import Mark, machine_digest
 
-__all__ = ["UnknownSchema", "open_in_memory", "open_state_file"]
+__all__ = [
+    "UnknownSchema",
+    "erase_damaged",
+    "erase_reports",
+    "open_in_memory",
+    "open_state_file",
+]
 
 _LOG = logging.getLogger("deniable")
 _SCHEMA_VERSION = 1
@@ -77,6 +85,8 @@ def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
                 device = _NewDevice(consent, max(now, mark.instant), mark.reserved, replaces=True)
             _create(connection, path, now, device)
         _check_newest(connection, path, now)
+        # Bytes that were erased just before a crash would live on in the log.
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except BaseException:
         connection.close()
         raise
@@ -88,6 +98,24 @@ def open_in_memory(consent: str, now: int) -> sqlite3.Connection:
     connection = _connect(Path(":memory:"))
     _create(connection, None, now, _NewDevice(consent))
     return connection
+
+
+def erase_reports(connection: sqlite3.Connection, verdict: str, now: float) -> None:
+    """Erase all reports' bytes and memo keys, inside a transaction; what waited is dropped."""
+    connection.execute(
+        "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?"
+        " WHERE status = 'pending'",
+        (verdict, int(now)),
+    )
+    connection.execute("UPDATE decisions SET envelope = NULL")
+    connection.execute("UPDATE memos SET key = NULL")
+
+
+def erase_damaged(path: Path) -> None:
+    """Delete the states that were set aside, which hold signed bytes too."""
+    for damaged in path.parent.glob(f"{glob.escape(path.name)}.damaged-*"):
+        with suppress(OSError):
+            damaged.unlink()
 
 
 def _touch(path: Path) -> None:
@@ -253,6 +281,10 @@ def _check_newest(connection: sqlite3.Connection, path: Path, now: int) -> None:
             )
             # A key that two devices hold would give both the same responses.
             connection.execute("UPDATE memos SET key = NULL")
+            connection.execute("DELETE FROM previews")
+            if consent != "on":  # withdrawn since the backup, whose bytes are as unwanted
+                erase_reports(connection, "consent-withdrawn", now)
+                erase_damaged(path)
             record_event(connection, now, "new-device", "the state was a copy or a backup")
             renewed.write(path)
         connection.execute("COMMIT")

@@ -2,22 +2,24 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from deniable.client import HttpAnswer, TransportError
-from deniable.messages import Manifest, RefusalCode, SignedReport, sign_manifest
-from tests.support.clock import FakeClock
-from tests.support.devices import (
-    ACCEPTED,
-    DUPLICATE,
-    PORTAL,
-    problem,
-    read_upload,
-    refused,
+from deniable.messages import (
+    Manifest,
+    RefusalCode,
+    SignedReport,
+    SigningKey,
+    UploadAnswer,
+    sign_manifest,
+    split_upload,
 )
+from tests.support.clock import FakeClock
+from tests.support.devices import PORTAL, problem
 from tests.support.surveys import AUTHORITY
 
+_STRANGER = SigningKey(b"a stranger's seed of the tests 1")
 FATES: tuple[str, ...] = (
     "honest",
     "unreachable",
@@ -30,6 +32,9 @@ FATES: tuple[str, ...] = (
     *(f"problem:{code.value}" for code in RefusalCode if code.http_status),
 )
 """What may become of an upload."""
+
+FETCHES: tuple[str, ...] = ("served", "portal", "missing", "unreachable", "forged")
+"""What may become of a fetch."""
 
 
 class SkewedClock(FakeClock):
@@ -46,12 +51,12 @@ class Told:
     """What the collector was sent of one survey's epoch, and what it said of it.
 
     Attributes:
-        reports: distinct (public key, payload) pairs.
+        envelopes: the distinct bytes of its uploads.
         codes: every code that it refused them with.
         counted: whether it ever said that it has the report.
     """
 
-    reports: set[tuple[bytes, bytes]] = field(default_factory=set)
+    envelopes: set[bytes] = field(default_factory=set)
     codes: set[RefusalCode] = field(default_factory=set)
     counted: bool = False
 
@@ -61,24 +66,26 @@ class HostileCollector:
 
     Attributes:
         fate: what becomes of the next uploads, one of FATES.
-        fetch: what becomes of fetches: served, portal, missing or unreachable.
+        fetch: what becomes of fetches, one of FETCHES.
         manifests: every manifest it ever signed, by id.
         published: the one it serves, by name.
+        served: those that it handed out, in order.
         told: by (survey id, epoch).
-        listening: false while nobody consents; a request is a fault then.
 
     Args:
         clock: whose true time it goes by when it is honest.
+        gate: called before each request; raises if there must be none.
     """
 
-    def __init__(self, clock: FakeClock) -> None:
+    def __init__(self, clock: FakeClock, gate: Callable[[], None]) -> None:
         self.fate = "honest"
         self.fetch = "served"
-        self.listening = True
+        self.served: list[Manifest] = []
         self.manifests: dict[bytes, Manifest] = {}
         self.published: dict[str, Manifest] = {}
         self.told: defaultdict[tuple[bytes, int], Told] = defaultdict(Told)
         self._clock = clock
+        self._gate = gate
         self._receipts: dict[tuple[bytes, int, bytes], bytes] = {}
 
     def publish(self, manifest: Manifest) -> None:
@@ -95,17 +102,21 @@ class HostileCollector:
         most: int,
         timeout: float = 20.0,
     ) -> HttpAnswer:
-        assert self.listening, "a request without consent"
+        self._gate()
         if path == "/v1/authority":
             return HttpAnswer(200, {}, b"\x90")
         if method == "GET":
             return self._serve(path.split("/")[3], headers)
-        signed = read_upload(body)
-        told = self.told[signed.report.survey_id, signed.report.epoch]
-        told.reports.add((signed.public_key, signed.payload))
-        answer = self._answer(signed, told)
+        answer = self._answer([self._receive(envelope) for envelope in split_upload(body)])
         assert len(answer.body) <= most
         return answer
+
+    def _receive(self, envelope: bytes) -> tuple[SignedReport, Told]:
+        signed = SignedReport.from_envelope(envelope)
+        signed.verify_signature()
+        told = self.told[signed.report.survey_id, signed.report.epoch]
+        told.envelopes.add(envelope)
+        return signed, told
 
     def _serve(self, name: str, headers: Mapping[str, str]) -> HttpAnswer:
         if self.fetch == "unreachable":
@@ -117,20 +128,24 @@ class HostileCollector:
             return HttpAnswer(404, {"content-type": "text/html"}, b"<h1>Not Found</h1>")
         if headers.get("If-None-Match") == f'"{manifest.survey_id.hex()}"':
             return HttpAnswer(304, {}, b"")
+        if self.fetch == "forged":
+            return HttpAnswer(200, {}, sign_manifest(manifest, _STRANGER))
+        self.served.append(manifest)
         return HttpAnswer(200, {}, sign_manifest(manifest, AUTHORITY))
 
-    def _answer(self, signed: SignedReport, told: Told) -> HttpAnswer:
+    def _answer(self, batch: list[tuple[SignedReport, Told]]) -> HttpAnswer:
         kind, _, code = self.fate.partition(":")
+        if kind in {"refused", "problem"}:
+            for _, told in batch:
+                told.codes.add(RefusalCode(code))
         if kind == "refused":
-            told.codes.add(RefusalCode(code))
-            return refused(RefusalCode(code), retry_after="999999")
+            return _upload_answer([RefusalCode(code)] * len(batch))
         if kind == "problem":
-            told.codes.add(RefusalCode(code))
             return problem(RefusalCode(code), retry_after="7")
         if kind in {"honest", "swallowed"}:
-            answer = self._judge(signed, told)
+            verdicts = [self._judge(signed, told) for signed, told in batch]
             if kind == "honest":
-                return answer
+                return _upload_answer(verdicts)
         if kind == "portal":
             return PORTAL
         if kind == "proxy":
@@ -142,7 +157,7 @@ class HostileCollector:
             return HttpAnswer(302, {"location": "https://login.example/"}, b"")
         raise TransportError("cut")
 
-    def _judge(self, signed: SignedReport, told: Told) -> HttpAnswer:
+    def _judge(self, signed: SignedReport, told: Told) -> RefusalCode | str:
         report = signed.report
         schedule = self.manifests[report.survey_id].schedule
         if self._clock.time < schedule.opens(report.epoch):
@@ -153,8 +168,15 @@ class HostileCollector:
             identity = (report.survey_id, report.epoch, signed.public_key)
             known = self._receipts.setdefault(identity, signed.payload)
             assert known == signed.payload, "one key signed two responses"
-            answer = DUPLICATE if told.counted else ACCEPTED
+            verdict = "duplicate" if told.counted else "accepted"
             told.counted = True
-            return answer
+            return verdict
         told.codes.add(code)
-        return refused(code)
+        return code
+
+
+def _upload_answer(verdicts: list[RefusalCode | str]) -> HttpAnswer:
+    counted = (verdicts.count("accepted"), verdicts.count("duplicate"))
+    codes = [(i, code) for i, code in enumerate(verdicts) if isinstance(code, RefusalCode)]
+    body = UploadAnswer(*counted, tuple(codes)).to_json()
+    return HttpAnswer(200, {"content-type": "application/json", "retry-after": "999999"}, body)

@@ -1,0 +1,147 @@
+"""Whatever a collector, a clock, a user and a disk do: the rules of a device hold after each step.
+
+The collector's operator signs any manifest and answers anything; the device's clock jumps; the app
+runs twice at once, is killed before any statement and started again with other ceilings; its user
+changes consent, its environment lowers it; its state is lost, damaged, or put back from a backup.
+Cited are the protocol's rules (D1 to D9) and the numbered ones at the heads of the modules.
+"""
+
+from itertools import combinations
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, rule
+
+from deniable.client import Consent
+from deniable.messages import FRESH, RefusalCode
+from tests.support.device_machine import FLUSH_SECONDS, NAMES, DeviceMachine
+from tests.support.surveys import DAY, MANIFEST
+
+DROPS = {
+    RefusalCode.MALFORMED,
+    RefusalCode.BAD_KEY,
+    RefusalCode.BAD_SIGNATURE,
+    RefusalCode.NOT_ENROLLED,
+    RefusalCode.OUT_OF_DOMAIN,
+    RefusalCode.REPORT_CONFLICT,
+    RefusalCode.TOO_LARGE,
+    RefusalCode.UNSUPPORTED_MEDIA_TYPE,
+    RefusalCode.EPOCH_CLOSED,
+    RefusalCode.SURVEY_ENDED,
+}
+RANDOMISED = MANIFEST.specification
+OWN_WORDS = {"consent-withdrawn", "purged", "cap-number", "cap-bytes", "cap-age"}
+
+
+class Device(DeviceMachine):
+    """What always holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.memos: dict[tuple[bytes, int], bytes] = {}
+
+    @invariant()
+    def one_response_is_exposed_for_a_name_and_epoch(self) -> None:
+        """D3, D5, rule 1 of ledger.py, rule 2 of outbox.py: over all lives of the device."""
+        decided = {(each.manifest.survey_id, each.epoch): each.envelope for each in self.ever}
+        assert len(decided) == len(self.ever)
+        for exposed, told in self.collector.told.items():
+            assert told.envelopes == {decided[exposed]}
+
+    @invariant()
+    def no_two_responses_of_a_name_are_about_the_same_time(self) -> None:
+        """D3: whatever manifests follow each other, and whatever states were lost meanwhile."""
+        for name in NAMES:
+            ours = [each for each in self.ever if each.manifest.name == name]
+            for one, other in combinations(ours, 2):
+                disjoint = one.span[1] <= other.span[0] or other.span[1] <= one.span[0]
+                # A state put back with its mark does not know what was decided after the backup.
+                assert disjoint or one.era != other.era
+
+    @invariant()
+    def a_decision_stays_with_its_charge(self) -> None:
+        """D4, rules 1 and 3 of ledger.py: whatever was dropped, purged or withdrawn since."""
+        query = "SELECT name, epoch, survey_id, cost, envelope, status FROM decisions"
+        found = {row[:2]: row[2:] for row in self.rows(query)}
+        assert found.keys() == self.memory.standing.keys()
+        for key, decided in self.memory.standing.items():
+            survey_id, cost, envelope, status = found[key]
+            assert (survey_id, cost) == (decided.manifest.survey_id, decided.cost)
+            assert envelope == decided.envelope or (envelope is None and status != "pending")
+
+    @invariant()
+    def the_same_answer_keeps_its_response_for_a_range(self) -> None:
+        """Rules 1 and 2 of memo.py: also where a second key would be drawn after a loss."""
+        kept: dict[tuple[bytes, int, int], int] = {}
+        for each in self.ever:
+            if each.manifest.repeat != FRESH and each.manifest.specification == RANDOMISED:
+                assert kept.setdefault((*each.range, each.answer), each.response) == each.response
+
+    @invariant()
+    def a_range_has_one_key_ever(self) -> None:
+        """Rules 1 and 2 of memo.py: no key follows another, and none outlives its use."""
+        for survey_id, first, key in self.rows("SELECT survey_id, first, key FROM memos"):
+            assert key is None or self.memos.setdefault((survey_id, first), key) == key
+            assert key is None or self.memory.consent is Consent.ON
+
+    @invariant()
+    def nothing_is_spent_that_was_not_reserved(self) -> None:
+        """D3, rule 3 of ledger.py."""
+        query = (
+            "SELECT (SELECT coalesce(sum(cost), 0) FROM decisions WHERE name = ?1),"
+            " coalesce(sum(reserved), 0) FROM manifests WHERE name = ?1"
+        )
+        for name in NAMES:
+            for spent, reserved in self.rows(query, name):
+                assert spent <= reserved
+
+    @invariant()
+    def without_consent_nothing_is_kept_that_could_be_sent(self) -> None:
+        """Rules 3 of state_file.py and 4 of outbox.py: not in a log, nor in what was set aside."""
+        if self.memory.consent is not Consent.ON and self.clients:
+            assert not self.on_disk(self.reports())
+
+    @invariant()
+    def a_report_ends_only_as_the_table_says(self) -> None:
+        """D8, rule 5 of outbox.py: delivered if the collector said so, dropped only for a code."""
+        query = "SELECT survey_id, epoch, status, verdict, settled - closes FROM decisions"
+        for survey_id, epoch, status, verdict, late in self.rows(query):
+            told = self.collector.told.get((survey_id, epoch))
+            if status == "delivered":
+                assert told is not None
+                assert told.counted
+            elif status == "dropped" and verdict not in OWN_WORDS:
+                # An unknown survey may become known until its epoch closes, by the device's clock.
+                final = DROPS | {RefusalCode.UNKNOWN_SURVEY} if late >= DAY else DROPS
+                refusals = {code.value for code in told.codes & final} if told else set()
+                assert refusals
+                assert verdict in refusals | {"may-have-been-counted"}
+
+    def waiting(self) -> set[tuple[bytes, int]]:
+        """Return the reports that an honest collector would take for as long as a flush lasts."""
+        query = "SELECT survey_id, epoch, starts, closes FROM decisions WHERE status = 'pending'"
+        now, late = self.clock.time, self.clock.now() + FLUSH_SECONDS
+        return {
+            (survey_id, epoch)
+            for survey_id, epoch, starts, closes in self.rows(query)
+            if starts - 300 <= now < closes - FLUSH_SECONDS
+            if late < closes + DAY  # else the device's clock says that there is no hurry
+            # Told to wait, a device whose clock was put back waits for the start by that clock.
+            if starts <= self.clock.now() or not self.collector.told[survey_id, epoch].codes
+        }
+
+    @rule(who=st.integers(0, 1))
+    def an_honest_collector_gets_all_that_waits(self, who: int) -> None:
+        due = self.waiting() if self.consent is Consent.ON else set()
+        self.flush(who, "honest", FLUSH_SECONDS)
+        query = (
+            "SELECT survey_id, epoch FROM decisions WHERE status = 'delivered' OR verdict IN"
+            " ('cap-number', 'cap-bytes', 'cap-age')"
+        )
+        assert due <= set(self.rows(query))
+
+
+TestDevice = Device.TestCase
+TestDevice.settings = settings(
+    max_examples=150, stateful_step_count=30, deadline=None, derandomize=True
+)

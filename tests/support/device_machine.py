@@ -1,0 +1,642 @@
+"""All that may happen to a device: rules for a state machine, in front of a hostile collector."""
+
+import os
+import random
+import secrets
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from hypothesis import event
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from deniable.budget import RangeCost, epsilon_to_nano
+from deniable.client import (
+    BudgetExhausted,
+    Client,
+    Consent,
+    ConsentMissing,
+    NotRecorded,
+    OutboxCaps,
+    Outcome,
+    OutcomeStatus,
+    ReportDropped,
+    SlidingCeiling,
+    StateUnavailable,
+    client,
+    state_file,
+)
+from deniable.messages import FRESH, Enrolment, Repeat, Schedule, Specification
+from tests.support.device_model import MOST_KEPT, SHORTEST_EPOCH, Decided, Memory, effective
+from tests.support.hostile_collector import FATES, FETCHES, HostileCollector, SkewedClock
+from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, ORIGIN, START, manifest
+
+NAMES = ("first", "second")
+FLUSH_SECONDS = 7200.0
+"""Longer than any wait that a collector can bring about."""
+
+STATE = "device.sqlite"
+MARK = "device.sqlite.mark"
+
+_TWO_ROUND = Specification("two-round", kept="2")
+_FOLLOWED: list[dict[str, Any]] = [
+    *[{}] * 4,
+    *[{"repeat": Repeat("memoised", 4)}] * 2,
+    {"repeat": Repeat("memoised", 5), "specification": _TWO_ROUND},
+]
+_TERMS: list[dict[str, Any]] = [
+    *_FOLLOWED * 2,
+    {"categories": CATEGORIES[:2]},
+    {"categories": CATEGORIES[::-1]},
+    {"epsilon": "1.5"},
+    {"repeat": Repeat("memoised", 5), "specification": Specification("two-round", kept="2.5")},
+    {"epsilon": "0.5"},
+    {"delta": "0.1"},
+    {"question": "Really?"},
+    {"origin": "http://127.0.0.1:1"},
+    {"enrolment": Enrolment("certificate", (AUTHORITY.public_key,))},
+]
+_ENVIRONMENTS: list[dict[str, str]] = [
+    *[{}] * 8,
+    {"DO_NOT_TRACK": "1"},
+    {"DENIABLE_CONSENT": "off"},
+    {"DENIABLE_CONSENT": "local"},
+    {"DENIABLE_CONSENT": "on"},
+]
+_connect = state_file._connect
+
+_who = st.integers(0, 1)
+_names = st.sampled_from(NAMES)
+_answers = st.integers(0, len(CATEGORIES) - 1)
+_lengths = st.sampled_from([1, SHORTEST_EPOCH, 60, 3600, DAY, 7 * DAY])
+_offsets = st.one_of(st.just(0), st.integers(-9 * DAY, 9 * DAY), st.integers(-90, 90))
+_sliding = st.sampled_from(
+    [None, None, SlidingCeiling("3", days=2), SlidingCeiling("1.5", days=20)]
+)
+_consents = st.sampled_from([*[Consent.ON] * 5, Consent.LOCAL, Consent.OFF, Consent.UNSET])
+
+
+class Died(BaseException):
+    """The device's processes have ended; nothing after it happened."""
+
+
+class DeviceMachine(RuleBasedStateMachine):
+    """One device, whose app runs twice at a time.
+
+    Attributes:
+        folder: of the state; a new one after each death.
+        clock: the device's; its true time is the collector's.
+        collector: the other side.
+        clients: the two running apps.
+        environment: of their processes.
+        draws: words that were drawn for responses.
+        memory: what the present state must know.
+        ever: all that was ever decided, by lost states too.
+        previews: payloads of what was only shown.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.nonce = 0
+        # The machine finds a failure again: nothing in a run is left to chance.
+        seeded = random.Random(0)
+        self.patches = ExitStack()
+        for owner, name, value in (
+            (state_file, "_connect", self.connect),
+            (os, "fsync", lambda _descriptor: None),  # nobody pulls the plug here
+            (client, "_uniform", seeded.random),
+            (secrets, "token_bytes", seeded.randbytes),
+            (secrets, "token_hex", lambda size: seeded.randbytes(size).hex()),
+        ):
+            self.patches.enter_context(mock.patch.object(owner, name, value))
+        self.words = seeded
+        self.clock = SkewedClock()
+        self.collector = HostileCollector(self.clock, self.before_a_request)
+        self.draws = 0
+        self.environment: dict[str, str] = {}
+        self.initial = Consent.UNSET
+        self.lifetime, self.total = "9999", "9999"
+        self.sliding: SlidingCeiling | None = None
+        self.caps, self.batches = OutboxCaps(), False
+        self.memory = Memory()
+        self.ever: list[Decided] = []
+        self.previews: set[bytes] = set()
+        self.era = self.forgotten = 0
+        self.backup: tuple[bytes, bytes, Memory, int, int] | None = None
+        self.fuse: int | None = None
+        self.corpse: Path | None = None
+        self.onlooker: sqlite3.Connection | None = None
+        self.clients: list[Client] = []
+        self.hanging: list[Client] = []
+
+    # What the device is made of.
+
+    def connect(self, path: Path) -> sqlite3.Connection:
+        """Open a state as the device does; each statement may be its process's last."""
+        connection = _connect(path)
+        connection.execute("PRAGMA synchronous=OFF")
+        connection.set_trace_callback(self.before_a_statement)
+        return connection
+
+    def before_a_statement(self, _statement: str) -> None:
+        if self.fuse is not None and self.corpse is None:
+            self.fuse -= 1
+            if self.fuse < 0:
+                self.leave_a_corpse()
+
+    def leave_a_corpse(self) -> None:
+        """Keep the files as a process leaves them that is killed at this very instant."""
+        self.corpse = Path(tempfile.mkdtemp())
+        for file in self.folder.iterdir():
+            if not file.name.endswith("-shm"):  # shared memory, rebuilt from the log
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(file, self.corpse / file.name)
+
+    def before_a_request(self) -> None:
+        """Rule 3 of outbox.py; no manifest is fetched without consent either (D6)."""
+        if self.corpse is not None:
+            raise Died
+        assert self.consent is Consent.ON, "a request without consent"
+
+    def draw(self) -> int:
+        """Return a word; the head of consent.py says when there must be no draw."""
+        if self.corpse is not None:
+            raise Died
+        assert self.consent in {Consent.ON, Consent.LOCAL}, "a draw without consent"
+        self.draws += 1
+        return self.words.getrandbits(64)
+
+    def start(self) -> Client:
+        """Return a new client of the one state."""
+        surveys = [
+            replace(
+                DECLARED,
+                name=name,
+                min_epoch_seconds=SHORTEST_EPOCH,
+                max_total_epsilon=self.total,
+                max_kept_epsilon=MOST_KEPT,
+            )
+            for name in NAMES
+        ]
+        return Client(
+            ORIGIN,
+            authority=AUTHORITY.public_key,
+            surveys=surveys,
+            state=self.folder / STATE,
+            consent=self.initial,
+            lifetime_epsilon=self.lifetime,
+            sliding=self.sliding,
+            caps=self.caps,
+            linkable_batches=self.batches,
+            background=False,
+            clock=self.clock,
+            transport=self.collector,
+            environment=self.environment,
+            unsafe_draw=self.draw,
+        )
+
+    def stop(self) -> None:
+        """End every process, so that the state is one file and its mark."""
+        for each in [*self.clients, *self.hanging]:
+            each.close()
+        self.hanging = []
+        if self.onlooker is not None:
+            self.onlooker.close()
+            self.onlooker = None
+
+    def start_again(self) -> None:
+        self.stop()
+        self.clients = [self.start(), self.start()]
+
+    def teardown(self) -> None:
+        self.stop()
+        self.patches.close()
+        shutil.rmtree(self.folder)
+
+    @property
+    def consent(self) -> Consent:
+        """Return what must hold now."""
+        return effective(self.memory.consent, self.environment)
+
+    @property
+    def exists(self) -> bool:
+        """Tell whether there is a state."""
+        return (self.folder / STATE).exists()
+
+    def rows(self, query: str, *arguments: object) -> list[tuple[Any, ...]]:
+        """Ask the state file, beside the clients; nothing if there is none."""
+        if not self.exists:
+            return []
+        if self.onlooker is None:
+            self.onlooker = sqlite3.connect(self.folder / STATE, isolation_level=None)
+        if self.onlooker.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
+            return []
+        return self.onlooker.execute(query, arguments).fetchall()
+
+    def on_disk(self, needles: set[bytes]) -> bool:
+        """Tell whether any of these bytes are in any file."""
+        content = b"\n".join(file.read_bytes() for file in self.folder.iterdir())
+        return any(needle in content for needle in needles)
+
+    # Rules.
+
+    @initialize(
+        length=st.sampled_from([SHORTEST_EPOCH, 60, 3600, DAY, DAY, 7 * DAY]),
+        initial=st.sampled_from([*[Consent.ON] * 9, Consent.LOCAL, Consent.OFF, Consent.UNSET]),
+        terms=st.sampled_from(_FOLLOWED),
+        sliding=_sliding,
+        ceilings=st.sampled_from(
+            [*[(50, "9999", "9999")] * 4, (50, "53", "9999"), (3, "9999", "3"), (2, "5", "5")]
+        ),
+    )
+    def begin(
+        self,
+        length: int,
+        initial: Consent,
+        terms: dict[str, Any],
+        sliding: SlidingCeiling | None,
+        ceilings: tuple[int, str, str],
+    ) -> None:
+        self.initial = self.memory.consent = initial
+        self.sliding = sliding
+        epochs, self.lifetime, self.total = ceilings
+        for name in NAMES:
+            schedule = Schedule(START, length, epochs, 30 * DAY)
+            self.collector.publish(manifest(name=name, schedule=schedule, **terms))
+        self.clients = [self.start(), self.start()]
+        self.refresh(0, "served")
+        self.report(0, NAMES[0], 0)
+        if initial in {Consent.UNSET, Consent.OFF}:
+            assert not list(self.folder.iterdir()), "a file before anybody consented"
+
+    @rule(
+        name=_names,
+        step=st.sampled_from([-1, 0, 1, 1, 1, 1, 2]),
+        length=_lengths,
+        shift=st.integers(-4500, 150),
+        epochs=st.sampled_from([2, 3, 50]),
+        grace=st.sampled_from([0, 600, DAY, 30 * DAY]),
+        terms=st.sampled_from(_TERMS),
+        fetch=st.sampled_from([True, True, True, False]),
+    )
+    def publish(
+        self,
+        name: str,
+        step: int,
+        length: int,
+        shift: int,
+        epochs: int,
+        grace: int,
+        terms: dict[str, Any],
+        fetch: bool,
+    ) -> None:
+        """Sign a manifest that began some hundredths of its epochs ago, or will begin so."""
+        self.nonce += 1
+        start = max(0, int(self.clock.now() + shift * length * epochs / 5000))
+        before = self.collector.published[name].sequence
+        self.collector.publish(
+            manifest(
+                name=name,
+                sequence=max(0, before + step),
+                nonce=self.nonce.to_bytes(16),
+                schedule=Schedule(start, length, epochs, grace),
+                **terms,
+            )
+        )
+        if fetch:
+            self.refresh(0, "served")
+            self.report(0, name, 1)
+
+    @rule(
+        name=_names,
+        length=_lengths,
+        number=st.integers(-1, 2),
+        phase=st.integers(0, 99),
+        after=st.integers(0, 2),
+    )
+    def succeed(self, name: str, length: int, number: int, phase: int, after: int) -> None:
+        """Republish just when the last decided epoch has ended, as cunningly as can be.
+
+        The new schedule's current epoch has a number about the next one, and began as late or as
+        long ago as the operator likes.
+        """
+        highest = self.memory.highest(name)
+        if highest < 0:
+            return
+        self.clock.time += max(0, self.memory.decided_until(name) + after - self.clock.now())
+        current = highest + 1 + number
+        self.publish(name, 1, length, -100 * current - phase, 50, 30 * DAY, {}, fetch=True)
+
+    @rule(who=_who, name=_names, answer=_answers)
+    def report(self, who: int, name: str, answer: int) -> None:
+        draws, standing = self.draws, dict(self.memory.standing)
+        previews = self.rows("SELECT name, epoch FROM previews")
+        outcome = self.clients[who].report(name, CATEGORIES[answer])
+        event(f"report: {outcome.status.value} {type(outcome.error).__name__}")
+        assert (outcome.error is None) == (outcome.status is not OutcomeStatus.NOT_RECORDED)
+        if outcome.status is OutcomeStatus.RECORDED:
+            self.recorded(outcome, answer)
+            # A memoised survey's only randomness is the range's key.
+            decided = self.ever[-1].manifest
+            memoised = decided.repeat != FRESH and decided.specification.kind != "two-round"
+            assert self.draws == draws + (not memoised)
+        elif outcome.status is OutcomeStatus.LOCAL:
+            assert (self.draws > draws) == ((name, outcome.epoch) not in previews)
+            self.shown(outcome)
+        else:
+            assert self.draws == draws
+            self.not_drawn(outcome)
+        # D4: whatever else came of it, what was decided stays decided.
+        assert standing.items() <= self.memory.standing.items()
+
+    def recorded(self, outcome: Outcome, answer: int) -> None:
+        name, epoch, now = outcome.survey, outcome.epoch, self.clock.now()
+        assert self.consent is Consent.ON
+        assert epoch is not None
+        assert epoch > self.memory.highest(name)  # D3, whatever a successor's numbers are
+        assert now >= self.memory.decided_until(name)
+        self.remember(name, epoch, answer)
+        assert self.rows("SELECT * FROM previews") == []
+        ((waiting,),) = self.rows("SELECT count(*) FROM decisions WHERE status = 'pending'")
+        assert waiting <= self.caps.reports
+        # Rule 1 of allowance.py: over all lives but those of which no trace was left.
+        costs = {
+            each: sum(old.cost for old in self.ever if old.manifest.name == each) for each in NAMES
+        }
+        lifetime = epsilon_to_nano("lifetime", self.lifetime)
+        assert sum(costs.values()) - self.forgotten <= lifetime
+        if not self.era:
+            assert costs[name] <= epsilon_to_nano("total", self.total)
+        # Rule 2 of allowance.py: by the ledger's own time, which the present state keeps.
+        if self.sliding is not None:
+            query = (
+                "SELECT sum(cost) FROM decisions"
+                " WHERE lived > (SELECT max(lived) FROM decisions) - ?"
+            )
+            assert self.rows(query, self.sliding.days * DAY)[0][0] <= self.sliding.most
+
+    def shown(self, outcome: Outcome) -> None:
+        assert self.consent is Consent.LOCAL
+        query = "SELECT payload FROM previews WHERE name = ? AND epoch = ?"
+        ((payload,),) = self.rows(query, outcome.survey, outcome.epoch)
+        self.previews.add(payload)
+
+    def not_drawn(self, outcome: Outcome) -> None:
+        name, now = outcome.survey, self.clock.now()
+        if self.consent in {Consent.UNSET, Consent.OFF}:
+            assert isinstance(outcome.error, ConsentMissing)
+            return
+        assert not isinstance(outcome.error, ConsentMissing | StateUnavailable)
+        stands = now < self.memory.decided_until(name) and self.consent is Consent.ON
+        status = "SELECT status FROM decisions WHERE name = ? ORDER BY epoch DESC LIMIT 1"
+        dropped = stands and self.rows(status, name) == [("dropped",)]
+        assert isinstance(outcome.error, ReportDropped) == dropped
+        assert (outcome.status is OutcomeStatus.REPEATED) == (stands and not dropped)
+        if outcome.status is OutcomeStatus.REPEATED:
+            assert outcome.epoch == self.memory.highest(name)
+        if isinstance(outcome.error, BudgetExhausted):
+            assert self.sliding is not None
+
+    def remember(self, name: str, epoch: int, answer: int) -> None:
+        """Note a decision that the state shows for the first time."""
+        query = "SELECT survey_id, envelope FROM decisions WHERE name = ? AND epoch = ?"
+        ((survey_id, envelope),) = self.rows(query, name, epoch)
+        assert survey_id in self.memory.lawful, "a manifest that breaks a rule was followed"
+        followed = self.collector.manifests[survey_id]
+        assert followed.name == name
+        assert followed.schedule.epoch_at(self.clock.now()) == epoch
+        before = Decided(followed, epoch, answer, envelope, self.clock.now(), self.era, 0)
+        shared = sum(each.range == before.range for each in self.ever)
+        decided = replace(before, cost=RangeCost.of(followed.mechanism).next(shared))
+        self.memory.standing[name, epoch] = decided
+        self.ever.append(decided)
+
+    @rule(who=_who, name=_names, percent=st.integers(10, 250), times=st.integers(2, 5))
+    def report_regularly(self, who: int, name: str, percent: int, times: int) -> None:
+        for turn in range(times):
+            self.report(who, name, turn % 2)
+            self.clock.time += self.collector.published[name].schedule.epoch_seconds * percent / 100
+
+    @rule(who=_who, fetch=st.sampled_from(["served"] * 4 + list(FETCHES)))
+    def refresh(self, who: int, fetch: str) -> None:
+        self.collector.fetch = fetch
+        self.clients[who].refresh()
+        self.collector.fetch = "served"
+        self.note_offers(surely=True)
+
+    def note_offers(self, *, surely: bool) -> None:
+        for served in self.collector.served:
+            self.memory.offered(served, self.clock.now(), surely=surely)
+        self.collector.served.clear()
+
+    @rule(
+        who=_who,
+        fate=st.sampled_from(FATES),
+        seconds=st.sampled_from([0.0, 1.0, 1.0, 100.0, FLUSH_SECONDS]),
+    )
+    def flush(self, who: int, fate: str, seconds: float) -> None:
+        self.collector.fate = fate
+        delivery = self.clients[who].flush(seconds)
+        if self.consent is not Consent.ON:
+            assert (delivery.delivered, delivery.dropped, delivery.pending) == (0, 0, 0)
+
+    @rule(who=_who, fate=st.sampled_from(FATES))
+    def work_in_the_background(self, who: int, fate: str) -> None:
+        """Do what the thread does each time it wakes."""
+        self.collector.fate = fate
+        uploader = self.clients[who]._uploader
+        with suppress(NotRecorded):
+            uploader._chores()
+            uploader._send_due()
+        self.note_offers(surely=True)
+
+    @rule(who=_who, name=_names, fate=st.sampled_from(FATES))
+    def report_and_send(self, who: int, name: str, fate: str) -> None:
+        self.report(who, name, 2)
+        self.flush(who, fate, 1.0)
+        self.report(1 - who, name, 3)
+
+    @rule(who=_who, offset=_offsets, fate=st.sampled_from(FATES))
+    def send_while_the_clock_is_wrong(self, who: int, offset: int, fate: str) -> None:
+        before, self.clock.offset = self.clock.offset, float(offset)
+        self.flush(who, fate, 1.0)
+        self.clock.offset = before
+
+    @rule(seconds=st.one_of(st.sampled_from([1, 60, 3600, DAY]), st.integers(0, 8 * DAY)))
+    def time_passes(self, seconds: int) -> None:
+        self.clock.time += seconds
+
+    @rule(offset=_offsets)
+    def clock_jumps(self, offset: int) -> None:
+        self.clock.offset = float(offset)
+
+    @rule(who=_who, name=_names, epochs=st.integers(-5, 5))
+    def clock_jumps_by_epochs(self, who: int, name: str, epochs: int) -> None:
+        self.clock.offset += epochs * self.collector.published[name].schedule.epoch_seconds
+        self.report(who, name, 4)
+
+    @rule(who=_who, consent=_consents)
+    def change_consent(self, who: int, consent: Consent) -> None:
+        self.clients[who].set_consent(consent, "settings")
+        self.memory.consent = consent
+        record = self.clients[1 - who].consent_record
+        assert (record.decided, record.origin) == (consent, "settings")
+        assert self.rows("SELECT * FROM previews") == []
+        if consent is not Consent.ON:
+            assert not self.on_disk(self.previews)
+
+    @rule(environment=st.sampled_from(_ENVIRONMENTS))
+    def change_environment(self, environment: dict[str, str]) -> None:
+        self.environment.clear()
+        self.environment.update(environment)
+
+    @rule(name=_names, consent=_consents)
+    def withdraw_and_consent_again(self, name: str, consent: Consent) -> None:
+        self.change_consent(0, consent)
+        self.report(0, name, 0)
+        self.change_consent(1, Consent.ON)
+        self.report(0, name, 0)
+
+    @rule(who=_who)
+    def purge(self, who: int) -> None:
+        self.clients[who].purge()
+        assert not self.on_disk(self.reports() | self.previews)
+
+    def reports(self) -> set[bytes]:
+        """Return the bytes of all reports ever signed, and what of them is theirs alone."""
+        return {part for each in self.ever for part in (each.envelope, each.envelope[:40])}
+
+    @rule(
+        who=_who,
+        closed=st.booleans(),
+        lifetime=st.sampled_from(["9999", "9999", "120", "53", "3"]),
+        total=st.sampled_from(["9999", "9999", "53", "3", "2"]),
+        caps=st.sampled_from([OutboxCaps(), OutboxCaps(reports=2), OutboxCaps(days=3)]),
+        batches=st.booleans(),
+        sliding=_sliding,
+    )
+    def restart(
+        self,
+        who: int,
+        closed: bool,
+        lifetime: str,
+        total: str,
+        caps: OutboxCaps,
+        batches: bool,
+        sliding: SlidingCeiling | None,
+    ) -> None:
+        """Start another version of the app, whose ceilings may be lower or higher."""
+        before = self.clients
+        self.lifetime, self.total, self.sliding = lifetime, total, sliding
+        self.caps, self.batches = caps, batches
+        self.clients = [self.start(), self.start()]
+        for each in before:
+            if closed or each is before[who]:
+                each.close()
+            else:
+                self.hanging.append(each)  # it does nothing more, and tidies nothing up
+
+    @rule(
+        last=st.sampled_from(["report", "flush", "refresh", "background", "consent", "purge"]),
+        fuse=st.integers(0, 45),
+        who=_who,
+        name=_names,
+        fate=st.sampled_from(["honest", "honest", "swallowed", "refused:malformed"]),
+        consent=_consents,
+    )
+    def die(self, last: str, fuse: int, who: int, name: str, fate: str, consent: Consent) -> None:
+        """Both processes are killed before one of them carries out its nth statement from now."""
+        device, before = self.clients[who], self.memory.consent
+        self.collector.fate = fate
+        calls: dict[str, Callable[[], object]] = {
+            "report": lambda: device.report(name, CATEGORIES[0]),
+            "flush": lambda: device.flush(1.0),
+            "refresh": device.refresh,
+            "background": device._uploader._send_due,
+            "consent": lambda: device.set_consent(consent),
+            "purge": device.purge,
+        }
+        self.fuse = fuse
+        with suppress(Died, NotRecorded):
+            calls[last]()
+        if self.corpse is None:
+            event("died after the last statement")
+            self.leave_a_corpse()
+        self.fuse = None
+        self.bury()
+        self.note_offers(surely=False)
+        if last == "consent":
+            self.memory.consent = self.clients[0].consent_record.decided
+            assert self.memory.consent in {before, consent}
+        known = "SELECT name, epoch FROM decisions"
+        for decided, epoch in set(self.rows(known)) - set(self.memory.standing):
+            assert last == "report"
+            assert self.consent is Consent.ON
+            self.remember(decided, epoch, 0)
+
+    def bury(self) -> None:
+        self.stop()
+        shutil.rmtree(self.folder)
+        assert self.corpse is not None
+        self.folder, self.corpse = self.corpse, None
+        self.clients = [self.start(), self.start()]
+        _ = self.clients[0].consent
+
+    @rule()
+    def back_up(self) -> None:
+        if not self.exists:
+            return
+        self.stop()
+        content = (self.folder / STATE).read_bytes()
+        mark = (self.folder / MARK).read_bytes()
+        self.backup = (content, mark, self.memory.copy(), len(self.ever), self.forgotten)
+
+    @rule(
+        name=_names,
+        how=st.sampled_from(["deleted", "damaged", "mark deleted", "old", "old", "old with mark"]),
+    )
+    def lose_the_state(self, name: str, how: str) -> None:
+        """Delete, damage or replace the state or its mark."""
+        consent = self.memory.consent
+        latest = max((each.at for each in self.ever), default=0)
+        if not self.exists or (how.startswith("old") and self.backup is None):
+            return
+        if how == "old with mark" and self.clock.now() < latest:
+            return  # with nothing newer beside it and a clock put back, nobody could tell
+        self.stop()
+        state, mark = self.folder / STATE, self.folder / MARK
+        if how == "mark deleted":
+            mark.unlink()
+        elif how == "deleted":
+            state.unlink()
+        elif how == "damaged":
+            content = state.read_bytes()
+            state.write_bytes(b"not a database at all" + content[21:])
+        elif self.backup is not None:
+            content, old_mark, memory, known, forgotten = self.backup
+            state.unlink()
+            state.write_bytes(content)
+            self.memory = memory.copy()
+            same_line = mark.read_bytes().split()[0] == old_mark.split()[0]
+            if same_line or consent is not Consent.ON:  # else the backup's own decision holds
+                self.memory.consent = consent
+            if how == "old with mark":
+                put_back = old_mark.rsplit(maxsplit=1)[0] + b" 0\n"  # its file changed since
+                mark.write_bytes(put_back)
+                self.memory.consent = Consent.UNSET
+                self.era += 1
+                self.forgotten = forgotten + sum(each.cost for each in self.ever[known:])
+        if how in {"deleted", "damaged"}:
+            self.memory = Memory(consent=consent)
+        self.clients = [self.start(), self.start()]
+        assert self.clients[1].consent_record.decided is self.memory.consent
+        self.refresh(0, "served")
+        self.report(0, name, 0)

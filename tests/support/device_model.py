@@ -1,0 +1,128 @@
+"""What a device must be, computed from what it was told, what it said and what the network saw."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from deniable.client import Consent
+from deniable.messages import Manifest, SignedReport
+from tests.support.surveys import CATEGORIES, ORIGIN, QUESTION
+
+SHORTEST_EPOCH = 2
+"""What the app of the tests accepts, in seconds."""
+MOST_KEPT = "2"
+"""Likewise, epsilon of a response that is kept."""
+_ORDER = (Consent.UNSET, Consent.OFF, Consent.LOCAL, Consent.ON)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A report that was drawn and committed.
+
+    Attributes:
+        manifest: under which.
+        epoch: of it.
+        answer: index of the true category.
+        envelope: the signed bytes.
+        at: the device's clock then, Unix seconds.
+        era: how many times all traces of what came after had been removed before.
+        cost: in 1e-9 epsilon.
+    """
+
+    manifest: Manifest
+    epoch: int
+    answer: int
+    envelope: bytes
+    at: float
+    era: int
+    cost: int
+
+    @property
+    def range(self) -> tuple[bytes, int]:
+        """Return the survey's id, and the first of the epochs that share kept responses."""
+        epochs = self.manifest.repeat.memo_range(self.epoch)
+        return self.manifest.survey_id, self.epoch if epochs is None else epochs.start
+
+    @property
+    def response(self) -> int:
+        """Return what was drawn."""
+        return SignedReport.from_envelope(self.envelope).report.response
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Return the slice of time that it is about."""
+        schedule = self.manifest.schedule
+        return schedule.epoch_start(self.epoch), schedule.epoch_start(self.epoch + 1)
+
+
+@dataclass
+class Memory:
+    """What the present state file must know.
+
+    Attributes:
+        standing: its decisions, by name and epoch.
+        seen: the highest sequence of each name that it must have noticed.
+        lawful: ids of the manifests that it may have accepted.
+        consent: the user's decision as the file has it.
+    """
+
+    standing: dict[tuple[str, int], Decided] = field(default_factory=dict)
+    seen: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    lawful: set[bytes] = field(default_factory=set)
+    consent: Consent = Consent.UNSET
+
+    def highest(self, name: str) -> int:
+        """Return the highest epoch decided under a name, -1 if there is none."""
+        return max((epoch for other, epoch in self.standing if other == name), default=-1)
+
+    def decided_until(self, name: str) -> float:
+        """Return when the last decided epoch of a name ends."""
+        ends = [each.span[1] for (other, _), each in self.standing.items() if other == name]
+        return max(ends, default=float("-inf"))
+
+    def offered(self, manifest: Manifest, now: float, *, surely: bool) -> None:
+        """Note that a manifest reached the device.
+
+        Args:
+            manifest: verified.
+            now: the device's clock.
+            surely: whether the device lived on to remember it.
+        """
+        if manifest.origin != ORIGIN:
+            return
+        offer = (manifest.sequence, manifest.survey_id)
+        highest = self.seen.get(manifest.name, offer)
+        if offer[0] < highest[0] or (offer[0] == highest[0] and offer[1] != highest[1]):
+            return
+        if is_lawful(manifest, now):
+            self.lawful.add(manifest.survey_id)
+        if surely:
+            self.seen[manifest.name] = offer
+
+    def copy(self) -> "Memory":
+        """Return a copy that a backup may keep."""
+        return Memory(dict(self.standing), dict(self.seen), set(self.lawful), self.consent)
+
+
+def is_lawful(manifest: Manifest, now: float) -> bool:
+    """Tell whether a manifest keeps D1 and D2, as the app of the tests declares its surveys."""
+    return (
+        manifest.question == QUESTION
+        and manifest.categories == CATEGORIES
+        and Fraction(manifest.epsilon) <= 1
+        and manifest.delta == "0"
+        and Fraction(manifest.specification.kept or 0) <= Fraction(MOST_KEPT)
+        and manifest.schedule.epoch_seconds >= SHORTEST_EPOCH
+        and manifest.enrolment.mode == "open"
+        and now < manifest.schedule.end
+    )
+
+
+def effective(decided: Consent, environment: Mapping[str, str]) -> Consent:
+    """Return the consent that holds: the lower one of the user's and the environment's."""
+    ceiling = Consent.ON
+    if environment.get("DENIABLE_CONSENT"):
+        ceiling = Consent(environment["DENIABLE_CONSENT"])
+    if environment.get("DO_NOT_TRACK") == "1":
+        ceiling = Consent.OFF
+    return min(decided, ceiling, key=_ORDER.index)
