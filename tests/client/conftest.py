@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import client, console
+from deniable.client import client
+from deniable.client.console import report_command
 from tests.support.devices import Bench
 from tests.support.shell import Shell
 from tests.support.watched import WatchedTransport
@@ -28,6 +29,6 @@ def transport(bench: Bench) -> WatchedTransport:
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     shell = Shell(tmp_path / "device.sqlite")
     monkeypatch.setattr("builtins.input", shell.input)
-    for module in (console, client):
+    for module in (report_command, client):
         monkeypatch.setattr(module, "HttpTransport", lambda _origin: shell.transport)
     return shell

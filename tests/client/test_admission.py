@@ -8,7 +8,7 @@ import pytest
 
 from deniable.budget import NANO, Ceiling, pure_cost
 from deniable.client import ManifestFault, ManifestRefused, Survey
-from deniable.client.admission import (
+from deniable.client.ledger.admission import (
     NameRecord,
     SignedManifest,
     admit_manifest,

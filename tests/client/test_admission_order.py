@@ -10,7 +10,7 @@ import pytest
 
 from deniable.budget import NANO, Ceiling
 from deniable.client import ManifestFault, ManifestRefused
-from deniable.client.admission import (
+from deniable.client.ledger.admission import (
     NameRecord,
     admit_manifest,
     check_addressee,

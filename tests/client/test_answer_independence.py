@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import HttpAnswer, NotRecorded, OutcomeStatus, mark
+from deniable.client import HttpAnswer, NotRecorded, OutcomeStatus
+from deniable.client.state import mark
 from deniable.messages import RefusalCode, Repeat
 from tests.support.clock import FakeClock
 from tests.support.devices import (

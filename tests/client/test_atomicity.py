@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from deniable.client import Client, Delivery, Outcome, OutcomeStatus, StateUnavailable
-from deniable.client.mark import Mark
+from deniable.client.state.mark import Mark
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, read_upload
 from tests.support.surveys import CATEGORIES, DAY, START, manifest

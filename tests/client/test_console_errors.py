@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from deniable.client import TransportError, console
+from deniable.client.console import report_command
 from deniable.messages import RefusalCode, Schedule, SigningKey
 from tests.support.devices import UNREACHABLE, refused
 from tests.support.shell import NAME, Shell, one_line, running
@@ -84,7 +85,7 @@ def test_a_report_that_was_refused_for_good_is_said_and_fails(
 def test_a_report_that_waits_is_said_and_sent_by_the_next_call(
     shell: Shell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(console, "_FLUSH_SECONDS", 0.05)
+    monkeypatch.setattr(report_command, "_FLUSH_SECONDS", 0.05)
     shell.transport.answer = UNREACHABLE
     assert shell.run("y", "1") == 1
     assert "waits in the state file" in capsys.readouterr().out

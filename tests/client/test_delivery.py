@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from deniable.client import Backoff, HttpAnswer
-from deniable.client.delivery import (
+from deniable.client.sending.delivery import (
     Delivered,
     Drop,
     PendingReport,

@@ -189,7 +189,7 @@ def test_whoever_creates_the_state_at_the_same_time_is_waited_for(
 
     real = sqlite3.connect
     monkeypatch.setattr(
-        "deniable.client.state_file.sqlite3.connect",
+        "deniable.client.state.state_file.sqlite3.connect",
         lambda *arguments, **named: real(*arguments, factory=Contended, **named),
     )
     assert bench.ready().report(NAME, "good").status is RECORDED

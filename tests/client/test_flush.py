@@ -18,8 +18,8 @@ from deniable.client import (
     StateUnavailable,
 )
 from deniable.client.consent import ConsentRecord
-from deniable.client.outbox import Outbox
-from deniable.client.state import State
+from deniable.client.sending.outbox import Outbox
+from deniable.client.state.state import State
 from deniable.messages import RefusalCode, UploadAnswer, split_upload
 from tests.support.certificates import certificate
 from tests.support.devices import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deniable.client import ManifestFault, ManifestRefused, OutcomeStatus, Survey, UndeclaredAnswer
-from deniable.client.admission import check_declaration
+from deniable.client.ledger.admission import check_declaration
 from deniable.mechanisms import InvalidPrivacyParameter
 from deniable.messages import InvalidManifest, Manifest
 from tests.support.devices import Bench, FakeTransport, read_upload

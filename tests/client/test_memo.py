@@ -1,4 +1,4 @@
-"""Memoised surveys on the device: the rules at the head of deniable.client.memo."""
+"""Memoised surveys on the device: the rules at the head of deniable.client.ledger.memo."""
 
 import shutil
 from collections import Counter
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable.client import Client, EpochUndecidable, OutcomeStatus, ReportDropped
-from deniable.client.memo import MemoRange, memo_draw
+from deniable.client.ledger.memo import MemoRange, memo_draw
 from deniable.messages import Manifest, Repeat, Schedule, Specification
 from tests.support.devices import NAME, Bench, read_upload
 from tests.support.surveys import CATEGORIES, DAY, DECLARED, START, manifest

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from deniable.client.plain_text import (
+from deniable.client.transparency.plain_text import (
     counted,
     printable,
     shown_duration,

@@ -14,9 +14,9 @@ from deniable.client import (
     OutcomeStatus,
     Refresh,
     TransportError,
-    manifests,
 )
-from deniable.client.admission import SignedManifest, open_trusted
+from deniable.client.ledger import manifests
+from deniable.client.ledger.admission import SignedManifest, open_trusted
 from deniable.messages import SigningKey, sign_manifest
 from tests.support.clock import FakeClock
 from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, FakeTransport

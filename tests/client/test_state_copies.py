@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deniable.client import Client, EpochUndecidable, OutcomeStatus
-from deniable.client import mark as mark_module
+from deniable.client.state import mark as mark_module
 from tests.support.devices import NAME, Bench, read_upload
 from tests.support.surveys import DAY, START
 

@@ -125,7 +125,7 @@ def test_d5_a_folder_put_back_from_a_backup_is_a_new_device(
     decided(bench)
     # Both files come back with their contents, but their time of change is the backup's return:
     # later than the mark says by more than any slack.
-    monkeypatch.setattr("deniable.client.mark._SLACK_SECONDS", -1)
+    monkeypatch.setattr("deniable.client.state.mark._SLACK_SECONDS", -1)
     client = bench.client()
     assert client.consent == "unset"
     client.set_consent("on")

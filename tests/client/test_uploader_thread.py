@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from deniable.client import Delivery, NotReady, uploader
+from deniable.client import Delivery, NotReady
+from deniable.client.sending import uploader
 from tests.support.clock import FakeClock
 from tests.support.devices import NAME, UNREACHABLE, Bench
 from tests.support.surveys import START

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.client import Backoff, HttpAnswer
-from deniable.client.delivery import PendingReport, Resend, Split, Step, next_steps
+from deniable.client.sending.delivery import PendingReport, Resend, Split, Step, next_steps
 from deniable.messages import RefusalCode
 from tests.support.devices import problem, refused
 from tests.support.surveys import DAY, START

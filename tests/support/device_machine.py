@@ -31,8 +31,8 @@ from deniable.client import (
     SlidingCeiling,
     StateUnavailable,
     client,
-    state_file,
 )
+from deniable.client.state import state_file
 from deniable.messages import FRESH, Enrolment, Repeat, Schedule, Specification
 from tests.support.device_model import MOST_KEPT, SHORTEST_EPOCH, Decided, Memory, effective
 from tests.support.hostile_collector import FATES, FETCHES, HostileCollector, SkewedClock

@@ -10,7 +10,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from deniable.client import HttpAnswer, Survey
-from deniable.client.mark import Mark
+from deniable.client.state.mark import Mark
 from deniable.messages import sign_manifest
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, QUESTION, START, manifest

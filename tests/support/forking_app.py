@@ -15,7 +15,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from deniable.client import IN_MEMORY, Client, forks
+from deniable.client import IN_MEMORY, Client
+from deniable.client.state import forks
 from deniable.mechanisms import os_random_word
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import CATEGORIES, DAY, START

@@ -3,11 +3,8 @@
 import logging
 from typing import TYPE_CHECKING
 
-from deniable.client.allowance import SlidingCeiling
-from deniable.client.caps import OutboxCaps
 from deniable.client.client import DEFAULT_LIFETIME_EPSILON, IN_MEMORY, Client
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.delivery import Backoff, HttpAnswer
 from deniable.client.errors import (
     AppError,
     BudgetExhausted,
@@ -24,15 +21,22 @@ from deniable.client.errors import (
     UndeclaredAnswer,
     UndeclaredSurvey,
 )
+from deniable.client.ledger.allowance import SlidingCeiling
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
+from deniable.client.sending.caps import OutboxCaps
+from deniable.client.sending.delivery import Backoff
+from deniable.client.sending.transport import HttpAnswer, HttpTransport, Transport, TransportError
 from deniable.client.survey import DAY, Answer, Survey
-from deniable.client.transport import HttpTransport, Transport, TransportError
 from deniable.mechanisms.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from deniable.client.console_device import device_commands
-    from deniable.client.explanation import BudgetExplanation, Explanation, SurveyExplanation
-    from deniable.client.journal import (
+    from deniable.client.console.device_commands import device_commands
+    from deniable.client.transparency.explanation import (
+        BudgetExplanation,
+        Explanation,
+        SurveyExplanation,
+    )
+    from deniable.client.transparency.journal import (
         EventEntry,
         Journal,
         JournalEntry,
@@ -42,25 +46,25 @@ if TYPE_CHECKING:
         ReportEntry,
         RotationEntry,
     )
-    from deniable.client.terms import SentField, Terms
+    from deniable.client.transparency.terms import SentField, Terms
 else:
     __getattr__ = on_demand(
         __name__,
         {
-            "device_commands": "console_device",
-            "BudgetExplanation": "explanation",
-            "Explanation": "explanation",
-            "SurveyExplanation": "explanation",
-            "EventEntry": "journal",
-            "Journal": "journal",
-            "JournalEntry": "journal",
-            "ManifestEntry": "journal",
-            "MemoEntry": "journal",
-            "PreviewEntry": "journal",
-            "ReportEntry": "journal",
-            "RotationEntry": "journal",
-            "SentField": "terms",
-            "Terms": "terms",
+            "device_commands": "console.device_commands",
+            "BudgetExplanation": "transparency.explanation",
+            "Explanation": "transparency.explanation",
+            "SurveyExplanation": "transparency.explanation",
+            "EventEntry": "transparency.journal",
+            "Journal": "transparency.journal",
+            "JournalEntry": "transparency.journal",
+            "ManifestEntry": "transparency.journal",
+            "MemoEntry": "transparency.journal",
+            "PreviewEntry": "transparency.journal",
+            "ReportEntry": "transparency.journal",
+            "RotationEntry": "transparency.journal",
+            "SentField": "transparency.terms",
+            "Terms": "transparency.terms",
         },
     )
 

@@ -17,12 +17,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from deniable.budget import Ceiling, epsilon_to_nano
-from deniable.client.allowance import Allowance, SlidingCeiling
-from deniable.client.authorities import Authorities
-from deniable.client.caps import OutboxCaps
 from deniable.client.clock import Clock, SystemClock
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.delivery import Backoff
 from deniable.client.errors import (
     ConsentMissing,
     NotReady,
@@ -30,14 +26,18 @@ from deniable.client.errors import (
     UndeclaredSurvey,
     drop_frames,
 )
-from deniable.client.ledger import Decision, Ledger
-from deniable.client.manifests import Manifests, is_judged
-from deniable.client.outbox import Outbox
+from deniable.client.ledger.allowance import Allowance, SlidingCeiling
+from deniable.client.ledger.authorities import Authorities
+from deniable.client.ledger.ledger import Decision, Ledger
+from deniable.client.ledger.manifests import Manifests, is_judged
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
-from deniable.client.state import State
+from deniable.client.sending.caps import OutboxCaps
+from deniable.client.sending.delivery import Backoff
+from deniable.client.sending.outbox import Outbox
+from deniable.client.sending.transport import HttpTransport, Transport
+from deniable.client.sending.uploader import Uploader
+from deniable.client.state.state import State
 from deniable.client.survey import DAY, Answer, Survey
-from deniable.client.transport import HttpTransport, Transport
-from deniable.client.uploader import Uploader
 from deniable.mechanisms import Draw, Number, os_random_word
 from deniable.messages import (
     InvalidManifest,
@@ -47,8 +47,8 @@ from deniable.messages import (
 )
 
 if TYPE_CHECKING:
-    from deniable.client.explanation import Explanation
-    from deniable.client.journal import Journal
+    from deniable.client.transparency.explanation import Explanation
+    from deniable.client.transparency.journal import Journal
 
 __all__ = ["DEFAULT_LIFETIME_EPSILON", "IN_MEMORY", "Client"]
 
@@ -272,7 +272,10 @@ class Client:
         ``str()`` of it is plain text for a settings page. Never raises for a state that cannot be
         used: it says so. Creates no state where there is none, and asks nobody.
         """
-        from deniable.client.explaining import Asked, explain_declared  # when somebody asks
+        from deniable.client.transparency.explaining import (  # when somebody asks
+            Asked,
+            explain_declared,
+        )
 
         asked = Asked(
             tuple(self._surveys.values()),
@@ -293,7 +296,7 @@ class Client:
         Raises:
             StateUnavailable: if there is a state and it cannot be read.
         """
-        from deniable.client.journal_rows import read_journal  # when somebody asks
+        from deniable.client.transparency.journal_rows import read_journal  # when somebody asks
 
         return read_journal(self._state, self._clock.now())
 

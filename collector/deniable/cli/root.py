@@ -14,8 +14,8 @@ from deniable.cli.demo import demo
 from deniable.cli.histogram_command import hist
 from deniable.cli.survey_commands import survey
 from deniable.client import TransportError
-from deniable.client.console import report as report_from_shell
-from deniable.client.console_device import device as inspect_device
+from deniable.client.console.device_commands import device as inspect_device
+from deniable.client.console.report_command import report as report_from_shell
 from deniable.messages import InvalidManifest, Refusal
 from deniable.server import InvalidConfig
 from deniable.stores import StoreError

@@ -4,10 +4,11 @@ The device acts only on an answer that it recognises (D8). Everything else, from
 page to a cut connection, means that the reports' fate is unknown: the same bytes are sent again.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from deniable.client.sending.transport import HttpAnswer
 from deniable.client.survey import DAY
 from deniable.messages import (
     MAX_UPLOAD_BYTES,
@@ -21,7 +22,6 @@ __all__ = [
     "Backoff",
     "Delivered",
     "Drop",
-    "HttpAnswer",
     "PendingReport",
     "Resend",
     "Split",
@@ -35,21 +35,6 @@ _ARRAY_HEADER_BYTES: Final = 3
 _MOST_EARLY_SENDS: Final = 3
 _COARSE_SECONDS: Final = (60, 600, 3600)
 _MOST_JITTER: Final = 1 / 4
-
-
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
-    """An HTTP answer, as a transport returns it.
-
-    Attributes:
-        status: the status code.
-        headers: by lower-case name.
-        body: at most as many bytes as the transport was told to take.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from typing import Final
 
 from deniable.client.clock import Clock
-from deniable.client.delivery import (
+from deniable.client.errors import NotRecorded, drop_frames
+from deniable.client.outcome import Delivery
+from deniable.client.sending.delivery import (
     Backoff,
     Delivered,
     Drop,
-    HttpAnswer,
     PendingReport,
     Split,
     Step,
@@ -25,11 +26,9 @@ from deniable.client.delivery import (
     longest_wait,
     next_steps,
 )
-from deniable.client.errors import NotRecorded, drop_frames
-from deniable.client.forks import keep_through_forks
-from deniable.client.outbox import Outbox
-from deniable.client.outcome import Delivery
-from deniable.client.transport import REQUEST_SECONDS, Transport, TransportError
+from deniable.client.sending.outbox import Outbox
+from deniable.client.sending.transport import REQUEST_SECONDS, HttpAnswer, Transport, TransportError
+from deniable.client.state.forks import keep_through_forks
 from deniable.messages import MAX_ANSWER_BYTES, MAX_UPLOAD_REPORTS, pack_upload
 
 __all__ = ["Uploader"]

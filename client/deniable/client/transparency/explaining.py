@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from math import ceil
 
 from deniable.budget import NANO
-from deniable.client.admission import check_declaration
-from deniable.client.allowance import (
+from deniable.client.errors import ManifestRefused, NotRecorded, StateUnavailable
+from deniable.client.ledger.admission import check_declaration
+from deniable.client.ledger.allowance import (
     Allowance,
     lived_by,
     reserved_in_all,
@@ -16,13 +17,16 @@ from deniable.client.allowance import (
     spent_in_all,
     spent_recently,
 )
-from deniable.client.errors import ManifestRefused, NotRecorded, StateUnavailable
-from deniable.client.explanation import BudgetExplanation, Explanation, SurveyExplanation
-from deniable.client.ledger import Ledger
-from deniable.client.plain_text import shown_time
-from deniable.client.state import State
+from deniable.client.ledger.ledger import Ledger
+from deniable.client.state.state import State
 from deniable.client.survey import Survey
-from deniable.client.terms import Terms
+from deniable.client.transparency.explanation import (
+    BudgetExplanation,
+    Explanation,
+    SurveyExplanation,
+)
+from deniable.client.transparency.plain_text import shown_time
+from deniable.client.transparency.terms import Terms
 from deniable.messages import Manifest, Refusal, open_manifest
 
 __all__ = ["Asked", "explain_declared", "explain_stored"]

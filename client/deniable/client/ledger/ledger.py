@@ -13,21 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from deniable.budget import RangeCost
-from deniable.client.admission import (
-    NameRecord,
-    SignedManifest,
-    admit_manifest,
-    check_declaration,
-)
-from deniable.client.allowance import (
-    Allowance,
-    check_allowance,
-    look_at_clock,
-    reserved_in_all,
-    reserved_of_name,
-)
-from deniable.client.authorities import Authorities
-from deniable.client.caps import OutboxCaps, drop_over_caps
 from deniable.client.consent import Consent
 from deniable.client.errors import (
     BudgetExhausted,
@@ -40,9 +25,24 @@ from deniable.client.errors import (
     NotRunning,
     ReportDropped,
 )
-from deniable.client.memo import MemoRange, erase_ended_memos, open_memo
-from deniable.client.previews import has_preview, store_preview
-from deniable.client.state import State
+from deniable.client.ledger.admission import (
+    NameRecord,
+    SignedManifest,
+    admit_manifest,
+    check_declaration,
+)
+from deniable.client.ledger.allowance import (
+    Allowance,
+    check_allowance,
+    look_at_clock,
+    reserved_in_all,
+    reserved_of_name,
+)
+from deniable.client.ledger.authorities import Authorities
+from deniable.client.ledger.memo import MemoRange, erase_ended_memos, open_memo
+from deniable.client.ledger.previews import has_preview, store_preview
+from deniable.client.sending.caps import OutboxCaps, drop_over_caps
+from deniable.client.state.state import State
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, TwoRound
 from deniable.messages import Manifest, Refusal, Report, open_manifest_of_chain, sign_report

@@ -1,8 +1,7 @@
-"""Device commands of the command line, with the standard library only.
+"""``deniable report``: a device in a shell.
 
-``report`` is a device in a shell: it shows what is asked and on what privacy terms, asks for the
-answer (an argument would stay in the shell's history), and sends a randomised response. ``device``
-is in ``console_device``.
+It shows what is asked and on what privacy terms, asks for the answer (an argument would stay in the
+shell's history), and sends a randomised response.
 """
 
 import argparse
@@ -13,13 +12,11 @@ from collections.abc import Sequence
 from deniable.budget import format_nano, pure_cost
 from deniable.client.client import Client
 from deniable.client.consent import Consent
-from deniable.client.console_device import device
-from deniable.client.console_place import add_place_options, state_file, whom
-from deniable.client.delivery import HttpAnswer
+from deniable.client.console.place import add_place_options, state_file, whom
 from deniable.client.errors import DeniableError, NotReady
 from deniable.client.outcome import OutcomeStatus
+from deniable.client.sending.transport import HttpAnswer, HttpTransport, TransportError
 from deniable.client.survey import DAY, Survey
-from deniable.client.transport import HttpTransport, TransportError
 from deniable.messages import (
     MAX_MANIFEST_BYTES,
     MAX_ROTATIONS_BYTES,
@@ -34,23 +31,9 @@ from deniable.messages import (
     split_rotations,
 )
 
-__all__ = ["main", "report"]
+__all__ = ["report"]
 
 _FLUSH_SECONDS = 20.0
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Run a device command; return the exit status."""
-    if arguments and arguments[0] == "report":
-        return report(arguments[1:])
-    if arguments and arguments[0] == "device":
-        return device(arguments[1:])
-    print(
-        'deniable: all commands but "report" and "device" need the collector: '
-        'pip install "deniable[collector]"',
-        file=sys.stderr,
-    )
-    return 2
 
 
 def report(arguments: Sequence[str]) -> int:

@@ -13,12 +13,12 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from deniable.client.allowance import look_at_clock
-from deniable.client.caps import OutboxCaps, drop_over_caps
 from deniable.client.consent import Consent
-from deniable.client.delivery import Delivered, Drop, PendingReport, Step
-from deniable.client.memo import erase_ended_memos
-from deniable.client.state import State
+from deniable.client.ledger.allowance import look_at_clock
+from deniable.client.ledger.memo import erase_ended_memos
+from deniable.client.sending.caps import OutboxCaps, drop_over_caps
+from deniable.client.sending.delivery import Delivered, Drop, PendingReport, Step
+from deniable.client.state.state import State
 
 __all__ = ["Outbox"]
 

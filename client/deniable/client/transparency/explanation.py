@@ -5,7 +5,7 @@ from typing import Any
 
 from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.plain_text import (
+from deniable.client.transparency.plain_text import (
     counted,
     labelled,
     printable,
@@ -14,7 +14,7 @@ from deniable.client.plain_text import (
     times_likelier,
     wrapped,
 )
-from deniable.client.terms import Terms
+from deniable.client.transparency.terms import Terms
 
 __all__ = [
     "BudgetExplanation",

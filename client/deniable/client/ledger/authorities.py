@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Final
 
-from deniable.client.state import State
+from deniable.client.state.state import State
 from deniable.messages import (
     AuthorityFork,
     Refusal,

@@ -19,9 +19,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from deniable.client.allowance import reserved_in_all
-from deniable.client.events import record_event
-from deniable.client.mark import Mark, machine_digest
+from deniable.client.ledger.allowance import reserved_in_all
+from deniable.client.state.events import record_event
+from deniable.client.state.mark import Mark, machine_digest
 
 __all__ = [
     "UnknownSchema",
@@ -178,7 +178,7 @@ def _create(
     """
     from importlib.resources import files  # 6 ms that only a new state pays
 
-    schema = files("deniable.client").joinpath("schema.sql").read_text("utf-8")
+    schema = files("deniable.client.state").joinpath("schema.sql").read_text("utf-8")
     consent, fresh_from = device.consent, device.fresh_from
     mark = Mark(os.urandom(16).hex() + machine_digest(), 0, fresh_from, consent, device.carried)
     try:

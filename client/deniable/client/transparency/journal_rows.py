@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
-from deniable.client.journal import (
+from deniable.client.state.state import State
+from deniable.client.transparency.journal import (
     EventEntry,
     Journal,
     JournalEntry,
@@ -15,7 +16,6 @@ from deniable.client.journal import (
     ReportEntry,
     RotationEntry,
 )
-from deniable.client.state import State
 from deniable.messages import Refusal, Report, SignedReport, open_manifest
 
 __all__ = ["read_journal"]

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from deniable.client.allowance import look_at_clock, reserved_in_all
 from deniable.client.consent import Consent, ConsentRecord, lowered_by_environment
 from deniable.client.errors import StateUnavailable
-from deniable.client.events import record_event
-from deniable.client.forks import keep_through_forks
-from deniable.client.mark import Mark
-from deniable.client.state_file import (
+from deniable.client.ledger.allowance import look_at_clock, reserved_in_all
+from deniable.client.state.events import record_event
+from deniable.client.state.forks import keep_through_forks
+from deniable.client.state.mark import Mark
+from deniable.client.state.state_file import (
     erase_damaged,
     erase_reports,
     open_in_memory,

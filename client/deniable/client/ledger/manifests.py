@@ -9,11 +9,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from deniable.client.admission import SignedManifest, check_addressee, open_trusted
-from deniable.client.allowance import Allowance
-from deniable.client.authorities import Authorities
 from deniable.client.clock import Clock
-from deniable.client.delivery import HttpAnswer
 from deniable.client.errors import (
     ManifestFault,
     ManifestRefused,
@@ -21,9 +17,12 @@ from deniable.client.errors import (
     NotRecorded,
     drop_frames,
 )
-from deniable.client.ledger import Ledger
+from deniable.client.ledger.admission import SignedManifest, check_addressee, open_trusted
+from deniable.client.ledger.allowance import Allowance
+from deniable.client.ledger.authorities import Authorities
+from deniable.client.ledger.ledger import Ledger
+from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
 from deniable.client.survey import Survey
-from deniable.client.transport import Transport, TransportError
 from deniable.messages import MAX_MANIFEST_BYTES, MAX_ROTATIONS_BYTES, Refusal
 
 __all__ = ["Manifests", "is_judged"]

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from deniable.budget import format_nano
 from deniable.client.consent import ConsentRecord
-from deniable.client.explanation import consent_dict, consent_lines
-from deniable.client.plain_text import labelled, printable, shown_time, wrapped
+from deniable.client.transparency.explanation import consent_dict, consent_lines
+from deniable.client.transparency.plain_text import labelled, printable, shown_time, wrapped
 
 __all__ = [
     "EventEntry",

@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, Final
 
-from deniable.client.plain_text import (
+from deniable.client.transparency.plain_text import (
     shown_duration,
     shown_odds,
     shown_percent,

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.console_place import add_place_options, state_file, whom
+from deniable.client.console.place import add_place_options, state_file, whom
 from deniable.client.errors import DeniableError, StateUnavailable
-from deniable.client.explaining import explain_stored
-from deniable.client.explanation import Explanation, consent_lines
-from deniable.client.journal import Journal
-from deniable.client.journal_rows import read_journal
-from deniable.client.plain_text import printable
-from deniable.client.state import State
+from deniable.client.state.state import State
+from deniable.client.transparency.explaining import explain_stored
+from deniable.client.transparency.explanation import Explanation, consent_lines
+from deniable.client.transparency.journal import Journal
+from deniable.client.transparency.journal_rows import read_journal
+from deniable.client.transparency.plain_text import printable
 
 __all__ = ["Device", "device", "device_commands"]
 

@@ -1,0 +1,1 @@
+"""The way of a decided report to the collector."""

@@ -1,0 +1,151 @@
+"""How the client reaches its collector: a protocol of one method, and HTTP as its default."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+__all__ = [
+    "REQUEST_SECONDS",
+    "HttpAnswer",
+    "HttpTransport",
+    "Target",
+    "Transport",
+    "TransportError",
+]
+
+_THIS_MACHINE: Final = frozenset({"127.0.0.1", "::1"})
+
+REQUEST_SECONDS: Final = 20.0
+"""How long one exchange may take unless the caller has less time."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """An HTTP answer, as a transport returns it.
+
+    Attributes:
+        status: the status code.
+        headers: by lower-case name.
+        body: at most as many bytes as the transport was told to take.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+
+class TransportError(Exception):
+    """No usable answer came."""
+
+
+class Transport(Protocol):
+    """How the client reaches its collector."""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        most: int,
+        timeout: float = REQUEST_SECONDS,
+    ) -> HttpAnswer:
+        """Send one request.
+
+        Args:
+            method: GET or POST.
+            path: from the root of the collector's origin.
+            headers: beside those that every request has.
+            body: may be empty.
+            most: how many bytes of an answer's body are taken.
+            timeout: seconds for the whole exchange.
+
+        Raises:
+            TransportError: if no usable answer came.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An origin, taken apart.
+
+    Attributes:
+        scheme: http or https.
+        host: name or address, without brackets.
+        port: if the origin names one.
+        netloc: host and port as the origin has them.
+    """
+
+    scheme: str
+    host: str
+    port: int | None
+    netloc: str
+
+    @property
+    def secure(self) -> bool:
+        """Tell whether it is reached by TLS."""
+        return self.scheme == "https"
+
+    @property
+    def on_this_machine(self) -> bool:
+        """Tell whether it is a loopback address."""
+        return self.host in _THIS_MACHINE
+
+
+class HttpTransport:
+    """HTTP/1.1 to one origin, a connection a request.
+
+    The connection goes through the proxy that the environment names (``HTTPS_PROXY``,
+    ``ALL_PROXY``, ``NO_PROXY``, or the system's settings, as the standard library reads them),
+    tunnelled with CONNECT, so that the proxy sees no more than the collector's name. A proxy of
+    another kind than ``http://`` is never gone around: the collector is then unreachable. This
+    machine is never reached through a proxy.
+
+    Args:
+        origin: where requests go, ``https://host[:port]``; http for 127.0.0.1 and [::1].
+        timeout: seconds for a whole exchange, if the caller has not less.
+        proxies: URLs by scheme, or ``all``, in place of the environment's; an empty mapping for no
+            proxy.
+        unsafe_plain_http: allow http to any address: for a sidecar that speaks TLS from there on.
+            Whoever sees the traffic before it does learns every response.
+
+    Raises:
+        ValueError: for an origin that is none, and for plain http to another machine without
+            ``unsafe_plain_http``.
+    """
+
+    def __init__(
+        self,
+        origin: str,
+        timeout: float = REQUEST_SECONDS,
+        *,
+        proxies: Mapping[str, str] | None = None,
+        unsafe_plain_http: bool = False,
+    ) -> None:
+        parts = urlsplit(origin)
+        if parts.scheme not in {"https", "http"} or not parts.hostname:
+            raise ValueError("origin must be https://host[:port]")
+        self._target = Target(parts.scheme, parts.hostname, parts.port, parts.netloc)
+        if not (self._target.secure or self._target.on_this_machine or unsafe_plain_http):
+            raise ValueError(
+                "origin must be https; http is for 127.0.0.1 and [::1], or with unsafe_plain_http"
+            )
+        self._timeout = timeout
+        self._proxies = proxies
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        most: int,
+        timeout: float = REQUEST_SECONDS,
+    ) -> HttpAnswer:
+        """Send one request; see :class:`Transport`."""
+        # Here, where nobody waits for it: http and ssl take as long to import as all the rest.
+        from deniable.client.sending.http_exchange import exchange
+
+        seconds = min(timeout, self._timeout)
+        return exchange(self._target, self._proxies, method, path, headers, body, most, seconds)
