@@ -54,6 +54,8 @@ def test_d5_what_was_committed_and_pending_is_sent_after_the_restart(fates: list
     assert any(fate.kept for fate in fates)
     for fate in fates:
         bodies = [body for *_, body, _ in fate.sent]
+        if fate.withdrawn:  # the mark knew of it, and the state not yet
+            continue
         for name, epoch, envelope in fate.kept:
             assert any(envelope.lower() in body for body in bodies), (fate.at, name, epoch)
 

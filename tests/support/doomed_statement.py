@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.client import Client, HttpAnswer, StateUnavailable, Survey
+from deniable.client.state.mark import Mark
 from deniable.messages import Repeat
 from tests.support.devices import ACCEPTED, PORTAL, Bench, FakeTransport, read_upload
 from tests.support.surveys import CATEGORIES, DAY, QUESTION, START, manifest
@@ -46,6 +47,7 @@ class Fate:
         at: the instant of the kill: before the statement of half this number, or after it if odd.
         killed: whether it came before the device was through.
         statement: beside which it came.
+        withdrawn: whether the mark knew by then that consent had been withdrawn.
         kept: what the state held as pending after the kill: [name, epoch, envelope in hex].
         recorded: [name, epoch] of what ``report()`` had said was recorded.
         sent: [name, epoch, envelope in hex, whether it was committed by then], before and after.
@@ -58,6 +60,7 @@ class Fate:
     at: int
     killed: bool
     statement: str
+    withdrawn: bool
     kept: list[tuple[str, int, str]]
     recorded: list[tuple[str, int]]
     sent: list[tuple[str, int, str, bool]]
@@ -247,6 +250,8 @@ def _fate(folder: Path, at: int) -> Fate:
         killed, said = _fork(partial(_die, bench, transport, at=at))
     recorded = [line[1:].rsplit(" ", 1) for line in said if line.startswith("R")]
     kept = _pending(folder) if killed else []
+    mark = Mark.read(folder / "device.sqlite")
+    withdrawn = mark is not None and mark.consent in {"off", "local"}
     day = max((int(line[1:]) for line in said if line.startswith("D")), default=0)
     transport = _Exposing(folder / "device.sqlite", log)
     with _bench(folder, transport) as bench:
@@ -260,6 +265,7 @@ def _fate(folder: Path, at: int) -> Fate:
         at,
         killed,
         next((line[1:] for line in said if line.startswith("K")), ""),
+        withdrawn,
         kept,
         [(name, int(epoch)) for name, epoch in recorded],
         [tuple(json.loads(line)) for line in log.read_text("utf-8").splitlines()],
