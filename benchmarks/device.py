@@ -3,8 +3,6 @@
 import os
 import sqlite3
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +13,7 @@ from pathlib import Path
 from threading import Event
 from typing import Final
 
+from benchmarks.imports import show_imports
 from benchmarks.rounds import ROUNDS, Rounds, interleave, seconds_each
 from benchmarks.surveys import AUTHORITY, ORIGIN, START, declaration, signed_survey
 from benchmarks.table import Row, show
@@ -34,16 +33,6 @@ __all__ = ["run"]
 _DRAWS: Final = 20_000
 _REPORTS: Final = 300
 _DAY: Final = 86_400
-_DEPENDENCIES: Final = (
-    "cryptography.exceptions",
-    "cryptography.hazmat.primitives.asymmetric.ed25519",
-    "cryptography.hazmat.primitives.hashes",
-    "cryptography.hazmat.primitives.kdf.hkdf",
-    "http.client",
-    "msgpack",
-    "sqlite3",
-    "ssl",
-)
 
 
 def run() -> None:
@@ -51,7 +40,7 @@ def run() -> None:
     _show_draws()
     _show_certificates()
     _show_reports()
-    _show_imports()
+    show_imports()
 
 
 def _show_draws() -> None:
@@ -187,30 +176,3 @@ def _commits(folder: Path) -> Iterator[Callable[[], object]]:
             connection.execute("INSERT INTO rows (bytes) VALUES (?)", (row,))
 
         yield commit
-
-
-def _show_imports() -> None:
-    found = interleave(
-        {
-            "ours": lambda: _import_seconds("deniable.client"),
-            "needs": lambda: _import_seconds(", ".join(_DEPENDENCIES)),
-        }
-    )
-    show(
-        "importing the SDK in a fresh interpreter",
-        [
-            Row("import deniable.client", found["ours"].scaled(1e3), "ms"),
-            Row("import what it needs", found["needs"].scaled(1e3), "ms"),
-            Row("client ÷ what it needs", found["ours"] / found["needs"]),
-        ],
-    )
-
-
-def _import_seconds(modules: str) -> float:
-    program = (
-        "import time; started = time.perf_counter(); "
-        f"import {modules}; print(time.perf_counter() - started)"
-    )
-    command = [sys.executable, "-I", "-c", program]
-    done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=60)
-    return float(done.stdout)
