@@ -259,7 +259,7 @@ class DeviceMachine(RuleBasedStateMachine):
         terms=st.sampled_from(_FOLLOWED),
         sliding=_sliding,
         ceilings=st.sampled_from(
-            [*[(50, "9999", "9999")] * 4, (50, "53", "9999"), (3, "9999", "3"), (2, "3", "3")]
+            [*[(50, "9999", "9999")] * 4, (50, "53", "9999"), (2, "9999", "3"), (2, "3", "9999")]
         ),
     )
     def begin(
