@@ -52,17 +52,20 @@ _FOLLOWED: list[dict[str, Any]] = [
     *[{"repeat": Repeat("memoised", 4)}] * 2,
     {"repeat": Repeat("memoised", 5), "specification": _TWO_ROUND},
 ]
-_TERMS: list[dict[str, Any]] = [
-    *_FOLLOWED * 2,
+_UNLAWFUL: list[dict[str, Any]] = [
     {"categories": CATEGORIES[:2]},
     {"categories": CATEGORIES[::-1]},
     {"epsilon": "1.5"},
     {"repeat": Repeat("memoised", 5), "specification": Specification("two-round", kept="2.5")},
-    {"epsilon": "0.5"},
     {"delta": "0.1"},
     {"question": "Really?"},
     {"origin": "http://127.0.0.1:1"},
     {"enrolment": Enrolment("certificate", (AUTHORITY.public_key,))},
+]
+_TERMS: list[dict[str, Any]] = [
+    *_FOLLOWED * 2,
+    {"epsilon": "0.5"},
+    *_UNLAWFUL,
 ]
 _ENVIRONMENTS: list[dict[str, str]] = [
     *[{}] * 8,
@@ -351,6 +354,15 @@ class DeviceMachine(RuleBasedStateMachine):
         current = highest + 1 + number
         shift = -100 * current - phase
         self.publish(name, step, length, shift, 50, 30 * DAY, terms, fetch=True)
+
+    @rule(name=_names, step=st.sampled_from([-1, 0, 1]), terms=st.sampled_from([{}, *_UNLAWFUL]))
+    def tempt(self, name: str, step: int, terms: dict[str, Any]) -> None:
+        """Offer what must not be followed, when there is nothing else to follow."""
+        self.publish(name, 1, DAY, 0, 3, DAY, {}, fetch=True)
+        end = self.collector.published[name].schedule.end
+        self.clock.time += max(0, max(end, self.memory.decided_until(name)) - self.clock.now())
+        shift = -100 * (self.memory.highest(name) + 1)
+        self.publish(name, step, DAY, shift, 50, DAY, terms, fetch=True)
 
     @rule(who=_who, name=_names, answer=_answers)
     def report(self, who: int, name: str, answer: int) -> None:
