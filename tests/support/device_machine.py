@@ -355,9 +355,13 @@ class DeviceMachine(RuleBasedStateMachine):
         shift = -100 * current - phase
         self.publish(name, step, length, shift, 50, 30 * DAY, terms, fetch=True)
 
-    @rule(name=_names, step=st.sampled_from([-1, 0, 1]), terms=st.sampled_from([{}, *_UNLAWFUL]))
-    def tempt(self, name: str, step: int, terms: dict[str, Any]) -> None:
+    @rule(
+        name=_names,
+        bait=st.sampled_from([(-1, {}), (0, {}), *((1, terms) for terms in _UNLAWFUL)]),
+    )
+    def tempt(self, name: str, bait: tuple[int, dict[str, Any]]) -> None:
         """Offer what must not be followed, when there is nothing else to follow."""
+        step, terms = bait
         self.publish(name, 1, DAY, 0, 3, DAY, {}, fetch=True)
         end = self.collector.published[name].schedule.end
         self.clock.time += max(0, max(end, self.memory.decided_until(name)) - self.clock.now())
