@@ -355,18 +355,15 @@ class DeviceMachine(RuleBasedStateMachine):
         shift = -100 * current - phase
         self.publish(name, step, length, shift, 50, 30 * DAY, terms, fetch=True)
 
-    @rule(
-        name=_names,
-        bait=st.sampled_from([(-1, {}), (0, {}), *((1, terms) for terms in _UNLAWFUL)]),
-    )
-    def tempt(self, name: str, bait: tuple[int, dict[str, Any]]) -> None:
-        """Offer what must not be followed, when there is nothing else to follow."""
-        step, terms = bait
-        self.publish(name, 1, DAY, 0, 3, DAY, {}, fetch=True)
-        end = self.collector.published[name].schedule.end
-        self.clock.time += max(0, max(end, self.memory.decided_until(name)) - self.clock.now())
-        shift = -100 * (self.memory.highest(name) + 1)
-        self.publish(name, step, DAY, shift, 50, DAY, terms, fetch=True)
+    @rule(name=_names)
+    def tempt(self, name: str) -> None:
+        """Offer all that must not be followed, when there is nothing else to follow."""
+        for step, terms in [(-1, {}), (0, {}), *((1, terms) for terms in _UNLAWFUL)]:
+            self.publish(name, 1, DAY, 0, 3, DAY, {}, fetch=True)
+            end = self.collector.published[name].schedule.end
+            self.clock.time += max(0, max(end, self.memory.decided_until(name)) - self.clock.now())
+            shift = -100 * (self.memory.highest(name) + 1)
+            self.publish(name, step, DAY, shift, 50, DAY, terms, fetch=True)
 
     @rule(who=_who, name=_names, answer=_answers)
     def report(self, who: int, name: str, answer: int) -> None:
