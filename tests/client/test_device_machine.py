@@ -143,5 +143,5 @@ class Device(DeviceMachine):
 
 TestDevice = Device.TestCase
 TestDevice.settings = settings(
-    max_examples=150, stateful_step_count=30, deadline=None, derandomize=True
+    max_examples=180, stateful_step_count=30, deadline=None, derandomize=True
 )

@@ -6,6 +6,7 @@ import secrets
 import shutil
 import sqlite3
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -51,17 +52,20 @@ _FOLLOWED: list[dict[str, Any]] = [
     *[{"repeat": Repeat("memoised", 4)}] * 2,
     {"repeat": Repeat("memoised", 5), "specification": _TWO_ROUND},
 ]
-_TERMS: list[dict[str, Any]] = [
-    *_FOLLOWED * 2,
+_UNLAWFUL: list[dict[str, Any]] = [
     {"categories": CATEGORIES[:2]},
     {"categories": CATEGORIES[::-1]},
     {"epsilon": "1.5"},
     {"repeat": Repeat("memoised", 5), "specification": Specification("two-round", kept="2.5")},
-    {"epsilon": "0.5"},
     {"delta": "0.1"},
     {"question": "Really?"},
     {"origin": "http://127.0.0.1:1"},
     {"enrolment": Enrolment("certificate", (AUTHORITY.public_key,))},
+]
+_TERMS: list[dict[str, Any]] = [
+    *_FOLLOWED * 2,
+    {"epsilon": "0.5"},
+    *_UNLAWFUL,
 ]
 _ENVIRONMENTS: list[dict[str, str]] = [
     *[{}] * 8,
@@ -129,8 +133,10 @@ class DeviceMachine(RuleBasedStateMachine):
         self.memory = Memory()
         self.ever: list[Decided] = []
         self.previews: set[bytes] = set()
-        self.era = self.forgotten = 0
-        self.backup: tuple[bytes, bytes, Memory, int, int] | None = None
+        self.era = 0
+        self.forgotten: Counter[str] = Counter()
+        self.most = (0, 0)
+        self.backup: tuple[bytes, bytes, Memory, int, Counter[str]] | None = None
         self.fuse: int | None = None
         self.corpse: Path | None = None
         self.onlooker: sqlite3.Connection | None = None
@@ -176,6 +182,8 @@ class DeviceMachine(RuleBasedStateMachine):
 
     def start(self) -> Client:
         """Return a new client of the one state."""
+        lifetime, total = (epsilon_to_nano("ceiling", each) for each in (self.lifetime, self.total))
+        self.most = max(self.most[0], lifetime), max(self.most[1], total)
         surveys = [
             replace(
                 DECLARED,
@@ -254,7 +262,7 @@ class DeviceMachine(RuleBasedStateMachine):
         terms=st.sampled_from(_FOLLOWED),
         sliding=_sliding,
         ceilings=st.sampled_from(
-            [*[(50, "9999", "9999")] * 4, (50, "53", "9999"), (3, "9999", "3"), (2, "5", "5")]
+            [*[(50, "9999", "9999")] * 4, (50, "53", "9999"), (2, "9999", "3"), (2, "3", "9999")]
         ),
     )
     def begin(
@@ -321,8 +329,19 @@ class DeviceMachine(RuleBasedStateMachine):
         number=st.integers(-1, 2),
         phase=st.integers(0, 99),
         after=st.integers(0, 2),
+        step=st.sampled_from([-1, 0, 1, 1, 1]),
+        terms=st.sampled_from(_TERMS),
     )
-    def succeed(self, name: str, length: int, number: int, phase: int, after: int) -> None:
+    def succeed(
+        self,
+        name: str,
+        length: int,
+        number: int,
+        phase: int,
+        after: int,
+        step: int,
+        terms: dict[str, Any],
+    ) -> None:
         """Republish just when the last decided epoch has ended, as cunningly as can be.
 
         The new schedule's current epoch has a number about the next one, and began as late or as
@@ -333,7 +352,18 @@ class DeviceMachine(RuleBasedStateMachine):
             return
         self.clock.time += max(0, self.memory.decided_until(name) + after - self.clock.now())
         current = highest + 1 + number
-        self.publish(name, 1, length, -100 * current - phase, 50, 30 * DAY, {}, fetch=True)
+        shift = -100 * current - phase
+        self.publish(name, step, length, shift, 50, 30 * DAY, terms, fetch=True)
+
+    @rule(name=_names)
+    def tempt(self, name: str) -> None:
+        """Offer all that must not be followed, when there is nothing else to follow."""
+        for step, terms in [(-1, {}), (0, {}), *((1, terms) for terms in _UNLAWFUL)]:
+            self.publish(name, 1, DAY, 0, 3, DAY, {}, fetch=True)
+            end = self.collector.published[name].schedule.end
+            self.clock.time += max(0, max(end, self.memory.decided_until(name)) - self.clock.now())
+            shift = -100 * (self.memory.highest(name) + 1)
+            self.publish(name, step, DAY, shift, 50, DAY, terms, fetch=True)
 
     @rule(who=_who, name=_names, answer=_answers)
     def report(self, who: int, name: str, answer: int) -> None:
@@ -367,14 +397,16 @@ class DeviceMachine(RuleBasedStateMachine):
         assert self.rows("SELECT * FROM previews") == []
         ((waiting,),) = self.rows("SELECT count(*) FROM decisions WHERE status = 'pending'")
         assert waiting <= self.caps.reports
-        # Rule 1 of allowance.py: over all lives but those of which no trace was left.
-        costs = {
-            each: sum(old.cost for old in self.ever if old.manifest.name == each) for each in NAMES
-        }
-        lifetime = epsilon_to_nano("lifetime", self.lifetime)
-        assert sum(costs.values()) - self.forgotten <= lifetime
+        # Rule 1 of allowance.py: what was ever spent was reserved under some ceiling, except that
+        # nobody can know of a life that ended when its state was put back with its mark.
+        lifetime, total = (epsilon_to_nano("ceiling", each) for each in (self.lifetime, self.total))
         if not self.era:
-            assert costs[name] <= epsilon_to_nano("total", self.total)
+            assert self.spent() <= self.most[0]
+            assert self.spent(name) <= self.most[1]
+        # Lowered since, a ceiling counts what the state knows: an old one does not know what was
+        # spent after it under manifests that it knows.
+        assert self.spent() - self.forgotten.total() <= lifetime
+        assert self.spent(name) - self.forgotten[name] <= total
         # Rule 2 of allowance.py: by the ledger's own time, which the present state keeps.
         if self.sliding is not None:
             query = (
@@ -382,6 +414,18 @@ class DeviceMachine(RuleBasedStateMachine):
                 " WHERE lived > (SELECT max(lived) FROM decisions) - ?"
             )
             assert self.rows(query, self.sliding.days * DAY)[0][0] <= self.sliding.most
+
+    def spent(self, *names: str) -> int:
+        """Return what was ever spent, by lost states too."""
+        return self.costs(self.ever, *names).total()
+
+    def costs(self, decided: list[Decided], *names: str) -> Counter[str]:
+        """Return what these cost, by name."""
+        costs: Counter[str] = Counter()
+        for each in decided:
+            if each.manifest.name in (names or NAMES):
+                costs[each.manifest.name] += each.cost
+        return costs
 
     def shown(self, outcome: Outcome) -> None:
         assert self.consent is Consent.LOCAL
@@ -505,6 +549,27 @@ class DeviceMachine(RuleBasedStateMachine):
         self.change_consent(1, Consent.ON)
         self.report(0, name, 0)
 
+    @rule(
+        name=_names,
+        consent=st.sampled_from([Consent.LOCAL, Consent.OFF, Consent.UNSET]),
+        how=st.sampled_from(["old", "old", "deleted", "old with mark"]),
+    )
+    def withdraw_and_lose_the_state(self, name: str, consent: Consent, how: str) -> None:
+        self.report(0, name, 0)
+        self.back_up()
+        self.start_again()
+        self.change_consent(0, consent)
+        self.lose_the_state(name, how)
+
+    @rule(name=_names, lose=st.booleans())
+    def spend_what_a_short_survey_costs(self, name: str, lose: bool) -> None:
+        self.publish(name, 1, DAY, 0, 2, DAY, {}, fetch=True)
+        self.report_regularly(0, name, 100, 3)
+        if lose:
+            self.lose_the_state(name, "deleted")
+            self.publish(name, 1, DAY, 0, 2, DAY, {}, fetch=True)
+            self.report_regularly(0, name, 100, 3)
+
     @rule(who=_who)
     def purge(self, who: int) -> None:
         self.clients[who].purge()
@@ -625,6 +690,7 @@ class DeviceMachine(RuleBasedStateMachine):
             state.unlink()
             state.write_bytes(content)
             self.memory = memory.copy()
+            self.forgotten = forgotten + self.costs(self.ever[known:])
             same_line = mark.read_bytes().split()[0] == old_mark.split()[0]
             if same_line or consent is not Consent.ON:  # else the backup's own decision holds
                 self.memory.consent = consent
@@ -633,7 +699,6 @@ class DeviceMachine(RuleBasedStateMachine):
                 mark.write_bytes(put_back)
                 self.memory.consent = Consent.UNSET
                 self.era += 1
-                self.forgotten = forgotten + sum(each.cost for each in self.ever[known:])
         if how in {"deleted", "damaged"}:
             self.memory = Memory(consent=consent)
         self.clients = [self.start(), self.start()]

@@ -151,7 +151,7 @@ class HostileCollector:
         if kind == "proxy":
             return HttpAnswer(404, {"content-type": "text/html"}, b"<h1>Not Found</h1>")
         if kind == "nonsense":
-            sums = {"accepted": 1, "duplicates": 1, "refused": []}
+            sums = {"accepted": len(batch), "duplicates": 1, "refused": []}
             return HttpAnswer(200, {"content-type": "application/json"}, json.dumps(sums).encode())
         if kind == "redirect":
             return HttpAnswer(302, {"location": "https://login.example/"}, b"")
