@@ -36,10 +36,11 @@ def fates(collector: CollectorProcess, tmp_path_factory: pytest.TempPathFactory)
     path = f"/v1/surveys/{NAME}/manifest"
     answer = HttpTransport(collector.origin).request("GET", path, {}, b"", MAX_MANIFEST_BYTES)
     where = (collector.origin, collector.authority)
-    # Every line of the first call ever; every other of a first report, whose lines are among them.
+    # Every third line of the first call ever, and every fifth of a first report, whose lines are
+    # among them; tests/client/test_killed_statements.py dies beside every SQL statement.
     scenes = {
-        "first call": partial(Orders, *where, scene="lines", manifest=answer.body.hex()),
-        "first report": partial(Orders, *where, scene="lines", step=2),
+        "first call": partial(Orders, *where, scene="lines", step=3, manifest=answer.body.hex()),
+        "first report": partial(Orders, *where, scene="lines", step=5),
         "from outside": partial(Orders, *where, scene="instants", most=INSTANTS),
     }
 
@@ -47,7 +48,7 @@ def fates(collector: CollectorProcess, tmp_path_factory: pytest.TempPathFactory)
         orders = scenes[scene](folder=str(tmp_path_factory.mktemp("devices")))
         typed = json.dumps(asdict(orders)) + "\n"
         command = [sys.executable, "-m", "tests.support.doomed_device"]
-        told = run(command, typed=typed, seconds=100.0).stdout
+        told = run(command, typed=typed, seconds=900.0).stdout
         return [Fate(**json.loads(line)) for line in told.splitlines()]
 
     with ThreadPoolExecutor(len(scenes)) as pool:
