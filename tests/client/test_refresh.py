@@ -14,8 +14,8 @@ from deniable.client import (
     OutcomeStatus,
     Refresh,
     TransportError,
+    manifests,
 )
-from deniable.client.ledger import manifests
 from deniable.client.ledger.admission import SignedManifest, open_trusted
 from deniable.messages import SigningKey, sign_manifest
 from tests.support.clock import FakeClock

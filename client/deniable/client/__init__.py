@@ -22,8 +22,8 @@ from deniable.client.errors import (
     UndeclaredSurvey,
 )
 from deniable.client.ledger.allowance import SlidingCeiling
+from deniable.client.ledger.caps import OutboxCaps
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
-from deniable.client.sending.caps import OutboxCaps
 from deniable.client.sending.delivery import Backoff
 from deniable.client.sending.transport import HttpAnswer, HttpTransport, Transport, TransportError
 from deniable.client.survey import DAY, Answer, Survey

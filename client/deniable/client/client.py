@@ -28,10 +28,10 @@ from deniable.client.errors import (
 )
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
 from deniable.client.ledger.authorities import Authorities
+from deniable.client.ledger.caps import OutboxCaps
 from deniable.client.ledger.ledger import Decision, Ledger
-from deniable.client.ledger.manifests import Manifests, is_judged
+from deniable.client.manifests import Manifests, is_judged
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
-from deniable.client.sending.caps import OutboxCaps
 from deniable.client.sending.delivery import Backoff
 from deniable.client.sending.outbox import Outbox
 from deniable.client.sending.transport import HttpTransport, Transport

@@ -22,15 +22,11 @@ __all__ = [
     "Allowance",
     "SlidingCeiling",
     "check_allowance",
-    "lived_by",
-    "look_at_clock",
-    "reserved_in_all",
     "reserved_of_name",
     "spent_in_all",
     "spent_recently",
 ]
 
-_LONGEST_GAP: Final = 7 * 86_400
 _DAY: Final = 86_400
 
 
@@ -79,14 +75,6 @@ class Allowance:
     sliding: SlidingCeiling | None = None
 
 
-def reserved_in_all(connection: sqlite3.Connection) -> int:
-    """Return what is reserved of the lifetime budget, by lost states too."""
-    (reserved,) = connection.execute(
-        "SELECT carried + (SELECT coalesce(sum(reserved), 0) FROM manifests) FROM device"
-    ).fetchone()
-    return int(reserved)
-
-
 def reserved_of_name(connection: sqlite3.Connection, name: str) -> int:
     """Return what all accepted manifests of a name have reserved, and any that lost states knew."""
     (reserved,) = connection.execute(
@@ -109,25 +97,6 @@ def spent_recently(connection: sqlite3.Connection, sliding: SlidingCeiling, live
         "SELECT coalesce(sum(cost), 0) FROM decisions WHERE lived > ?", (lived - sliding.seconds,)
     ).fetchone()
     return int(recent)
-
-
-def lived_by(connection: sqlite3.Connection, now: float) -> int:
-    """Return the seconds of use that a look at the clock would count now; nothing is changed."""
-    (lived,) = connection.execute(
-        "SELECT lived + max(0, min(?1 - looked_at, ?2)) FROM device", (int(now), _LONGEST_GAP)
-    ).fetchone()
-    return int(lived)
-
-
-def look_at_clock(connection: sqlite3.Connection, now: float) -> int:
-    """Count the time since the last look, inside a transaction; return the seconds of use."""
-    connection.execute(
-        "UPDATE device SET lived = lived + max(0, min(?1 - looked_at, ?2)),"
-        " looked_at = max(looked_at, ?1)",
-        (int(now), _LONGEST_GAP),
-    )
-    (lived,) = connection.execute("SELECT lived FROM device").fetchone()
-    return int(lived)
 
 
 def check_allowance(

@@ -34,15 +34,14 @@ from deniable.client.ledger.admission import (
 from deniable.client.ledger.allowance import (
     Allowance,
     check_allowance,
-    look_at_clock,
-    reserved_in_all,
     reserved_of_name,
 )
 from deniable.client.ledger.authorities import Authorities
+from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
 from deniable.client.ledger.memo import MemoRange, erase_ended_memos, open_memo
 from deniable.client.ledger.previews import has_preview, store_preview
-from deniable.client.sending.caps import OutboxCaps, drop_over_caps
 from deniable.client.state.state import State
+from deniable.client.state.tallies import look_at_clock, reserved_in_all
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, TwoRound
 from deniable.messages import Manifest, Refusal, Report, open_manifest_of_chain, sign_report

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from deniable.client.consent import Consent
-from deniable.client.ledger.allowance import look_at_clock
+from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
 from deniable.client.ledger.memo import erase_ended_memos
-from deniable.client.sending.caps import OutboxCaps, drop_over_caps
 from deniable.client.sending.delivery import Delivered, Drop, PendingReport, Step
 from deniable.client.state.state import State
+from deniable.client.state.tallies import look_at_clock
 
 __all__ = ["Outbox"]
 

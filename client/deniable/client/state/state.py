@@ -14,7 +14,6 @@ from pathlib import Path
 
 from deniable.client.consent import Consent, ConsentRecord, lowered_by_environment
 from deniable.client.errors import StateUnavailable
-from deniable.client.ledger.allowance import look_at_clock, reserved_in_all
 from deniable.client.state.events import record_event
 from deniable.client.state.forks import keep_through_forks
 from deniable.client.state.mark import Mark
@@ -24,6 +23,7 @@ from deniable.client.state.state_file import (
     open_in_memory,
     open_state_file,
 )
+from deniable.client.state.tallies import look_at_clock, reserved_in_all
 
 __all__ = ["State"]
 

@@ -19,9 +19,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from deniable.client.ledger.allowance import reserved_in_all
 from deniable.client.state.events import record_event
 from deniable.client.state.mark import Mark, machine_digest
+from deniable.client.state.tallies import reserved_in_all
 
 __all__ = [
     "UnknownSchema",

@@ -11,14 +11,13 @@ from deniable.client.errors import ManifestRefused, NotRecorded, StateUnavailabl
 from deniable.client.ledger.admission import check_declaration
 from deniable.client.ledger.allowance import (
     Allowance,
-    lived_by,
-    reserved_in_all,
     reserved_of_name,
     spent_in_all,
     spent_recently,
 )
 from deniable.client.ledger.ledger import Ledger
 from deniable.client.state.state import State
+from deniable.client.state.tallies import lived_by, reserved_in_all
 from deniable.client.survey import Survey
 from deniable.client.transparency.explanation import (
     BudgetExplanation,
