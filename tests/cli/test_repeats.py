@@ -72,6 +72,7 @@ def test_a_memoised_survey_is_published_with_what_keeping_does(place: Workplace)
         assert "constant  answers reveal epsilon 1 in that time, however many reports" in text
         assert "changing  answers show that they changed: no epsilon covers that" in text
         assert "linking   equal responses link a device's epochs" in text
+        assert "    max_kept_epsilon='1',\n" in text  # without it, devices would refuse it
         assert max(map(len, text.splitlines())) <= 80
     # 30 epochs are four ranges of 7, with 4 answers at most, and 2 epochs more.
     assert "costs     a device at most epsilon 18.000 in all (30 epochs in ranges of 7" in published
@@ -88,6 +89,7 @@ def test_a_two_round_survey_is_published_with_both_its_levels(place: Workplace) 
         # eps_2 and ln E_2 of k = 4, E_1 = e, E_inf = e^2, rounded up: 1.678118…, 1.573172…
         assert "answers reveal epsilon 1.679 by two reports, 2 by any number" in text
         assert "changed up to epsilon 1.574 for each report" in text
+        assert "    max_kept_epsilon='2',\n" in text
         assert max(map(len, text.splitlines())) <= 80
     most = RangeCost.of(survey.mechanism).most(20, 7)
     assert f"epsilon {format_nano(most)} in all (20 epochs in ranges of 7" in published

@@ -1,11 +1,12 @@
 """``deniable report``: terms before consent, consent before an answer, and one response."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from deniable.client import console
-from deniable.messages import Rotation, SigningKey, sign_rotation
+from deniable.messages import Repeat, Rotation, SigningKey, sign_rotation
 from tests.support.devices import read_upload
 from tests.support.shell import NAME, Shell, running
 from tests.support.surveys import AUTHORITY, CATEGORIES, MANIFEST, ORIGIN
@@ -96,3 +97,41 @@ def test_a_home_of_a_collector_names_its_origin_and_authority(
     assert console.main(["report", NAME]) == 0
     assert len(list((tmp_path / "states" / "deniable").glob("device-*.sqlite"))) == 1
     assert console.main(["report", NAME, "--dir", str(tmp_path)]) == 0
+
+
+def test_what_a_kept_response_costs_and_shows_is_said_before_it_is_given(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.transport.publish(replace(running(), repeat=Repeat("memoised", 2)), AUTHORITY)
+    assert shell.run("y", "4") == 0
+    shown = capsys.readouterr().out
+    assert "once       in 1 week, 2 times in all:\n             at most epsilon 2.000" in shown
+    assert "shows that your answer changed" in " ".join(shown.split())
+    assert "Sent: one randomised response" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_kept_response_beyond_what_the_person_accepts_is_refused(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.transport.publish(replace(running(), repeat=Repeat("memoised", 2)), AUTHORITY)
+    assert shell.run("y", "4", options=("--max-epsilon", "0.5")) == 1
+    assert shell.transport.uploads == []
+    assert "exceeds the app's 0.5" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "variable", [("DO_NOT_TRACK", "1"), ("DENIABLE_CONSENT", "local"), ("DENIABLE_CONSENT", "of")]
+)
+def test_where_the_environment_forbids_sending_nobody_is_asked(
+    shell: Shell,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    variable: tuple[str, str],
+) -> None:
+    monkeypatch.setenv(*variable)
+    assert shell.run("y", "4") == 1
+    assert shell.asked == []
+    assert not shell.state.exists()
+    assert shell.transport.requests == []
+    assert "DO_NOT_TRACK" in capsys.readouterr().err

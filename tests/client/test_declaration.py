@@ -1,6 +1,7 @@
 """What the app declares in code (D1), and what happens to an answer that it never declared."""
 
 import gc
+import inspect
 import json
 import logging
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from deniable.client import AppError, Survey, UndeclaredAnswer, UndeclaredSurvey
+from deniable.client import AppError, Client, Consent, Survey, UndeclaredAnswer, UndeclaredSurvey
 from deniable.mechanisms import InvalidPrivacyParameter
 from deniable.messages import InvalidManifest
 from tests.support.devices import NAME, Bench
@@ -203,10 +204,53 @@ def test_a_client_takes_no_collector_authority_or_consent_that_it_cannot_judge(
         {"authority": "zz"},
         {"consent": "yes"},
         {"lifetime_epsilon": "-1"},
+        {"delivery_seconds": -1},
+        {"delivery_seconds": float("inf")},
     ):
         with pytest.raises(ValueError):
             bench.client(**wrong)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("argument", "wrong"),
+    [
+        ("surveys", ["theme"]),
+        ("authority", None),
+        ("authority", 32),
+        ("sliding", "3"),
+        ("sliding", ("3", 30)),
+        ("caps", 3),
+        ("backoff", 3),
+        ("manifests", ["theme.manifest"]),
+        ("manifests", b"theme"),
+    ],
+)
+def test_an_argument_of_another_type_is_refused_before_the_first_report(
+    bench: Bench, argument: str, wrong: Any
+) -> None:
+    with pytest.raises(TypeError, match=argument):
+        bench.client(**{argument: wrong})
+
+
+def test_every_consent_there_is_is_named_to_who_mistypes_one(bench: Bench) -> None:
+    with pytest.raises(ValueError) as caught:
+        bench.client(consent="yes")
+    assert all(f'"{consent}"' in str(caught.value) for consent in Consent)
+
+
+def test_categories_are_texts() -> None:
+    numbers: Any = (1, 2)
+    with pytest.raises(TypeError, match=r"Survey\.numeric"):
+        declared(categories=numbers)
+
+
+def test_the_signature_holds_no_variable_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # help(), documentation generators and debuggers print it.
+    monkeypatch.setenv("SOME_TOKEN", MARKER)
+    assert MARKER not in str(inspect.signature(Client))
 
 
 def test_reprs_show_neither_secret_nor_response(bench: Bench) -> None:

@@ -72,6 +72,13 @@ def test_where_there_is_no_state_none_is_created_and_nobody_is_asked(
     assert "refuses whatever makes a response more than 2.72 times likelier" in plain(page)
 
 
+def test_a_survey_of_one_epoch_is_told_in_the_singular(bench: Bench) -> None:
+    bench.transport.publish(manifest(schedule=Schedule(START, DAY, 1, DAY)))
+    page = plain(bench.ready().explain())
+    assert "At most once every day, 1 time in all" in page
+    assert "There is one response, and no other to put beside it." in page
+
+
 def test_explaining_changes_nothing_of_the_state(bench: Bench) -> None:
     client = bench.ready()
     report_on(bench, client, range(2))

@@ -96,7 +96,7 @@ class Client:
         caps: how much may wait; beyond, the oldest reports are dropped.
         backoff: how long to wait between sends of one report.
         clock, transport: for tests and unusual networks.
-        environment: what may lower the user's consent, read at each call.
+        environment: what may lower the user's consent, by default the process's; read at each call.
         unsafe_draw: for tests; any source but the default makes answers public.
 
     Raises:
@@ -121,9 +121,18 @@ class Client:
         backoff: Backoff | None = None,
         clock: Clock | None = None,
         transport: Transport | None = None,
-        environment: Mapping[str, str] = os.environ,
+        environment: Mapping[str, str] | None = None,
         unsafe_draw: Draw | None = None,
     ) -> None:
+        for name, given, kind in (
+            ("sliding", sliding, SlidingCeiling),
+            ("caps", caps, OutboxCaps),
+            ("backoff", backoff, Backoff),
+        ):
+            if given is not None and not isinstance(given, kind):
+                raise TypeError(f"{name} must be None or {kind.__name__}(...)")
+        if not 0 <= delivery_seconds < math.inf:
+            raise ValueError("delivery_seconds must be a number of seconds, from 0 on")
         self._collector = _origin(collector)
         self._surveys = _by_name(surveys)
         lifetime = Ceiling(epsilon_to_nano("lifetime_epsilon", lifetime_epsilon))
@@ -135,6 +144,8 @@ class Client:
         self._transport = transport or HttpTransport(collector)
         self._draw = unsafe_draw or os_random_word
         self._jitter = _uniform
+        # No default of the signature: help() and crash reporters would print every variable.
+        environment = os.environ if environment is None else environment
         self._state = State(_state_path(state), _consent(consent), environment)
         caps = caps or OutboxCaps()
         authorities = Authorities(self._state, _authority_key(authority))
@@ -144,7 +155,7 @@ class Client:
             authorities,
             self._allowance,
             collector,
-            manifests,
+            _envelopes(manifests),
             self._transport,
             self._clock,
         )
@@ -201,7 +212,7 @@ class Client:
         """
         try:
             if self._consent_now() is not Consent.ON:
-                raise ConsentMissing("nobody consented to asking the collector")
+                raise self._state.missing_consent("nobody consented to asking the collector")
         except NotRecorded as error:
             # Not remembered: whoever consents next must not wait a day for the next refresh.
             return Refresh((), dict.fromkeys(self._surveys, error))
@@ -365,7 +376,7 @@ class Client:
     def _decide(self, survey: Survey, index: int) -> Outcome:
         now = self._clock.now()
         if self._state.forbids_unread():
-            raise ConsentMissing("nobody consented on this device")
+            raise self._state.missing_consent()
         try:
             decision = self._draw_once(survey, index, now)
         except NotReady as error:
@@ -418,6 +429,9 @@ async def _in_thread(call: Callable[[], _T]) -> _T:
 
 
 def _authority_key(authority: bytes | str) -> bytes:
+    given: object = authority
+    if not isinstance(given, str | bytes):
+        raise TypeError("authority must be a public key: 32 bytes, or 64 hex digits")
     try:
         key = bytes.fromhex(authority) if isinstance(authority, str) else bytes(authority)
         check_public_key(key)
@@ -438,15 +452,26 @@ def _consent(value: Consent | str) -> Consent:
     try:
         return Consent(value)
     except ValueError:
-        raise ValueError('consent must be "on", "off" or "unset"') from None
+        raise ValueError('consent must be "on", "local", "off" or "unset"') from None
 
 
 def _by_name(surveys: Iterable[Survey]) -> dict[str, Survey]:
     declared = list(surveys)
+    given: list[object] = [*declared]
+    if not all(isinstance(each, Survey) for each in given):
+        raise TypeError("surveys must be several Survey(...), not their names")
     by_name = {survey.name: survey for survey in declared}
     if len(by_name) != len(declared):
         raise InvalidManifest("name", "two declared surveys have the same name")
     return by_name
+
+
+def _envelopes(manifests: Iterable[bytes]) -> tuple[bytes, ...]:
+    envelopes = tuple(manifests)
+    given: tuple[object, ...] = envelopes
+    if not all(isinstance(each, bytes) for each in given):
+        raise TypeError("manifests must be the bytes of several signed manifests, not their paths")
+    return envelopes
 
 
 def _state_path(state: object) -> Path | None:

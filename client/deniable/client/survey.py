@@ -79,6 +79,9 @@ class Survey:
         if isinstance(given, str):
             raise TypeError("categories must be several texts, not one")
         object.__setattr__(self, "categories", tuple(self.categories))
+        each: tuple[object, ...] = self.categories
+        if not all(isinstance(category, str) for category in each):
+            raise TypeError("categories must be texts; numbers are declared by Survey.numeric")
         check_name(self.name)
         check_text("question", self.question, 1024)
         check_categories(self.categories)

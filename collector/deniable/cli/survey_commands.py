@@ -26,6 +26,7 @@ from deniable.mechanisms import (
     odds_floor,
 )
 from deniable.messages import (
+    FRESH,
     InvalidManifest,
     Manifest,
     format_value,
@@ -299,6 +300,9 @@ def _declaration(manifest: Manifest) -> str:
     lines.append(f"    max_epsilon={manifest.epsilon!r},")
     if manifest.delta != "0":
         lines.append(f"    max_delta={manifest.delta!r},")
+    if manifest.repeat != FRESH:
+        kept = manifest.specification.kept or manifest.epsilon
+        lines.append(f"    max_kept_epsilon={kept!r},")
     if manifest.schedule.epoch_seconds < DAY:
         lines.append(f"    min_epoch_seconds={manifest.schedule.epoch_seconds},")
     return "\n".join([*lines, ")"])

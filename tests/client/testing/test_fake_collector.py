@@ -313,6 +313,13 @@ def test_a_code_about_one_report_makes_no_problem_document() -> None:
         Problem(RefusalCode.BAD_KEY)
 
 
+@pytest.mark.parametrize("kind", [Problem, Refused])
+def test_a_code_may_be_its_text_and_is_checked(kind: Any) -> None:
+    assert kind("overloaded") == kind(RefusalCode.OVERLOADED)
+    with pytest.raises(ValueError, match="too-manny"):
+        kind("too-manny")
+
+
 def test_a_background_clients_reports_can_be_awaited(tmp_path: Path) -> None:
     with FakeCollector() as collector:
         collector.publish(THEME)

@@ -6,18 +6,22 @@ shell's history), and sends a randomised response.
 
 import argparse
 import math
+import os
 import sys
 from collections.abc import Sequence
 
-from deniable.budget import format_nano, pure_cost
+from deniable.budget import RangeCost, format_nano
 from deniable.client.client import Client
-from deniable.client.consent import Consent
+from deniable.client.consent import Consent, lowered_by_environment
 from deniable.client.console.place import add_place_options, state_file, whom
-from deniable.client.errors import DeniableError, NotReady
+from deniable.client.errors import ConsentMissing, DeniableError, NotReady
 from deniable.client.outcome import OutcomeStatus
 from deniable.client.sending.transport import HttpAnswer, HttpTransport, TransportError
-from deniable.client.survey import DAY, Survey
+from deniable.client.survey import Survey
+from deniable.client.transparency.plain_text import counted, shown_duration, wrapped
+from deniable.client.transparency.terms import Terms
 from deniable.messages import (
+    FRESH,
     MAX_MANIFEST_BYTES,
     MAX_ROTATIONS_BYTES,
     RANDOMISED_RESPONSE,
@@ -57,12 +61,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("name", help="the survey's name")
     add_place_options(parser)
     parser.add_argument(
-        "--max-epsilon", default="2", help="the highest epsilon you accept (default: 2)"
+        "--max-epsilon",
+        default="2",
+        help="the highest epsilon you accept, of a report and of a kept response (default: 2)",
     )
     return parser
 
 
 def _report(options: argparse.Namespace) -> int:
+    if lowered_by_environment(Consent.ON, os.environ) is not Consent.ON:
+        raise ConsentMissing(
+            "DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, forbids sending; "
+            "nothing was asked, stored or sent"
+        )
     collector, authority = whom(options)
     manifest = _fetch(collector, authority, options.name)
     survey = Survey(
@@ -72,6 +83,7 @@ def _report(options: argparse.Namespace) -> int:
         options.max_epsilon,
         # The person at the shell reads the terms below, and is the judge of the epoch's length.
         min_epoch_seconds=manifest.schedule.epoch_seconds,
+        max_kept_epsilon=options.max_epsilon,
     )
     state = state_file(options, collector, authority)
     with Client(
@@ -137,10 +149,16 @@ def _show_terms(manifest: Manifest, collector: str) -> None:
     print(f"             {odds:.3g} times likelier than with any other answer")
     least = "" if manifest.specification == RANDOMISED_RESPONSE else "at least "
     print(f"  truth      is sent with probability {least}{float(mechanism.truth):.1%}, at random")
-    cost, schedule = pure_cost(mechanism), manifest.schedule
-    days = schedule.epoch_seconds / DAY
-    print(f"  once       in {days:.3g} days, {schedule.epochs} times in all:")
-    print(f"             at most epsilon {format_nano(cost * schedule.epochs)} together")
+    schedule, repeat = manifest.schedule, manifest.repeat
+    most = RangeCost.of(mechanism).most(schedule.epochs, repeat.epochs or 1)
+    every, times = shown_duration(schedule.epoch_seconds), counted(schedule.epochs, "time")
+    print(f"  once       in {every}, {times} in all:")
+    print(f"             at most epsilon {format_nano(most)} together")
+    if repeat != FRESH:
+        first = "  repeated   "
+        for sentence in Terms.of(manifest, most).repetition:
+            print(*wrapped(sentence, first=first), sep="\n")
+            first = " " * len(first)
     print("  not hidden who takes part, and when\n")
 
 

@@ -16,7 +16,6 @@ from deniable.budget import RangeCost
 from deniable.client.consent import Consent
 from deniable.client.errors import (
     BudgetExhausted,
-    ConsentMissing,
     EpochUndecidable,
     ManifestFault,
     ManifestRefused,
@@ -160,7 +159,7 @@ class Ledger:
             if consent is Consent.LOCAL:
                 return self._preview(connection, survey, answer, now, draw)
             if consent is not Consent.ON:
-                raise ConsentMissing("nobody consented on this device")
+                raise self._state.missing_consent()
             standing, highest, ended = _standing_decision(connection, survey.name, now)
             if standing is not None:
                 return standing

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from deniable.client.consent import Consent, ConsentRecord, lowered_by_environment
-from deniable.client.errors import StateUnavailable
+from deniable.client.errors import ConsentMissing, StateUnavailable
 from deniable.client.state.events import record_event
 from deniable.client.state.forks import keep_through_forks
 from deniable.client.state.mark import Mark
@@ -131,6 +131,12 @@ class State:
         """Return the consent that holds now, inside a transaction."""
         (decided,) = connection.execute("SELECT consent FROM device").fetchone()
         return self._lowered(Consent(decided))
+
+    def missing_consent(self, reason: str = "nobody consented on this device") -> ConsentMissing:
+        """Return the error that says why nothing may be done: the environment, or the reason."""
+        if self._lowered(Consent.ON) is not Consent.ON:
+            reason = "DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, lowers consent"
+        return ConsentMissing(reason)
 
     def _lowered(self, decided: Consent) -> Consent:
         return lowered_by_environment(decided, self._environment)

@@ -100,12 +100,18 @@ class Refused:
     """A 200 that refuses each report of the request with a code; nothing was stored.
 
     Attributes:
-        code: why.
+        code: why; or its text.
         retry_after: seconds that the answer asks to wait, if it does.
+
+    Raises:
+        ValueError: for a code that the protocol does not know.
     """
 
     code: RefusalCode
     retry_after: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "code", RefusalCode(self.code))
 
     def __str__(self) -> str:
         return f"refused:{self.code}" + _asking(self.retry_after)
@@ -120,13 +126,14 @@ class Problem:
         retry_after: seconds that the answer asks to wait, if it does.
 
     Raises:
-        ValueError: for a code that only ever speaks of one report.
+        ValueError: for a code that the protocol does not know, or that speaks of one report only.
     """
 
     code: RefusalCode
     retry_after: int | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "code", RefusalCode(self.code))
         if self.code.http_status is None:
             raise ValueError(f"{self.code} never speaks of a whole request; use Refused")
 

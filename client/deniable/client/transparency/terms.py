@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from deniable.client.transparency.plain_text import (
+    counted,
     shown_duration,
     shown_odds,
     shown_percent,
@@ -94,6 +95,7 @@ class Terms:
         mechanism, schedule = manifest.mechanism, manifest.schedule
         memoised = manifest.repeat.epochs is not None and not isinstance(mechanism, TwoRound)
         every = shown_duration(schedule.epoch_seconds).removeprefix("1 ")
+        times = counted(schedule.epochs, "time")
         odds = mechanism.privacy.odds
         assert odds is not None  # or it would have no cost, and could not have been accepted
         least, largest = _example(manifest, 0, 0), _example(manifest, -1, -1)
@@ -116,7 +118,7 @@ class Terms:
             guarantee=f"Whatever you answer, each response is at most {shown_odds(odds)} times "
             "likelier than with any other answer.",
             truthfulness=_truthfulness(manifest),
-            schedule=f"At most once every {every}, {schedule.epochs:,} times in all, "
+            schedule=f"At most once every {every}, {times} in all, "
             f"from {shown_time(schedule.start)} to {shown_time(schedule.end)}.",
             repetition=_repetition(manifest, most),
         )
@@ -167,6 +169,8 @@ def _truthfulness(manifest: Manifest) -> str:
 
 def _repetition(manifest: Manifest, most: int) -> tuple[str, ...]:
     count, epochs = f"{manifest.schedule.epochs:,}", manifest.repeat.epochs
+    if epochs is None and manifest.schedule.epochs == 1:
+        return ("There is one response, and no other to put beside it.",)
     if epochs is None:
         return (
             f"Every response is drawn anew, so several reveal more than one: all {count} together "
