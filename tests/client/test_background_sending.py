@@ -196,3 +196,42 @@ def test_when_and_how_much_a_device_sends_depends_on_no_answer(
     first, *others = found
     assert len(first) > 10
     assert all(other == first for other in others)
+
+
+def test_of_several_processes_one_sends_a_report_and_the_others_wait_for_it(bench: Bench) -> None:
+    # Both threads wake when the report is due; the second asks while the first one's send is open.
+    client, other = bench.ready(delivery_seconds=0.0), bench.client(delivery_seconds=0.0)
+    assert client.report(NAME, "good").ok
+
+    def beside(body: bytes) -> HttpAnswer:
+        pauses.append(other._uploader._send_due())
+        return ACCEPTED
+
+    pauses: list[float] = []
+    bench.transport.answer = beside
+    client._uploader._send_due()
+    assert pauses == [40.0]  # twice as long as a request may take
+    assert len(bench.transport.uploads) == 1
+    assert bench.rows("SELECT status, attempts FROM decisions") == [("delivered", 1)]
+
+
+def test_what_a_killed_process_was_sending_is_sent_by_another(bench: Bench) -> None:
+    client, other = bench.ready(delivery_seconds=0.0), bench.client(delivery_seconds=0.0)
+    assert client.report(NAME, "good").ok
+
+    class Kill(BaseException):
+        pass
+
+    def die(body: bytes) -> HttpAnswer:
+        raise Kill
+
+    bench.transport.answer = die
+    with pytest.raises(Kill):
+        client._uploader._send_due()
+    bench.transport.answer = ACCEPTED
+    assert other._uploader._send_due() == 40.0
+    bench.clock.time += 40
+    other._uploader._send_due()
+    first, second = bench.transport.uploads
+    assert first == second
+    assert bench.rows("SELECT status FROM decisions") == [("delivered",)]

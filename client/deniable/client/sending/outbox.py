@@ -7,10 +7,13 @@
    undone (D4).
 5. A report ends once, delivered or dropped: by an answer that the protocol's table knows, by the
    user, or by a cap. After anything else it waits, and its bytes with it (D8).
+6. Of several processes on one state, the threads send a report one at a time: whoever picks it
+   claims it for as long as a request may take.
 """
 
 import sqlite3
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from deniable.client.consent import Consent
@@ -74,13 +77,28 @@ class Outbox:
             ).fetchall()
         return dict(rows)
 
-    def reschedule(self, dues: Iterable[tuple[PendingReport, float]], now: float) -> None:
-        """Give reports that were not sent other times."""
+    def claim(
+        self,
+        reports: Iterable[PendingReport],
+        until: float,
+        others: Iterable[tuple[PendingReport, float]],
+        now: float,
+    ) -> list[PendingReport]:
+        """Claim what is about to be sent, and give others that are due new times.
+
+        Returns:
+            What nobody else has claimed since it was picked. It is due again at ``until``, so that
+            a process that is killed while it sends takes nothing along.
+        """
         with self._state.transaction(now) as connection:
-            connection.executemany(
-                "UPDATE decisions SET due = ? WHERE name = ? AND epoch = ?",
-                [(due, report.name, report.epoch) for report, due in dues],
-            )
+            claimed = [
+                replace(report, due=until)
+                for report in reports
+                if _moved(connection, report, until)
+            ]
+            for other, due in others:
+                _moved(connection, other, due)
+        return claimed
 
     def follow(self, steps: Iterable[tuple[PendingReport, Step]], now: float) -> None:
         """Record what follows for each report of one request, all of it or nothing."""
@@ -116,6 +134,16 @@ class Outbox:
 
     def _has_state(self, now: float) -> bool:
         return self._state.consent(now).since is not None  # asking makes none
+
+
+def _moved(connection: sqlite3.Connection, report: PendingReport, due: float) -> bool:
+    """Give a report another time; tell whether it still had the one with which it was picked."""
+    changed = connection.execute(
+        "UPDATE decisions SET due = ?"
+        " WHERE name = ? AND epoch = ? AND status = 'pending' AND due = ?",
+        (due, report.name, report.epoch, report.due),
+    ).rowcount
+    return changed == 1
 
 
 def _lived(connection: sqlite3.Connection, now: float) -> int:

@@ -35,6 +35,7 @@ __all__ = ["Uploader"]
 
 _LOG = logging.getLogger("deniable")
 _LONGEST_NAP: Final = 3600.0
+_CLAIM_SECONDS: Final = 2 * REQUEST_SECONDS
 _STOP_SECONDS: Final = 1.0
 
 
@@ -246,10 +247,12 @@ class Uploader:
             now = self._clock.now()
             due = [report for report in self._outbox.pending(now) if self._is_due(report, now)]
             if due:
-                if due[1:] and not self._linkable_batches:
-                    later = [(other, now + self._spread(other.closes)) for other in due[1:]]
-                    self._outbox.reschedule(later, now)
-                self._send(batch_of(due, self._most), REQUEST_SECONDS)
+                batch = batch_of(due, self._most)
+                others = [] if self._linkable_batches else due[len(batch) :]
+                later = [(other, now + self._spread(other.closes)) for other in others]
+                claimed = self._outbox.claim(batch, now + _CLAIM_SECONDS, later, now)
+                if claimed:
+                    self._send(claimed, REQUEST_SECONDS)
             else:
                 self._outbox.erase_settled(now)
             now = self._clock.now()
