@@ -188,7 +188,7 @@ def test_d9_bytes_erased_just_before_a_crash_do_not_live_on_in_the_log(
     client = bench.ready()
     client.report(NAME, "good")
     ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
-    client._state.truncate_log = lambda: None  # type: ignore[method-assign]
+    client._state.erase_remains = lambda: None  # type: ignore[method-assign]
     client.purge()
     folder = tmp_path / "after the crash"
     shutil.copytree(bench.path.parent, folder, ignore=shutil.ignore_patterns("*-shm", "after*"))

@@ -53,7 +53,7 @@ def drop_over_caps(connection: sqlite3.Connection, caps: OutboxCaps, lived: int,
         now: Unix seconds.
 
     Returns:
-        How many reports were dropped. If any, truncate the log once the transaction is over.
+        How many reports were dropped. If any, erase what remains of them after the transaction.
     """
     number, size, oldest = connection.execute(
         "SELECT count(*), total((length(envelope) + ?1 - 1) / ?1 * ?1), min(lived) FROM decisions"

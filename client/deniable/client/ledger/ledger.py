@@ -38,7 +38,7 @@ from deniable.client.ledger.allowance import (
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
 from deniable.client.ledger.memo import MemoRange, erase_ended_memos, open_memo
-from deniable.client.ledger.previews import has_preview, store_preview
+from deniable.client.ledger.previews import discard_previews, has_preview, store_preview
 from deniable.client.state.state import State
 from deniable.client.state.tallies import look_at_clock, reserved_in_all
 from deniable.client.survey import Survey
@@ -160,25 +160,39 @@ class Ledger:
                 return self._preview(connection, survey, answer, now, draw)
             if consent is not Consent.ON:
                 raise self._state.missing_consent()
-            standing, highest, ended = _standing_decision(connection, survey.name, now)
-            if standing is not None:
-                return standing
-            manifest, epoch = self._running(connection, survey, now)
-            fresh_from = _check_fresh(connection, manifest, epoch, highest, ended)
-            connection.execute("DELETE FROM previews")
-            erased = erase_ended_memos(connection, now)
-            memo = _memo(connection, manifest, epoch, fresh_from)
-            cost = self._cost_of(manifest).next(memo.reports if memo else 0)
-            lived = look_at_clock(connection, now)
-            exhausted = _is_exhausted(connection, allowance, survey, cost, lived)
-            if exhausted is None:
-                self._record(connection, manifest, epoch, answer, memo, cost, now, delay, draw)
-                dropped = drop_over_caps(connection, self._caps, lived, now)
-                erased = erased or dropped > 0
-        if erased:
-            self._state.truncate_log()
-        if exhausted is not None:  # raised here, so that the look at the clock was committed
-            raise exhausted
+            discard_previews(connection)  # of an environment that lowered consent until now
+            decision = self._decide_once(connection, survey, answer, allowance, now, delay, draw)
+            (remains,) = connection.execute("SELECT remains FROM device").fetchone()
+        if remains:
+            self._state.erase_remains()
+        if isinstance(decision, BudgetExhausted):  # the look at the clock was committed
+            raise decision
+        return decision
+
+    def _decide_once(
+        self,
+        connection: sqlite3.Connection,
+        survey: Survey,
+        answer: int,
+        allowance: Allowance,
+        now: float,
+        delay: Callable[[float], float],
+        draw: Draw,
+    ) -> Decision | BudgetExhausted:
+        standing, highest, ended = _standing_decision(connection, survey.name, now)
+        if standing is not None:
+            return standing
+        manifest, epoch = self._running(connection, survey, now)
+        fresh_from = _check_fresh(connection, manifest, epoch, highest, ended)
+        erase_ended_memos(connection, now)
+        memo = _memo(connection, manifest, epoch, fresh_from)
+        cost = self._cost_of(manifest).next(memo.reports if memo else 0)
+        lived = look_at_clock(connection, now)
+        exhausted = _is_exhausted(connection, allowance, survey, cost, lived)
+        if exhausted is not None:
+            return exhausted
+        self._record(connection, manifest, epoch, answer, memo, cost, now, delay, draw)
+        drop_over_caps(connection, self._caps, lived, now)
         return Decision(epoch, drawn=True)
 
     def _record(

@@ -110,9 +110,8 @@ def open_memo(
     return MemoRange(manifest.survey_id, first, key, 0)
 
 
-def erase_ended_memos(connection: sqlite3.Connection, now: float) -> bool:
-    """Erase the keys of ranges that are over, inside a transaction; tell whether there were any."""
-    erased = connection.execute(
+def erase_ended_memos(connection: sqlite3.Connection, now: float) -> None:
+    """Erase the keys of ranges that are over, inside a transaction."""
+    connection.execute(
         "UPDATE memos SET key = NULL WHERE ends <= ? AND key IS NOT NULL", (int(now),)
-    ).rowcount
-    return erased > 0
+    )

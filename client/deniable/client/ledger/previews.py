@@ -8,7 +8,12 @@ import sqlite3
 
 from deniable.messages import Manifest, Report
 
-__all__ = ["has_preview", "store_preview"]
+__all__ = ["discard_previews", "has_preview", "store_preview"]
+
+
+def discard_previews(connection: sqlite3.Connection) -> None:
+    """Discard all previews, inside a transaction."""
+    connection.execute("DELETE FROM previews")
 
 
 def has_preview(connection: sqlite3.Connection, name: str, now: float) -> int | None:

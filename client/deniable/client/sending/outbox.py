@@ -19,6 +19,7 @@ from typing import Final
 from deniable.client.consent import Consent
 from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
 from deniable.client.ledger.memo import erase_ended_memos
+from deniable.client.ledger.previews import discard_previews
 from deniable.client.sending.delivery import Delivered, Drop, PendingReport, Step
 from deniable.client.state.state import State
 from deniable.client.state.tallies import look_at_clock
@@ -62,7 +63,7 @@ class Outbox:
                 (self._collector,),
             ).fetchall()
         if dropped:
-            self._state.truncate_log()
+            self._state.erase_remains()
         return [PendingReport(*row) for row in rows]
 
     def dropped(self, now: float) -> Mapping[str, int]:
@@ -116,21 +117,25 @@ class Outbox:
                     (status, verdict, due, held, silent, int(now), report.name, report.epoch),
                 )
         if dropped:
-            self._state.truncate_log()
+            self._state.erase_remains()
 
     def erase_settled(self, now: float) -> None:
-        """Erase what is delivered and past its grace (D9), and old memo keys; decisions stay."""
+        """Erase what is delivered and past its grace (D9), and old memo keys; decisions stay.
+
+        Previews go too once consent is ON again, which only the environment had lowered.
+        """
         if not self._has_state(now):
             return
         with self._state.transaction(now) as connection:
-            erased = connection.execute(
+            connection.execute(
                 "UPDATE decisions SET envelope = NULL"
                 " WHERE status != 'pending' AND closes <= ? AND envelope IS NOT NULL",
                 (int(now),),
-            ).rowcount
-            ended = erase_ended_memos(connection, now)
-        if erased or ended:
-            self._state.truncate_log()
+            )
+            erase_ended_memos(connection, now)
+            if self._state.effective_consent(connection) is Consent.ON:
+                discard_previews(connection)
+        self._state.erase_remains()
 
     def _has_state(self, now: float) -> bool:
         return self._state.consent(now).since is not None  # asking makes none

@@ -9,6 +9,7 @@ CREATE TABLE device (
     looked_at    INTEGER NOT NULL,  -- the latest instant seen
     lived        INTEGER NOT NULL,  -- seconds of use: a gap between two looks counts for a week at most
     fresh_from   INTEGER NOT NULL,  -- epochs that began before it may have been decided by a lost state
+    remains      INTEGER NOT NULL,  -- erasures of which unused parts of the file, or its log, may keep copies
     carried      INTEGER NOT NULL,  -- what lost states had reserved of the lifetime budget, in 1e-9 epsilon
     consent      TEXT    NOT NULL CHECK (consent IN ('unset', 'off', 'local', 'on')),
     consent_at   INTEGER NOT NULL,  -- Unix seconds at which it became so
@@ -88,6 +89,18 @@ CREATE TABLE previews (
     decided      INTEGER NOT NULL,
     PRIMARY KEY (name, epoch)
 ) WITHOUT ROWID;
+
+-- SQLite overwrites what it erases, but leaves copies where a full page was split before.
+CREATE TRIGGER erased_report AFTER UPDATE OF envelope ON decisions
+WHEN OLD.envelope IS NOT NULL AND NEW.envelope IS NULL
+BEGIN UPDATE device SET remains = remains + 1; END;
+
+CREATE TRIGGER erased_key AFTER UPDATE OF key ON memos
+WHEN OLD.key IS NOT NULL AND NEW.key IS NULL
+BEGIN UPDATE device SET remains = remains + 1; END;
+
+CREATE TRIGGER erased_preview AFTER DELETE ON previews
+BEGIN UPDATE device SET remains = remains + 1; END;
 
 -- What happened to the device besides its reports, for the user to see: the latest few hundred.
 CREATE TABLE events (

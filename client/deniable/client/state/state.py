@@ -19,6 +19,7 @@ from deniable.client.state.forks import keep_through_forks
 from deniable.client.state.mark import Mark
 from deniable.client.state.state_file import (
     erase_damaged,
+    erase_remains,
     erase_reports,
     open_in_memory,
     open_state_file,
@@ -159,7 +160,7 @@ class State:
             connection.execute("DELETE FROM previews")
             if consent is not Consent.ON:
                 erase_reports(connection, "consent-withdrawn", now)
-        self.truncate_log()
+        self.erase_remains()
         if consent is not Consent.ON:
             self._erase_damaged()
 
@@ -178,7 +179,7 @@ class State:
             connection.execute("DELETE FROM events")
             record_event(connection, now, "purge", "all report bytes erased")
             self.advance(connection, now)
-        self.truncate_log()
+        self.erase_remains()
         self._erase_damaged()
 
     def _erase_damaged(self) -> None:
@@ -336,11 +337,14 @@ class State:
             return None
         return status.st_dev, status.st_ino
 
-    def truncate_log(self) -> None:
-        """Erase the write-ahead log, where erased bytes would live on until the next checkpoint."""
+    def erase_remains(self) -> None:
+        """Erase the copies of erased bytes in unused parts of the file and in its log, if any.
+
+        What a full disk or another process prevents is done at a later call, or the next opening.
+        """
         with self._lock, suppress(sqlite3.Error):
             if self._connection is not None:
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                erase_remains(self._connection)
 
 
 def _primary_code(error: sqlite3.Error) -> int:

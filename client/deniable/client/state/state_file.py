@@ -26,6 +26,7 @@ from deniable.client.state.tallies import reserved_in_all
 __all__ = [
     "UnknownSchema",
     "erase_damaged",
+    "erase_remains",
     "erase_reports",
     "open_in_memory",
     "open_state_file",
@@ -85,8 +86,10 @@ def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
                 device = _NewDevice(consent, max(now, mark.instant), mark.reserved, replaces=True)
             _create(connection, path, now, device)
         _check_newest(connection, path, now)
-        # Bytes that were erased just before a crash would live on in the log.
+        # Bytes that were erased just before a crash would live on.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with suppress(sqlite3.OperationalError):  # a full disk: tried again
+            erase_remains(connection)
     except BaseException:
         connection.close()
         raise
@@ -109,6 +112,23 @@ def erase_reports(connection: sqlite3.Connection, verdict: str, now: float) -> N
     )
     connection.execute("UPDATE decisions SET envelope = NULL")
     connection.execute("UPDATE memos SET key = NULL")
+
+
+def erase_remains(connection: sqlite3.Connection) -> None:
+    """Rebuild the file and truncate its log, if copies of erased bytes may stand there.
+
+    Does nothing where there are none; what another process keeps from being done is still to do.
+
+    Raises:
+        sqlite3.Error: if the disk does not allow it.
+    """
+    (remains,) = connection.execute("SELECT remains FROM device").fetchone()
+    if not remains:
+        return
+    connection.execute("VACUUM")
+    (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if not busy:  # and what was erased meanwhile is not done with
+        connection.execute("UPDATE device SET remains = 0 WHERE remains = ?", (remains,))
 
 
 def erase_damaged(path: Path) -> None:
@@ -137,6 +157,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         _use_write_ahead_log(connection)
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA secure_delete=ON")
+        connection.execute("PRAGMA temp_store=MEMORY")  # what VACUUM copies is for no other file
     except (sqlite3.Error, UnicodeDecodeError):
         connection.close()
         raise
@@ -184,7 +205,7 @@ def _create(
     try:
         connection.executescript(f"BEGIN IMMEDIATE; {schema}")
         connection.execute(
-            "INSERT INTO device VALUES (1, ?, ?, 0, ?, ?, 0, ?, ?, ?, ?, 'initial')",
+            "INSERT INTO device VALUES (1, ?, ?, 0, ?, ?, 0, ?, 0, ?, ?, ?, 'initial')",
             (
                 os.urandom(32),
                 mark.token,

@@ -1,0 +1,94 @@
+"""What is erased is nowhere on the disk: D9, and the end of consent."""
+
+import random
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from deniable.client import OutcomeStatus
+from deniable.client.state import state_file
+from deniable.messages import Schedule
+from tests.support.devices import NAME, Bench
+from tests.support.surveys import DAY, DECLARED, START, manifest
+
+
+def test_off_leaves_no_copy_where_the_file_was_rearranged(bench: Bench) -> None:
+    # secure_delete overwrites what is erased, but not the copies that SQLite leaves in a page when
+    # it moves some of its rows to another. These names and days are such that it does.
+    order = random.Random(3)
+    surveys = [
+        manifest(name=f"{NAME}-{number}", schedule=Schedule(START, DAY, 40, DAY))
+        for number in range(10)
+    ]
+    for survey in surveys:
+        bench.transport.publish(survey)
+    declared = [replace(DECLARED, name=survey.name) for survey in surveys]
+    client = bench.ready(surveys=declared, lifetime_epsilon="9000")
+    for epoch in range(40):
+        bench.clock.time = START + epoch * DAY
+        for survey in surveys:
+            if order.random() < 0.5:
+                assert client.report(survey.name, "good").ok
+    signatures = [envelope[-65:-1] for (envelope,) in bench.rows("SELECT envelope FROM decisions")]
+    client.set_consent("off")
+    left = b"".join(bench.files().values())
+    parts = [part[place : place + 16] for part in signatures for place in range(0, 49, 4)]
+    assert [part for part in parts if part in left] == []
+
+
+def test_what_another_process_reads_meanwhile_is_erased_later(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_file, "_BUSY_SECONDS", 0)
+    client = bench.ready()
+    client.report(NAME, "good")
+    ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
+    with closing(sqlite3.connect(bench.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM device").fetchone()
+        client.set_consent("off")
+        assert bench.on_disk(envelope) != []  # a reader keeps SQLite from truncating the log
+    client.flush()
+    assert bench.on_disk(envelope) == []
+    assert bench.rows("SELECT remains FROM device") == [(0,)]
+
+
+def test_a_crash_before_copies_are_erased_leaves_that_to_the_next_opening(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = bench.ready()
+    client.report(NAME, "good")
+    with monkeypatch.context() as crash:
+        crash.setattr(client._state, "erase_remains", lambda: None)
+        client.purge()
+    assert bench.rows("SELECT remains FROM device") == [(1,)]
+    client.close()
+    assert bench.client().consent == "on"
+    assert bench.rows("SELECT remains FROM device") == [(0,)]
+
+
+def test_previews_go_when_the_environment_no_longer_lowers_consent(bench: Bench) -> None:
+    environment: dict[str, str] = {}
+    client = bench.ready(environment=environment)
+    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+    for again in (lambda: client.report(NAME, "good"), client.flush):
+        environment["DENIABLE_CONSENT"] = "local"
+        assert client.report(NAME, "good").status is OutcomeStatus.LOCAL
+        ((payload,),) = bench.rows("SELECT payload FROM previews")
+        client.flush()
+        assert len(bench.rows("SELECT * FROM previews")) == 1
+        environment.clear()
+        again()
+        assert bench.rows("SELECT * FROM previews") == []
+        assert not any(payload in found for found in unsent(bench))
+
+
+def unsent(bench: Bench) -> list[bytes]:
+    """Return the state's files, without the report that happens to name the same response."""
+    envelopes = [envelope for (envelope,) in bench.rows("SELECT envelope FROM decisions")]
+    found = list(bench.files().values())
+    for envelope in filter(None, envelopes):
+        found = [content.replace(envelope, b"") for content in found]
+    return found
