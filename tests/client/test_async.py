@@ -183,3 +183,34 @@ def test_the_client_outlives_an_event_loop(bench: Bench) -> None:
     client: Client = bench.ready()
     assert asyncio.run(client.areport(NAME, "good")).status is RECORDED
     assert asyncio.run(client.aflush()) == Delivery(delivered=1)
+
+
+def test_neither_the_loop_nor_the_process_waits_for_a_call_that_was_given_up(
+    bench: Bench, transport: WatchedTransport
+) -> None:
+    transport.gate.clear()
+    abandoned: list[threading.Thread] = []
+
+    async def app(client: Client) -> None:
+        await client.areport(NAME, "good")
+        flushing = asyncio.create_task(client.aflush())
+        await soon(transport.entered)
+        abandoned.extend(each for each in threading.enumerate() if each.name in transport.threads)
+        flushing.cancel()
+
+    client = bench.ready()
+    transport.threads.clear()
+    asyncio.run(app(client))  # ends while the request is held back: the gate is still shut
+    assert [(each.daemon, each.is_alive()) for each in abandoned] == [(True, True)]
+    transport.gate.set()
+    abandoned[0].join(SECONDS)
+    assert bench.rows("SELECT status FROM decisions") == [("delivered",)]
+
+
+def test_an_error_of_a_call_reaches_whoever_awaits_it(bench: Bench) -> None:
+    bench.ready()
+    client = bench.client()
+    client.report(NAME, "good")
+    bench.transport.answer = ZeroDivisionError("of an app's own transport")
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(client.aflush())

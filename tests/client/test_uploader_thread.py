@@ -198,11 +198,10 @@ def test_a_stop_that_comes_just_before_the_thread_looks_up_is_heard(
             wake.set()  # and the second
         clear()
 
-    def wait_a_little(seconds: float | None = None) -> bool:
+    def wait_a_little(seconds: float) -> None:
         if asleep.is_set():
-            return wait_for(seconds)  # an hour, for whoever did not hear
+            wait_for(seconds)  # an hour, for whoever did not hear
         asleep.set()
-        return False
 
     monkeypatch.setattr(wake, "clear", stopped_before)
     monkeypatch.setattr(wake, "wait", wait_a_little)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.clock import Clock, SystemClock
 from deniable.client.consent import Consent, ConsentRecord
+from deniable.client.daemon_call import daemon_call
 from deniable.client.errors import (
     ConsentMissing,
     NotReady,
@@ -342,12 +343,12 @@ class Client:
         return await _in_thread(partial(self.report, survey, answer, strict=strict))
 
     async def arefresh(self) -> Refresh:
-        """Do :meth:`refresh` without blocking the event loop."""
-        return await _in_thread(self.refresh)
+        """Do :meth:`refresh` without blocking the event loop; if cancelled, it goes on unseen."""
+        return await daemon_call(self.refresh)
 
     async def aflush(self, timeout: float = 10.0) -> Delivery:  # noqa: ASYNC109 - as flush has it
-        """Do :meth:`flush` without blocking the event loop."""
-        return await _in_thread(partial(self.flush, timeout))
+        """Do :meth:`flush` without blocking the event loop; if cancelled, it goes on unseen."""
+        return await daemon_call(partial(self.flush, timeout))
 
     async def aclose(self) -> None:
         """Do :meth:`close` without blocking the event loop."""

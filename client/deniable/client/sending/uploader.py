@@ -28,6 +28,7 @@ from deniable.client.sending.delivery import (
 )
 from deniable.client.sending.outbox import Outbox
 from deniable.client.sending.transport import REQUEST_SECONDS, HttpAnswer, Transport, TransportError
+from deniable.client.sending.wake import Wake
 from deniable.client.state.forks import keep_through_forks
 from deniable.messages import MAX_ANSWER_BYTES, MAX_UPLOAD_REPORTS, pack_upload
 
@@ -81,7 +82,7 @@ class Uploader:
         self._sending = threading.Lock()
         self._flushing = threading.Lock()
         self._starting = threading.Lock()
-        self._wake = threading.Event()
+        self._wake = Wake()
         self._stopping = False
         self._interrupt = threading.Event()
         self._thread: threading.Thread | None = None
@@ -96,13 +97,15 @@ class Uploader:
         if in_child:
             self._sending, self._flushing = threading.Lock(), threading.Lock()
             self._starting = threading.Lock()
-            self._wake, self._interrupt = threading.Event(), threading.Event()
+            self._wake, self._interrupt = Wake(), threading.Event()
             self._thread = None
 
     def start(self) -> None:
         """Start the thread, or wake it."""
         self._wake.set()
-        with self._starting:
+        if not self._starting.acquire(blocking=False):
+            return  # it is being started, perhaps by what a signal's handler interrupted here
+        try:
             running = self._thread is not None and self._thread.is_alive()
             if running or self._stopping:
                 return
@@ -113,6 +116,8 @@ class Uploader:
                 _LOG.warning("reports wait: %s", error)
             else:
                 self._thread = thread
+        finally:
+            self._starting.release()
 
     def stop(self) -> None:
         """End the thread and what is being flushed, within a second; what waits stays there."""

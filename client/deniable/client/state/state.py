@@ -228,9 +228,14 @@ class State:
         """Hold the state's write lock: committed when the block ends, undone when it raises.
 
         Raises:
-            StateUnavailable: if the state cannot be read or written.
+            StateUnavailable: if the state cannot be read or written; or within another transaction
+                of the same thread, whom a signal's handler or a finaliser has interrupted.
         """
         with self._lock:
+            if self._within:
+                raise StateUnavailable(
+                    "the state is in use by what was interrupted here; try later"
+                )
             try:
                 self._within = True
                 connection = self._open(now)
