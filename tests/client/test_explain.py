@@ -6,15 +6,17 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deniable.client import Client, Explanation, SlidingCeiling, Survey, SurveyExplanation, Terms
-from deniable.messages import Manifest, Repeat, Schedule, Specification
+from deniable.messages import Manifest, Repeat, Schedule, Specification, sign_manifest
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, Bench, lie, truth
 from tests.support.kinds import KINDS, NUMERIC
 from tests.support.surveys import (
+    AUTHORITY,
     CATEGORIES,
     DAY,
     DECLARED,
@@ -77,6 +79,39 @@ def test_a_survey_of_one_epoch_is_told_in_the_singular(bench: Bench) -> None:
     page = plain(bench.ready().explain())
     assert "At most once every day, 1 time in all" in page
     assert "There is one response, and no other to put beside it." in page
+
+
+@pytest.mark.parametrize("consent", ["unset", "off", "local", "on"])
+def test_whoever_is_asked_for_consent_is_told_the_bundled_terms(
+    bench: Bench, tmp_path: Path, consent: str
+) -> None:
+    bundled = [sign_manifest(MANIFEST, AUTHORITY), b"damaged"]
+    client = bench.client(consent=consent, manifests=bundled)
+    page = client.explain()
+    assert list(tmp_path.iterdir()) == []
+    assert bench.transport.requests == []
+    foretold, text = only(page), plain(page)
+    assert "These terms came with the app." in text
+    assert "Your true answer is sent 40.5% of the time" in text
+    assert (foretold.spent, foretold.reserved) == (0, 0)
+    client.set_consent("on")
+    before = bench.rows("SELECT * FROM manifests")
+    assert client.explain().surveys == page.surveys
+    assert bench.rows("SELECT * FROM manifests") == before == []
+    assert client.report(NAME, "good").ok
+    assert only(client.explain()).terms == foretold.terms
+    assert "came with the app" not in plain(client.explain())
+
+
+@pytest.mark.parametrize(
+    "changes", [{"lifetime_epsilon": "7"}, {"surveys": [replace(DECLARED, max_epsilon="0.5")]}]
+)
+def test_a_bundled_survey_that_would_be_refused_is_not_told(
+    bench: Bench, changes: dict[str, Any]
+) -> None:
+    page = bench.client(manifests=[sign_manifest(MANIFEST, AUTHORITY)], **changes).explain()
+    assert only(page).terms is None
+    assert "No signed survey is held yet" in plain(page)
 
 
 def test_explaining_changes_nothing_of_the_state(bench: Bench) -> None:

@@ -296,6 +296,7 @@ class Client:
             int(self._delivery_seconds),
             self._linkable_batches,
             self._errors,
+            self._manifests.foreseen,
         )
         return explain_declared(self._state, self._ledger, asked, self._clock.now())
 

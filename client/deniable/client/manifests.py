@@ -6,7 +6,9 @@ one that does but which key it knows.
 """
 
 import logging
+import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from deniable.client.clock import Clock
@@ -23,7 +25,7 @@ from deniable.client.ledger.authorities import Authorities
 from deniable.client.ledger.ledger import Ledger
 from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
 from deniable.client.survey import Survey
-from deniable.messages import MAX_MANIFEST_BYTES, MAX_ROTATIONS_BYTES, Refusal
+from deniable.messages import MAX_MANIFEST_BYTES, MAX_ROTATIONS_BYTES, Manifest, Refusal
 
 __all__ = ["Manifests", "is_judged"]
 
@@ -76,7 +78,7 @@ class Manifests:
             except NotRecorded as error:
                 errors[survey.name] = drop_frames(error)
                 level = logging.WARNING if is_judged(error) else logging.INFO
-                _LOG.log(level, "survey %s: no newer manifest: %s", survey.name, error)
+                _LOG.log(level, "survey %s: no manifest was taken: %s", survey.name, error)
         return errors
 
     def offer_bundled(self, survey: Survey) -> ManifestRefused | None:
@@ -96,6 +98,26 @@ class Manifests:
                 if error.fault not in {ManifestFault.WRONG_NAME, ManifestFault.ROLLED_BACK}:
                     refused = error
         return refused
+
+    def foreseen(
+        self, connection: sqlite3.Connection | None, survey: Survey
+    ) -> tuple[Manifest, int] | None:
+        """Return the newest bundled manifest that would be accepted, and what it would reserve.
+
+        For whoever is asked for consent: nothing is written, and no state need exist.
+        """
+        chain = self._authorities.chain(connection)
+        found: tuple[Manifest, int] | None = None
+        for number in range(len(self._bundled)):
+            with suppress(ManifestRefused):
+                manifest = self._open_once(number, chain).manifest
+                check_addressee(manifest, survey, self._collector)
+                most = self._ledger.would_reserve(
+                    connection, manifest, survey, self._allowance, self._clock.now()
+                )
+                if found is None or manifest.sequence > found[0].sequence:
+                    found = manifest, most
+        return found
 
     def _open_once(self, number: int, chain: tuple[bytes, ...]) -> SignedManifest:
         """Open a bundled manifest, which takes a second if it is large, once for each chain."""

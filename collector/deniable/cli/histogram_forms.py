@@ -88,7 +88,7 @@ def _category_notes(histogram: Histogram) -> list[str]:
     notes = [
         "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it, and each "
         "stands by itself. Raw counts contain the noise. "
-        f"One false report moves an estimate by up to {100 * move:.2g} percentage points. "
+        f"One false report moves an estimate by up to {_points(100 * move)} percentage points. "
         f"Devices: {histogram.enrolment}.",
     ]
     if histogram.outside.any():
@@ -257,3 +257,8 @@ def _parts(estimate: Estimate) -> tuple[float, float, float, float, bool]:
         estimate.high,
         estimate.outside,
     )
+
+
+def _points(points: float) -> str:
+    """Return percentage points in two digits, or in whole ones, never as 3.9e+02."""
+    return f"{points:.2g}" if points < 99.5 else f"{points:,.0f}"

@@ -42,11 +42,14 @@ class Authorities:
         self._pinned = pinned
         self._opened: dict[bytes, Rotation] = {}
 
-    def chain(self, connection: sqlite3.Connection) -> tuple[bytes, ...]:
+    def chain(self, connection: sqlite3.Connection | None) -> tuple[bytes, ...]:
         """Return the keys known, inside a transaction: the oldest first, the newest last.
 
-        The pinned key may be any of them. The first names what is remembered of the chain.
+        The pinned key may be any of them. The first names what is remembered of the chain. Where
+        there is no state, it is the only one known.
         """
+        if connection is None:
+            return (self._pinned,)
         followed = self._kept(connection, "followed")
         try:
             return follow_rotations(self._oldest(followed), followed)

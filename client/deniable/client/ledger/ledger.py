@@ -112,6 +112,32 @@ class Ledger:
         if refused is not None:
             raise refused
 
+    def would_reserve(
+        self,
+        connection: sqlite3.Connection | None,
+        manifest: Manifest,
+        survey: Survey,
+        allowance: Allowance,
+        now: float,
+    ) -> int:
+        """Return what accepting a manifest would reserve; nothing is written.
+
+        Args:
+            connection: of a transaction; None if there is no state yet.
+            manifest: which.
+            survey: the app's declaration.
+            allowance: what this device may spend.
+            now: Unix seconds.
+
+        Raises:
+            ManifestRefused: for a manifest that would be refused.
+        """
+        record = NameRecord(None, frozenset(), 0)
+        if connection is not None:
+            authority = self._authorities.chain(connection)[0]
+            record = _name_record(connection, authority, manifest.name)
+        return admit_manifest(manifest, survey, record, allowance.lifetime, now)
+
     def newest_manifest_id(self, name: str, now: float) -> bytes | None:
         """Return the id of the newest accepted manifest of a name."""
         with self._state.transaction(now) as connection:

@@ -1,7 +1,7 @@
 """Putting an explanation together: from what the app declares, or from the state file alone."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
@@ -34,6 +34,10 @@ _NONE_HELD = (
     "No signed survey is held yet. After consent it is fetched from the collector, "
     "or read from what came with the app."
 )
+_BUNDLED = (
+    "These terms came with the app. They are taken up after consent, "
+    "unless the collector has newer ones."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,8 @@ class Asked:
         delivery_seconds: how long a report may wait before it is sent.
         linkable_batches: whether several reports may share a request.
         refused: why no newer survey was taken at the last refresh, by name.
+        foreseen: the manifest that came with the app and would be accepted, and what it would
+            reserve.
     """
 
     surveys: tuple[Survey, ...]
@@ -55,6 +61,7 @@ class Asked:
     delivery_seconds: int
     linkable_batches: bool
     refused: Mapping[str, NotRecorded]
+    foreseen: Callable[[sqlite3.Connection | None, Survey], tuple[Manifest, int] | None]
 
 
 def explain_declared(state: State, ledger: Ledger, asked: Asked, now: float) -> Explanation:
@@ -149,6 +156,9 @@ def _declared_survey(
     if followed is None:
         standing = misfit or (f"No survey is held: {refused}." if refused else _NONE_HELD)
     terms = None if followed is None else _terms(connection, followed)
+    if followed is None and (foreseen := asked.foreseen(connection, survey)) is not None:
+        terms = Terms.of(*foreseen)
+        standing = " ".join([_BUNDLED, _followed([foreseen[0]], now)[1]]).strip()
     return _survey(survey, asked.collector, terms, standing, account)
 
 

@@ -77,7 +77,8 @@ class SurveyExplanation:
         question: what is asked.
         categories: every possible answer.
         collector: the origin to which reports go.
-        terms: of the signed survey that is held; None if there is none.
+        terms: of the signed survey that is held, or that came with the app and would be taken up
+            after consent; None if there is neither.
         standing: why nothing is reported at present: no survey is held, it has not begun, it is
             over; empty if it runs.
         accepts: the most that one report may cost, by the app's declaration; None if only the app
