@@ -163,3 +163,8 @@ def test_a_bar_is_solid_to_the_low_end_half_to_the_value_and_light_to_the_high_e
     assert bar(0.2, 0.1, 0.4, width=8, scale=0.4) == "██▓▓░░░░"
     for value in (-1.0, 0.0, 0.3, 1.0, 2.0):
         assert len(bar(value, 0.0, 1.0, width=12)) <= 12
+
+
+def test_a_large_influence_is_told_in_whole_points(counted: Workplace) -> None:
+    # (e + 3) / (e - 1) / 3 reports = 1.109…
+    assert "by up to 111 percentage points" in " ".join(hist(counted).split())
