@@ -26,7 +26,7 @@ def ask_once(client: Client) -> None:
     """Ask whoever has not decided yet; a decision is remembered, also "no"."""
     if client.consent_record.decided is not Consent.UNSET:
         return
-    print(client.explain(), end="\n\n")
+    print(client.explain().brief(), end="\n\n")
     try:
         typed = input("Take part? You can change it by `privacy consent`. [y/N] ")
     except EOFError:  # nobody is there to ask: it stays undecided, and nothing is reported

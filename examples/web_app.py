@@ -62,7 +62,7 @@ class App:
                 said = _said(self._client.report(RATING.name, answer))
         page = PAGE.format(
             said=html.escape(said),
-            explained=html.escape(str(self._client.explain())),
+            explained=html.escape(self._client.explain().brief()),
             question=html.escape(RATING.question),
             answers="".join(ANSWER.format(html.escape(each)) for each in RATING.categories),
         )

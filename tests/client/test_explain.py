@@ -41,7 +41,7 @@ def terms(client: Client) -> Terms:
     return found
 
 
-def plain(page: Explanation) -> str:
+def plain(page: Explanation | str) -> str:
     """Return the text as one line."""
     return " ".join(str(page).split())
 
@@ -395,3 +395,35 @@ def test_what_is_explained_does_not_depend_on_answers(tmp_path: Path) -> None:
             client.flush()
             shown.add(str(client.explain()))
     assert len(shown) == 1
+
+
+def test_a_brief_explanation_is_what_a_decision_needs(bench: Bench) -> None:
+    client = bench.ready()
+    whole, brief = client.explain(), client.explain().brief()
+    assert max(map(len, brief.splitlines())) <= 80
+    for words in (DECLARED.question, "Your true answer is sent", "At most once", "Not hidden"):
+        assert words in plain(whole.brief())
+    for words in ("survey id, 32 bytes", "Budget", "Spent"):
+        assert words not in brief
+    shorter = set(brief.splitlines()) - set(str(whole).splitlines())
+    assert all(line.startswith(("To whom", " " * 16)) for line in shorter)
+
+
+def test_a_brief_explanation_tells_what_is_not_protected_and_what_is_wrong(bench: Bench) -> None:
+    bench.transport.publish(manifest(repeat=Repeat("memoised", 4)))
+    client = bench.ready(surveys=[replace(DECLARED, max_kept_epsilon="1")])
+    assert "Not protected" in client.explain().brief()
+    client.close()
+    bench.path.unlink()
+    bench.path.mkdir()
+    assert "Problem" in bench.client().explain().brief()
+
+
+def test_a_refusal_is_told_by_the_next_process_too(bench: Bench) -> None:
+    bench.transport.publish(manifest(epsilon="2", sequence=1))
+    assert bench.client().refresh().errors
+    bench.close()
+    client = bench.client()
+    error = client.report(NAME, "good").error
+    assert "too-high-epsilon: epsilon 2 exceeds the app's 1" in str(error)
+    assert "too-high-epsilon: epsilon 2 exceeds the app's 1" in plain(client.explain())

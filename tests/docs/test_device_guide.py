@@ -28,7 +28,7 @@ def test_the_guides_blocks_run_in_order(tmp_path: Path) -> None:
     env = {"PATH": path, "PYTHONPATH": str(tmp_path)}
     # As a reader may: the dialog first, then the commands.
     dialog = run([sys.executable, "-c", blocks["consent"].text], cwd=tmp_path, env=env).stdout
-    assert "Consent         unset: " in dialog
+    assert "Not hidden      That you take part" in dialog
     assert dialog.splitlines()[-1] == "local"
     bash = ["bash", "-euo", "pipefail", "-c", blocks["commands"].text]
     shown = run(bash, cwd=tmp_path, env=env).stdout

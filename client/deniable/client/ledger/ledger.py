@@ -148,6 +148,15 @@ class Ledger:
         """Return the manifests of a name that may be followed, newest first; in a transaction."""
         return self._accepted(connection, name)
 
+    def last_refusal(self, connection: sqlite3.Connection, name: str) -> str | None:
+        """Return why the newest manifest of a name was refused, if it was; in a transaction."""
+        row = connection.execute(
+            "SELECT reason FROM manifests WHERE authority = ? AND name = ? AND role = 'refused'"
+            " ORDER BY sequence DESC LIMIT 1",
+            (self._authorities.chain(connection)[0], name),
+        ).fetchone()
+        return None if row is None else str(row[0])
+
     def has_accepted(self, manifest: Manifest, now: float) -> bool:
         """Tell whether this very manifest was accepted before."""
         with self._state.transaction(now) as connection:
@@ -287,7 +296,12 @@ class Ledger:
     ) -> tuple[Manifest, int]:
         accepted = self._accepted(connection, survey.name)
         if not accepted:
-            raise NotReady("no verified manifest yet: wait for the background thread, or refresh()")
+            refusal = self.last_refusal(connection, survey.name)
+            raise NotReady(
+                "no verified manifest yet: wait for the background thread, or refresh()"
+                if refusal is None
+                else f"the survey that was offered last was refused ({refusal})"
+            )
         why_not: NotRecorded = NotRunning("the survey has not begun, or is over")
         for manifest in accepted:
             epoch = manifest.schedule.epoch_at(now)

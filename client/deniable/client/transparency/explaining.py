@@ -152,7 +152,9 @@ def _declared_survey(
         else:
             fitting.append(manifest)
     followed, standing = _followed(fitting, now)
-    refused = asked.refused.get(survey.name)
+    refused: object = asked.refused.get(survey.name)
+    if refused is None and connection is not None:  # by another process, or before a restart
+        refused = ledger.last_refusal(connection, survey.name)
     if followed is None:
         standing = misfit or (f"No survey is held: {refused}." if refused else _NONE_HELD)
     terms = None if followed is None else _terms(connection, followed)

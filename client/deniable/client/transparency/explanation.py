@@ -147,6 +147,18 @@ class SurveyExplanation:
             lines += labelled("At present", self.standing)
         return lines + self._spent_lines()
 
+    def brief_lines(self) -> list[str]:
+        """Return what somebody needs to know who is asked for consent, at 80 columns."""
+        lines = [*wrapped(self.question), *labelled("Answers", _listed(self.categories))]
+        if self.terms is None:
+            return lines + (labelled("At present", self.standing) if self.standing else [])
+        lines += labelled("Truth", self.terms.truthfulness)
+        lines += labelled("How often", self.terms.schedule)
+        # What is not protected belongs to the decision.
+        for number, sentence in enumerate(self.terms.repetition[:2]):
+            lines += labelled("" if number else "Repetition", sentence)
+        return lines
+
     def _sent_lines(self, terms: Terms) -> list[str]:
         size = _bytes(*terms.sent_bytes)
         lines = labelled("What is sent", f"One report of {size} to {self.collector}:")
@@ -180,7 +192,7 @@ class SurveyExplanation:
 class Explanation:
     """What this app may ask, on what terms, and what it has cost so far.
 
-    ``str()`` gives plain text for a settings page, at 80 columns.
+    ``str()`` gives plain text for a settings page, at 80 columns; ``brief()`` for a consent prompt.
 
     Attributes:
         consent: the user's decision, and what holds; None if the state cannot be read.
@@ -211,22 +223,32 @@ class Explanation:
             "linkable_batches": self.linkable_batches,
         }
 
+    def brief(self) -> str:
+        """Return plain text for a consent prompt, at 80 columns: a few lines a survey."""
+        lines = [*self._problem_lines(), *self._in_general(brief=True)]
+        for survey in self.surveys:
+            lines += ["", *survey.brief_lines()]
+        return "\n".join(lines)
+
     def __str__(self) -> str:
         lines = []
         if self.consent is not None:
             lines += consent_lines(self.consent)
-        if self.problem:
-            lines += labelled(
-                "Problem",
-                f"{self.problem}. Until it can be used again, nothing is drawn, stored or sent.",
-                indent=0,
-            )
-        lines += self._in_general()
+        lines += [*self._problem_lines(), *self._in_general()]
         for survey in self.surveys:
             lines += ["", *survey.lines()]
         return "\n".join([*lines, "", *self._budget_lines()]).rstrip("\n")
 
-    def _in_general(self) -> list[str]:
+    def _problem_lines(self) -> list[str]:
+        if not self.problem:
+            return []
+        return labelled(
+            "Problem",
+            f"{self.problem}. Until it can be used again, nothing is drawn, stored or sent.",
+            indent=0,
+        )
+
+    def _in_general(self, *, brief: bool = False) -> list[str]:
         if not self.surveys:
             return labelled("Questions", "none so far", indent=0)
         whom = ", ".join(sorted({survey.collector for survey in self.surveys}))
@@ -234,6 +256,10 @@ class Explanation:
             "at a random later time"
             if self.delivery_seconds is None
             else f"at a random time within {shown_duration(self.delivery_seconds)}"
+        )
+        to_whom = (
+            f"{whom}, by POST /v1/reports, {when}. What is being asked is fetched from there by "
+            "GET /v1/surveys/NAME/manifest, and new keys of who signs it by GET /v1/authority."
         )
         return [
             *labelled(
@@ -243,13 +269,7 @@ class Explanation:
                 "sent.",
                 indent=0,
             ),
-            *labelled(
-                "To whom",
-                f"{whom}, by POST /v1/reports, {when}. What is being asked is fetched from there "
-                "by GET /v1/surveys/NAME/manifest, and new keys of who signs it by GET "
-                "/v1/authority.",
-                indent=0,
-            ),
+            *labelled("To whom", f"{whom}, {when}." if brief else to_whom, indent=0),
             *labelled(
                 "Not hidden",
                 "That you take part, your network address and the time of sending: the network and "
