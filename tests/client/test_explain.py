@@ -12,6 +12,7 @@ import pytest
 
 from deniable.client import Client, Explanation, SlidingCeiling, Survey, SurveyExplanation, Terms
 from deniable.messages import Manifest, Repeat, Schedule, Specification, sign_manifest
+from deniable.messages import FRESH, Manifest, Repeat, Schedule, Specification
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, Bench, lie, truth
 from tests.support.kinds import KINDS, NUMERIC
@@ -271,6 +272,24 @@ def test_memoised_terms_tell_what_is_not_protected(bench: Bench) -> None:
         "any other answers that change at the same times",
     ):
         assert words in text
+
+
+def test_what_kept_responses_cost_is_told_so_under_a_fresh_successor_too(bench: Bench) -> None:
+    first, second = (
+        manifest(sequence=number, repeat=repeat, schedule=Schedule(START, DAY, epochs, DAY))
+        for number, repeat, epochs in ((1, Repeat("memoised", 2), 2), (2, FRESH, 8))
+    )
+    bench.transport.publish(first)
+    client = bench.ready(surveys=[replace(DECLARED, max_kept_epsilon="1")])
+    client.report(NAME, "good")
+    bench.transport.publish(second)
+    bench.clock.time = START + 2 * DAY
+    assert client.refresh().errors == {}
+    (survey,) = client.explain().surveys
+    assert survey.terms is not None
+    assert survey.terms.range_epochs is None
+    claim = "All of them together are at most 2.72 times likelier than with any other answers"
+    assert f"{claim} that change at the same times." in plain(client.explain())
 
 
 def test_the_chance_that_a_change_shows_is_that_of_the_two_answers_that_differ_most(

@@ -104,6 +104,7 @@ class _Account:
     reports: int = 0
     spent: int = 0
     reserved: int = 0
+    kept: bool = False
 
 
 def _account(connection: sqlite3.Connection | None, name: str) -> _Account:
@@ -112,7 +113,10 @@ def _account(connection: sqlite3.Connection | None, name: str) -> _Account:
     reports, spent = connection.execute(
         "SELECT count(*), coalesce(sum(cost), 0) FROM decisions WHERE name = ?", (name,)
     ).fetchone()
-    return _Account(int(reports), int(spent), reserved_of_name(connection, name))
+    (kept,) = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM memos WHERE name = ? AND reports > 0)", (name,)
+    ).fetchone()
+    return _Account(int(reports), int(spent), reserved_of_name(connection, name), bool(kept))
 
 
 def _budget(
@@ -181,6 +185,7 @@ def _survey(
         None if account is None else account.reserved,
         None if ceiling is None else ceiling.most,
         survey.pinned_ids is not None,
+        account is not None and account.kept,
     )
 
 
@@ -209,6 +214,7 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
             account.reserved,
             None,
             None,
+            account.kept,
         )
 
 

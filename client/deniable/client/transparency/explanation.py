@@ -90,6 +90,7 @@ class SurveyExplanation:
             the app knows.
         pinned: whether the app accepts only surveys whose ids it was shipped with; None if only the
             app knows.
+        kept: whether any of the reports were of kept responses, by this survey or one before it.
     """
 
     name: str
@@ -104,6 +105,7 @@ class SurveyExplanation:
     reserved: int | None
     ceiling: int | None
     pinned: bool | None
+    kept: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Return the survey for JSON."""
@@ -120,6 +122,7 @@ class SurveyExplanation:
             "reserved_nano_epsilon": self.reserved,
             "ceiling_nano_epsilon": self.ceiling,
             "pinned": self.pinned,
+            "kept": self.kept,
         }
 
     def lines(self) -> list[str]:
@@ -184,8 +187,7 @@ class SurveyExplanation:
         return labelled("Spent", f"{text}.")
 
     def _at_the_same_times(self) -> str:
-        kept = self.terms is not None and self.terms.range_epochs is not None
-        return " that change at the same times" if kept else ""
+        return " that change at the same times" if self.kept else ""
 
 
 @dataclass(frozen=True, slots=True)
