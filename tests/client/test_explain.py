@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from deniable.client import Client, Explanation, SlidingCeiling, Survey, SurveyExplanation, Terms
-from deniable.messages import Manifest, Repeat, Schedule, Specification, sign_manifest
-from deniable.messages import FRESH, Manifest, Repeat, Schedule, Specification
+from deniable.messages import FRESH, Manifest, Repeat, Schedule, Specification, sign_manifest
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, Bench, lie, truth
 from tests.support.kinds import KINDS, NUMERIC
