@@ -206,3 +206,39 @@ def test_d5_a_copy_keeps_consent_and_what_was_reserved(bench: Bench) -> None:
     with clone(bench, STATE) as copied:
         assert copied.client(consent="on").consent == "off"
         assert copied.rows("SELECT survey_id, reserved FROM manifests") == reserved
+
+
+@pytest.mark.parametrize("how", ["off", "local", "purge"])
+@pytest.mark.parametrize("lost", [False, True])
+def test_an_old_backup_sends_nothing_that_the_user_had_erased_since(
+    bench: Bench, how: str, lost: bool
+) -> None:
+    prepared(bench, 1)
+    backup = bench.path.read_bytes()
+    client = bench.client()
+    if how == "purge":
+        client.purge()
+    else:
+        client.set_consent(how)
+        client.set_consent("on")
+    client.close()
+    if lost:
+        bench.path.unlink()
+        bench.client().close()
+    bench.path.write_bytes(backup)
+    restored = bench.client()
+    assert restored.consent == "on"
+    assert restored.flush().delivered == 0
+    assert bench.transport.uploads == []
+    assert bench.rows("SELECT count(*) FROM decisions WHERE envelope IS NOT NULL") == [(0,)]
+
+
+def test_an_old_backup_sends_what_nobody_had_erased(bench: Bench) -> None:
+    prepared(bench, 1)
+    backup = bench.path.read_bytes()
+    bench.clock.time = START + DAY
+    client = bench.client()
+    assert client.report(NAME, "good").status is RECORDED
+    client.close()
+    bench.path.write_bytes(backup)
+    assert bench.client().flush().delivered == 1

@@ -47,7 +47,7 @@ class Fate:
         at: the instant of the kill: before the statement of half this number, or after it if odd.
         killed: whether it came before the device was through.
         statement: beside which it came.
-        withdrawn: whether the mark knew by then that consent had been withdrawn.
+        withdrawn: whether the mark knew by then that consent had been withdrawn, or all purged.
         kept: what the state held as pending after the kill: [name, epoch, envelope in hex].
         recorded: [name, epoch] of what ``report()`` had said was recorded.
         sent: [name, epoch, envelope in hex, whether it was committed by then], before and after.
@@ -251,7 +251,8 @@ def _fate(folder: Path, at: int) -> Fate:
     recorded = [line[1:].rsplit(" ", 1) for line in said if line.startswith("R")]
     kept = _pending(folder) if killed else []
     mark = Mark.read(folder / "device.sqlite")
-    withdrawn = mark is not None and mark.consent in {"off", "local"}
+    # The latest change that the mark knows of is an end of consent, or a purge.
+    withdrawn = mark is not None and mark.erased == mark.generation > 0
     day = max((int(line[1:]) for line in said if line.startswith("D")), default=0)
     transport = _Exposing(folder / "device.sqlite", log)
     with _bench(folder, transport) as bench:

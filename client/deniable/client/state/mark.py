@@ -1,12 +1,12 @@
 """The machine mark: how a device notices that its state is a copy, an old backup, or gone (D5).
 
 Beside the state file stands a small file with the state's mark, its generation (how many decisions
-and consents were stored), the latest instant the device has seen, the user's consent, and what is
-reserved of the lifetime budget. It is written before the state commits. A state without its mark,
-with another, from another machine, or of an older generation is not the newest state of this
-device, and must not decide what that one may have decided. A mark without a state says that one was
-lost. A mark whose file was changed since it was written was put there from a backup, with the state
-beside it.
+and consents were stored), the latest instant the device has seen, the user's consent and when they
+last had everything erased, and what is reserved of the lifetime budget. It is written before the
+state commits. A state without its mark, with another, from another machine, or of an older
+generation is not the newest state of this device, and must not decide what that one may have
+decided. A mark without a state says that one was lost. A mark whose file was changed since it was
+written was put there from a backup, with the state beside it.
 """
 
 import hashlib
@@ -31,6 +31,7 @@ class Mark:
         instant: the latest Unix second that the device had seen by its own clock, or decided for.
         consent: the user's latest decision; "" if the file is unreadable.
         reserved: of the lifetime budget, in 1e-9 epsilon: what a lost state had spent stays spent.
+        erased: generation at which the user last had all report bytes erased; 0 for never.
         genuine: whether the file is the very one that was written, not a copy of it.
     """
 
@@ -39,6 +40,7 @@ class Mark:
     instant: int
     consent: str
     reserved: int
+    erased: int = 0
     genuine: bool = True
 
     @classmethod
@@ -46,11 +48,12 @@ class Mark:
         """Return the mark beside the state file; None if there is none."""
         path = _path(state)
         try:
-            token, generation, instant, consent, reserved, written = path.read_text("ascii").split()
+            token, *counts, consent, written = path.read_text("ascii").split()
+            generation, instant, reserved, erased = map(int, counts)
             # Nobody can set a file's time of change: what came from a backup changed later.
             since = abs(path.stat().st_ctime - int(written))
             genuine = since <= _SLACK_SECONDS
-            return cls(token, int(generation), int(instant), consent, int(reserved), genuine)
+            return cls(token, generation, instant, consent, reserved, erased, genuine)
         except FileNotFoundError:
             return None
         except ValueError:
@@ -66,8 +69,8 @@ class Mark:
         new = path.with_name(f"{path.name}.new")  # one writer at a time: it holds the state's lock
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            counted = f"{self.token} {self.generation} {self.instant}"
-            fields = f"{counted} {self.consent} {self.reserved} "
+            counts = f"{self.generation} {self.instant} {self.reserved} {self.erased}"
+            fields = f"{self.token} {counts} {self.consent} "
             os.write(descriptor, fields.encode())
             os.write(descriptor, f"{int(os.fstat(descriptor).st_ctime)}\n".encode())
             os.fsync(descriptor)

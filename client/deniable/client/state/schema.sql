@@ -9,6 +9,7 @@ CREATE TABLE device (
     looked_at    INTEGER NOT NULL,  -- the latest instant seen
     lived        INTEGER NOT NULL,  -- seconds of use: a gap between two looks counts for a week at most
     fresh_from   INTEGER NOT NULL,  -- epochs that began before it may have been decided by a lost state
+    erased       INTEGER NOT NULL,  -- generation of the latest off, local or purge: it holds for older copies too
     remains      INTEGER NOT NULL,  -- erasures of which unused parts of the file, or its log, may keep copies
     carried      INTEGER NOT NULL,  -- what lost states had reserved of the lifetime budget, in 1e-9 epsilon
     consent      TEXT    NOT NULL CHECK (consent IN ('unset', 'off', 'local', 'on')),

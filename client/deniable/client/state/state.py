@@ -156,7 +156,7 @@ class State:
                 (consent.value, int(now), origin),
             )
             record_event(connection, now, "consent", f"{consent.value}, from {origin}")
-            self.advance(connection, now)
+            self.advance(connection, now, erases=consent is not Consent.ON)
             connection.execute("DELETE FROM previews")
             if consent is not Consent.ON:
                 erase_reports(connection, "consent-withdrawn", now)
@@ -178,7 +178,7 @@ class State:
             connection.execute("DELETE FROM previews")
             connection.execute("DELETE FROM events")
             record_event(connection, now, "purge", "all report bytes erased")
-            self.advance(connection, now)
+            self.advance(connection, now, erases=True)
         self.erase_remains()
         self._erase_damaged()
 
@@ -187,7 +187,12 @@ class State:
             erase_damaged(self._path)
 
     def advance(
-        self, connection: sqlite3.Connection, now: float, decided_for: float | None = None
+        self,
+        connection: sqlite3.Connection,
+        now: float,
+        decided_for: float | None = None,
+        *,
+        erases: bool = False,
     ) -> None:
         """Count, inside a transaction, a change that no older copy of the state may undo.
 
@@ -198,23 +203,25 @@ class State:
             connection: the transaction's.
             now: Unix seconds.
             decided_for: no epoch that begins before may be decided by whatever replaces this state.
+            erases: whether the user has all report bytes erased, those of older copies too.
         """
         self._check_process(connection)  # the mark is the parent's to write
         look_at_clock(connection, now)
         connection.execute(
-            "UPDATE device SET generation = generation + 1, ledger_time = max(ledger_time, ?)",
-            (int(max(now, decided_for or now)),),
+            "UPDATE device SET generation = generation + 1, ledger_time = max(ledger_time, ?),"
+            " erased = CASE WHEN ? THEN generation + 1 ELSE erased END",
+            (int(max(now, decided_for or now)), erases),
         )
         self._advanced = True
         self._write_mark(connection)
 
     def _write_mark(self, connection: sqlite3.Connection) -> None:
         if self._path is not None:
-            token, generation, instant, consent = connection.execute(
-                "SELECT mark, generation, ledger_time, consent FROM device"
+            token, generation, instant, consent, erased = connection.execute(
+                "SELECT mark, generation, ledger_time, consent, erased FROM device"
             ).fetchone()
             reserved = reserved_in_all(connection)
-            Mark(token, generation, instant, consent, reserved).write(self._path)
+            Mark(token, generation, instant, consent, reserved, erased).write(self._path)
 
     def _put_mark_back(self, connection: sqlite3.Connection) -> None:
         connection.execute("BEGIN IMMEDIATE")  # one writer at a time

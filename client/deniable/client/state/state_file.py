@@ -39,6 +39,7 @@ _SOUND_DEVICE = """
     AND typeof(mark) = 'text' AND typeof(generation) = 'integer'
     AND typeof(ledger_time) || typeof(looked_at) || typeof(lived) = 'integerintegerinteger'
     AND typeof(fresh_from) || typeof(carried) = 'integerinteger'
+    AND typeof(erased) || typeof(remains) = 'integerinteger'
 """
 _APPLICATION_ID = 0x64656E69  # "deni"
 _NEVER = -(2**62)
@@ -83,7 +84,8 @@ def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
             if mark is not None:
                 # What the user decided last holds; where nobody knows, they are asked again.
                 consent = mark.consent if mark.genuine else "unset"
-                device = _NewDevice(consent, max(now, mark.instant), mark.reserved, replaces=True)
+                fresh_from, erased = max(now, mark.instant), min(mark.erased, 1)
+                device = _NewDevice(consent, fresh_from, mark.reserved, erased, replaces=True)
             _create(connection, path, now, device)
         _check_newest(connection, path, now)
         # Bytes that were erased just before a crash would live on.
@@ -187,6 +189,7 @@ class _NewDevice:
     consent: str
     fresh_from: int = _NEVER
     carried: int = 0
+    erased: int = 0
     replaces: bool = False
 
 
@@ -201,17 +204,19 @@ def _create(
 
     schema = files("deniable.client.state").joinpath("schema.sql").read_text("utf-8")
     consent, fresh_from = device.consent, device.fresh_from
-    mark = Mark(os.urandom(16).hex() + machine_digest(), 0, fresh_from, consent, device.carried)
+    token = os.urandom(16).hex() + machine_digest()
+    mark = Mark(token, 0, fresh_from, consent, device.carried, device.erased)
     try:
         connection.executescript(f"BEGIN IMMEDIATE; {schema}")
         connection.execute(
-            "INSERT INTO device VALUES (1, ?, ?, 0, ?, ?, 0, ?, 0, ?, ?, ?, 'initial')",
+            "INSERT INTO device VALUES (1, ?, ?, 0, ?, ?, 0, ?, ?, 0, ?, ?, ?, 'initial')",
             (
                 os.urandom(32),
                 mark.token,
                 fresh_from,
                 now,
                 fresh_from,
+                device.erased,
                 device.carried,
                 consent,
                 now,
@@ -271,8 +276,8 @@ def _check_newest(connection: sqlite3.Connection, path: Path, now: int) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         mark = Mark.read(path)
-        token, generation, ledger_time, consent = connection.execute(
-            "SELECT mark, generation, ledger_time, consent FROM device"
+        token, generation, ledger_time, consent, erased = connection.execute(
+            "SELECT mark, generation, ledger_time, consent, erased FROM device"
         ).fetchone()
         reserved = reserved_in_all(connection)
         newest = (
@@ -285,6 +290,10 @@ def _check_newest(connection: sqlite3.Connection, path: Path, now: int) -> None:
         if not newest:
             _LOG.warning("the state is a copy or a backup: a new device from the next epoch on")
             seen = max(now, ledger_time, mark.instant if mark else 0)
+            # What the user had erased since stays erased, whatever they decided afterwards. Another
+            # state's mark is that of a later one, whose generations are its own.
+            here = generation if mark is not None and mark.token == token else 0
+            unwanted = mark is not None and mark.erased > here
             generation = max(generation, mark.generation if mark else 0)
             if mark is not None and mark.token == token:
                 # The mark is newer than the state, or both were put back from a backup.
@@ -294,17 +303,19 @@ def _check_newest(connection: sqlite3.Connection, path: Path, now: int) -> None:
                 consent = mark.consent
             carried = max(0, mark.reserved - reserved) if mark else 0
             token = os.urandom(16).hex() + machine_digest()
-            renewed = Mark(token, generation, seen, consent, reserved + carried)
+            erased = max(erased, mark.erased if mark else 0)
+            renewed = Mark(token, generation, seen, consent, reserved + carried, erased)
             connection.execute(
                 "UPDATE device SET secret = ?, mark = ?, generation = ?, ledger_time = ?,"
-                " fresh_from = max(fresh_from, ?), consent = ?, carried = carried + ?",
-                (os.urandom(32), token, generation, seen, seen, consent, carried),
+                " fresh_from = max(fresh_from, ?), consent = ?, carried = carried + ?,"
+                " erased = ?",
+                (os.urandom(32), token, generation, seen, seen, consent, carried, erased),
             )
             # A key that two devices hold would give both the same responses.
             connection.execute("UPDATE memos SET key = NULL")
             connection.execute("DELETE FROM previews")
-            if consent != "on":  # withdrawn since the backup, whose bytes are as unwanted
-                erase_reports(connection, "consent-withdrawn", now)
+            if consent != "on" or unwanted:
+                erase_reports(connection, "purged" if consent == "on" else "consent-withdrawn", now)
                 erase_damaged(path)
             record_event(connection, now, "new-device", "the state was a copy or a backup")
             renewed.write(path)
