@@ -58,6 +58,7 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("deniable.client.client._uniform", lambda: 0.25)  # the jitter
     # A copied mark passes for the original for some seconds only; here, for however long it takes.
     monkeypatch.setattr(mark, "_SLACK_SECONDS", 3600)
+    monkeypatch.setattr(mark, "_COPY_SECONDS", 3600)
     folder = tmp_path / "prepared"
     folder.mkdir()
     with Bench(folder) as bench:
@@ -92,7 +93,7 @@ def live(
     said += [record.getMessage() for record in caplog.records]
     said += [repr(record.args) for record in caplog.records]
     files = bench.files()
-    # The mark ends with the second of the file system at which it was written.
+    # The mark ends with the second and the number of the file as it was written.
     files["device.sqlite.mark"] = files["device.sqlite.mark"].rpartition(b" ")[0]
     shutil.rmtree(folder)
     return Trace(files, transport.requests, said, clock.slept)

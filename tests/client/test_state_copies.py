@@ -242,3 +242,17 @@ def test_an_old_backup_sends_what_nobody_had_erased(bench: Bench) -> None:
     client.close()
     bench.path.write_bytes(backup)
     assert bench.client().flush().delivered == 1
+
+
+def test_d5_a_copy_of_both_files_within_the_minute_is_a_new_device(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared(bench, 0)
+    monkeypatch.setattr(mark_module, "_COPY_SECONDS", -1)  # as if some seconds had passed
+    with clone(bench, STATE, MARK) as copied:
+        client = copied.client()
+        assert client.consent == "unset"
+        client.set_consent("on")
+        client.close()
+        becomes_new(copied, secret(bench))
+    stays(bench, secret(bench))

@@ -18,7 +18,9 @@ __all__ = ["Mark", "machine_digest"]
 
 _MACHINE_ID = Path("/etc/machine-id")
 _SLACK_SECONDS = 60
-"""Between the mark's last write and its rename, on the file system's own clock."""
+"""Between the mark's last write and its rename, by the file system's own clock, if it is slow."""
+_COPY_SECONDS = 2
+"""Within it a copy passes too: some file systems number their files anew at each mount."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,10 @@ class Mark:
             token, *counts, consent, written = path.read_text("ascii").split()
             generation, instant, reserved, erased = map(int, counts)
             # Nobody can set a file's time of change: what came from a backup changed later.
-            since = abs(path.stat().st_ctime - int(written))
-            genuine = since <= _SLACK_SECONDS
+            status, (changed, _, file) = path.stat(), written.partition(":")
+            since = abs(status.st_ctime - int(changed))
+            same = since <= _COPY_SECONDS or file == str(status.st_ino)
+            genuine = same and since <= _SLACK_SECONDS
             return cls(token, generation, instant, consent, reserved, erased, genuine)
         except FileNotFoundError:
             return None
@@ -72,7 +76,8 @@ class Mark:
             counts = f"{self.generation} {self.instant} {self.reserved} {self.erased}"
             fields = f"{self.token} {counts} {self.consent} "
             os.write(descriptor, fields.encode())
-            os.write(descriptor, f"{int(os.fstat(descriptor).st_ctime)}\n".encode())
+            status = os.fstat(descriptor)
+            os.write(descriptor, f"{int(status.st_ctime)}:{status.st_ino}\n".encode())
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
