@@ -13,6 +13,8 @@ from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import DAY, DECLARED, START, manifest
 
+MARK = "device.sqlite.mark"
+
 
 def test_off_leaves_no_copy_where_the_file_was_rearranged(bench: Bench) -> None:
     # secure_delete overwrites what is erased, but not the copies that SQLite leaves in a page when
@@ -92,3 +94,19 @@ def unsent(bench: Bench) -> list[bytes]:
     for envelope in filter(None, envelopes):
         found = [content.replace(envelope, b"") for content in found]
     return found
+
+
+def test_a_damaged_state_with_its_reports_and_keys_goes_after_a_week(bench: Bench) -> None:
+    client = bench.ready()
+    client.report(NAME, "good")
+    ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
+    client.close()
+    bench.path.write_bytes(b"not a database at all" + bench.path.read_bytes()[21:])
+    client = bench.client()
+    assert client.consent == "on"
+    bench.clock.time += 7 * DAY - 1
+    client.flush()
+    assert bench.on_disk(envelope) == [f"device.sqlite.damaged-{START}"]
+    bench.clock.time += 1
+    client.flush()
+    assert list(bench.files()) == ["device.sqlite", "device.sqlite-shm", "device.sqlite-wal", MARK]

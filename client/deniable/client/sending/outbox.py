@@ -136,6 +136,7 @@ class Outbox:
             if self._state.effective_consent(connection) is Consent.ON:
                 discard_previews(connection)
         self._state.erase_remains()
+        self._state.erase_old_damaged(now)
 
     def _has_state(self, now: float) -> bool:
         return self._state.consent(now).since is not None  # asking makes none

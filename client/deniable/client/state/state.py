@@ -186,6 +186,11 @@ class State:
         if self._path is not None:
             erase_damaged(self._path)
 
+    def erase_old_damaged(self, now: float) -> None:
+        """Delete the damaged states that were set aside a week ago."""
+        if self._path is not None:
+            erase_damaged(self._path, now)
+
     def advance(
         self,
         connection: sqlite3.Connection,

@@ -1,7 +1,8 @@
 """Opening the device's state file: creating it, and refusing to trust one that is not the newest.
 
 1. The file is private to its user (0600) and durable: synchronous=FULL, secure_delete on.
-2. A file that is damaged is set aside and replaced; it is deleted when consent ends, or by purge.
+2. A file that is damaged is set aside and replaced; it is deleted when consent ends, by purge, or
+   after a week: nothing else erases the reports and memo keys in it.
 3. Whatever replaces another state, or is a copy or an old backup of one, decides no epoch that has
    begun by the latest instant seen, draws a new device secret, has no memo keys, and keeps to the
    user's last consent and to what was reserved of the lifetime budget (D5). Without consent it has
@@ -12,6 +13,7 @@
 import glob
 import logging
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -44,6 +46,8 @@ _SOUND_DEVICE = """
 _APPLICATION_ID = 0x64656E69  # "deni"
 _NEVER = -(2**62)
 _BUSY_SECONDS = 5.0
+_ASIDE = re.compile(r"\.damaged-(-?[0-9]+)(-wal|-shm)?", re.ASCII)
+_ASIDE_SECONDS = 7 * 86_400
 _TOUCHING = threading.Lock()
 
 
@@ -133,11 +137,18 @@ def erase_remains(connection: sqlite3.Connection) -> None:
         connection.execute("UPDATE device SET remains = 0 WHERE remains = ?", (remains,))
 
 
-def erase_damaged(path: Path) -> None:
-    """Delete the states that were set aside, which hold signed bytes too."""
+def erase_damaged(path: Path, now: float | None = None) -> None:
+    """Delete the states that were set aside, which hold signed bytes and memo keys too.
+
+    Args:
+        path: of the state.
+        now: Unix seconds; delete only those that were set aside a week before. By default all.
+    """
     for damaged in path.parent.glob(f"{glob.escape(path.name)}.damaged-*"):
-        with suppress(OSError):
-            damaged.unlink()
+        aside = _ASIDE.fullmatch(damaged.name[len(path.name) :])
+        if now is None or (aside is not None and now - int(aside[1]) >= _ASIDE_SECONDS):
+            with suppress(OSError):
+                damaged.unlink()
 
 
 def _touch(path: Path) -> None:
