@@ -1,12 +1,13 @@
 """Where manifests come from (D6): the app's bundle, or a refresh that asks for very little."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
 from deniable.client import (
     IN_MEMORY,
+    ConsentMissing,
     HttpAnswer,
     ManifestFault,
     ManifestRefused,
@@ -252,3 +253,37 @@ def test_the_verdict_on_a_bundled_manifest_is_not_remembered_beyond_its_reasons(
     assert error.fault is ManifestFault.ENDED
     bench.clock.time = START  # the clock was wrong
     assert client.report(NAME, "good").ok
+
+
+class Withdrawing(FakeTransport):
+    """The user withdraws consent while the first answer is under way."""
+
+    def __init__(self) -> None:
+        super().__init__(MANIFEST, OTHER)
+        self.withdraw: Callable[[], None] = lambda: None
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        most: int,
+        timeout: float = 20.0,
+    ) -> HttpAnswer:
+        answer = super().request(method, path, headers, body, most, timeout)
+        self.withdraw()
+        return answer
+
+
+def test_consent_that_ends_during_a_refresh_ends_its_requests(bench: Bench) -> None:
+    transport = Withdrawing()
+    client = bench.client(transport=transport, surveys=[DECLARED, OTHER_DECLARED])
+    transport.withdraw = lambda: client.set_consent("off")
+    refreshed = client.refresh()
+    assert [request.path for request in transport.requests] == [f"/v1/surveys/{NAME}/manifest"]
+    assert {type(error) for error in refreshed.errors.values()} == {ConsentMissing}
+    transport.withdraw = lambda: None
+    client.set_consent("on")
+    assert isinstance(client.report("another", "good").error, NotReady)
+    assert set(client.refresh().ready) == {NAME, "another"}

@@ -159,6 +159,7 @@ class Client:
             _envelopes(manifests),
             self._transport,
             self._clock,
+            self._check_consent,
         )
         self._uploader = Uploader(
             Outbox(self._state, collector, caps),
@@ -212,12 +213,11 @@ class Client:
         Never raises for what the network or the collector does; without consent, does nothing.
         """
         try:
-            if self._consent_now() is not Consent.ON:
-                raise self._state.missing_consent("nobody consented to asking the collector")
+            self._check_consent()
+            errors = self._manifests.refresh(self._surveys.values())
         except NotRecorded as error:
             # Not remembered: whoever consents next must not wait a day for the next refresh.
-            return Refresh((), dict.fromkeys(self._surveys, error))
-        errors = self._manifests.refresh(self._surveys.values())
+            return Refresh((), dict.fromkeys(self._surveys, drop_frames(error)))
         ready = tuple(name for name, survey in self._surveys.items() if self._is_ready(survey))
         self._errors = errors
         wait = DAY if all(map(is_judged, errors.values())) else _RETRY_SECONDS
@@ -407,6 +407,10 @@ class Client:
 
     def _consent_now(self) -> Consent:
         return self._state.consent(self._clock.now()).effective
+
+    def _check_consent(self) -> None:
+        if self._consent_now() is not Consent.ON:
+            raise self._state.missing_consent("nobody consented to asking the collector")
 
     def _is_ready(self, survey: Survey) -> bool:
         try:

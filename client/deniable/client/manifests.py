@@ -6,13 +6,12 @@ one that does but which key it knows.
 """
 
 import logging
-import sqlite3
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from deniable.client.clock import Clock
 from deniable.client.errors import (
+    ConsentMissing,
     ManifestFault,
     ManifestRefused,
     NotReady,
@@ -46,6 +45,8 @@ class Manifests:
         bundled: signed manifests that came with the app.
         transport: how the collector is reached.
         clock: the device's time.
+        check_consent: raises ``ConsentMissing`` unless the collector may be asked; before each
+            request, since a refresh may take long.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Manifests:
         bundled: Iterable[bytes],
         transport: Transport,
         clock: Clock,
+        check_consent: Callable[[], None],
     ) -> None:
         self._ledger = ledger
         self._authorities = authorities
@@ -65,16 +67,23 @@ class Manifests:
         self._bundled = tuple(bundled)
         self._transport = transport
         self._clock = clock
+        self._check_consent = check_consent
         self._opened: dict[tuple[int, tuple[bytes, ...]], _Opened] = {}
 
     def refresh(self, surveys: Iterable[Survey]) -> dict[str, NotRecorded]:
-        """Fetch the manifest of each survey; return why not, or why it was not taken, by name."""
+        """Fetch the manifest of each survey; return why not, or why it was not taken, by name.
+
+        Raises:
+            ConsentMissing: once there is no consent to ask the collector.
+        """
         errors: dict[str, NotRecorded] = {}
         asked: list[bool] = []
         for survey in surveys:
             try:
                 self.offer_bundled(survey)
                 self._fetch(survey, asked)
+            except ConsentMissing:
+                raise
             except NotRecorded as error:
                 errors[survey.name] = drop_frames(error)
                 level = logging.WARNING if is_judged(error) else logging.INFO
@@ -184,6 +193,7 @@ class Manifests:
         return self._authorities.known(self._clock.now())
 
     def _get(self, path: str, held: bytes | None, most: int) -> HttpAnswer:
+        self._check_consent()
         headers = {"If-None-Match": f'"{held.hex()}"'} if held else {}
         try:
             return self._transport.request("GET", path, headers, b"", most)
