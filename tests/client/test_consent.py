@@ -187,3 +187,10 @@ def test_consent_and_its_time_are_stored(bench: Bench) -> None:
     bench.clock.time = START + 77.9
     client.set_consent(Consent.OFF)
     assert bench.rows("SELECT consent, consent_at FROM device") == [("off", START + 77)]
+
+
+def test_an_origin_that_is_no_text_is_no_reason_not_to_withdraw(bench: Bench) -> None:
+    client = bench.ready()
+    client.set_consent("off", "half a pair: \ud800")
+    record = client.consent_record
+    assert (record.decided, record.origin) == (Consent.OFF, "half a pair: ?")

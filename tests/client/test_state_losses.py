@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import EpochUndecidable, OutcomeStatus
+from deniable.client import EpochUndecidable, OutcomeStatus, StateUnavailable
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench
 from tests.support.losses import after_a_loss, decided
@@ -196,3 +196,16 @@ def test_d9_bytes_erased_just_before_a_crash_do_not_live_on_in_the_log(
         assert crashed.on_disk(envelope) != []
         assert crashed.client().consent == "on"
         assert crashed.on_disk(envelope) == []
+
+
+@pytest.mark.parametrize("initial", ["unset", "local", "on"])
+def test_a_mark_without_a_state_that_cannot_be_read_raises_nothing(
+    bench: Bench, initial: str
+) -> None:
+    bench.path.with_name("device.sqlite.mark").mkdir()
+    client = bench.client(consent=initial)
+    assert isinstance(client.report(NAME, "good").error, StateUnavailable)
+    assert isinstance(client.flush().error, StateUnavailable)
+    assert isinstance(client.refresh().errors[NAME], StateUnavailable)
+    assert client.explain().problem != ""
+    client.start()

@@ -264,7 +264,8 @@ class Client:
             StateUnavailable: if it could not be stored.
         """
         decided = _consent(consent)
-        self._state.set_consent(decided, origin, self._clock.now())
+        text = origin.encode(errors="replace").decode()  # no text is a reason not to withdraw
+        self._state.set_consent(decided, text, self._clock.now())
         if self._background and self._consent_now() is Consent.ON:
             self._uploader.start()
 

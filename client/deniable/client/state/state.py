@@ -338,12 +338,11 @@ class State:
         if self._path is None or self._connection is not None:
             return False
         try:
-            self._path.stat()
-        except FileNotFoundError:
+            if _exists(self._path):
+                return False
             return Mark.read(self._path) is None  # a mark alone says that the state was lost
         except OSError as error:
             raise StateUnavailable(f"the state cannot be used: {error.strerror}") from error
-        return False
 
     def _file_identity(self) -> tuple[int, int] | None:
         if self._path is None:
@@ -362,6 +361,14 @@ class State:
         with self._lock, suppress(sqlite3.Error):
             if self._connection is not None:
                 erase_remains(self._connection)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _primary_code(error: sqlite3.Error) -> int:
