@@ -6,7 +6,9 @@ one that does but which key it knows.
 """
 
 import logging
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from deniable.client.clock import Clock
