@@ -182,11 +182,17 @@ class Uploader:
         return report.held <= now if flushed else report.due <= now
 
     def _send(self, batch: Sequence[PendingReport], seconds: float) -> list[Step]:
-        """Send one request; return what followed for each report, nothing if it was split."""
+        """Send one request; return what followed for each report.
+
+        Nothing if it was split, or not sent: the user, or another process, came in between.
+        """
+        if not self._outbox.begin_sending(batch, self._clock.now()):
+            return []
         answer = self._post(batch, seconds)
         now = self._clock.now()
         steps = next_steps(batch, answer, now, self._backoff, self._jitter)
         if isinstance(steps, Split):
+            self._outbox.split(batch, now)
             self._most = max(1, len(batch) // 2)
             return []
         self._outbox.follow(zip(batch, steps, strict=True), now)
