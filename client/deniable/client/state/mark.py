@@ -14,9 +14,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from deniable.client.consent import Consent
+
 __all__ = ["Mark", "machine_digest"]
 
 _MACHINE_ID = Path("/etc/machine-id")
+_MOST = 2**62
 _SLACK_SECONDS = 60
 """Between the mark's last write and its rename, on the file system's own clock."""
 
@@ -50,11 +53,21 @@ class Mark:
             # Nobody can set a file's time of change: what came from a backup changed later.
             since = abs(path.stat().st_ctime - int(written))
             genuine = since <= _SLACK_SECONDS
-            return cls(token, int(generation), int(instant), consent, int(reserved), genuine)
+            mark = cls(token, int(generation), int(instant), consent, int(reserved), genuine)
+            mark._check()
         except FileNotFoundError:
             return None
         except ValueError:
             return cls("", 0, 0, "", 0, genuine=False)
+        return mark
+
+    def _check(self) -> None:
+        """Refuse what was never written: no state could be made of it, now or ever."""
+        Consent(self.consent)
+        if max(self.generation, abs(self.instant), self.reserved) > _MOST:
+            raise ValueError
+        if min(self.generation, self.reserved) < 0:
+            raise ValueError
 
     def write(self, state: Path) -> None:
         """Write the mark durably and at once, in place of the one before.
