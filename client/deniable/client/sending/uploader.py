@@ -5,6 +5,7 @@ killing it at any instant loses nothing, since the outbox is in the state.
 """
 
 import logging
+import sys
 import threading
 import time
 from collections import Counter
@@ -103,6 +104,8 @@ class Uploader:
     def start(self) -> None:
         """Start the thread, or wake it."""
         self._wake.set()
+        if sys.is_finalizing():
+            return  # a thread would never come to run, and Python 3.11 waits for it to
         if not self._starting.acquire(blocking=False):
             return  # it is being started, perhaps by what a signal's handler interrupted here
         try:
