@@ -15,7 +15,7 @@ from tests.support.processes import run
 from tests.support.raw_server import RawServer, answer
 
 _STATUS = {"calls_exit": 3, "raises": 1, "leaves_at_once": 4, "is_killed": -signal.SIGKILL}
-_DELIVERY = {"silent", "threads"}
+_DELIVERY = {"silent", "threads", "in_finaliser"}
 
 
 def play(scene: str, bench: Bench, server: RawServer) -> str:
@@ -46,6 +46,13 @@ def test_however_an_app_ends_its_report_is_kept_and_nothing_is_said(
     else:
         assert said == ""
     assert bench.rows("SELECT status, envelope IS NULL FROM decisions") == [("pending", 0)]
+
+
+def test_a_report_that_comes_too_late_raises_nothing_and_hangs_nobody(bench: Bench) -> None:
+    # No thread can be started by then, nor a module imported: the report may be one too many.
+    with RawServer(_hold) as server:
+        assert "Traceback" not in play("in_finaliser", bench, server)
+        server.over.set()
 
 
 def test_an_app_that_only_makes_a_client_leaves_no_trace(bench: Bench, tmp_path: Path) -> None:

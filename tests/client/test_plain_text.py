@@ -74,6 +74,15 @@ def test_any_cost_has_words() -> None:
     assert times_likelier(10**18) == "more than a million"
 
 
+def test_a_bound_is_rounded_to_its_own_side() -> None:
+    for share in (Fraction(4046, 10000), Fraction(4044, 10000), Fraction(1, 65536)):
+        low = float(shown_percent(share, "least")[:-1])
+        high = float(shown_percent(share, "most")[:-1])
+        assert low < 100 * share < high
+    assert shown_percent(Fraction(9995, 10000), "most") == "100%"
+    assert shown_percent(Fraction(9995, 10000), "least") == "more than 99.9%"
+
+
 def test_shares_are_told_from_never_and_always() -> None:
     assert shown_percent(Fraction(4046, 10000)) == "40.5%"
     assert shown_percent(Fraction(1, 65536)) == "0.0015%"

@@ -6,7 +6,9 @@ from contextlib import closing, suppress
 
 import pytest
 
-from deniable.client import Delivery, Outcome, StateUnavailable
+from deniable.client import Consent, Delivery, Outcome, StateUnavailable
+from deniable.client.state.state import State
+from deniable.client.transparency.explaining import explain_stored
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import DAY, MANIFEST, START
 
@@ -91,3 +93,15 @@ def test_whatever_rots_an_explanation_raises_nothing_and_a_journal_what_it_says(
                 journal = looking.journal()
                 assert "\x1b" not in str(journal) + json.dumps(journal.to_dict())
             looking.close()
+
+
+def test_without_the_app_a_survey_whose_manifest_rotted_is_left_out(bench: Bench) -> None:
+    bench.ready().close()
+    sound = bench.path.read_bytes()
+    for rot in ("envelope = x'00'", "signer = x'00'", "name = x'00'"):
+        bench.path.write_bytes(sound)
+        edit(bench, f"UPDATE manifests SET {rot}")
+        state = State(bench.path, Consent.UNSET, {})
+        surveys = explain_stored(state, bench.clock.now()).surveys
+        assert [survey.name for survey in surveys] == ([NAME] if "name" in rot else [])
+        state.close()

@@ -1,6 +1,7 @@
 """Copies and old backups of a state become new devices, from the next epoch on (D5)."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,6 +97,31 @@ def test_d5_a_mark_that_cannot_be_read_is_no_mark(bench: Bench, content: bytes) 
     before = secret(bench)
     bench.path.with_name(MARK).write_bytes(content)
     becomes_new(bench, before)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize(
+    "rotten",
+    [
+        "token 1 1 banana 5",
+        f"token {10**20} 1 on 5",
+        f"token 1 {10**30} on 5",
+        f"token 1 1 on {2**63}",
+        "token -1 1 on 5",
+        "token 1 1 on -5",
+    ],
+)
+def test_d5_a_mark_that_holds_what_nobody_wrote_is_no_mark(
+    bench: Bench, rotten: str, lost: bool
+) -> None:
+    prepared(bench, 0)
+    if lost:
+        bench.path.unlink()
+    bench.path.with_name(MARK).write_text(f"{rotten} {int(time.time())}\n", "ascii")
+    client = bench.client()  # of which a person can always withdraw
+    client.set_consent("off")
+    client.purge()
+    assert client.consent == "off"
 
 
 def test_d5_a_copy_on_another_machine_is_a_new_device(

@@ -1,6 +1,7 @@
 """Small apps: ``python -m tests.support.plain_app SCENE STATE ORIGIN`` embeds the SDK and ends."""
 
 import atexit
+import builtins
 import os
 import signal
 import sys
@@ -102,6 +103,19 @@ def in_atexit(client: Client, transport: Announcing) -> None:
     atexit.register(_report, client)
 
 
+def in_finaliser(client: Client, transport: Announcing) -> None:
+    """Report for the first time when the interpreter drops what the app still holds."""
+    _Dropped.report = partial(client.report, NAME, CATEGORIES[1])
+    builtins.dropped_last = _Dropped()  # type: ignore[attr-defined]
+
+
+class _Dropped:
+    report: Callable[[], object]
+
+    def __del__(self) -> None:
+        type(self).report()
+
+
 def in_daemon(client: Client, transport: Announcing) -> None:
     """Report from a daemon thread, and end with that thread still there."""
     reported = threading.Event()
@@ -156,6 +170,7 @@ SCENES: dict[str, Callable[[Client, Announcing], None]] = {
         leaves_at_once,
         is_killed,
         in_atexit,
+        in_finaliser,
         in_daemon,
         in_late_thread,
         closes,

@@ -104,9 +104,11 @@ class Manifests:
         chain = self._authorities.known(self._clock.now())
         for number in range(len(self._bundled)):
             try:
-                self._offer(self._open_once(number, chain), survey)
+                signed = self._open_once(number, chain)
+                if signed.manifest.name == survey.name:
+                    self._offer(signed, survey)
             except ManifestRefused as error:
-                if error.fault not in {ManifestFault.WRONG_NAME, ManifestFault.ROLLED_BACK}:
+                if error.fault is not ManifestFault.ROLLED_BACK:
                     refused = error
         return refused
 

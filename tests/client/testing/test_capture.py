@@ -239,6 +239,14 @@ def test_the_thread_of_a_client_from_before_is_told_on(tmp_path: Path) -> None:
     assert collector.reports == ()
 
 
+def test_a_transport_that_wraps_the_real_one_may_name_its_arguments() -> None:
+    with Capture() as capture:
+        transport = HttpTransport("https://telemetry.example.org")
+        with pytest.raises(TransportError):
+            transport.request("GET", path="/healthz", headers={}, body=b"", most=1, timeout=1.0)
+        assert capture.connections == ["GET /healthz"]
+
+
 def test_an_assertion_says_what_was_reported_instead() -> None:
     with Capture() as capture:
         with pytest.raises(AssertionError, match="to 'theme'; reports went to no survey"):

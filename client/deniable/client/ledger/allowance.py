@@ -5,7 +5,7 @@
    reserved; for which names is not known, so it counts for every name.
 2. The sliding ceiling is additional: it looks at what was decided within a period of *use*. A gap
    between two looks at the clock counts for a week at most, so that setting the clock forward frees
-   next to nothing, and a device that lay in a drawer is not locked out for ever.
+   a week of the period, and a device that lay in a drawer is not locked out for ever.
 3. Nothing here knows an answer.
 """
 
@@ -36,7 +36,9 @@ class SlidingCeiling:
 
     Attributes:
         epsilon: the most; exact, as everywhere: a decimal string or an int, never a float.
-        days: how long a report counts, in days of use (see the head of this module).
+        days: how long a report counts, in days of use: of a gap between two looks at the clock a
+            week counts at most. So a clock that is set forward frees a week of the period, and
+            all of a period that is no longer.
 
     Raises:
         TypeError, InvalidPrivacyParameter: for an epsilon that is a float or negative.

@@ -5,14 +5,17 @@
 3. Consent is read in the transaction that picks reports to send: none is picked unless it is ON.
 4. Bytes are erased once they are of no more use, or over the caps; the decision itself is never
    undone (D4).
-5. A report ends once, delivered or dropped: by an answer that the protocol's table knows, by the
-   user, or by a cap. After anything else it waits, and its bytes with it (D8).
-6. Of several processes on one state, the threads send a report one at a time: whoever picks it
+5. A report ends delivered or dropped: by an answer that the protocol's table knows, by the user, or
+   by a cap. After anything else it waits, and its bytes with it (D8). What was dropped while a
+   request was under way is delivered all the same, if the collector then says so.
+6. A send is counted before it happens, as one without an answer, until an answer comes: whatever
+   ends the process meanwhile, the journal owns up to it.
+7. Of several processes on one state, the threads send a report one at a time: whoever picks it
    claims it for as long as a request may take.
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -101,20 +104,51 @@ class Outbox:
                 _moved(connection, other, due)
         return claimed
 
+    def begin_sending(self, batch: Sequence[PendingReport], now: float) -> bool:
+        """Count a send of these reports; tell whether all of them may still be sent."""
+        with self._state.transaction(now) as connection:
+            if self._state.effective_consent(connection) is not Consent.ON:
+                return False
+            keys = [(report.name, report.epoch) for report in batch]
+            waiting = sum(
+                connection.execute(
+                    "SELECT count(*) FROM decisions"
+                    " WHERE name = ? AND epoch = ? AND status = 'pending'",
+                    key,
+                ).fetchone()[0]
+                for key in keys
+            )
+            if waiting < len(batch):
+                return False
+            connection.executemany(
+                "UPDATE decisions SET attempts = attempts + 1, unanswered = unanswered + 1"
+                " WHERE name = ? AND epoch = ?",
+                keys,
+            )
+        return True
+
+    def split(self, batch: Iterable[PendingReport], now: float) -> None:
+        """Record that a request was answered, and nothing became of any report in it."""
+        with self._state.transaction(now) as connection:
+            for report in batch:
+                _count_answer(connection, report)
+
     def follow(self, steps: Iterable[tuple[PendingReport, Step]], now: float) -> None:
         """Record what follows for each report of one request, all of it or nothing."""
         dropped = False
         with self._state.transaction(now) as connection:
             for report, step in steps:
-                status, verdict, due, held, silent = _columns(step, report)
+                status, verdict, due, held, answered = _columns(step, report)
                 dropped = dropped or status == "dropped"
+                if answered:
+                    _count_answer(connection, report)
                 connection.execute(
                     "UPDATE decisions SET status = ?1, verdict = ?2, due = ?3, held = ?4,"
-                    " unanswered = unanswered + ?5, attempts = attempts + 1,"
-                    " settled = CASE WHEN ?1 = 'pending' THEN NULL ELSE ?6 END,"
+                    " settled = CASE WHEN ?1 = 'pending' THEN NULL ELSE ?5 END,"
                     " envelope = CASE WHEN ?1 = 'dropped' THEN NULL ELSE envelope END"
-                    " WHERE name = ?7 AND epoch = ?8 AND status = 'pending'",
-                    (status, verdict, due, held, silent, int(now), report.name, report.epoch),
+                    " WHERE name = ?6 AND epoch = ?7"
+                    " AND (status = 'pending' OR (status = 'dropped' AND ?1 = 'delivered'))",
+                    (status, verdict, due, held, int(now), report.name, report.epoch),
                 )
         if dropped:
             self._state.erase_remains()
@@ -152,6 +186,13 @@ def _moved(connection: sqlite3.Connection, report: PendingReport, due: float) ->
     return changed == 1
 
 
+def _count_answer(connection: sqlite3.Connection, report: PendingReport) -> None:
+    connection.execute(
+        "UPDATE decisions SET unanswered = unanswered - 1 WHERE name = ? AND epoch = ?",
+        (report.name, report.epoch),
+    )
+
+
 def _lived(connection: sqlite3.Connection, now: float) -> int:
     lived, looked_at = connection.execute("SELECT lived, looked_at FROM device").fetchone()
     # Not at each send, since it is a write to the disk.
@@ -159,10 +200,10 @@ def _lived(connection: sqlite3.Connection, now: float) -> int:
 
 
 def _columns(step: Step, report: PendingReport) -> tuple[str, str, float, float, bool]:
-    """Return status, verdict, due, held, and whether the send went unanswered."""
+    """Return status, verdict, due, held, and whether the send was answered."""
     if isinstance(step, Delivered):
-        return "delivered", step.verdict, report.due, report.held, False
+        return "delivered", step.verdict, report.due, report.held, True
     if isinstance(step, Drop):
-        return "dropped", step.verdict, report.due, report.held, False
+        return "dropped", step.verdict, report.due, report.held, True
     # An answer asks not to come before its time; silence does not.
-    return "pending", "", step.due, step.due if step.answered else 0.0, not step.answered
+    return "pending", "", step.due, step.due if step.answered else 0.0, step.answered

@@ -5,6 +5,7 @@ killing it at any instant loses nothing, since the outbox is in the state.
 """
 
 import logging
+import sys
 import threading
 import time
 from collections import Counter
@@ -103,6 +104,8 @@ class Uploader:
     def start(self) -> None:
         """Start the thread, or wake it."""
         self._wake.set()
+        if sys.is_finalizing():
+            return  # a thread would never come to run, and Python 3.11 waits for it to
         if not self._starting.acquire(blocking=False):
             return  # it is being started, perhaps by what a signal's handler interrupted here
         try:
@@ -182,11 +185,17 @@ class Uploader:
         return report.held <= now if flushed else report.due <= now
 
     def _send(self, batch: Sequence[PendingReport], seconds: float) -> list[Step]:
-        """Send one request; return what followed for each report, nothing if it was split."""
+        """Send one request; return what followed for each report.
+
+        Nothing if it was split, or not sent: the user, or another process, came in between.
+        """
+        if not self._outbox.begin_sending(batch, self._clock.now()):
+            return []
         answer = self._post(batch, seconds)
         now = self._clock.now()
         steps = next_steps(batch, answer, now, self._backoff, self._jitter)
         if isinstance(steps, Split):
+            self._outbox.split(batch, now)
             self._most = max(1, len(batch) // 2)
             return []
         self._outbox.follow(zip(batch, steps, strict=True), now)

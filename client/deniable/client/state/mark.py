@@ -14,9 +14,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from deniable.client.consent import Consent
+
 __all__ = ["Mark", "machine_digest"]
 
 _MACHINE_ID = Path("/etc/machine-id")
+_MOST = 2**62
 _SLACK_SECONDS = 60
 """Between the mark's last write and its rename, by the file system's own clock, if it is slow."""
 _COPY_SECONDS = 2
@@ -57,11 +60,20 @@ class Mark:
             since = abs(status.st_ctime - int(changed))
             same = since <= _COPY_SECONDS or file == str(status.st_ino)
             genuine = same and since <= _SLACK_SECONDS
-            return cls(token, generation, instant, consent, reserved, erased, genuine)
+            mark = cls(token, generation, instant, consent, reserved, erased, genuine)
+            mark._check()
         except FileNotFoundError:
             return None
         except ValueError:
             return cls("", 0, 0, "", 0, genuine=False)
+        return mark
+
+    def _check(self) -> None:
+        """Refuse what was never written: no state could be made of it, now or ever."""
+        Consent(self.consent)
+        counted = (self.generation, self.reserved, self.erased)
+        if max(*counted, abs(self.instant)) > _MOST or min(counted) < 0:
+            raise ValueError
 
     def write(self, state: Path) -> None:
         """Write the mark durably and at once, in place of the one before.

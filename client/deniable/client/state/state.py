@@ -260,7 +260,8 @@ class State:
                 except BaseException as error:
                     self._undo(connection, error)
                     raise
-            except (sqlite3.Error, OSError) as error:
+            except (sqlite3.Error, OSError, ImportError) as error:
+                # (Nothing can be imported any more while the interpreter ends.)
                 raise self._unavailable(f"the state cannot be used: {error}") from error
             except (ArithmeticError, TypeError, ValueError) as error:
                 # What is stored is not what was stored: bits rotted, and SQLite did not notice.

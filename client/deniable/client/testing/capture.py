@@ -216,7 +216,9 @@ class Capture:
         }
 
     def _refused_request(self) -> Callable[..., NoReturn]:
-        def request(_transport: HttpTransport, method: str, path: str, *_: object) -> NoReturn:
+        def request(
+            _transport: HttpTransport, method: str, path: str, *_: object, **__: object
+        ) -> NoReturn:
             self.connections.append(f"{method} {path}")
             raise TransportError("no connections while captured")
 

@@ -191,12 +191,13 @@ def _survey(
 
 def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[SurveyExplanation]:
     by_name: dict[str, list[Manifest]] = {}
-    for signer, name, envelope in connection.execute(
-        "SELECT signer, name, envelope FROM manifests WHERE role = 'accepted'"
+    for signer, envelope in connection.execute(
+        "SELECT signer, envelope FROM manifests WHERE role = 'accepted'"
         " ORDER BY name, sequence DESC"
     ).fetchall():
         with suppress(Refusal):  # bytes that rotted
-            by_name.setdefault(name, []).append(open_manifest(envelope, signer))
+            opened = open_manifest(envelope, signer)
+            by_name.setdefault(opened.name, []).append(opened)
     for name, accepted in by_name.items():
         manifest, standing = _followed(accepted, now)
         assert manifest is not None

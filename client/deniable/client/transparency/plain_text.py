@@ -3,8 +3,8 @@
 import unicodedata
 from datetime import UTC, datetime
 from fractions import Fraction
-from math import ceil
-from typing import Final
+from math import ceil, floor, log10
+from typing import Final, Literal
 
 from deniable.budget import NANO
 from deniable.mechanisms import odds_ceiling
@@ -115,14 +115,24 @@ def counted(count: int, unit: str) -> str:
     return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
 
 
-def shown_percent(share: Fraction) -> str:
-    """Return a probability in per cent, with enough digits to tell it from 0 and from 100."""
-    percent = float(100 * share)
-    if percent > 99.9 and share < 1:
-        return "more than 99.9%"
-    if 0 < percent < 0.1:
-        return f"{percent:.2g}%"
-    return f"{percent:.1f}%"
+def shown_percent(share: Fraction, bound: Literal["least", "most"] | None = None) -> str:
+    """Return a probability in per cent, with enough digits to tell it from 0 and from 100.
+
+    Args:
+        share: in [0, 1].
+        bound: rounds it down for "at least", and up for "up to"; else to the nearest.
+    """
+    if share > Fraction(999, 1000) and share < 1:
+        return "more than 99.9%" if bound != "most" else "100%"
+    digits = 1 if share == 0 or share >= Fraction(1, 1000) else _places(share)
+    scaled = 100 * share * 10**digits
+    whole = {"least": floor(scaled), "most": ceil(scaled), None: round(scaled)}[bound]
+    return f"{whole / 10**digits:.{digits}f}%"
+
+
+def _places(share: Fraction) -> int:
+    """Return how many decimal places two digits of a small percentage take."""
+    return 1 - floor(log10(100 * share))
 
 
 def shown_odds(odds: Fraction) -> str:

@@ -152,10 +152,8 @@ class Terms:
 
 
 def _truthfulness(manifest: Manifest) -> str:
-    share, likeness = (
-        shown_percent(manifest.mechanism.truth),
-        _LIKENESS.get(manifest.specification.kind),
-    )
+    likeness = _LIKENESS.get(manifest.specification.kind)
+    share = shown_percent(manifest.mechanism.truth, "least" if likeness else None)
     if likeness is None:
         return (
             f"Your true answer is sent {share} of the time. Otherwise one of the others is sent, "
@@ -198,7 +196,7 @@ def _repetition(manifest: Manifest, most: int) -> tuple[str, ...]:
             "Not protected: responses that stay the same let the collector guess which reports "
             "come from one device; and a response that changes within this time shows that your "
             f"answer changed. If it does, it shows with a probability of up to "
-            f"{shown_percent(_change_shows(mechanism))}; if it does not, the response stays."
+            f"{shown_percent(_change_shows(mechanism), 'most')}; if it does not, the response stays."
         )
     return (
         protected,
