@@ -266,7 +266,7 @@ def test_memoised_terms_tell_what_is_not_protected(bench: Bench) -> None:
         "The same answer gets the same response for 4 reports in a row (4 days)",
         "let the collector guess which reports come from one device",
         "shows that your answer changed",
-        "up to 81.3%",
+        "up to 81.4%",  # 0.81308…, rounded up
         "secret key is kept on this device",
         "any other answers that change at the same times",
     ):

@@ -24,6 +24,7 @@ from deniable.client.errors import (
     ConsentMissing,
     NotReady,
     NotRecorded,
+    UndeclaredAnswer,
     UndeclaredSurvey,
     drop_frames,
 )
@@ -191,7 +192,11 @@ class Client:
             NotRecorded: with ``strict``, whatever kept the report from being recorded.
         """
         declared = self._declared(survey)
-        index = declared.index_of(answer)
+        try:
+            index = declared.index_of(answer)
+        except (UndeclaredAnswer, TypeError) as error:
+            del answer  # crash reporters collect the frames of what is raised
+            raise drop_frames(error) from None
         try:
             outcome = self._decide(declared, index)
         except NotRecorded as error:
@@ -203,7 +208,7 @@ class Client:
         if outcome.error is not None:
             drop_frames(outcome.error)
             if strict:
-                del answer, index  # crash reporters collect the frames of what is raised
+                del answer, index  # as above
                 raise outcome.error
         return outcome
 

@@ -326,7 +326,8 @@ def _check_newest(connection: sqlite3.Connection, path: Path, now: int) -> None:
             connection.execute("UPDATE memos SET key = NULL")
             connection.execute("DELETE FROM previews")
             if consent != "on" or unwanted:
-                erase_reports(connection, "purged" if consent == "on" else "consent-withdrawn", now)
+                known = {"on": "purged", "unset": "state-doubted"}.get(consent, "consent-withdrawn")
+                erase_reports(connection, known, now)
                 erase_damaged(path)
             record_event(connection, now, "new-device", "the state was a copy or a backup")
             renewed.write(path)

@@ -32,6 +32,7 @@ _VERDICTS: Final = {
     "cap-bytes": "too much waited on this device",
     "cap-number": "too many reports waited on this device",
     "consent-withdrawn": "consent ended before it was delivered",
+    "state-doubted": "the state may have been a copy or an old backup",
     "purged": "it was erased at the user's wish",
     "may-have-been-counted": "the collector takes it no more; an earlier send went unanswered",
 }

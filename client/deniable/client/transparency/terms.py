@@ -192,11 +192,12 @@ def _repetition(manifest: Manifest, most: int) -> tuple[str, ...]:
             f"The same answer gets the same response for {epochs:,} reports in a row ({span}), so "
             "repeating it reveals nothing more."
         )
+        chance = shown_percent(_change_shows(mechanism), "most")
         shown = (
             "Not protected: responses that stay the same let the collector guess which reports "
             "come from one device; and a response that changes within this time shows that your "
-            f"answer changed. If it does, it shows with a probability of up to "
-            f"{shown_percent(_change_shows(mechanism), 'most')}; if it does not, the response stays."
+            f"answer changed. If it does, it shows with a probability of up to {chance}; if it "
+            "does not, the response stays."
         )
     return (
         protected,
