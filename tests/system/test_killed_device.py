@@ -99,8 +99,8 @@ def test_what_was_not_decided_before_the_kill_is_decided_once_or_not_at_all(
         else:
             # Killed between the mark and the commit: its state might be an old backup's (D5).
             assert (fate.outcome, fate.fault) == ("not-recorded", "EpochUndecidable")
-    if scene != "from outside":  # that gap is a few lines of hundreds
-        assert sum(not fate.after for fate in undecided) < len(undecided) * 0.05
+    if scene != "from outside":  # that gap is a few lines of a hundred
+        assert sum(not fate.after for fate in undecided) < len(undecided) * 0.15
 
 
 def test_the_collector_has_one_report_a_device_and_counts_it_once(
