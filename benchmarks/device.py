@@ -5,7 +5,7 @@ import sqlite3
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from fractions import Fraction
 from functools import partial
@@ -17,7 +17,7 @@ from benchmarks.imports import show_imports
 from benchmarks.rounds import ROUNDS, Rounds, interleave, seconds_each
 from benchmarks.surveys import AUTHORITY, ORIGIN, START, declaration, signed_survey
 from benchmarks.table import Row, show
-from deniable.client import Client
+from deniable.client import Client, HttpAnswer
 from deniable.mechanisms import (
     MAX_METRIC,
     Circular,
@@ -27,11 +27,14 @@ from deniable.mechanisms import (
     RandomisedResponse,
     TruncatedGeometric,
 )
+from deniable.messages import UploadAnswer
 
 __all__ = ["run"]
 
 _DRAWS: Final = 20_000
 _REPORTS: Final = 300
+_WAITING: Final = 30
+"""So many reports wait at most, as on a device that is online now and then."""
 _DAY: Final = 86_400
 
 
@@ -93,12 +96,16 @@ def _show_reports() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         _commits(Path(folder)) as commit,
-        _reports(Path(folder)) as report,
+        _reports(Path(folder)) as (report, deliver),
     ):
-        times = [
-            [(_seconds(report), _seconds(commit)) for _ in range(_REPORTS)]
-            for _ in range(1 + ROUNDS)
-        ]
+        times = []
+        for _ in range(1 + ROUNDS):
+            pairs = []
+            for number in range(_REPORTS):
+                pairs.append((_seconds(report), _seconds(commit)))
+                if number % _WAITING == 0:
+                    deliver()  # not timed: elsewhere and later
+            times.append(pairs)
     # In turn, since a disk's mood changes within a round; the first round warms up.
     ours, bare = zip(*(zip(*pairs, strict=True) for pairs in times[1:]), strict=True)
     show(
@@ -122,9 +129,25 @@ def _percentile(rounds: Sequence[Sequence[float]], percent: int) -> Rounds:
     return Rounds(tuple(statistics.quantiles(times, n=100)[percent - 1] for times in rounds))
 
 
+class _Accepting:
+    """A collector that takes everything at once."""
+
+    def request(
+        self,
+        _method: str,
+        _path: str,
+        _headers: Mapping[str, str],
+        _body: bytes,
+        _most: int,
+        _timeout: float = 20.0,
+    ) -> HttpAnswer:
+        """Answer that the one report was accepted."""
+        return HttpAnswer(200, {"content-type": "application/json"}, UploadAnswer(1, 0).to_json())
+
+
 @contextmanager
-def _reports(folder: Path) -> Iterator[Callable[[], object]]:
-    """Yield a call that reports, in another epoch each time."""
+def _reports(folder: Path) -> Iterator[tuple[Callable[[], object], Callable[[], object]]]:
+    """Yield a call that reports, in another epoch each time, and one that delivers what waits."""
     manifest, envelope = signed_survey(16, 10_000, "0.001")
     clock = _Epochs()
     with Client(
@@ -136,13 +159,14 @@ def _reports(folder: Path) -> Iterator[Callable[[], object]]:
         manifests=[envelope],
         background=False,
         clock=clock,
+        transport=_Accepting(),
     ) as client:
 
         def report() -> None:
             clock.time += _DAY
             client.report(manifest.name, manifest.categories[3], strict=True)
 
-        yield report
+        yield report, client.flush
 
 
 class _Epochs:

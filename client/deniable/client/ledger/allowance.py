@@ -15,6 +15,7 @@ from typing import Final
 
 from deniable.budget import Ceiling, epsilon_to_nano, format_nano
 from deniable.client.errors import BudgetExhausted, ManifestFault, ManifestRefused
+from deniable.client.state.tallies import reserved_in_all
 from deniable.client.survey import Survey
 from deniable.mechanisms import Number
 
@@ -111,26 +112,13 @@ def check_allowance(
             spent.
         BudgetExhausted: if the sliding ceiling does not allow it yet.
     """
-    # Reserved when the manifest was accepted; but the app may have lowered its ceilings since.
-    (carried,) = connection.execute("SELECT carried FROM device").fetchone()
-    spent = spent_in_all(connection) + carried
-    if not allowance.lifetime.admits(spent, cost, 1):
-        raise ManifestRefused(
-            ManifestFault.OVER_BUDGET,
-            f"{format_nano(spent)} of the {format_nano(allowance.lifetime.most)} that this device "
-            "may ever spend is spent",
-        )
+    # All that manifests can cost was reserved within the ceilings when they were accepted, so that
+    # nothing needs adding up; but the app may have lowered its ceilings since.
+    if reserved_in_all(connection) > allowance.lifetime.most:
+        _check_spent(connection, "", allowance.lifetime, cost, "this device may ever spend")
     total = survey.total_ceiling
-    if total is not None:
-        (of_name,) = connection.execute(
-            "SELECT coalesce(sum(cost), 0) FROM decisions WHERE name = ?", (survey.name,)
-        ).fetchone()
-        if not total.admits(of_name + carried, cost, 1):
-            raise ManifestRefused(
-                ManifestFault.OVER_BUDGET,
-                f"{format_nano(of_name + carried)} of the {format_nano(total.most)} that this "
-                "survey may ever cost is spent",
-            )
+    if total is not None and reserved_of_name(connection, survey.name) > total.most:
+        _check_spent(connection, survey.name, total, cost, "this survey may ever cost")
     sliding = allowance.sliding
     if sliding is None:
         return
@@ -139,4 +127,19 @@ def check_allowance(
         raise BudgetExhausted(
             f"{format_nano(recent)} of the {format_nano(sliding.most)} that this device spends in "
             f"{sliding.days} days is spent; a later epoch can be reported"
+        )
+
+
+def _check_spent(
+    connection: sqlite3.Connection, name: str, ceiling: Ceiling, cost: int, what: str
+) -> None:
+    (spent,) = connection.execute(
+        "SELECT carried + (SELECT coalesce(sum(cost), 0) FROM decisions WHERE ?1 IN ('', name))"
+        " FROM device",
+        (name,),
+    ).fetchone()
+    if not ceiling.admits(spent, cost, 1):
+        raise ManifestRefused(
+            ManifestFault.OVER_BUDGET,
+            f"{format_nano(spent)} of the {format_nano(ceiling.most)} that {what} is spent",
         )

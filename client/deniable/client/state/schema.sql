@@ -69,6 +69,8 @@ CREATE TABLE decisions (
     PRIMARY KEY (name, epoch)
 ) WITHOUT ROWID;
 
+CREATE INDEX waiting ON decisions (due) WHERE status = 'pending';
+
 -- Memoised surveys: a key of its own for each range of epochs, erased when the range ends. Whoever
 -- holds a live key and the range's responses learns the answers.
 CREATE TABLE memos (
