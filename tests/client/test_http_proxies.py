@@ -106,10 +106,10 @@ class Direct(Exception):
 
 @pytest.fixture
 def no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    def connect(address: tuple[str, int], *_: object) -> socket.socket:
+    def connect(_deadline: float, address: tuple[str, int], *_: object) -> socket.socket:
         raise Direct(*address)
 
-    monkeypatch.setattr(socket, "create_connection", connect)
+    monkeypatch.setattr("deniable.client.sending.http_exchange.connect_by", connect)
 
 
 @pytest.mark.usefixtures("no_connection")

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from deniable.client.sending.connecting import connect_by
 from deniable.client.sending.transport import HttpAnswer, Target, TransportError
 
 __all__ = ["exchange"]
@@ -63,6 +64,8 @@ def exchange(
             path = f"http://{target.netloc}{path}"
             fixed |= proxy.headers
         connection = _connection(target, proxy, seconds)
+        # http.client's own way to put another function in place of socket.create_connection.
+        connection._create_connection = partial(connect_by, deadline)  # type: ignore[attr-defined]
         # Also for the proxy's answer to CONNECT, which is read while connecting.
         connection.response_class = partial(_Response, deadline, most + _MOST_HEADER_BYTES)  # type: ignore[assignment]
         connection.request(method, path, body=body or None, headers={**fixed, **headers})
