@@ -17,7 +17,6 @@ from deniable.client.consent import Consent
 from deniable.client.errors import (
     BudgetExhausted,
     EpochUndecidable,
-    ManifestFault,
     ManifestRefused,
     NotReady,
     NotRecorded,
@@ -33,22 +32,25 @@ from deniable.client.ledger.admission import (
 from deniable.client.ledger.allowance import (
     Allowance,
     check_allowance,
-    reserved_of_name,
 )
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
+from deniable.client.ledger.manifest_rows import (
+    last_refusal,
+    name_record,
+    remember_refused,
+    store_manifest,
+)
 from deniable.client.ledger.memo import MemoRange, erase_ended_memos, open_memo
 from deniable.client.ledger.previews import discard_previews, has_preview, store_preview
 from deniable.client.state.state import State
-from deniable.client.state.tallies import look_at_clock, reserved_in_all
+from deniable.client.state.tallies import look_at_clock
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, TwoRound
 from deniable.messages import Manifest, Refusal, Report, open_manifest_of_chain, sign_report
 
 __all__ = ["Decision", "Ledger"]
 
-_MOST_PROOFS = 4
-"""Equivocating manifests kept per name: two prove the point, an attacker must not fill the disk."""
 _NEVER = -(2**62)
 
 
@@ -101,14 +103,14 @@ class Ledger:
         with self._state.transaction(now) as connection:
             authority = self._authorities.chain(connection)[0]
             try:
-                record = _name_record(connection, authority, manifest.name)
+                record = name_record(connection, authority, manifest.name)
                 reserved = admit_manifest(manifest, survey, record, allowance.lifetime, now)
                 if manifest.survey_id in record.accepted:
                     return
-                _store_manifest(connection, authority, signed, "accepted", now, reserved)
+                store_manifest(connection, authority, signed, "accepted", now, reserved)
             except ManifestRefused as error:
                 refused = error
-                _remember_refused(connection, authority, signed, error, now)
+                remember_refused(connection, authority, signed, error, now)
         if refused is not None:
             raise refused
 
@@ -135,7 +137,7 @@ class Ledger:
         record = NameRecord(None, frozenset(), 0)
         if connection is not None:
             authority = self._authorities.chain(connection)[0]
-            record = _name_record(connection, authority, manifest.name)
+            record = name_record(connection, authority, manifest.name)
         return admit_manifest(manifest, survey, record, allowance.lifetime, now)
 
     def newest_manifest_id(self, name: str, now: float) -> bytes | None:
@@ -150,18 +152,13 @@ class Ledger:
 
     def last_refusal(self, connection: sqlite3.Connection, name: str) -> str | None:
         """Return why the newest manifest of a name was refused, if it was; in a transaction."""
-        row = connection.execute(
-            "SELECT reason FROM manifests WHERE authority = ? AND name = ? AND role = 'refused'"
-            " ORDER BY sequence DESC LIMIT 1",
-            (self._authorities.chain(connection)[0], name),
-        ).fetchone()
-        return None if row is None else str(row[0])
+        return last_refusal(connection, self._authorities.chain(connection)[0], name)
 
     def has_accepted(self, manifest: Manifest, now: float) -> bool:
         """Tell whether this very manifest was accepted before."""
         with self._state.transaction(now) as connection:
             authority = self._authorities.chain(connection)[0]
-            return manifest.survey_id in _name_record(connection, authority, manifest.name).accepted
+            return manifest.survey_id in name_record(connection, authority, manifest.name).accepted
 
     def decide(
         self,
@@ -329,91 +326,6 @@ class Ledger:
                     if manifest.origin == self._collector:  # an app update may use another
                         self._manifests[survey_id] = manifest
         return [self._manifests[survey_id] for survey_id, _ in rows if survey_id in self._manifests]
-
-
-def _name_record(connection: sqlite3.Connection, authority: bytes, name: str) -> NameRecord:
-    # Sequences are an authority's own, whatever key of its chain signed (the first one names it):
-    # after an app update to another, its manifests start afresh.
-    # What was reserved and decided is not.
-    highest = connection.execute(
-        "SELECT sequence, survey_id FROM manifests"
-        " WHERE authority = ? AND name = ? AND role != 'equivocating'"
-        " ORDER BY sequence DESC LIMIT 1",
-        (authority, name),
-    ).fetchone()
-    accepted = connection.execute(
-        "SELECT survey_id FROM manifests WHERE authority = ? AND name = ? AND role = 'accepted'",
-        (authority, name),
-    ).fetchall()
-    return NameRecord(
-        highest,
-        frozenset(survey_id for (survey_id,) in accepted),
-        reserved_in_all(connection),
-        reserved_of_name(connection, name),
-    )
-
-
-def _store_manifest(
-    connection: sqlite3.Connection,
-    authority: bytes,
-    signed: SignedManifest,
-    role: str,
-    now: float,
-    reserved: int = 0,
-    reason: str = "",
-) -> None:
-    manifest = signed.manifest
-    connection.execute(
-        "INSERT INTO manifests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (authority, survey_id) DO UPDATE"
-        " SET role = excluded.role, reserved = excluded.reserved, reason = excluded.reason",
-        (
-            authority,
-            manifest.survey_id,
-            manifest.name,
-            manifest.sequence,
-            signed.envelope,
-            signed.signer,
-            role,
-            reserved,
-            int(now),
-            reason,
-        ),
-    )
-    # One refused manifest a name is enough to notice a rollback; the others go, but for proofs.
-    connection.execute(
-        "DELETE FROM manifests"
-        " WHERE authority = ?1 AND name = ?2 AND role = 'refused' AND sequence < ?3"
-        " AND sequence NOT IN (SELECT sequence FROM manifests"
-        " WHERE authority = ?1 AND name = ?2 AND role = 'equivocating')",
-        (authority, manifest.name, manifest.sequence),
-    )
-
-
-def _remember_refused(
-    connection: sqlite3.Connection,
-    authority: bytes,
-    signed: SignedManifest,
-    error: ManifestRefused,
-    now: float,
-) -> None:
-    manifest = signed.manifest
-    known = connection.execute(
-        "SELECT 1 FROM manifests WHERE authority = ? AND survey_id = ?",
-        (authority, manifest.survey_id),
-    ).fetchone()
-    # One that is not pinned must not keep out, by a higher sequence, one that is.
-    if known or error.fault in {ManifestFault.ROLLED_BACK, ManifestFault.NOT_PINNED}:
-        return
-    if error.fault is not ManifestFault.EQUIVOCATION:
-        _store_manifest(connection, authority, signed, "refused", now, reason=str(error))
-        return
-    (proofs,) = connection.execute(
-        "SELECT count(*) FROM manifests WHERE authority = ? AND name = ? AND role = 'equivocating'",
-        (authority, manifest.name),
-    ).fetchone()
-    if proofs < _MOST_PROOFS:
-        _store_manifest(connection, authority, signed, "equivocating", now, reason=str(error))
 
 
 def _memo(
