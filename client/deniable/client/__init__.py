@@ -3,7 +3,8 @@
 import logging
 from typing import TYPE_CHECKING
 
-from deniable.client.client import DEFAULT_LIFETIME_EPSILON, IN_MEMORY, Client
+from deniable.client.arguments import IN_MEMORY
+from deniable.client.client import DEFAULT_LIFETIME_EPSILON, Client
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.errors import (
     AppError,

@@ -12,11 +12,20 @@ from contextlib import suppress
 from copy import copy
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from deniable.budget import Ceiling, epsilon_to_nano
+from deniable.client.arguments import (
+    IN_MEMORY,
+    InMemory,
+    authority_key,
+    bundled_envelopes,
+    checked_consent,
+    checked_origin,
+    state_path,
+    surveys_by_name,
+)
 from deniable.client.clock import Clock, SystemClock
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.daemon_call import daemon_call
@@ -41,18 +50,12 @@ from deniable.client.sending.uploader import Uploader
 from deniable.client.state.state import State
 from deniable.client.survey import DAY, Answer, Survey
 from deniable.mechanisms import Draw, Number, os_random_word
-from deniable.messages import (
-    InvalidManifest,
-    Refusal,
-    check_origin,
-    check_public_key,
-)
 
 if TYPE_CHECKING:
     from deniable.client.transparency.explanation import Explanation
     from deniable.client.transparency.journal import Journal
 
-__all__ = ["DEFAULT_LIFETIME_EPSILON", "IN_MEMORY", "Client"]
+__all__ = ["DEFAULT_LIFETIME_EPSILON", "Client"]
 
 _LOG = logging.getLogger("deniable")
 _T = TypeVar("_T")
@@ -63,16 +66,6 @@ DEFAULT_LIFETIME_EPSILON: Final = 20
 
 _RETRY_SECONDS: Final = 600
 """How soon the thread asks again for a manifest that it could not get; else once a day."""
-
-
-class InMemory:
-    """A state that forgets every decision when closed: for tests and demonstrations only."""
-
-    def __repr__(self) -> str:
-        return "IN_MEMORY"
-
-
-IN_MEMORY: Final = InMemory()
 
 
 class Client:
@@ -135,8 +128,8 @@ class Client:
                 raise TypeError(f"{name} must be None or {kind.__name__}(...)")
         if not 0 <= delivery_seconds < math.inf:
             raise ValueError("delivery_seconds must be a number of seconds, from 0 on")
-        self._collector = _origin(collector)
-        self._surveys = _by_name(surveys)
+        self._collector = checked_origin(collector)
+        self._surveys = surveys_by_name(surveys)
         lifetime = Ceiling(epsilon_to_nano("lifetime_epsilon", lifetime_epsilon))
         self._allowance = Allowance(lifetime, sliding)
         self._background = background
@@ -148,16 +141,16 @@ class Client:
         self._jitter = _uniform
         # No default of the signature: help() and crash reporters would print every variable.
         environment = os.environ if environment is None else environment
-        self._state = State(_state_path(state), _consent(consent), environment)
+        self._state = State(state_path(state), checked_consent(consent), environment)
         caps = caps or OutboxCaps()
-        authorities = Authorities(self._state, _authority_key(authority))
+        authorities = Authorities(self._state, authority_key(authority))
         self._ledger = Ledger(self._state, authorities, collector, caps)
         self._manifests = Manifests(
             self._ledger,
             authorities,
             self._allowance,
             collector,
-            _envelopes(manifests),
+            bundled_envelopes(manifests),
             self._transport,
             self._clock,
             self._check_consent,
@@ -268,7 +261,7 @@ class Client:
         Raises:
             StateUnavailable: if it could not be stored.
         """
-        decided = _consent(consent)
+        decided = checked_consent(consent)
         text = origin.encode(errors="replace").decode()  # no text is a reason not to withdraw
         self._state.set_consent(decided, text, self._clock.now())
         if self._background and self._consent_now() is Consent.ON:
@@ -438,59 +431,3 @@ async def _in_thread(call: Callable[[], _T]) -> _T:
     import asyncio  # 70 ms that an app without an event loop need not pay
 
     return await asyncio.to_thread(call)
-
-
-def _authority_key(authority: bytes | str) -> bytes:
-    given: object = authority
-    if not isinstance(given, str | bytes):
-        raise TypeError("authority must be a public key: 32 bytes, or 64 hex digits")
-    try:
-        key = bytes.fromhex(authority) if isinstance(authority, str) else bytes(authority)
-        check_public_key(key)
-    except (ValueError, Refusal) as error:
-        raise ValueError("authority must be a public key: 32 bytes, or 64 hex digits") from error
-    return key
-
-
-def _origin(collector: str) -> str:
-    try:
-        check_origin(collector)
-    except InvalidManifest as error:
-        raise ValueError(f"collector {error.reason}") from error
-    return collector
-
-
-def _consent(value: Consent | str) -> Consent:
-    try:
-        return Consent(value)
-    except ValueError:
-        raise ValueError('consent must be "on", "local", "off" or "unset"') from None
-
-
-def _by_name(surveys: Iterable[Survey]) -> dict[str, Survey]:
-    declared = list(surveys)
-    given: list[object] = [*declared]
-    if not all(isinstance(each, Survey) for each in given):
-        raise TypeError("surveys must be several Survey(...), not their names")
-    by_name = {survey.name: survey for survey in declared}
-    if len(by_name) != len(declared):
-        raise InvalidManifest("name", "two declared surveys have the same name")
-    return by_name
-
-
-def _envelopes(manifests: Iterable[bytes]) -> tuple[bytes, ...]:
-    envelopes = tuple(manifests)
-    given: tuple[object, ...] = envelopes
-    if not all(isinstance(each, bytes) for each in given):
-        raise TypeError("manifests must be the bytes of several signed manifests, not their paths")
-    return envelopes
-
-
-def _state_path(state: object) -> Path | None:
-    if state is IN_MEMORY:
-        return None
-    if not isinstance(state, str | PathLike) or str(state).startswith(":"):
-        raise TypeError(
-            "state must be the path of a file; tests may pass deniable.client.IN_MEMORY"
-        )
-    return Path(state)
