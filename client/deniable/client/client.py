@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.arguments import (
-    IN_MEMORY,
     InMemory,
     authority_key,
     bundled_envelopes,
