@@ -8,6 +8,7 @@ valid signature. The body's size is judged before it is split.
 from collections.abc import Callable
 
 from deniable.messages import Manifest, Refusal, RefusalCode, SignedReport
+from deniable.messages.admissible import check_report
 
 __all__ = ["KnownSurvey", "judge_report"]
 
@@ -31,23 +32,8 @@ def judge_report(envelope: bytes, now: float, known_survey: KnownSurvey) -> Sign
             bad-signature or not-enrolled; the first that applies.
     """
     signed = SignedReport.from_envelope(envelope)
-    report = signed.report
-    manifest = known_survey(report.survey_id)
+    manifest = known_survey(signed.report.survey_id)
     if manifest is None:
         raise Refusal(RefusalCode.UNKNOWN_SURVEY, "no such survey is published here")
-    schedule = manifest.schedule
-    if report.epoch >= schedule.epochs:
-        raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such epoch")
-    if now < schedule.opens(report.epoch):
-        raise Refusal(RefusalCode.TOO_EARLY, "the epoch has not begun")
-    if now >= schedule.closes(report.epoch):
-        raise Refusal(RefusalCode.EPOCH_CLOSED, "the epoch and its grace are over")
-    if report.response >= manifest.mechanism.responses:
-        raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such response")
-    signed.verify_signature()
-    if manifest.enrolment.mode == "certificate":
-        signed.verify_credential(manifest.enrolment.issuers)
-    elif signed.credential is not None:
-        # One report has one form: an open survey has nobody who could have signed this.
-        raise Refusal(RefusalCode.MALFORMED, "an open survey's report has no credential")
+    check_report(signed, manifest, now)
     return signed

@@ -11,12 +11,11 @@
 
 import sqlite3
 from dataclasses import dataclass
-from typing import Final
 
 from deniable.budget import Ceiling, epsilon_to_nano, format_nano
 from deniable.client.errors import BudgetExhausted, ManifestFault, ManifestRefused
 from deniable.client.state.tallies import reserved_in_all
-from deniable.client.survey import Survey
+from deniable.client.survey import DAY, Survey
 from deniable.mechanisms import Number
 
 __all__ = [
@@ -27,8 +26,6 @@ __all__ = [
     "spent_in_all",
     "spent_recently",
 ]
-
-_DAY: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ class SlidingCeiling:
     @property
     def seconds(self) -> int:
         """Return the period in seconds."""
-        return self.days * _DAY
+        return self.days * DAY
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from pathlib import Path
 from deniable.client.state.events import record_event
 from deniable.client.state.mark import Mark, machine_digest
 from deniable.client.state.tallies import reserved_in_all
+from deniable.client.survey import DAY
 
 __all__ = [
     "UnknownSchema",
@@ -47,7 +48,7 @@ _APPLICATION_ID = 0x64656E69  # "deni"
 _NEVER = -(2**62)
 _BUSY_SECONDS = 5.0
 _ASIDE = re.compile(r"\.damaged-(-?[0-9]+)(-wal|-shm)?", re.ASCII)
-_ASIDE_SECONDS = 7 * 86_400
+_ASIDE_SECONDS = 7 * DAY
 _TOUCHING = threading.Lock()
 
 

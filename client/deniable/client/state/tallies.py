@@ -3,9 +3,11 @@
 import sqlite3
 from typing import Final
 
+from deniable.client.survey import DAY
+
 __all__ = ["lived_by", "look_at_clock", "reserved_in_all"]
 
-_LONGEST_GAP: Final = 7 * 86_400
+_LONGEST_GAP: Final = 7 * DAY
 
 
 def look_at_clock(connection: sqlite3.Connection, now: float) -> int:

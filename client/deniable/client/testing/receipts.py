@@ -1,7 +1,7 @@
 """What a collector takes, in memory: the protocol's checks in the protocol's order.
 
 Size, form, key, survey, epoch, domain, signature, credential, receipt: each fault has one code. The
-collector's own code is no part of the device SDK; the vectors that pin it pin this as well.
+checks are the collector's own; the vectors that pin it pin what is before and after them as well.
 """
 
 from collections.abc import Callable
@@ -15,6 +15,7 @@ from deniable.messages import (
     UploadAnswer,
     split_upload,
 )
+from deniable.messages.admissible import check_report
 
 __all__ = ["Receipts", "ReceivedReport"]
 
@@ -83,20 +84,7 @@ class Receipts:
         manifest = self._known_survey(report.survey_id)
         if manifest is None:
             raise Refusal(RefusalCode.UNKNOWN_SURVEY, "no such survey is published here")
-        schedule = manifest.schedule
-        if report.epoch >= schedule.epochs:
-            raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such epoch")
-        if now < schedule.opens(report.epoch):
-            raise Refusal(RefusalCode.TOO_EARLY, "the epoch has not begun")
-        if now >= schedule.closes(report.epoch):
-            raise Refusal(RefusalCode.EPOCH_CLOSED, "the epoch and its grace are over")
-        if report.response >= manifest.mechanism.responses:
-            raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such response")
-        signed.verify_signature()
-        if manifest.enrolment.mode == "certificate":
-            signed.verify_credential(manifest.enrolment.issuers)
-        elif signed.credential is not None:
-            raise Refusal(RefusalCode.MALFORMED, "an open survey's report has no credential")
+        check_report(signed, manifest, now)
         identity = (report.survey_id, report.epoch, signed.public_key)
         first = self._payloads.get(identity)
         if first is None:

@@ -1,0 +1,37 @@
+"""Whether a report is one that its survey takes: the protocol's checks that need no store."""
+
+from deniable.messages.manifest import Manifest
+from deniable.messages.refusals import Refusal, RefusalCode
+from deniable.messages.report import SignedReport
+
+__all__ = ["check_report"]
+
+
+def check_report(signed: SignedReport, manifest: Manifest, now: float) -> None:
+    """Check a report against the survey that it names, in the protocol's order.
+
+    Args:
+        signed: read, its key checked, and not yet verified.
+        manifest: the survey.
+        now: Unix seconds.
+
+    Raises:
+        Refusal: out-of-domain, too-early, epoch-closed, bad-signature, not-enrolled or malformed;
+            the first that applies.
+    """
+    report = signed.report
+    schedule = manifest.schedule
+    if report.epoch >= schedule.epochs:
+        raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such epoch")
+    if now < schedule.opens(report.epoch):
+        raise Refusal(RefusalCode.TOO_EARLY, "the epoch has not begun")
+    if now >= schedule.closes(report.epoch):
+        raise Refusal(RefusalCode.EPOCH_CLOSED, "the epoch and its grace are over")
+    if report.response >= manifest.mechanism.responses:
+        raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such response")
+    signed.verify_signature()
+    if manifest.enrolment.mode == "certificate":
+        signed.verify_credential(manifest.enrolment.issuers)
+    elif signed.credential is not None:
+        # One report has one form: an open survey has nobody who could have signed this.
+        raise Refusal(RefusalCode.MALFORMED, "an open survey's report has no credential")
