@@ -11,13 +11,13 @@ from deniable.messages import (
     Enrolment,
     Manifest,
     Refusal,
-    Report,
     SigningKey,
     codec,
     derive_report_key,
     enrolment_statement,
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT
+from deniable.messages.receipt import Receipt
 from tests.support.reports import envelope, secret
 from tests.support.surveys import DAY, MANIFEST, START, manifest
 
@@ -108,15 +108,16 @@ def test_the_time_is_judged_after_the_epoch_and_before_the_response(now: int, co
     assert verdict(bytes(Parts(response=K, signature=bytes(64))), now) == code
 
 
-def test_a_good_report_is_handed_on_as_it_was_signed() -> None:
-    message = envelope(1, K - 1)
-    signed = judge_report(message, START, SURVEYS.get)
-    assert signed.report == Report(MANIFEST.survey_id, 0, K - 1)
-    assert signed.public_key == derive_report_key(secret(1), MANIFEST.survey_id, 0).public_key
-    assert (
-        codec.encode([signed.public_key, signed.payload, signed.signature, signed.credential])
-        == message
-    )
+def test_what_is_kept_of_a_good_report_is_its_identity_and_its_response() -> None:
+    key = derive_report_key(secret(1), MANIFEST.survey_id, 0).public_key
+    kept = judge_report(envelope(1, K - 1), START, SURVEYS.get)
+    assert kept == Receipt(MANIFEST.survey_id, 0, key[:16], K - 1, None)
+
+
+@pytest.mark.parametrize("issuer", [ISSUER, NEXT_ISSUER])
+def test_what_is_kept_names_the_issuer_that_vouched(issuer: SigningKey) -> None:
+    message = envelope(1, survey=CERTIFIED, credential=vouch(issuer))
+    assert judge_report(message, START, SURVEYS.get).issuer == issuer.public_key
 
 
 @pytest.mark.parametrize(

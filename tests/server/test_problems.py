@@ -19,7 +19,7 @@ from deniable.messages import (
 from deniable.server import build_app
 from deniable.server.problems import answer_problems
 from deniable.stores import SqliteStore, StoreError
-from deniable.stores.sqlite_database import SqliteDatabase
+from deniable.stores.sqlite.database import SqliteDatabase
 from tests.server.collector import MSGPACK, Collector, problem, running
 from tests.stores.databases import HookedDatabase
 from tests.support.reports import envelope

@@ -3,13 +3,12 @@
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from deniable.messages import SignedReport
+from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
 from deniable.stores import SqliteStore, Verdict
-from deniable.stores.sqlite_database import SqliteDatabase
+from deniable.stores.sqlite.database import SqliteDatabase
 from tests.stores.places import publish
 from tests.support.reports import report
 
@@ -30,10 +29,10 @@ class HookedDatabase(SqliteDatabase):
         self.groups: list[int] = []
         self.before: Callable[[int], None] = lambda _: None
 
-    def add(self, reports: Sequence[SignedReport]) -> list[Verdict]:
-        self.groups.append(len(reports))
+    def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
+        self.groups.append(len(receipts))
         self.before(len(self.groups) - 1)
-        return super().add(reports)
+        return super().add(receipts)
 
     def pragma(self, text: str) -> int:
         """Set or read a pragma of the writing connection."""
@@ -70,10 +69,10 @@ async def hooked_store(
         await store.close()
 
 
-def many(count: int, start: int = 0) -> list[SignedReport]:
+def many(count: int, start: int = 0) -> list[Receipt]:
     """Return reports under as many keys; nobody signed them, which a store does not look at."""
     template = report(0)
     return [
-        replace(template, public_key=sha256(b"%d" % number).digest())
+        template._replace(key=sha256(b"%d" % number).digest()[:RECEIPT_KEY_BYTES])
         for number in range(start, start + count)
     ]

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from deniable.messages import Manifest, SignedReport, sign_manifest
+from deniable.messages import Manifest, sign_manifest
+from deniable.messages.receipt import Receipt
 from deniable.stores import SqliteStore, Store, Verdict
 from tests.support.reports import report
 from tests.support.surveys import AUTHORITY, MANIFEST
@@ -50,6 +51,6 @@ async def counts(store: Store, epoch: int = 0, survey: Manifest = MANIFEST) -> l
 
 def reports(
     devices: Sequence[int], response: int = 0, *, epoch: int = 0, survey: Manifest = MANIFEST
-) -> list[SignedReport]:
+) -> list[Receipt]:
     """Return one report of each device."""
     return [report(device, response, epoch=epoch, survey=survey) for device in devices]

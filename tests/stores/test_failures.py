@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deniable.stores import Role, SqliteStore, StoreError, StoreFull, UnknownSchema
-from deniable.stores.sqlite_database import SqliteDatabase
+from deniable.stores.sqlite.database import SqliteDatabase
 from tests.stores.databases import SECONDS, Gate, hooked_store, many
 from tests.stores.places import A, D, SqlitePlace, counts, publish
 from tests.support.reports import report

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deniable.stores import Overloaded, SqliteStore
-from deniable.stores.sqlite_database import SqliteDatabase
+from deniable.stores.sqlite.database import SqliteDatabase
 from tests.stores.databases import SECONDS, Gate, HookedDatabase, hooked_store
 from tests.stores.places import A, C, D, SqlitePlace, counts, publish
 from tests.support.reports import report

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.stores.sqlite_database import SqliteDatabase
+from deniable.stores.sqlite.database import SqliteDatabase
 from tests.stores.databases import hooked_store, many
 from tests.stores.places import SqlitePlace
 from tests.support.processes import child
@@ -98,7 +98,7 @@ def test_opening_again_migrates_nothing(file: Path) -> None:
 OPENER = """\
 import sys
 from pathlib import Path
-from deniable.stores.sqlite_database import SqliteDatabase
+from deniable.stores.sqlite.database import SqliteDatabase
 
 print("ready", flush=True)
 for line in sys.stdin:

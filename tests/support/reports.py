@@ -4,6 +4,7 @@ from functools import lru_cache
 from hashlib import sha256
 
 from deniable.messages import Manifest, Report, SignedReport, sign_report
+from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
 from tests.support.surveys import MANIFEST
 
 
@@ -27,6 +28,8 @@ def envelope(
 
 def report(
     device: int, response: int = 0, *, epoch: int = 0, survey: Manifest = MANIFEST
-) -> SignedReport:
-    """Return the same report as intake hands it to the store."""
-    return SignedReport.from_envelope(envelope(device, response, epoch=epoch, survey=survey))
+) -> Receipt:
+    """Return what intake hands to the store of the same report."""
+    signed = SignedReport.from_envelope(envelope(device, response, epoch=epoch, survey=survey))
+    key = signed.public_key[:RECEIPT_KEY_BYTES]
+    return Receipt(survey.survey_id, epoch, key, response)

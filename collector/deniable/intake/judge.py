@@ -7,8 +7,10 @@ valid signature. The body's size is judged before it is split.
 
 from collections.abc import Callable
 
+from deniable.intake.libsodium import verify
 from deniable.messages import Manifest, Refusal, RefusalCode, SignedReport
 from deniable.messages.admissible import check_report
+from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
 
 __all__ = ["KnownSurvey", "judge_report"]
 
@@ -16,7 +18,7 @@ KnownSurvey = Callable[[bytes], Manifest | None]
 """Looks up a published survey by its id."""
 
 
-def judge_report(envelope: bytes, now: float, known_survey: KnownSurvey) -> SignedReport:
+def judge_report(envelope: bytes, now: float, known_survey: KnownSurvey) -> Receipt:
     """Judge one element of an upload.
 
     Args:
@@ -25,7 +27,7 @@ def judge_report(envelope: bytes, now: float, known_survey: KnownSurvey) -> Sign
         known_survey: the published surveys.
 
     Returns:
-        The report, verified, for the store to take.
+        What the store is to keep of the report, which is verified.
 
     Raises:
         Refusal: malformed, bad-key, unknown-survey, out-of-domain, too-early, epoch-closed,
@@ -35,5 +37,7 @@ def judge_report(envelope: bytes, now: float, known_survey: KnownSurvey) -> Sign
     manifest = known_survey(signed.report.survey_id)
     if manifest is None:
         raise Refusal(RefusalCode.UNKNOWN_SURVEY, "no such survey is published here")
-    check_report(signed, manifest, now)
-    return signed
+    issuer = check_report(signed, manifest, now, verify)
+    report = signed.report
+    key = signed.public_key[:RECEIPT_KEY_BYTES]
+    return Receipt(report.survey_id, report.epoch, key, report.response, issuer)

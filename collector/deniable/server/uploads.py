@@ -11,10 +11,10 @@ from deniable.messages import (
     MAX_UPLOAD_BYTES,
     Refusal,
     RefusalCode,
-    SignedReport,
     UploadAnswer,
     split_upload,
 )
+from deniable.messages.receipt import Receipt
 from deniable.server.catalogue import Catalogue
 from deniable.stores import Store, Verdict
 
@@ -51,7 +51,7 @@ def upload_handler(
             raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
         async with asyncio.timeout(_BODY_SECONDS):
             body = await request.read()
-        admissible: list[SignedReport] = []
+        admissible: list[Receipt] = []
         positions: list[int] = []
         refused: list[tuple[int, RefusalCode]] = []
         for index, envelope in enumerate(split_upload(body)):
@@ -78,7 +78,7 @@ def upload_handler(
     return upload
 
 
-async def _judge(envelope: bytes, now: float, catalogue: Catalogue) -> SignedReport:
+async def _judge(envelope: bytes, now: float, catalogue: Catalogue) -> Receipt:
     try:
         return judge_report(envelope, now, catalogue.by_id)
     except Refusal as refusal:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Protocol
 
-from deniable.messages import Manifest, Rotation, SignedReport
+from deniable.messages import Manifest, Rotation
+from deniable.messages.receipt import Receipt
 
 __all__ = [
     "Overloaded",
@@ -71,7 +72,7 @@ class UnknownSchema(StoreError):
 class Store(Protocol):
     """Where a collector keeps what it acknowledged. Every method may raise StoreError."""
 
-    async def add(self, reports: Sequence[SignedReport]) -> list[Verdict]:
+    async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
         """Store verified reports durably; one verdict each, in their order."""
 
     async def publish(self, manifest: Manifest, envelope: bytes) -> None:

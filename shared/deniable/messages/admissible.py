@@ -1,5 +1,6 @@
 """Whether a report is one that its survey takes: the protocol's checks that need no store."""
 
+from deniable.messages.ed25519 import Verify, verify
 from deniable.messages.manifest import Manifest
 from deniable.messages.refusals import Refusal, RefusalCode
 from deniable.messages.report import SignedReport
@@ -7,13 +8,19 @@ from deniable.messages.report import SignedReport
 __all__ = ["check_report"]
 
 
-def check_report(signed: SignedReport, manifest: Manifest, now: float) -> None:
+def check_report(
+    signed: SignedReport, manifest: Manifest, now: float, verify: Verify = verify
+) -> bytes | None:
     """Check a report against the survey that it names, in the protocol's order.
 
     Args:
         signed: read, its key checked, and not yet verified.
         manifest: the survey.
         now: Unix seconds.
+        verify: the library that checks signatures.
+
+    Returns:
+        The public key of the issuer that vouches for the device; None in an open survey.
 
     Raises:
         Refusal: out-of-domain, too-early, epoch-closed, bad-signature, not-enrolled or malformed;
@@ -29,9 +36,10 @@ def check_report(signed: SignedReport, manifest: Manifest, now: float) -> None:
         raise Refusal(RefusalCode.EPOCH_CLOSED, "the epoch and its grace are over")
     if report.response >= manifest.mechanism.responses:
         raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such response")
-    signed.verify_signature()
+    signed.verify_signature(verify)
     if manifest.enrolment.mode == "certificate":
-        signed.verify_credential(manifest.enrolment.issuers)
-    elif signed.credential is not None:
+        return signed.verify_credential(manifest.enrolment.issuers, verify)
+    if signed.credential is not None:
         # One report has one form: an open survey has nobody who could have signed this.
         raise Refusal(RefusalCode.MALFORMED, "an open survey's report has no credential")
+    return None

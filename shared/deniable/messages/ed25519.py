@@ -5,6 +5,7 @@ signature for every message, and R = identity under honest keys; libsodium refus
 here come before any library, so that whichever stands behind answers alike.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from cryptography.exceptions import InvalidSignature
@@ -23,6 +24,7 @@ __all__ = [
     "KEY_BYTES",
     "SIGNATURE_BYTES",
     "SigningKey",
+    "Verify",
     "check_public_key",
     "derive_report_key",
     "verify",
@@ -54,6 +56,10 @@ _SMALL_ORDER_Y: Final = frozenset(
         0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7,
     }
 )
+
+
+Verify = Callable[[bytes, bytes, bytes, bytes], None]
+"""Checks (key, context, payload, signature) as :func:`verify` does, by whatever library."""
 
 
 class SigningKey:

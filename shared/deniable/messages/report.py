@@ -10,6 +10,7 @@ from deniable.messages.ed25519 import (
     CONTEXT_REPORT,
     KEY_BYTES,
     SIGNATURE_BYTES,
+    Verify,
     check_public_key,
     derive_report_key,
     verify,
@@ -98,7 +99,7 @@ class SignedReport:
         check_public_key(signed.public_key)
         return signed
 
-    def verify_signature(self) -> None:
+    def verify_signature(self, verify: Verify = verify) -> None:
         """Check that the key signed the payload.
 
         Raises:
@@ -106,8 +107,8 @@ class SignedReport:
         """
         verify(self.public_key, CONTEXT_REPORT, self.payload, self.signature)
 
-    def verify_credential(self, issuers: Iterable[bytes]) -> None:
-        """Check that one of the issuers vouches for the key.
+    def verify_credential(self, issuers: Iterable[bytes], verify: Verify = verify) -> bytes:
+        """Check that one of the issuers vouches for the key; return which.
 
         Raises:
             Refusal: not-enrolled.
@@ -119,7 +120,7 @@ class SignedReport:
                 verify(issuer, CONTEXT_ENROL, statement, credential)
             except Refusal:
                 continue
-            return
+            return issuer
         raise Refusal(RefusalCode.NOT_ENROLLED, "no listed issuer vouches for this key")
 
 

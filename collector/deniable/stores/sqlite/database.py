@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
-from deniable.messages import MAX_ROTATIONS, Manifest, Rotation, SignedReport
+from deniable.messages import MAX_ROTATIONS, Manifest, Rotation
+from deniable.messages.receipt import Receipt
 from deniable.stores.store import (
     Role,
     RotationConflict,
@@ -66,16 +67,15 @@ class SqliteDatabase:
         """Close the file."""
         self._connection.close()
 
-    def add(self, reports: Sequence[SignedReport]) -> list[Verdict]:
-        """Store verified reports in one transaction; one verdict each, in their order."""
+    def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
+        """Store receipts in one transaction; one verdict each, in their order."""
         verdicts: list[Verdict] = []
         counted: Counter[tuple[int, int, int]] = Counter()
         sealed: dict[tuple[int, int], bool] = {}
         with self._transaction() as connection:
-            for signed in reports:
-                report = signed.report
-                survey, _ = self._survey(report.survey_id)
-                slot = (survey, report.epoch)
+            for receipt in receipts:
+                survey, _ = self._survey(receipt.survey_id)
+                slot = (survey, receipt.epoch)
                 if slot not in sealed:
                     sealed[slot] = self._is_sealed(*slot)
                 if sealed[slot]:
@@ -83,18 +83,18 @@ class SqliteDatabase:
                     continue
                 stored = connection.execute(
                     "INSERT INTO receipts VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                    (*slot, signed.public_key, report.response),
+                    (*slot, receipt.key, receipt.response),
                 ).rowcount
                 if stored:
-                    counted[*slot, report.response] += 1
+                    counted[*slot, receipt.response] += 1
                     verdicts.append(Verdict.ACCEPTED)
                     continue
                 (first,) = connection.execute(
                     "SELECT response FROM receipts"
                     " WHERE survey = ? AND epoch = ? AND public_key = ?",
-                    (*slot, signed.public_key),
+                    (*slot, receipt.key),
                 ).fetchone()
-                same = first == report.response
+                same = first == receipt.response
                 verdicts.append(Verdict.DUPLICATE if same else Verdict.CONFLICT)
             connection.executemany(
                 "INSERT INTO counts VALUES (?, ?, ?, ?)"
@@ -280,7 +280,7 @@ class SqliteDatabase:
         if version > len(_MIGRATIONS):
             raise UnknownSchema("the store was written by a newer version of deniable; upgrade")
         for number, name in enumerate(_MIGRATIONS[version:], start=version + 1):
-            script = files("deniable.stores").joinpath("migrations", name).read_text("utf-8")
+            script = files("deniable.stores.sqlite").joinpath("migrations", name).read_text("utf-8")
             with self._reading() as connection:
                 try:
                     connection.executescript(

@@ -1,24 +1,20 @@
-"""The embedded store: SQLite behind two threads, with group commit and no timer.
-
-Whatever arrives while one commit is under way is committed together by the next. Under load the
-groups grow by themselves, and an idle store commits at once.
-"""
+"""The embedded store: SQLite behind two threads, one that writes and one that reads."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from deniable.messages import Manifest, Rotation, SignedReport
-from deniable.stores.sqlite_database import SqliteDatabase
-from deniable.stores.store import Overloaded, Role, StoreError, Verdict
+from deniable.messages import Manifest, Rotation
+from deniable.messages.receipt import Receipt
+from deniable.stores.group_commit import GroupCommit
+from deniable.stores.sqlite.database import SqliteDatabase
+from deniable.stores.store import Role, Verdict
 
 __all__ = ["SqliteStore"]
 
 Result = TypeVar("Result")
-_Waiting = tuple[Sequence[SignedReport], "asyncio.Future[list[Verdict]]"]
 
 
 class SqliteStore:
@@ -36,10 +32,7 @@ class SqliteStore:
         self._writer, self._reader = writer, reader
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="store-reader")
-        self._most_waiting = most_waiting
-        self._waiting: list[_Waiting] = []
-        self._queued = 0
-        self._committing: asyncio.Task[None] | None = None
+        self._group = GroupCommit(self._commit, most_waiting)
 
     @classmethod
     async def open(cls, path: Path, most_waiting: int = 20_000) -> "SqliteStore":
@@ -51,33 +44,12 @@ class SqliteStore:
         writer = await asyncio.to_thread(SqliteDatabase, path)
         return cls(writer, await asyncio.to_thread(SqliteDatabase, path), most_waiting)
 
-    async def add(self, reports: Sequence[SignedReport]) -> list[Verdict]:
-        """Store verified reports durably; one verdict each, in their order."""
-        if self._queued + len(reports) > self._most_waiting:
-            raise Overloaded("too many reports wait for their commit")
-        self._queued += len(reports)
-        future: asyncio.Future[list[Verdict]] = asyncio.get_running_loop().create_future()
-        self._waiting.append((reports, future))
-        if self._committing is None:
-            self._committing = asyncio.create_task(self._commit_waiting())
-        return await future
+    async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
+        """Store receipts durably; one verdict each, in their order."""
+        return await self._group.add(receipts)
 
-    async def _commit_waiting(self) -> None:
-        group: list[_Waiting] = []
-        try:
-            while self._waiting:
-                group, self._waiting = self._waiting, []
-                together = [report for reports, _ in group for report in reports]
-                self._queued -= len(together)
-                try:
-                    _acknowledge(group, await self._write(partial(_add, together)))
-                except StoreError as error:
-                    _fail(group, error)
-        finally:
-            # Nobody may wait for ever, whatever ended the loop; for those answered this is nothing.
-            _fail(group + self._waiting, StoreError("the commit did not take place"))
-            self._waiting, self._queued = [], 0
-            self._committing = None
+    async def _commit(self, receipts: list[Receipt]) -> list[Verdict]:
+        return await self._write(lambda database: database.add(receipts))
 
     async def publish(self, manifest: Manifest, envelope: bytes) -> None:
         """Add a survey."""
@@ -123,8 +95,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Commit what was taken, then close the file."""
-        if self._committing is not None:
-            await self._committing
+        await self._group.finish()
         for executor, database in ((self._writing, self._writer), (self._reading, self._reader)):
             await asyncio.get_running_loop().run_in_executor(executor, database.close)
             executor.shutdown()
@@ -136,21 +107,3 @@ class SqliteStore:
     async def _read(self, work: Callable[[SqliteDatabase], Result]) -> Result:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._reading, work, self._reader)
-
-
-def _add(reports: list[SignedReport], database: SqliteDatabase) -> list[Verdict]:
-    return database.add(reports)
-
-
-def _acknowledge(group: list[_Waiting], verdicts: list[Verdict]) -> None:
-    start = 0
-    for reports, future in group:
-        if not future.done():  # a cancelled request learns nothing; its reports are stored
-            future.set_result(verdicts[start : start + len(reports)])
-        start += len(reports)
-
-
-def _fail(group: list[_Waiting], error: Exception) -> None:
-    for _, future in group:
-        if not future.done():
-            future.set_exception(error)

@@ -1,0 +1,105 @@
+"""Group commit without a timer: whatever arrives during one commit is committed by the next.
+
+Under load the groups grow by themselves, and an idle store commits at once.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from deniable.messages.receipt import Receipt
+from deniable.stores.store import Overloaded, StoreError, Verdict
+
+__all__ = ["GroupCommit"]
+
+_Waiting = tuple[Sequence[Receipt], "asyncio.Future[list[Verdict]]"]
+
+
+class GroupCommit:
+    """The queue before a store's commit; used inside one running event loop.
+
+    Args:
+        commit: stores receipts durably in one transaction, and returns one verdict each.
+        most_waiting: how many receipts may wait for their commit before ``add`` is overloaded.
+        most_together: how many one commit takes at most, unless one request alone has more.
+    """
+
+    def __init__(
+        self,
+        commit: Callable[[list[Receipt]], Awaitable[list[Verdict]]],
+        most_waiting: int,
+        most_together: int = 5_000,
+    ) -> None:
+        self._commit = commit
+        self._most_waiting = most_waiting
+        self._most_together = most_together
+        self._waiting: list[_Waiting] = []
+        self._queued = 0
+        self._committing: asyncio.Task[None] | None = None
+
+    @property
+    def queued(self) -> int:
+        """Return how many receipts wait; those whose commit is under way do not."""
+        return self._queued
+
+    async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
+        """Have receipts stored by the next commit; one verdict each, in their order.
+
+        Raises:
+            Overloaded: if too many wait already; nothing was taken.
+            StoreError: whatever ended the commit; nothing of the group was stored, or that is not
+                known.
+        """
+        if self._queued + len(receipts) > self._most_waiting:
+            raise Overloaded("too many reports wait for their commit")
+        self._queued += len(receipts)
+        future: asyncio.Future[list[Verdict]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((receipts, future))
+        if self._committing is None:
+            self._committing = asyncio.create_task(self._commit_waiting())
+        return await future
+
+    async def finish(self) -> None:
+        """Commit what waits."""
+        if self._committing is not None:
+            await self._committing
+
+    async def _commit_waiting(self) -> None:
+        group: list[_Waiting] = []
+        try:
+            while self._waiting:
+                group = self._next_group()
+                together = [receipt for receipts, _ in group for receipt in receipts]
+                self._queued -= len(together)
+                try:
+                    _acknowledge(group, await self._commit(together))
+                except StoreError as error:
+                    _fail(group, error)
+        finally:
+            # Nobody may wait for ever, whatever ended the loop; for those answered this is nothing.
+            _fail(group + self._waiting, StoreError("the commit did not take place"))
+            self._waiting, self._queued = [], 0
+            self._committing = None
+
+    def _next_group(self) -> list[_Waiting]:
+        size = taken = 0
+        for receipts, _ in self._waiting:
+            size += len(receipts)
+            if taken and size > self._most_together:
+                break
+            taken += 1
+        group, self._waiting = self._waiting[:taken], self._waiting[taken:]
+        return group
+
+
+def _acknowledge(group: list[_Waiting], verdicts: list[Verdict]) -> None:
+    start = 0
+    for receipts, future in group:
+        if not future.done():  # a cancelled request learns nothing; its reports are stored
+            future.set_result(verdicts[start : start + len(receipts)])
+        start += len(receipts)
+
+
+def _fail(group: list[_Waiting], error: Exception) -> None:
+    for _, future in group:
+        if not future.done():
+            future.set_exception(error)

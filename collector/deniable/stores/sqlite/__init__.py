@@ -1,0 +1,5 @@
+"""The embedded store: one SQLite file."""
+
+from deniable.stores.sqlite.sqlite_store import SqliteStore
+
+__all__ = ["SqliteStore"]

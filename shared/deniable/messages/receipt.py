@@ -1,0 +1,35 @@
+"""The receipt: all that a collector keeps of a report."""
+
+from typing import Final, NamedTuple
+
+__all__ = ["RECEIPT_KEY_BYTES", "Receipt"]
+
+RECEIPT_KEY_BYTES: Final = 16
+"""How much of a report's public key tells a repeat from another device's report.
+
+Whoever wants to collide with somebody else's key has to try 2^128 keys of his own; two of his own
+that collide take 2^64, and count once.
+"""
+
+
+class Receipt(NamedTuple):
+    """Who reported, as far as a repeat must be told from a new report, and the response.
+
+    A tuple, since a collector makes some ten thousand of them a second.
+
+    Attributes:
+        survey_id: 32 bytes.
+        epoch: which time slice it is for.
+        key: the first 16 bytes of the report's public key.
+        response: what the mechanism returned; left out of the repr.
+        issuer: the public key of the issuer that vouched for the device; None in open surveys.
+    """
+
+    survey_id: bytes
+    epoch: int
+    key: bytes
+    response: int
+    issuer: bytes | None = None
+
+    def __repr__(self) -> str:
+        return f"Receipt(survey_id={self.survey_id.hex()[:16]}, epoch={self.epoch})"
