@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import ClientResponse, web
-from aiohttp.test_utils import TestClient, TestServer
+from aiohttp.test_utils import BaseTestServer, TestClient
 
 from deniable.messages import (
     PROBLEM_JSON,
@@ -17,7 +17,8 @@ from deniable.messages import (
     read_problem,
     sign_manifest,
 )
-from deniable.server import Config, build_app, new_token, token_digest
+from deniable.server import Config, build_server, new_token, token_digest
+from deniable.server.connections import CollectorServer
 from deniable.stores import Role, SqliteStore
 from tests.support.clock import FakeClock
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN
@@ -25,11 +26,22 @@ from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN
 MSGPACK = {"Content-Type": "application/msgpack"}
 
 
+class _TestServer(BaseTestServer):
+    """Runs the collector's own server, as ``serve`` does."""
+
+    def __init__(self, server: CollectorServer) -> None:
+        super().__init__(host="127.0.0.1")
+        self._collector = server
+
+    async def _make_runner(self, **_: Any) -> web.BaseRunner:
+        return web.ServerRunner(self._collector)
+
+
 @dataclass
 class Collector:
     """A running collector in which MANIFEST is published."""
 
-    client: TestClient[web.Request, web.Application]
+    client: TestClient[web.BaseRequest, None]
     store: SqliteStore
     clock: FakeClock
     config: Config
@@ -83,7 +95,9 @@ async def running(directory: Path, **settings: Any) -> AsyncIterator[Collector]:
     config = replace(config, **settings)
     await store.publish(MANIFEST, sign_manifest(MANIFEST, AUTHORITY))
     try:
-        async with TestClient(TestServer(build_app(config, store, clock))) as client:
+        server = await build_server(config, store, clock)
+        client: TestClient[web.BaseRequest, None] = TestClient(_TestServer(server))
+        async with client:
             yield Collector(client, store, clock, config)
     finally:
         await store.close()

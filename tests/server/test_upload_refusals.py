@@ -3,12 +3,13 @@
 import asyncio
 import gzip
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from deniable.messages import MAX_UPLOAD_BYTES, UploadAnswer, codec, pack_upload
-from deniable.server import uploads
-from tests.server.collector import Collector, problem
+from deniable.server.limits import Limits
+from tests.server.collector import Collector, problem, running
 from tests.support.reports import envelope
 from tests.support.surveys import MANIFEST
 
@@ -165,20 +166,16 @@ async def test_a_body_that_is_no_array_of_elements_is_malformed(
 
 
 @pytest.mark.asyncio
-async def test_a_body_that_does_not_arrive_is_a_timeout(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(uploads, "_BODY_SECONDS", 0.05)
-
+async def test_a_body_that_does_not_arrive_is_a_timeout(tmp_path: Path) -> None:
     async def stalls() -> AsyncIterator[bytes]:
         yield GOOD[:-1]
         await released.wait()
         yield GOOD[-1:]
 
     released = asyncio.Event()
-    sending = asyncio.create_task(collector.upload(stalls()))
-    done, _ = await asyncio.wait({sending}, timeout=20)
-    released.set()
-    assert done
-    assert await problem(sending.result()) == (408, "timeout")
-    assert await nothing_stored(collector)
+    async with running(tmp_path, limits=Limits(body_seconds=0.05)) as collector:
+        sending = asyncio.create_task(collector.upload(stalls()))
+        done, _ = await asyncio.wait({sending}, timeout=20)
+        released.set()
+        assert done
+        assert await problem(sending.result()) == (408, "timeout")

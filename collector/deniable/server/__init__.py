@@ -1,6 +1,6 @@
 """The collector's HTTP server: uploads in, debiased histograms out."""
 
-from deniable.server.app import build_app
+from deniable.server.app import build_server
 from deniable.server.catalogue import authority_chain
 from deniable.server.config import CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting
 from deniable.server.serve import serve
@@ -13,7 +13,7 @@ __all__ = [
     "InvalidConfig",
     "Setting",
     "authority_chain",
-    "build_app",
+    "build_server",
     "new_token",
     "serve",
     "token_digest",

@@ -1,58 +1,97 @@
-"""The collector as an aiohttp application."""
+"""The collector as one handler: what is asked, answered, and what every answer carries."""
 
 import time
 from collections.abc import Callable
+from typing import Final
 
 from aiohttp import web
 
-from deniable.messages import MAX_UPLOAD_BYTES
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
-from deniable.server.problems import answer_problems
+from deniable.server.connections import CollectorServer, Connection
+from deniable.server.meters import Meters
+from deniable.server.problems import answer_to, plain_problem
 from deniable.server.reading import reading_routes
-from deniable.server.uploads import upload_handler
+from deniable.server.routing import Route, Router
+from deniable.server.uploads import upload_route
 from deniable.stores import Store
 
-__all__ = ["build_app"]
+__all__ = ["build_server"]
+
+_HEADERS: Final = {
+    "Server": "deniable",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+}
 
 
-def build_app(
-    config: Config, store: Store, clock: Callable[[], float] = time.time
-) -> web.Application:
-    """Return the application, ready to be served.
+async def build_server(
+    config: Config,
+    store: Store,
+    clock: Callable[[], float] = time.time,
+    meters: Meters | None = None,
+) -> CollectorServer:
+    """Return the server, to be run by aiohttp's ``ServerRunner``; the surveys are read.
 
     Args:
         config: the collector's settings.
         store: an open store, which the caller closes.
         clock: returns Unix seconds.
-    """
-    app = web.Application(middlewares=[answer_problems], client_max_size=MAX_UPLOAD_BYTES)
-    catalogue = Catalogue(store, config.authority, clock)
+        meters: what is counted; by default, for this server alone.
 
-    async def healthy(_: web.Request) -> web.Response:
+    Raises:
+        StoreError: if the store cannot be read.
+    """
+    meters = meters or Meters()
+    catalogue = Catalogue(store, config.authority, clock)
+    await catalogue.reread()
+    routes = [
+        upload_route(config, store, catalogue, clock, meters),
+        *reading_routes(config, store, catalogue),
+        *_health_routes(store),
+    ]
+    router = Router(routes, config.path_prefix)
+    headers = dict(_HEADERS)
+    if config.tls_certificate is not None:
+        headers["Strict-Transport-Security"] = "max-age=31536000"
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        connection = request.protocol
+        assert isinstance(connection, Connection)
+        connection.begin(request)
+        try:
+            answer = await _unless_unexpected(request) or await router.answer(request)
+        except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen
+            answer = answer_to(error)
+            if answer.status >= 500:
+                meters.count("requests_failed", answer.status == 500)
+        finally:
+            connection.end()
+        answer.headers.update(headers)
+        return answer
+
+    return CollectorServer(handle, routes, config.limits, meters)
+
+
+async def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:
+    expected = request.headers.get("Expect")
+    if expected is None:
+        return None
+    if expected.lower() != "100-continue":
+        return plain_problem(417, "Expectation Failed")
+    await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    # aiohttp would take those bytes for the begun answer.
+    request.writer.output_size = 0
+    return None
+
+
+def _health_routes(store: Store) -> list[Route]:
+    async def healthy(_: web.BaseRequest, __: str) -> web.Response:
         return web.json_response({"status": "ok"})
 
-    async def ready(_: web.Request) -> web.Response:
+    async def ready(_: web.BaseRequest, __: str) -> web.Response:
         await store.ping()
         return web.json_response({"status": "ready"})
 
-    app.add_routes(
-        [
-            web.post("/v1/reports", upload_handler(store, catalogue, clock)),
-            *reading_routes(config, store, catalogue),
-            web.get("/healthz", healthy),
-            web.get("/readyz", ready),
-        ]
-    )
-
-    async def read_surveys(_: web.Application) -> None:
-        await catalogue.reread()
-
-    app.on_startup.append(read_surveys)
-    app.on_response_prepare.append(_set_headers)
-    return app
-
-
-async def _set_headers(_: web.Request, response: web.StreamResponse) -> None:
-    response.headers["Server"] = "deniable"
-    response.headers["X-Content-Type-Options"] = "nosniff"
+    return [Route("GET", "/healthz", healthy), Route("GET", "/readyz", ready)]

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +13,8 @@ from deniable.messages import (
     check_origin,
     check_public_key,
 )
+from deniable.server.addresses import Network
+from deniable.server.limits import Limits
 
 __all__ = ["CONFIG_FILE", "SETTINGS", "Config", "InvalidConfig", "Setting"]
 
@@ -111,6 +113,13 @@ class Config:
     store: Path
     public: frozenset[str]
     most_waiting: int
+    path_prefix: str = ""
+    tls_certificate: Path | None = None
+    trusted_proxies: tuple[Network, ...] = ()
+    address_rate: float = 0.0
+    issuer_rate: float = 0.0
+    limits: Limits = field(default_factory=Limits)
+    workers: int = 1
 
     @classmethod
     def load(cls, directory: Path) -> "Config":

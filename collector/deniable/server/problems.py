@@ -2,63 +2,79 @@
 
 import json
 import logging
+from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
-from aiohttp.typedefs import Handler
 
 from deniable.messages import PROBLEM_JSON, Refusal, RefusalCode, pack_problem
+from deniable.server.routing import MethodNotAllowed
 from deniable.stores import Overloaded, StoreError, StoreFull
 
-__all__ = ["answer_problems"]
+__all__ = ["answer_to", "bare_problem", "plain_problem", "problem"]
 
 _LOG = logging.getLogger("deniable.collector")
 _RETRY_SECONDS: Final = "60"
+_TO_RETRY: Final = frozenset({408, 429, 503, 507})
 
 
-@web.middleware
-async def answer_problems(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Turn whatever a handler raises into a problem document."""
-    try:
-        return await handler(request)
-    except Refusal as refusal:
-        return _problem(refusal.code, refusal.reason)
-    except TimeoutError:
-        return _problem(RefusalCode.TIMEOUT, "the request took too long to arrive")
-    except StoreFull:
-        _LOG.error("the store is full: reports are refused until there is room")
-        return _problem(RefusalCode.STORAGE_FULL, "the collector's disk is full; send it later")
-    except (Overloaded, StoreError) as error:
-        _LOG.warning("%s", error)
-        return _problem(RefusalCode.OVERLOADED, "the collector cannot take it now; send it later")
-    except web.HTTPNotFound:
-        return _problem(RefusalCode.NOT_FOUND, "there is nothing at this path; see GET /v1/surveys")
-    except web.HTTPRequestEntityTooLarge:
-        return _problem(RefusalCode.TOO_LARGE, "the body is too large; send fewer reports at once")
-    except web.HTTPException as error:
-        return _plain(error.status, error.reason, error.headers.get("Allow"))
-    except ConnectionError:
-        # The device is gone, and nobody reads this. Raised on, aiohttp would log who it was.
-        return _plain(400, "connection lost", None)
-    except Exception:  # noqa: BLE001 - the last resort: no stack trace reaches the network
-        _LOG.exception("a request failed in an unforeseen way")
-        return _plain(500, "internal error", None)
+def answer_to(error: Exception) -> web.Response:
+    """Return the answer to whatever a handler raised, and log what an operator should know."""
+    match error:
+        case Refusal():
+            return problem(error.code, error.reason)
+        case MethodNotAllowed():
+            answer = plain_problem(405, "Method Not Allowed")
+            answer.headers["Allow"] = error.allowed
+            return answer
+        case TimeoutError():
+            return problem(RefusalCode.TIMEOUT, "the request took too long to arrive")
+        case StoreFull():
+            _LOG.error("the store is full: reports are refused until there is room")
+            return problem(RefusalCode.STORAGE_FULL, "the collector's disk is full; send it later")
+        case Overloaded() | StoreError():
+            _LOG.warning("%s", error)
+            return problem(
+                RefusalCode.OVERLOADED, "the collector cannot take it now; send it later"
+            )
+        case web.HTTPRequestEntityTooLarge():
+            return problem(RefusalCode.TOO_LARGE, "the body is too large; send fewer at once")
+        case ConnectionError() | web.RequestPayloadError():
+            # The device is gone, and nobody reads this. Raised on, aiohttp would log who it was.
+            return plain_problem(400, "connection lost")
+        case _:
+            # The last resort: no stack trace reaches the network.
+            _LOG.error("a request failed in an unforeseen way", exc_info=error)
+            return plain_problem(500, "internal error")
 
 
-def _problem(code: RefusalCode, detail: str) -> web.Response:
+def problem(code: RefusalCode, detail: str) -> web.Response:
+    """Return a refusal of the whole request."""
     status = code.http_status
     if status is None:  # a report's own code never speaks of a request
         status, code = 400, RefusalCode.MALFORMED
-    headers = {"Retry-After": _RETRY_SECONDS} if status in {408, 429, 503, 507} else {}
+    headers = {"Content-Type": PROBLEM_JSON}
+    if status in _TO_RETRY:
+        headers["Retry-After"] = _RETRY_SECONDS
     if status == 401:
-        headers = {"WWW-Authenticate": "Bearer"}
-    return web.Response(
-        status=status, body=pack_problem(code, detail), content_type=PROBLEM_JSON, headers=headers
-    )
+        headers["WWW-Authenticate"] = "Bearer"
+    return web.Response(status=status, body=pack_problem(code, detail), headers=headers)
 
 
-def _plain(status: int, title: str, allow: str | None) -> web.Response:
-    # A problem without a code of ours: by RFC 9457, its type is about:blank.
+def plain_problem(status: int, title: str) -> web.Response:
+    """Return a problem without a code of ours: by RFC 9457, its type is about:blank."""
     body = json.dumps({"type": "about:blank", "title": title, "status": status}).encode()
-    headers = {"Allow": allow} if allow else {}
-    return web.Response(status=status, body=body, content_type=PROBLEM_JSON, headers=headers)
+    return web.Response(status=status, body=body, headers={"Content-Type": PROBLEM_JSON})
+
+
+def bare_problem(code: RefusalCode, detail: str) -> bytes:
+    """Return the same as bytes, for a connection that is closed behind it."""
+    status = code.http_status or 400
+    body = pack_problem(code, detail)
+    retry = f"Retry-After: {_RETRY_SECONDS}\r\n" if status in _TO_RETRY else ""
+    head = (
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nServer: deniable\r\n"
+        f"Content-Type: {PROBLEM_JSON}\r\nContent-Length: {len(body)}\r\n{retry}"
+        "Connection: close\r\n\r\n"
+    )
+    return head.encode() + body

@@ -12,6 +12,7 @@ from deniable.estimates import estimate_histogram
 from deniable.messages import Manifest, Refusal, RefusalCode, Specification, pack_rotations
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
+from deniable.server.routing import Route
 from deniable.server.tokens import require_role
 from deniable.stores import Figures, Role, Store, shown_figures
 
@@ -23,15 +24,15 @@ _KEPT_BYTES: Final = 32 << 20
 _SIGNED_TYPE: Final = "application/msgpack"
 
 
-def reading_routes(config: Config, store: Store, catalogue: Catalogue) -> list[web.RouteDef]:
+def reading_routes(config: Config, store: Store, catalogue: Catalogue) -> list[Route]:
     """Return the routes for surveys, histograms and the authority."""
     reading = _Reading(config, store, catalogue)
     return [
-        web.get("/v1/surveys", reading.surveys),
-        web.get("/v1/surveys/{name}", reading.survey),
-        web.get("/v1/surveys/{name}/manifest", reading.manifest),
-        web.get("/v1/surveys/{name}/histogram", reading.histogram),
-        web.get("/v1/authority", reading.authority),
+        Route("GET", "/v1/surveys", reading.surveys),
+        Route("GET", "/v1/surveys/{name}", reading.survey),
+        Route("GET", "/v1/surveys/{name}/manifest", reading.manifest),
+        Route("GET", "/v1/surveys/{name}/histogram", reading.histogram),
+        Route("GET", "/v1/authority", reading.authority),
     ]
 
 
@@ -43,32 +44,32 @@ class _Reading:
         self._estimating = asyncio.Lock()
         self._made: dict[tuple[bytes, int, float], tuple[list[int], bytes]] = {}
 
-    async def surveys(self, request: web.Request) -> web.Response:
+    async def surveys(self, request: web.BaseRequest, _: str) -> web.Response:
         _only(request, ())
         await self._catalogue.reread()
         surveys = [_describe(manifest) for manifest in self._catalogue.newest()]
         return _json(_packed({"surveys": surveys}))
 
-    async def survey(self, request: web.Request) -> web.Response:
+    async def survey(self, request: web.BaseRequest, name: str) -> web.Response:
         _only(request, ("survey",))
-        return _json(_packed(_describe(await self._find(request))))
+        return _json(_packed(_describe(await self._find(request, name))))
 
-    async def manifest(self, request: web.Request) -> web.Response:
+    async def manifest(self, request: web.BaseRequest, name: str) -> web.Response:
         _only(request, ("survey",))
-        manifest = await self._find(request)
+        manifest = await self._find(request, name)
         return _tagged(request, manifest.survey_id, self._catalogue.envelope(manifest))
 
-    async def authority(self, request: web.Request) -> web.Response:
+    async def authority(self, request: web.BaseRequest, _: str) -> web.Response:
         _only(request, ())
         await self._catalogue.reread()
         rotations = pack_rotations(self._catalogue.rotations)
         return _tagged(request, self._catalogue.authority, rotations)
 
-    async def histogram(self, request: web.Request) -> web.Response:
+    async def histogram(self, request: web.BaseRequest, name: str) -> web.Response:
         _only(request, ("survey", "epoch", "level"))
-        if request.match_info["name"] not in self._config.public:
+        if name not in self._config.public:
             await require_role(request, self._store, Role.ANALYST)
-        manifest = await self._find(request)
+        manifest = await self._find(request, name)
         level = _level(request.query.get("level", "0.95"))
         epoch = _epoch(request.query.get("epoch"), manifest)
         figures = await shown_figures(self._store, manifest, epoch)
@@ -102,9 +103,9 @@ class _Reading:
                 del self._made[next(iter(self._made))]
         return made
 
-    async def _find(self, request: web.Request) -> Manifest:
+    async def _find(self, request: web.BaseRequest, name: str) -> Manifest:
         """Return the newest survey of the path's name, or the one of ``?survey=``."""
-        name, wanted = request.match_info["name"], request.query.get("survey")
+        wanted = request.query.get("survey")
         if wanted is not None and not _HEX_ID.fullmatch(wanted):
             raise Refusal(RefusalCode.BAD_QUERY, "survey must be an id of 64 hex digits")
         await self._catalogue.reread()
@@ -114,7 +115,7 @@ class _Reading:
         raise Refusal(RefusalCode.NOT_FOUND, "no such survey is published here")
 
 
-def _tagged(request: web.Request, tag: bytes, body: bytes) -> web.Response:
+def _tagged(request: web.BaseRequest, tag: bytes, body: bytes) -> web.Response:
     """Return signed bytes, or 304 to whoever names the id or key that they end with."""
     headers = {"ETag": f'"{tag.hex()}"', "Cache-Control": "no-cache"}
     if any(match.value == tag.hex() for match in request.if_none_match or ()):
@@ -159,7 +160,7 @@ def _mechanism(specification: Specification) -> dict[str, object]:
     return described
 
 
-def _only(request: web.Request, allowed: tuple[str, ...]) -> None:
+def _only(request: web.BaseRequest, allowed: tuple[str, ...]) -> None:
     unknown = [key for key in request.query if key not in allowed]
     if unknown or any(len(request.query.getall(key)) > 1 for key in request.query):
         takes = ", ".join(allowed) if allowed else "none"

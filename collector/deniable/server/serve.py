@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from deniable.server.app import build_app
+from deniable.server.app import build_server
 from deniable.server.config import Config
 from deniable.stores import SqliteStore
 
@@ -40,15 +40,8 @@ async def serve(config: Config, announce: Callable[[str], None]) -> None:
     loop.set_exception_handler(_OneLineAMinute())
     store = await SqliteStore.open(config.store, config.most_waiting)
     try:
-        # No access log: an address beside a time would link what the protocol keeps apart.
-        # No decompression: an encoded body is refused, and must not be unpacked to be thrown away.
-        runner = web.AppRunner(
-            build_app(config, store),
-            access_log=None,
-            logger=_protocol_logger(),
-            auto_decompress=False,
-            shutdown_timeout=_DRAIN_SECONDS,
-        )
+        server = await build_server(config, store)
+        runner = web.ServerRunner(server, shutdown_timeout=_DRAIN_SECONDS)
         await runner.setup()
         try:
             site = web.TCPSite(runner, config.host, config.port)
@@ -83,16 +76,6 @@ class _OneLineAMinute:
             _LOG.error("event loop: %s (%s)", message, type(context.get("exception")).__name__)
 
 
-def _protocol_logger() -> logging.Logger:
-    """Return a logger that says nothing: aiohttp's own names the address of every bad request.
-
-    What goes wrong in a handler is logged by ``answer_problems``, without an address.
-    """
-    logger = logging.getLogger("deniable.collector.http")
-    logger.disabled = True
-    return logger
-
-
-def _bound_address(runner: web.AppRunner, config: Config) -> str:
+def _bound_address(runner: web.ServerRunner, config: Config) -> str:
     port = runner.addresses[0][1]
     return f"http://{config.host}:{port}"

@@ -29,7 +29,7 @@ def token_digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
-async def require_role(request: web.Request, store: Store, role: Role) -> None:
+async def require_role(request: web.BaseRequest, store: Store, role: Role) -> None:
     """Check the request's token.
 
     Raises:

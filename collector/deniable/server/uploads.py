@@ -1,7 +1,9 @@
 """``POST /v1/reports``: judge each report, store what is admissible, answer once it is durable."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
 from typing import Final
 
 from aiohttp import web
@@ -15,15 +17,21 @@ from deniable.messages import (
     split_upload,
 )
 from deniable.messages.receipt import Receipt
+from deniable.server.addresses import sender
 from deniable.server.catalogue import Catalogue
-from deniable.stores import Store, Verdict
+from deniable.server.config import Config
+from deniable.server.connections import Connection
+from deniable.server.meters import Meters
+from deniable.server.rates import TokenBuckets
+from deniable.server.routing import Route
+from deniable.stores import Overloaded, Store, Verdict
 
-__all__ = ["MEDIA_TYPE", "upload_handler"]
+__all__ = ["MEDIA_TYPE", "upload_route"]
 
 MEDIA_TYPE: Final = "application/msgpack"
-_BODY_SECONDS: Final = 10.0
+_BURST_SECONDS: Final = 10.0
 _JUDGED_AT_ONCE: Final = 16
-"""Signatures verified before other requests get a turn: a few milliseconds."""
+"""Signatures verified before other requests get a turn: less than a millisecond."""
 
 _CODES: Final = {
     Verdict.CONFLICT: RefusalCode.REPORT_CONFLICT,
@@ -31,59 +39,141 @@ _CODES: Final = {
 }
 
 
-def upload_handler(
-    store: Store, catalogue: Catalogue, clock: Callable[[], float]
-) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """Return the route's handler.
+def upload_route(
+    config: Config,
+    store: Store,
+    catalogue: Catalogue,
+    clock: Callable[[], float],
+    meters: Meters,
+) -> Route:
+    """Return the route.
 
     Args:
+        config: the collector's settings.
         store: where admissible reports become durable.
         catalogue: the published surveys.
         clock: returns Unix seconds.
+        meters: what is counted.
     """
+    return Route("POST", "/v1/reports", _Uploads(config, store, catalogue, clock, meters).answer)
 
-    async def upload(request: web.Request) -> web.Response:
-        if request.content_type != MEDIA_TYPE or "Content-Encoding" in request.headers:
-            raise Refusal(
-                RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {MEDIA_TYPE} without Content-Encoding"
-            )
+
+@dataclass(slots=True)
+class _Judged:
+    """The reports of one upload: those that may be stored, with their places, and the others."""
+
+    receipts: list[Receipt] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    refused: list[tuple[int, RefusalCode]] = field(default_factory=list)
+
+
+class _Uploads:
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        catalogue: Catalogue,
+        clock: Callable[[], float],
+        meters: Meters,
+    ) -> None:
+        self._store = store
+        self._catalogue = catalogue
+        self._clock = clock
+        self._meters = meters
+        self._most_in_hand = config.most_waiting
+        self._in_hand = 0
+        self._judging = asyncio.Lock()
+        self._trusted = config.trusted_proxies
+        self._senders = _buckets(config.address_rate)
+        self._issuers = _buckets(config.issuer_rate)
+
+    async def answer(self, request: web.BaseRequest, _: str) -> web.Response:
+        headers = request.headers
+        if headers.get("Content-Type") != MEDIA_TYPE and request.content_type != MEDIA_TYPE:
+            raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {MEDIA_TYPE}")
+        if "Content-Encoding" in headers:
+            raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, "send it without Content-Encoding")
         if (request.content_length or 0) > MAX_UPLOAD_BYTES:
             raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
-        async with asyncio.timeout(_BODY_SECONDS):
-            body = await request.read()
-        admissible: list[Receipt] = []
-        positions: list[int] = []
-        refused: list[tuple[int, RefusalCode]] = []
-        for index, envelope in enumerate(split_upload(body)):
-            if index % _JUDGED_AT_ONCE == _JUDGED_AT_ONCE - 1:
-                await asyncio.sleep(0)
+        body = await request.read()
+        connection = request.protocol
+        assert isinstance(connection, Connection)
+        connection.answer()
+        envelopes = list(split_upload(body))
+        self._limit(request, len(envelopes))
+        if self._in_hand + len(envelopes) > self._most_in_hand:
+            raise Overloaded("too many reports are in hand")
+        self._take_in_hand(len(envelopes))
+        try:
+            answer = await self._take(envelopes)
+        finally:
+            self._take_in_hand(-len(envelopes))
+        return web.Response(body=answer.to_json(), headers={"Content-Type": "application/json"})
+
+    def _limit(self, request: web.BaseRequest, reports: int) -> None:
+        if self._senders.limited:
+            forwarded = ",".join(request.headers.getall("X-Forwarded-For", ()))
+            if not self._senders.take(
+                sender(request.remote or "", forwarded, self._trusted), reports
+            ):
+                raise Refusal(RefusalCode.RATE_LIMITED, "too many reports from this address")
+
+    def _take_in_hand(self, reports: int) -> None:
+        self._in_hand += reports
+        self._meters.count("reports_in_hand", reports)
+
+    async def _take(self, envelopes: Sequence[bytes]) -> UploadAnswer:
+        meters, judged = self._meters, _Judged()
+        begun = monotonic()
+        if len(envelopes) <= _JUDGED_AT_ONCE:
+            await self._judge(envelopes, 0, judged)
+        else:
+            # One large upload at a time, a part of it at a time: small ones go between.
+            async with self._judging:
+                for start in range(0, len(envelopes), _JUDGED_AT_ONCE):
+                    part = envelopes[start : start + _JUDGED_AT_ONCE]
+                    await self._judge(part, start, judged)
+                    await asyncio.sleep(0)
+        done = monotonic()
+        meters.observe("verify_seconds", done - begun)
+        verdicts = await self._store.add(judged.receipts) if judged.receipts else []
+        if verdicts:
+            meters.observe("commit_seconds", monotonic() - done)
+        accepted = verdicts.count(Verdict.ACCEPTED)
+        duplicates = verdicts.count(Verdict.DUPLICATE)
+        refused = judged.refused
+        if accepted + duplicates != len(verdicts):
+            refused += [
+                (place, _CODES[verdict])
+                for place, verdict in zip(judged.places, verdicts, strict=True)
+                if verdict in _CODES
+            ]
+        meters.count("reports_accepted", accepted)
+        meters.count("reports_duplicate", duplicates)
+        for _, code in refused:
+            meters.count_code("reports_refused", code)
+        return UploadAnswer(accepted, duplicates, tuple(sorted(refused)))
+
+    async def _judge(self, envelopes: Sequence[bytes], start: int, judged: _Judged) -> None:
+        known, now = self._catalogue.by_id, self._clock()
+        for place, envelope in enumerate(envelopes, start):
             try:
-                admissible.append(await _judge(envelope, clock(), catalogue))
-                positions.append(index)
+                try:
+                    receipt = judge_report(envelope, now, known)
+                except Refusal as refusal:
+                    if refusal.code is not RefusalCode.UNKNOWN_SURVEY:
+                        raise
+                    # It may have been published since the store was read.
+                    await self._catalogue.reread()
+                    receipt = judge_report(envelope, now, known)
+                if receipt.issuer is not None and not self._issuers.take(receipt.issuer):
+                    raise Refusal(RefusalCode.RATE_LIMITED, "too many reports of this issuer")
             except Refusal as refusal:
-                refused.append((index, refusal.code))
-        verdicts = await store.add(admissible) if admissible else []
-        refused += [
-            (index, _CODES[verdict])
-            for index, verdict in zip(positions, verdicts, strict=True)
-            if verdict in _CODES
-        ]
-        answer = UploadAnswer(
-            accepted=verdicts.count(Verdict.ACCEPTED),
-            duplicates=verdicts.count(Verdict.DUPLICATE),
-            refused=tuple(sorted(refused)),
-        )
-        return web.Response(body=answer.to_json(), content_type="application/json")
-
-    return upload
+                judged.refused.append((place, refusal.code))
+            else:
+                judged.receipts.append(receipt)
+                judged.places.append(place)
 
 
-async def _judge(envelope: bytes, now: float, catalogue: Catalogue) -> Receipt:
-    try:
-        return judge_report(envelope, now, catalogue.by_id)
-    except Refusal as refusal:
-        if refusal.code is not RefusalCode.UNKNOWN_SURVEY:
-            raise
-    # It may have been published since the store was read.
-    await catalogue.reread()
-    return judge_report(envelope, now, catalogue.by_id)
+def _buckets(rate: float) -> TokenBuckets:
+    return TokenBuckets(rate, rate * _BURST_SECONDS, monotonic)

@@ -1,0 +1,133 @@
+"""What the collector counts about itself, in memory that its worker processes share.
+
+One row of numbers a worker: each writes its own without locks, and whoever is asked adds them up.
+"""
+
+import mmap
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from deniable.messages import RefusalCode
+
+__all__ = ["METERS", "Meter", "Meters"]
+
+_FAST: Final = (0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+_CLOCKS: Final = (1.0, 10.0, 60.0, 300.0, 3_600.0, 86_400.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """One thing that is counted.
+
+    Attributes:
+        name: as Prometheus gets it, behind ``deniable_``.
+        kind: a counter only grows; a gauge comes and goes; a histogram counts values by size.
+        meaning: one line for people.
+        label: what the values below distinguish; empty if there is one number only.
+        values: of the label.
+        bounds: upper ends of a histogram's buckets.
+    """
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    meaning: str
+    label: str = ""
+    values: tuple[str, ...] = ("",)
+    bounds: tuple[float, ...] = ()
+
+    @property
+    def cells(self) -> int:
+        """Return how many numbers it takes; of a histogram, its buckets, one beyond and the sum."""
+        return len(self.bounds) + 2 if self.kind == "histogram" else len(self.values)
+
+
+METERS: Final = (
+    Meter("reports_accepted", "counter", "reports counted"),
+    Meter("reports_duplicate", "counter", "identical repeats, acknowledged and not counted again"),
+    Meter(
+        "reports_refused",
+        "counter",
+        "reports refused, by code",
+        "code",
+        tuple(code.value for code in RefusalCode),
+    ),
+    Meter(
+        "requests_refused",
+        "counter",
+        "requests refused as a whole, by code",
+        "code",
+        tuple(code.value for code in RefusalCode),
+    ),
+    Meter("requests_failed", "counter", "requests that ended in an unforeseen error"),
+    Meter("connections_refused", "counter", "connections turned away, being too many"),
+    Meter("connections_overdue", "counter", "connections closed, being too slow"),
+    Meter("reports_in_hand", "gauge", "reports being judged, or waiting for their commit"),
+    Meter("verify_seconds", "histogram", "time to judge one upload", bounds=_FAST),
+    Meter("commit_seconds", "histogram", "time from judgement to durable", bounds=_FAST),
+    Meter(
+        "early_seconds",
+        "histogram",
+        "how long before its epoch a report came: the devices' clocks",
+        bounds=_CLOCKS,
+    ),
+)
+"""Every meter there is; the documentation's table is tested against it."""
+
+_PLACES: Final = dict(
+    zip(
+        (meter.name for meter in METERS),
+        (sum(meter.cells for meter in METERS[:i]) for i in range(len(METERS))),
+        strict=True,
+    )
+)
+_BY_NAME: Final = {meter.name: meter for meter in METERS}
+_CELLS: Final = sum(meter.cells for meter in METERS)
+_CELL_BYTES: Final = 8
+
+
+class Meters:
+    """The meters of one worker, beside those of the others.
+
+    Args:
+        memory: shared by all workers; made by :meth:`shared`. By default, its own.
+        worker: which row of it is written.
+    """
+
+    def __init__(self, memory: mmap.mmap | None = None, worker: int = 0) -> None:
+        self._memory = memory or self.shared(1)
+        numbers = memoryview(self._memory).cast("d")
+        self._rows = [numbers[at : at + _CELLS] for at in range(0, len(numbers), _CELLS)]
+        self._row = self._rows[worker]
+
+    @staticmethod
+    def shared(workers: int) -> mmap.mmap:
+        """Return zeroed memory for so many workers, which forked processes share."""
+        return mmap.mmap(-1, workers * _CELLS * _CELL_BYTES)
+
+    def count(self, name: str, amount: float = 1.0) -> None:
+        """Add to a counter, or to a gauge."""
+        self._row[_PLACES[name]] += amount
+
+    def count_code(self, name: str, code: RefusalCode) -> None:
+        """Add one to the counter of a code."""
+        self._row[_PLACES[name] + _CODE_PLACES[code]] += 1.0
+
+    def observe(self, name: str, value: float) -> None:
+        """Add a value to a histogram."""
+        bounds, place = _BY_NAME[name].bounds, _PLACES[name]
+        self._row[place + bisect_left(bounds, value)] += 1.0
+        self._row[place + len(bounds) + 1] += value
+
+    def totals(self) -> Iterator[tuple[Meter, list[float]]]:
+        """Yield each meter with its numbers, added up over the workers."""
+        for meter in METERS:
+            place = _PLACES[meter.name]
+            yield (
+                meter,
+                [sum(row[place + i] for row in self._rows) for i in range(meter.cells)],
+            )
+
+
+_CODE_PLACES: Final = {code: place for place, code in enumerate(RefusalCode)}

@@ -1,0 +1,44 @@
+"""Token buckets: how much one sender may send, kept in memory and nowhere else."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+
+__all__ = ["TokenBuckets"]
+
+
+class TokenBuckets:
+    """A bucket for each sender; whoever was heard of longest ago is forgotten first.
+
+    Args:
+        rate: tokens that flow into a bucket each second; 0 for no limit.
+        burst: tokens that a full bucket holds.
+        clock: returns seconds that never run backwards.
+        most: how many senders are remembered.
+    """
+
+    def __init__(
+        self, rate: float, burst: float, clock: Callable[[], float], most: int = 65_536
+    ) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._clock = clock
+        self._most = most
+        self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+
+    @property
+    def limited(self) -> bool:
+        """Return if there is any limit."""
+        return self._rate > 0
+
+    def take(self, sender: Hashable, tokens: float = 1.0) -> bool:
+        """Take tokens from a sender's bucket; return False, and take none, if it has too few."""
+        if not self.limited:
+            return True
+        now = self._clock()
+        held, at = self._buckets.pop(sender, (self._burst, now))
+        held = min(self._burst, held + (now - at) * self._rate)
+        enough = held >= tokens
+        self._buckets[sender] = (held - tokens if enough else held, now)
+        if len(self._buckets) > self._most:
+            self._buckets.popitem(last=False)
+        return enough
