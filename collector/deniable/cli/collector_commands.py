@@ -1,7 +1,7 @@
 """``deniable init``, ``serve`` and ``token``: making and running a collector."""
 
-import asyncio
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,8 +11,17 @@ from deniable.cli.options import directory_option
 from deniable.cli.survey_file import EXAMPLE
 from deniable.cli.workplace import check_store, with_store
 from deniable.messages import check_origin
-from deniable.server import CONFIG_FILE, SETTINGS, Config, new_token, token_digest
-from deniable.server import serve as serve_collector
+from deniable.server import (
+    CONFIG_FILE,
+    SETTINGS,
+    Config,
+    WorkersFailed,
+    new_token,
+    run_in_loop,
+    serve_with_workers,
+    token_digest,
+)
+from deniable.server import serve as serve_alone
 from deniable.stores import Role, SqliteStore
 
 __all__ = ["create_collector", "init", "serve", "token"]
@@ -93,16 +102,28 @@ def create_collector(directory: Path, origin: str, port: int, key_file: Path) ->
 
 @click.command(short_help="Run the collector.")
 @directory_option
-def serve(directory: Path) -> None:
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    help="Processes that serve the port together.  [default: `workers` in collector.toml]",
+)
+def serve(directory: Path, workers: int | None) -> None:
     """Run the collector until it is told to stop (SIGTERM or Ctrl-C); it loses nothing then."""
     config = Config.load(directory)
+    if workers is not None:
+        config = replace(config, workers=workers)
 
     def announce(address: str) -> None:
         click.echo(f"deniable collector: listening on {address} for {config.origin}")
 
     check_store(config)
     try:
-        asyncio.run(serve_collector(config, announce))
+        if config.workers == 1:
+            run_in_loop(serve_alone(config, announce))
+        else:
+            serve_with_workers(config, announce)
+    except WorkersFailed as error:
+        raise click.ClickException(str(error)) from error
     except OSError as error:
         raise click.ClickException(
             f"cannot listen on {config.host}:{config.port} ({error.strerror or error}); "

@@ -3,8 +3,9 @@
 from deniable.server.app import build_server
 from deniable.server.catalogue import authority_chain
 from deniable.server.config import CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting
-from deniable.server.serve import serve
+from deniable.server.serve import run_in_loop, serve
 from deniable.server.tokens import new_token, token_digest
+from deniable.server.workers import WorkersFailed, serve_with_workers
 
 __all__ = [
     "CONFIG_FILE",
@@ -12,9 +13,12 @@ __all__ = [
     "Config",
     "InvalidConfig",
     "Setting",
+    "WorkersFailed",
     "authority_chain",
     "build_server",
     "new_token",
+    "run_in_loop",
     "serve",
+    "serve_with_workers",
     "token_digest",
 ]

@@ -4,30 +4,53 @@ import asyncio
 import logging
 import math
 import signal
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Final
 
 from aiohttp import web
 
 from deniable.server.app import build_server
 from deniable.server.config import Config
+from deniable.server.meters import Meters
 from deniable.stores import SqliteStore
 
-__all__ = ["serve"]
+__all__ = ["run_in_loop", "serve"]
 
-_ARRIVAL_SECONDS = 0.5
-_DRAIN_SECONDS = 30.0
-_SECONDS_BETWEEN_LINES = 60.0
+_ARRIVAL_SECONDS: Final = 0.5
+_DRAIN_SECONDS: Final = 30.0
+_SECONDS_BETWEEN_LINES: Final = 60.0
+_BACKLOG: Final = 1_024
 
 _LOG = logging.getLogger("deniable.collector")
 
 
-async def serve(config: Config, announce: Callable[[str], None]) -> None:
+def run_in_loop(main: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in uvloop's event loop where that is installed, else in asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(main)
+    else:
+        uvloop.run(main)
+
+
+async def serve(
+    config: Config,
+    announce: Callable[[str], None],
+    *,
+    meters: Meters | None = None,
+    share_port: bool = False,
+    until_closed: int | None = None,
+) -> None:
     """Serve until SIGTERM or SIGINT; then finish what was begun, and close the store.
 
     Args:
         config: the collector's settings.
         announce: called with the address once requests are taken.
+        meters: what is counted; by default, for this process alone.
+        share_port: whether other workers listen on the same port (SO_REUSEPORT).
+        until_closed: a file descriptor whose other end's closing is as good as SIGTERM.
 
     Raises:
         OSError: if the address cannot be listened on.
@@ -37,14 +60,18 @@ async def serve(config: Config, announce: Callable[[str], None]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    if until_closed is not None:
+        loop.add_reader(until_closed, stop.set)
     loop.set_exception_handler(_OneLineAMinute())
     store = await SqliteStore.open(config.store, config.most_waiting)
     try:
-        server = await build_server(config, store)
+        server = await build_server(config, store, meters=meters)
         runner = web.ServerRunner(server, shutdown_timeout=_DRAIN_SECONDS)
         await runner.setup()
         try:
-            site = web.TCPSite(runner, config.host, config.port)
+            site = web.TCPSite(
+                runner, config.host, config.port, backlog=_BACKLOG, reuse_port=share_port or None
+            )
             await site.start()
             announce(site.name if config.port else _bound_address(runner, config))
             await stop.wait()
@@ -56,6 +83,9 @@ async def serve(config: Config, announce: Callable[[str], None]) -> None:
             # Waits for requests under way, then cuts what is left.
             await runner.cleanup()
     finally:
+        if until_closed is not None:
+            with suppress(OSError):
+                loop.remove_reader(until_closed)
         await store.close()
 
 

@@ -67,6 +67,8 @@ class GroupCommit:
         group: list[_Waiting] = []
         try:
             while self._waiting:
+                # Whoever can be heard already is heard first: a commit costs more than a turn.
+                await asyncio.sleep(0)
                 group = self._next_group()
                 together = [receipt for receipts, _ in group for receipt in receipts]
                 self._queued -= len(together)

@@ -1,0 +1,226 @@
+"""Several processes that serve one port, and the one that starts them anew when they die.
+
+The supervisor takes no request and opens no store: nothing that a worker meets can harm it. Its
+workers are forked, so that they share what was imported, and the memory of the meters. Each listens
+on the port by itself (SO_REUSEPORT); the kernel deals out the connections.
+"""
+
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, NoReturn
+
+from deniable.server.config import Config
+from deniable.server.meters import Meters
+from deniable.server.serve import run_in_loop, serve
+
+__all__ = ["WorkersFailed", "serve_with_workers"]
+
+_LOG = logging.getLogger("deniable.collector")
+
+_WATCHED: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGCHLD})
+_STABLE_SECONDS: Final = 60.0
+"""A worker that lived as long is started anew at once; any other after longer and longer pauses."""
+_LONGEST_PAUSE: Final = 30.0
+_STOPPING_SECONDS: Final = 75.0
+"""Longer than a worker needs to drain. One that hangs is killed, and loses nothing stored."""
+_LOOK_SECONDS: Final = 0.1
+_SERVING: Final = b"\1"
+
+
+class WorkersFailed(Exception):
+    """A worker could not begin to serve; the message is its own error's."""
+
+
+@dataclass(slots=True)
+class _Worker:
+    """One worker's place: who fills it, since when, and when it is filled again.
+
+    Attributes:
+        pid: its process; 0 while there is none.
+        ready: the descriptor on which it says that it serves.
+        started: when, in monotonic seconds.
+        deaths: how often it died young in succession.
+        due: when it is to be started.
+    """
+
+    pid: int = 0
+    ready: int = -1
+    started: float = 0.0
+    deaths: int = 0
+    due: float = 0.0
+
+
+def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
+    """Serve with ``config.workers`` processes until SIGTERM or SIGINT.
+
+    Args:
+        config: the collector's settings.
+        announce: called with the address once all workers take requests.
+
+    Raises:
+        OSError: if the address cannot be listened on.
+        WorkersFailed: if a worker cannot begin to serve.
+    """
+    # Signals are fetched, not delivered: none comes between a look and the wait after it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
+    with _reserved(config) as reserved:
+        port = reserved.getsockname()[1]
+        supervisor = _Supervisor(replace(config, port=port))
+        try:
+            supervisor.start_all()
+            announce(f"http://{config.host}:{port}")
+            supervisor.watch()
+        finally:
+            supervisor.stop_all()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
+
+
+class _Supervisor:
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._memory = Meters.shared(config.workers)
+        self._workers = [_Worker() for _ in range(config.workers)]
+        # The workers hold the reading end: it ends when this process does, however that happens.
+        self._life_read, self._life_write = os.pipe()
+
+    def start_all(self) -> None:
+        for number in range(len(self._workers)):
+            self._start(number)
+        for worker in self._workers:
+            said = os.read(worker.ready, 65_536)
+            if not said.startswith(_SERVING):
+                raise WorkersFailed(said.decode() or "a worker ended before it served")
+
+    def watch(self) -> None:
+        """Start anew whatever dies, until told to stop."""
+        while True:
+            pauses = [worker.due - time.monotonic() for worker in self._workers if not worker.pid]
+            got = signal.sigtimedwait(_WATCHED, max(0.0, min(pauses, default=3_600.0)))
+            if got is not None and got.si_signo != signal.SIGCHLD:
+                return
+            self._bury()
+            for number, worker in enumerate(self._workers):
+                if not worker.pid and worker.due <= time.monotonic():
+                    self._start(number)
+
+    def stop_all(self) -> None:
+        """Have every worker finish what it has begun."""
+        for worker in self._workers:
+            if worker.pid:
+                os.kill(worker.pid, signal.SIGTERM)
+        deadline = time.monotonic() + _STOPPING_SECONDS
+        for worker in self._workers:
+            while worker.pid and not os.waitpid(worker.pid, os.WNOHANG)[0]:
+                if time.monotonic() >= deadline:
+                    os.kill(worker.pid, signal.SIGKILL)
+                signal.sigtimedwait({signal.SIGCHLD}, _LOOK_SECONDS)
+            worker.pid = 0
+        os.close(self._life_write)
+        os.close(self._life_read)
+
+    def _bury(self) -> None:
+        for number, worker in enumerate(self._workers):
+            if not worker.pid:
+                continue
+            pid, status = os.waitpid(worker.pid, os.WNOHANG)
+            if pid:
+                now = time.monotonic()
+                young = now - worker.started < _STABLE_SECONDS
+                worker.deaths = worker.deaths + 1 if young else 0
+                pause = (
+                    min(_LONGEST_PAUSE, 2.0 ** (worker.deaths - 2)) if worker.deaths > 1 else 0.0
+                )
+                worker.pid, worker.due = 0, now + pause
+                _LOG.error(
+                    "worker %d ended (%s) and is started anew in %.1f s",
+                    number,
+                    _how(os.waitstatus_to_exitcode(status)),
+                    pause,
+                )
+
+    def _start(self, number: int) -> None:
+        worker = self._workers[number]
+        if worker.ready >= 0:
+            os.close(worker.ready)
+        worker.ready, said = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        worker.started = time.monotonic()
+        worker.pid = os.fork()
+        if worker.pid == 0:
+            self._work(number, said)
+        os.close(said)
+
+    def _work(self, number: int, said: int) -> NoReturn:
+        """Be a worker; never come back."""
+        status = 1
+        try:
+            os.close(self._life_write)
+            for other in self._workers:
+                os.close(other.ready) if other.ready >= 0 else None
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
+            run_in_loop(
+                serve(
+                    self._config,
+                    lambda _: _say(said, _SERVING),
+                    meters=Meters(self._memory, number),
+                    share_port=True,
+                    until_closed=self._life_read,
+                )
+            )
+            status = 0
+        except KeyboardInterrupt:
+            status = 0
+        except Exception as error:  # noqa: BLE001 - whatever it is, the supervisor tells it
+            _say(said, " ".join(str(error).split()).encode())
+            _LOG.error("worker %d cannot serve: %s", number, error)
+        finally:
+            logging.shutdown()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+
+
+def _pause(deaths: int) -> float:
+    """Return how long a place stays empty after so many early deaths: 0, 0, 1, 2, 4 … seconds."""
+    return min(_LONGEST_PAUSE, 2.0 ** (deaths - 2)) if deaths > 1 else 0.0
+
+
+def _say(descriptor: int, what: bytes) -> None:
+    try:
+        os.write(descriptor, what)
+    except BrokenPipeError:
+        return
+
+
+def _how(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"status {code}"
+
+
+def _reserved(config: Config) -> socket.socket:
+    """Return a socket that holds the port for the workers, and never listens itself.
+
+    Raises:
+        OSError: if anybody else has the port, other collectors included.
+    """
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    with socket.socket(family, kind, protocol) as alone:
+        # Without SO_REUSEPORT, so that another collector's workers are noticed.
+        alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        alone.bind(address)
+    held = socket.socket(family, kind, protocol)
+    try:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        held.bind(address)
+    except OSError:
+        held.close()
+        raise
+    return held
