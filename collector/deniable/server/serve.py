@@ -5,6 +5,7 @@ import logging
 import math
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -38,7 +39,7 @@ async def serve(config: Config, announce: Callable[[str], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     loop.set_exception_handler(_OneLineAMinute())
-    store = await SqliteStore.open(config.store, config.most_waiting)
+    store = await SqliteStore.open(Path(config.store), config.most_waiting)
     try:
         server = await build_server(config, store)
         runner = web.ServerRunner(server, shutdown_timeout=_DRAIN_SECONDS)
