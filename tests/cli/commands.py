@@ -93,7 +93,7 @@ class Workplace:
         ]
 
         async def store_them() -> list[Verdict]:
-            store = await SqliteStore.open(Config.load(self.directory).store)
+            store = await SqliteStore.open(Path(Config.load(self.directory).store))
             try:
                 return await store.add(batch)
             finally:

@@ -48,15 +48,33 @@ def test_only_the_owner_reads_what_is_secret_or_about_people(
     directory = tmp_path / "collector"
     succeed("init", directory)
     assert mode(directory) == 0o700
+    assert mode(directory / "collector.toml") == 0o600
     assert mode(directory / "store.sqlite") == 0o600
     assert mode(Workplace(directory).key_file) == 0o600
 
 
-def test_the_settings_file_holds_every_setting_with_its_meaning(place: Workplace) -> None:
+def test_the_settings_file_holds_what_is_decided(place: Workplace) -> None:
     written = place.settings.read_text("utf-8")
-    assert list(tomllib.loads(written)) == [setting.name for setting in SETTINGS]
+    assert list(tomllib.loads(written)) == ["origin", "authority", "port"]
     for setting in SETTINGS:
-        assert f"# {setting.meaning}\n{setting.name} = " in written
+        assert setting.meaning in written
+
+
+def test_every_other_setting_needs_only_its_mark_taken_off(place: Workplace) -> None:
+    before = Config.load(place.directory)
+    settings = tuple(f"# {setting.name} = " for setting in SETTINGS)
+    lines = place.settings.read_text("utf-8").splitlines()
+    uncovered = [line[2:] if line.startswith(settings) else line for line in lines]
+    place.settings.write_text("\n".join(uncovered), "utf-8")
+    assert list(tomllib.loads(place.settings.read_text("utf-8"))) == sorted(
+        (setting.name for setting in SETTINGS),
+        key=lambda name: (name not in {"origin", "authority", "port"}, _place(name)),
+    )
+    assert Config.load(place.directory) == before
+
+
+def _place(name: str) -> int:
+    return [setting.name for setting in SETTINGS].index(name)
 
 
 def test_options_go_into_the_settings(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.cli.commands import Workplace, succeed
 
 def role_of(place: Workplace, token: str) -> Role | None:
     async def look() -> Role | None:
-        store = await SqliteStore.open(Config.load(place.directory).store)
+        store = await SqliteStore.open(Path(Config.load(place.directory).store))
         try:
             return await store.token_role(token_digest(token))
         finally:

@@ -23,7 +23,7 @@ def store_foreign_survey(place: Workplace, survey: Manifest) -> None:
     """Write a survey into the store that another authority signed."""
 
     async def work() -> None:
-        store = await SqliteStore.open(Config.load(place.directory).store)
+        store = await SqliteStore.open(Path(Config.load(place.directory).store))
         await store.publish(survey, sign_manifest(survey, SigningKey(bytes(range(32)))))
         await store.close()
 

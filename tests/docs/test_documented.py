@@ -11,7 +11,7 @@ from deniable.cli.root import deniable
 from deniable.cli.survey_file import FIELDS, SurveyFile, next_manifest
 from deniable.messages import RefusalCode
 from deniable.server import SETTINGS, Config, build_server
-from deniable.server.config import Setting
+from deniable.server.settings import Setting
 from deniable.stores import SqliteStore
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +22,8 @@ README = (ROOT / "README.md").read_text("utf-8")
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 def test_every_setting_stands_in_the_table_with_its_default_and_meaning(setting: Setting) -> None:
-    default = "" if setting.default is None else f"`{setting.default}` "
+    shown = '""' if setting.default == "" else setting.default
+    default = "" if shown is None else f"`{shown}` "
     assert f"| `{setting.name}` | {default}| {setting.meaning} |" in OPERATIONS
 
 
@@ -82,7 +83,7 @@ async def test_every_route_stands_in_the_operations_guide(tmp_path: Path) -> Non
         public=frozenset(),
         most_waiting=1,
     )
-    store = await SqliteStore.open(config.store)
+    store = await SqliteStore.open(Path(config.store))
     server = await build_server(config, store)
     routes = {(route.method, route.path) for route in server.routes}
     await store.close()

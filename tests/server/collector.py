@@ -48,7 +48,7 @@ class Collector:
 
     async def publish(self, manifest: Manifest) -> None:
         """Publish by another connection, as ``deniable survey publish`` does."""
-        other = await SqliteStore.open(self.config.store)
+        other = await SqliteStore.open(Path(self.config.store))
         await other.publish(manifest, sign_manifest(manifest, AUTHORITY))
         await other.close()
 

@@ -1,6 +1,7 @@
 """What anybody may read of the authority: how its key was rotated, byte for byte."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -26,7 +27,7 @@ PATH = "/v1/authority"
 
 async def rotate(collector: Collector, *numbers: int) -> None:
     """Rotate by another connection, as ``deniable authority rotate`` does."""
-    other = await SqliteStore.open(collector.config.store)
+    other = await SqliteStore.open(Path(collector.config.store))
     for number in numbers:
         old, new = KEYS[number - 1 : number + 1]
         rotation = Rotation(old.public_key, new.public_key, number)

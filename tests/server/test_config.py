@@ -1,12 +1,14 @@
 """The settings file: every setting is checked, and whatever is wrong is named in one line."""
 
 from dataclasses import fields
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
 
 from deniable.server import CONFIG_FILE, SETTINGS, Config, InvalidConfig
-from deniable.server.config import Setting
+from deniable.server.limits import Limits
+from deniable.server.settings import Setting
 from tests.support.surveys import AUTHORITY
 
 KEY = AUTHORITY.public_key.hex()
@@ -33,38 +35,88 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
     assert Config.load(write(tmp_path)) == Config(
         origin="https://collector.example",
         authority=AUTHORITY.public_key,
-        host="127.0.0.1",
-        port=8377,
         store=tmp_path / "store.sqlite",
-        public=frozenset(),
-        most_waiting=20_000,
     )
 
 
-def test_every_setting_is_read(tmp_path: Path) -> None:
-    given = write(
-        tmp_path,
-        origin='"http://127.0.0.1:8080"',
-        host='"0.0.0.0"',
-        port="0",
-        store='"elsewhere/reports.sqlite"',
-        public='["one-survey", "another"]',
-        most_waiting="256",
-    )
-    assert Config.load(given) == Config(
+EVERY = {
+    "origin": '"http://127.0.0.1:8080"',
+    "authority": f'"{KEY}"',
+    "host": '"0.0.0.0"',
+    "port": "0",
+    "path_prefix": '"/telemetry/v2"',
+    "store": '"elsewhere/reports.sqlite"',
+    "database_connections": "3",
+    "public": '["one-survey", "another"]',
+    "workers": "4",
+    "most_waiting": "256",
+    "most_connections": "50",
+    "head_seconds": "2",
+    "body_seconds": "0.5",
+    "answer_seconds": "3.25",
+    "idle_seconds": "4",
+    "address_rate": "12.5",
+    "issuer_rate": "100",
+    "trusted_proxies": '["10.0.0.0/8", "::1"]',
+    "tls_certificate": '"tls/chain.pem"',
+    "tls_key": '"/etc/deniable/key.pem"',
+    "metrics": '"[::1]:9377"',
+    "log_format": '"json"',
+    "upkeep_seconds": "0",
+}
+
+
+def everything(directory: Path) -> Config:
+    """Return what EVERY says."""
+    return Config(
         origin="http://127.0.0.1:8080",
         authority=AUTHORITY.public_key,
         host="0.0.0.0",
         port=0,
-        store=tmp_path / "elsewhere" / "reports.sqlite",
+        path_prefix="/telemetry/v2",
+        store=directory / "elsewhere" / "reports.sqlite",
+        database_connections=3,
         public=frozenset({"one-survey", "another"}),
+        workers=4,
         most_waiting=256,
+        most_connections=50,
+        head_seconds=2.0,
+        body_seconds=0.5,
+        answer_seconds=3.25,
+        idle_seconds=4.0,
+        address_rate=12.5,
+        issuer_rate=100.0,
+        trusted_proxies=(ip_network("10.0.0.0/8"), ip_network("::1/128")),
+        tls_certificate=directory / "tls" / "chain.pem",
+        tls_key=Path("/etc/deniable/key.pem"),
+        metrics=("::1", 9377),
+        log_format="json",
+        upkeep_seconds=0.0,
     )
+
+
+def test_every_setting_is_read(tmp_path: Path) -> None:
+    assert set(EVERY) == {setting.name for setting in SETTINGS}
+    config = Config.load(write(tmp_path, **EVERY))
+    assert config == everything(tmp_path)
+    assert type(config.head_seconds) is float
+    assert config.limits == Limits(50, 2.0, 0.5, 3.25, 4.0)
 
 
 def test_an_absolute_store_is_taken_as_it_is(tmp_path: Path) -> None:
     given = write(tmp_path, store='"/var/lib/deniable/store.sqlite"')
     assert Config.load(given).store == Path("/var/lib/deniable/store.sqlite")
+
+
+@pytest.mark.parametrize("url", ["postgresql://db.example/reports", "postgresql:///reports"])
+def test_a_store_may_be_a_database(tmp_path: Path, url: str) -> None:
+    assert Config.load(write(tmp_path, store=f'"{url}"')).store == url
+
+
+def test_a_password_is_in_no_repr(tmp_path: Path) -> None:
+    config = Config.load(write(tmp_path, store='"postgresql://me:hunter2@db.example/reports"'))
+    assert "hunter2" in str(config.store)
+    assert "hunter2" not in repr(config)
 
 
 def test_the_table_of_settings_is_complete() -> None:
@@ -73,7 +125,7 @@ def test_the_table_of_settings_is_complete() -> None:
     for setting in SETTINGS:
         assert setting.meaning
         assert "\n" not in setting.meaning
-        assert setting.default is None or type(setting.default) is setting.kind
+        assert setting.default is None or type(setting.default).__name__ == setting.kind
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
@@ -106,6 +158,10 @@ def test_a_setting_without_default_must_be_given(tmp_path: Path, name: str) -> N
         ("most_waiting", '"many"'),
         ("most_waiting", "true"),
         ("most_waiting", "1e6"),
+        ("head_seconds", '"10"'),
+        ("address_rate", "true"),
+        ("trusted_proxies", '"10.0.0.0/8"'),
+        ("path_prefix", "[]"),
     ],
 )
 def test_a_value_of_another_type_is_refused(tmp_path: Path, name: str, value: str) -> None:
@@ -136,6 +192,34 @@ def test_a_value_of_another_type_is_refused(tmp_path: Path, name: str, value: st
         ("most_waiting", "-1"),
         ("most_waiting", "0"),
         ("most_waiting", "255"),
+        ("store", '""'),
+        ("store", '"mysql://me:hunter2@db.example/reports"'),
+        ("store", '"postgres://me:hunter2@db.example/reports"'),
+        ("path_prefix", '"/"'),
+        ("path_prefix", '"telemetry"'),
+        ("path_prefix", '"/telemetry/"'),
+        ("path_prefix", '"/a b"'),
+        ("path_prefix", '"/{name}"'),
+        ("path_prefix", '"/a\\n"'),
+        ("database_connections", "1"),
+        ("workers", "0"),
+        ("workers", "257"),
+        ("most_connections", "0"),
+        ("head_seconds", "0"),
+        ("body_seconds", "-1"),
+        ("answer_seconds", "nan"),
+        ("idle_seconds", "inf"),
+        ("address_rate", "-0.5"),
+        ("address_rate", "inf"),
+        ("issuer_rate", "nan"),
+        ("trusted_proxies", '["proxy.example"]'),
+        ("trusted_proxies", '["10.0.0.1/8"]'),
+        ("trusted_proxies", "[167772160]"),
+        ("metrics", '"9377"'),
+        ("metrics", '"::1:9377"'),
+        ("metrics", '"127.0.0.1:70000"'),
+        ("log_format", '"xml"'),
+        ("upkeep_seconds", "-1"),
     ],
 )
 def test_a_value_outside_its_domain_is_refused_by_name(
@@ -144,6 +228,12 @@ def test_a_value_outside_its_domain_is_refused_by_name(
     message = refusal(write(tmp_path, **{name: value}))
     assert f": {name} " in message
     assert len(message.splitlines()) == 1
+    assert "hunter2" not in message
+
+
+@pytest.mark.parametrize("alone", ["tls_certificate", "tls_key"])
+def test_certificate_and_key_need_each_other(tmp_path: Path, alone: str) -> None:
+    assert "need each other" in refusal(write(tmp_path, **{alone: '"file.pem"'}))
 
 
 @pytest.mark.parametrize("name", ["Origin", "ports", "authority-key", "secret"])

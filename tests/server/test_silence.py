@@ -43,7 +43,7 @@ def talk(port: int) -> list[int]:
 
 
 async def run_and_talk(config: Config) -> list[int]:
-    store = await SqliteStore.open(config.store)
+    store = await SqliteStore.open(Path(config.store))
     await store.publish(MANIFEST, sign_manifest(MANIFEST, AUTHORITY))
     await store.close()
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()

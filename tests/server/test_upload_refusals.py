@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from deniable.messages import MAX_UPLOAD_BYTES, UploadAnswer, codec, pack_upload
-from deniable.server.limits import Limits
 from tests.server.collector import Collector, problem, running
 from tests.support.reports import envelope
 from tests.support.surveys import MANIFEST
@@ -173,7 +172,7 @@ async def test_a_body_that_does_not_arrive_is_a_timeout(tmp_path: Path) -> None:
         yield GOOD[-1:]
 
     released = asyncio.Event()
-    async with running(tmp_path, limits=Limits(body_seconds=0.05)) as collector:
+    async with running(tmp_path, body_seconds=0.05) as collector:
         sending = asyncio.create_task(collector.upload(stalls()))
         done, _ = await asyncio.wait({sending}, timeout=20)
         released.set()

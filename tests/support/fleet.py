@@ -11,6 +11,7 @@ from pathlib import Path
 
 from deniable.client import IN_MEMORY, Backoff, Client, Survey
 from deniable.messages import SignedReport
+from deniable.messages.receipt import RECEIPT_KEY_BYTES
 from tests.support.collector import NAME
 from tests.support.surveys import CATEGORIES, QUESTION
 
@@ -46,7 +47,7 @@ def held(row: tuple[bytes, str, str]) -> Held:
     envelope, status, verdict = row
     signed = SignedReport.from_envelope(envelope)
     signed.verify_signature()
-    return Held(signed.public_key, signed.report.response, status, verdict)
+    return Held(signed.public_key[:RECEIPT_KEY_BYTES], signed.report.response, status, verdict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """``deniable init``, ``serve`` and ``token``: making and running a collector."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,12 +7,12 @@ import click
 
 from deniable.cli.authority import check_outside, create_authority_key, default_key_file
 from deniable.cli.options import directory_option
+from deniable.cli.settings_file import settings_file
 from deniable.cli.survey_file import EXAMPLE
 from deniable.cli.workplace import check_store, with_store
 from deniable.messages import check_origin
 from deniable.server import (
     CONFIG_FILE,
-    SETTINGS,
     Config,
     WorkersFailed,
     new_token,
@@ -83,20 +82,18 @@ def create_collector(directory: Path, origin: str, port: int, key_file: Path) ->
     check_outside(key_file, directory)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     key = create_authority_key(key_file)
-    values: dict[str, object] = {"origin": origin, "authority": key.public_key.hex(), "port": port}
-    lines = ["# Settings of a deniable collector; `deniable serve` reads them when it starts.\n"]
-    for setting in SETTINGS:
-        value = values.get(setting.name, setting.default)
-        written = f'"{value}"' if setting.kind is str else str(value)
-        lines.append(f"# {setting.meaning}\n{setting.name} = {written}\n")
-    config_file.write_text("\n".join(lines), "utf-8")
+    decided = {"origin": origin, "authority": key.public_key.hex(), "port": port}
+    config_file.write_text(settings_file(decided), "utf-8")
+    config_file.chmod(0o600)  # whoever puts a password into it need not think of that
     (directory / _EXAMPLE_FILE).write_text(EXAMPLE, "utf-8")
 
     async def nothing(_: SqliteStore) -> None:
         """Opening the store creates it."""
 
-    with_store(Config.load(directory), nothing, create=True)
-    os.chmod(Config.load(directory).store, 0o600)  # noqa: PTH101
+    config = Config.load(directory)
+    with_store(config, nothing, create=True)
+    if isinstance(config.store, Path):
+        config.store.chmod(0o600)
     return key.public_key
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TypeVar
 
 import click
@@ -28,7 +29,7 @@ def with_store(
         check_store(config)
 
     async def run() -> Result:
-        store = await SqliteStore.open(config.store)
+        store = await SqliteStore.open(Path(config.store))
         try:
             return await work(store)
         finally:
@@ -43,7 +44,7 @@ def check_store(config: Config) -> None:
     Raises:
         InvalidConfig: if it is not.
     """
-    if not config.store.exists():
+    if isinstance(config.store, Path) and not config.store.exists():
         raise InvalidConfig(f"{config.store} does not exist; is `store` in collector.toml right?")
 
 

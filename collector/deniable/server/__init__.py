@@ -2,8 +2,9 @@
 
 from deniable.server.app import build_server
 from deniable.server.catalogue import authority_chain
-from deniable.server.config import CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting
+from deniable.server.config import CONFIG_FILE, Config, InvalidConfig
 from deniable.server.serve import run_in_loop, serve
+from deniable.server.settings import SETTINGS, Setting
 from deniable.server.tokens import new_token, token_digest
 from deniable.server.workers import WorkersFailed, serve_with_workers
 

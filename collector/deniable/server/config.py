@@ -1,166 +1,197 @@
-"""The collector's settings: one TOML file, one table, no secrets in it."""
+"""The collector's settings: one TOML file, which environment variables override.
 
+An error names the file or variable that it is about, and never repeats a value: it may be a secret.
+"""
+
+import os
+import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from deniable.messages import (
-    MAX_UPLOAD_REPORTS,
-    InvalidManifest,
-    Refusal,
-    check_origin,
-    check_public_key,
-)
-from deniable.server.addresses import Network
+from deniable.messages import InvalidManifest, Refusal
+from deniable.server.addresses import Network, read_network
 from deniable.server.limits import Limits
+from deniable.server.settings import DATABASE_SCHEME, SETTINGS, Setting, read_address
 
-__all__ = ["CONFIG_FILE", "SETTINGS", "Config", "InvalidConfig", "Setting"]
+__all__ = ["CONFIG_FILE", "Config", "InvalidConfig"]
 
 CONFIG_FILE: Final = "collector.toml"
 
+_KINDS: Final[dict[str, tuple[type, ...]]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (float, int),
+    "list": (list,),
+}
+_NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
+_DECIMAL: Final = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
+
 
 class InvalidConfig(ValueError):
-    """The settings file is missing, unreadable or wrong; the message says which setting."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting of the file.
-
-    Attributes:
-        name: its key.
-        kind: the type of its TOML value.
-        default: what holds if it is left out; None if it must be given.
-        meaning: one line for people.
-        check: raises ValueError or Refusal for a value out of its domain.
-    """
-
-    name: str
-    kind: type
-    default: object
-    meaning: str
-    check: Callable[[object], None] = lambda _: None
-
-
-def _check_port(value: object) -> None:
-    if not isinstance(value, int) or not 0 <= value <= 65_535:
-        raise ValueError("must be in [0, 65535]")
-
-
-def _check_authority(value: object) -> None:
-    check_public_key(bytes.fromhex(str(value)))
-
-
-def _check_names(value: object) -> None:
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise ValueError("must be a list of survey names")
-
-
-def _check_most_waiting(value: object) -> None:
-    if not isinstance(value, int) or value < MAX_UPLOAD_REPORTS:
-        raise ValueError(f"must be at least {MAX_UPLOAD_REPORTS}, what one request may hold")
-
-
-SETTINGS: Final = (
-    Setting(
-        "origin",
-        str,
-        None,
-        "https://host[:port] by which devices reach this collector; signed into every manifest",
-        lambda value: check_origin(str(value)),
-    ),
-    Setting(
-        "authority",
-        str,
-        None,
-        "public key, 64 hex digits, that apps pin; it signs the manifests until it is rotated",
-        _check_authority,
-    ),
-    Setting("host", str, "127.0.0.1", "address to listen on"),
-    Setting("port", int, 8377, "port to listen on; 0 for any that is free", _check_port),
-    Setting("store", str, "store.sqlite", "the SQLite file, relative to this one"),
-    Setting(
-        "public",
-        list,
-        [],
-        "names of surveys whose histograms anyone may read, without a token",
-        _check_names,
-    ),
-    Setting(
-        "most_waiting",
-        int,
-        20_000,
-        "reports that may wait for their commit before HTTP 503",
-        _check_most_waiting,
-    ),
-)
-"""Every setting there is; the documentation's table is tested against it."""
+    """A setting is missing, unreadable or wrong; the message says which, and where it stands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
     """A collector's settings, checked.
 
-    Attributes: see :data:`SETTINGS`; ``store`` is a path, ``authority`` the key's bytes.
+    Attributes: see :data:`SETTINGS`. ``store`` is the path of an SQLite file, or the text of a
+        PostgreSQL URL; ``authority`` the key's bytes.
     """
 
     origin: str
     authority: bytes
-    host: str
-    port: int
-    store: Path
-    public: frozenset[str]
-    most_waiting: int
+    host: str = "127.0.0.1"
+    port: int = 8377
     path_prefix: str = ""
-    tls_certificate: Path | None = None
-    trusted_proxies: tuple[Network, ...] = ()
-    address_rate: float = 0.0
-    issuer_rate: float = 0.0
-    limits: Limits = field(default_factory=Limits)
+    store: Path | str = field(default=Path("store.sqlite"), repr=False)  # may hold a password
+    database_connections: int = 8
+    public: frozenset[str] = frozenset()
     workers: int = 1
+    most_waiting: int = 20_000
+    most_connections: int = 1_000
+    head_seconds: float = 10.0
+    body_seconds: float = 10.0
+    answer_seconds: float = 120.0
+    idle_seconds: float = 60.0
+    address_rate: float = 1_000.0
+    issuer_rate: float = 0.0
+    trusted_proxies: tuple[Network, ...] = ()
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    metrics: tuple[str, int] | None = None
+    log_format: str = "text"
+    upkeep_seconds: float = 60.0
+
+    @property
+    def limits(self) -> Limits:
+        """Return what one connection, and all of them together, may take."""
+        return Limits(
+            self.most_connections,
+            self.head_seconds,
+            self.body_seconds,
+            self.answer_seconds,
+            self.idle_seconds,
+        )
 
     @classmethod
-    def load(cls, directory: Path) -> "Config":
+    def load(cls, directory: Path, environment: Mapping[str, str] = os.environ) -> "Config":
         """Read the settings of a collector's directory.
+
+        Args:
+            directory: where the settings file is; relative paths in it start there.
+            environment: variables that override it.
 
         Raises:
             InvalidConfig: naming the setting at fault.
         """
         file = directory / CONFIG_FILE
-        try:
-            table = tomllib.loads(file.read_text("utf-8"))
-        except FileNotFoundError as error:
-            raise InvalidConfig(
-                f"{file} does not exist; make a collector with: deniable init {directory}"
-            ) from error
-        except (OSError, ValueError) as error:
-            raise InvalidConfig(f"{file}: {error}") from error
+        table = _read(file)
         unknown = set(table) - {setting.name for setting in SETTINGS}
         if unknown:
             raise InvalidConfig(f"{file}: unknown setting {min(unknown)!r}")
-        values = {setting.name: _checked(setting, table, file) for setting in SETTINGS}
-        return cls(
-            origin=str(values["origin"]),
-            authority=bytes.fromhex(str(values["authority"])),
-            host=str(values["host"]),
-            port=int(str(values["port"])),
-            store=directory / str(values["store"]),
-            public=frozenset(table.get("public", [])),
-            most_waiting=int(str(values["most_waiting"])),
+        config = cls(
+            **{
+                setting.name: _MADE.get(setting.name, _as_it_is)(
+                    _checked(setting, table, file, environment), directory
+                )
+                for setting in SETTINGS
+            }
         )
+        if (config.tls_certificate is None) != (config.tls_key is None):
+            raise InvalidConfig(f"{file}: tls_certificate and tls_key need each other")
+        return config
 
 
-def _checked(setting: Setting, table: dict[str, object], file: Path) -> object:
-    value = table.get(setting.name, setting.default)
+def _as_it_is(value: Any, _: Path) -> Any:
+    return value
+
+
+def _path(value: str, directory: Path) -> Path | None:
+    return directory / value if value else None
+
+
+def _store(value: str, directory: Path) -> Path | str:
+    return value if value.startswith(DATABASE_SCHEME) else directory / value
+
+
+_MADE: Final[dict[str, Callable[[Any, Path], Any]]] = {
+    "authority": lambda value, _: bytes.fromhex(value),
+    "store": _store,
+    "public": lambda value, _: frozenset(value),
+    "trusted_proxies": lambda value, _: tuple(read_network(network) for network in value),
+    "tls_certificate": _path,
+    "tls_key": _path,
+    "metrics": lambda value, _: read_address(value) if value else None,
+}
+"""What becomes of a checked value, if it does not stay as it is."""
+
+
+def _read(file: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise InvalidConfig(
+            f"{file} does not exist; make a collector with: deniable init {file.parent}"
+        ) from error
+    except OSError as error:
+        raise InvalidConfig(f"{file}: {error.strerror}") from error
+    except ValueError as error:
+        raise InvalidConfig(f"{file}: {error}") from error
+
+
+def _checked(
+    setting: Setting, table: dict[str, object], file: Path, environment: Mapping[str, str]
+) -> object:
+    place, value = f"{file}: {setting.name}", table.get(setting.name, setting.default)
+    given = _from_environment(setting, environment)
+    if given is not None:
+        variable, text = given
+        place, value = f"{variable}: {setting.name}", _parsed(setting, text)
     if value is None:
-        raise InvalidConfig(f"{file}: {setting.name} is missing: {setting.meaning}")
-    if type(value) is not setting.kind:
-        raise InvalidConfig(f"{file}: {setting.name} must be a TOML {setting.kind.__name__}")
+        raise InvalidConfig(f"{place} is missing: {setting.meaning}")
+    if type(value) not in _KINDS[setting.kind]:
+        kind = setting.kind if given is None else "number"
+        raise InvalidConfig(f"{place} must be a {'TOML ' * (given is None)}{kind}")
     try:
         setting.check(value)
     except (ValueError, Refusal) as error:
         reason = error.reason if isinstance(error, InvalidManifest | Refusal) else error
-        raise InvalidConfig(f"{file}: {setting.name} {reason}") from error
-    return value
+        raise InvalidConfig(f"{place} {reason}") from error
+    return float(str(value)) if setting.kind == "float" else value
+
+
+def _from_environment(setting: Setting, environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return which variable gives a setting, and its text; None if none does."""
+    variable, pointer = setting.variable, f"{setting.variable}_FILE"
+    if variable in environment and pointer in environment:
+        raise InvalidConfig(f"{variable} and {pointer} are both set; unset one")
+    if variable in environment:
+        return variable, environment[variable]
+    if pointer not in environment:
+        return None
+    try:
+        text = Path(environment[pointer]).read_text("utf-8")
+    except OSError as error:
+        raise InvalidConfig(f"{pointer}: the file cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise InvalidConfig(f"{pointer}: the file must be UTF-8") from error
+    text = text.removesuffix("\n").removesuffix("\r")
+    if "\n" in text:
+        raise InvalidConfig(f"{pointer}: the file must hold one line, the value of {setting.name}")
+    return pointer, text
+
+
+def _parsed(setting: Setting, text: str) -> object:
+    """Return a variable's text as what a TOML file would hold; if it cannot be, the text."""
+    match setting.kind:
+        case "int" if _NUMBER.fullmatch(text):
+            return int(text)
+        case "float" if _DECIMAL.fullmatch(text):
+            return float(text)
+        case "list":
+            return [part.strip() for part in text.split(",") if part.strip()]
+    return text

@@ -6,6 +6,7 @@ import math
 import signal
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 from aiohttp import web
@@ -63,7 +64,7 @@ async def serve(
     if until_closed is not None:
         loop.add_reader(until_closed, stop.set)
     loop.set_exception_handler(_OneLineAMinute())
-    store = await SqliteStore.open(config.store, config.most_waiting)
+    store = await SqliteStore.open(Path(config.store), config.most_waiting)
     try:
         server = await build_server(config, store, meters=meters)
         runner = web.ServerRunner(server, shutdown_timeout=_DRAIN_SECONDS)

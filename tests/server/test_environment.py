@@ -1,0 +1,123 @@
+"""Environment variables override the settings file, and point to secrets that are in no file."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from deniable.server import SETTINGS, Config, InvalidConfig
+from tests.server.test_config import EVERY, everything, write
+
+VALUES = {
+    name: value.strip('"')
+    for name, value in EVERY.items()
+    if name not in {"public", "trusted_proxies"}
+} | {"public": "one-survey, another", "trusted_proxies": "10.0.0.0/8,::1"}
+SECRET = "hunter2"
+URL = f"postgresql://me:{SECRET}@db.example/reports"
+
+
+def variables(suffix: str = "", **values: str) -> dict[str, str]:
+    return {f"DENIABLE_{name.upper()}{suffix}": value for name, value in values.items()}
+
+
+def refusal(directory: Path, environment: dict[str, str]) -> str:
+    with pytest.raises(InvalidConfig) as caught:
+        Config.load(directory, environment)
+    message = str(caught.value)
+    assert len(message.splitlines()) == 1
+    return message
+
+
+def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
+    assert Config.load(write(tmp_path), variables(**VALUES)) == everything(tmp_path)
+
+
+def test_every_setting_can_come_from_a_file_of_its_own(tmp_path: Path) -> None:
+    pointers = {}
+    for name, value in VALUES.items():
+        (tmp_path / name).write_text(f"{value}\n", "utf-8")
+        pointers[name] = str(tmp_path / name)
+    assert Config.load(write(tmp_path), variables("_FILE", **pointers)) == everything(tmp_path)
+
+
+def test_a_variable_beats_the_file(tmp_path: Path) -> None:
+    given = write(tmp_path, port="1", host='"10.0.0.1"')
+    config = Config.load(given, variables(port="2"))
+    assert (config.port, config.host) == (2, "10.0.0.1")
+
+
+def test_variables_may_stand_for_settings_that_must_be_given(tmp_path: Path) -> None:
+    given = write(tmp_path, origin=None, authority=None)
+    config = Config.load(given, variables(origin=VALUES["origin"], authority=VALUES["authority"]))
+    assert config.origin == VALUES["origin"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [("", set()), ("one", {"one"}), (" one ,two,, ", {"one", "two"})],
+)
+def test_a_list_is_separated_by_commas(tmp_path: Path, text: str, names: set[str]) -> None:
+    given = write(tmp_path, public=json.dumps(["overridden"]))
+    assert Config.load(given, variables(public=text)).public == names
+
+
+@pytest.mark.parametrize("text", ["", " 1", "1 ", "+1", "1_0", "0x1", "1.0", "many", "١", "9" * 99])
+def test_a_whole_number_is_digits(tmp_path: Path, text: str) -> None:
+    message = refusal(write(tmp_path), variables(port=text))
+    assert message == "DENIABLE_PORT: port must be a number"
+
+
+@pytest.mark.parametrize("text", ["", "1e3", ".5", "5.", "nan", "inf", "-1", "1,5"])
+def test_a_number_is_digits_perhaps_with_a_point(tmp_path: Path, text: str) -> None:
+    message = refusal(write(tmp_path), variables(head_seconds=text))
+    assert message == "DENIABLE_HEAD_SECONDS: head_seconds must be a number"
+
+
+def test_an_error_names_the_variable_and_not_the_file(tmp_path: Path) -> None:
+    message = refusal(write(tmp_path), variables(port="65536"))
+    assert message == "DENIABLE_PORT: port must be in [0, 65535]"
+
+
+def test_a_value_and_a_file_of_it_contradict_each_other(tmp_path: Path) -> None:
+    both = variables(store=URL) | variables("_FILE", store=str(tmp_path / "secret"))
+    message = refusal(write(tmp_path), both)
+    assert message == "DENIABLE_STORE and DENIABLE_STORE_FILE are both set; unset one"
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_secret_comes_from_a_file_without_its_last_line_break(tmp_path: Path, end: str) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes((URL + end).encode())
+    config = Config.load(write(tmp_path), variables("_FILE", store=str(secret)))
+    assert config.store == URL
+    assert SECRET not in repr(config)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [f"{URL}\n\n", f"{URL}\n{URL}", f"mysql://{SECRET}", "", f"\xff{SECRET}"],
+    ids=["empty line", "two lines", "another database", "nothing", "not UTF-8"],
+)
+def test_a_file_that_is_wrong_is_named_and_not_repeated(tmp_path: Path, content: str) -> None:
+    (tmp_path / "secret").write_bytes(content.encode("latin-1"))
+    message = refusal(write(tmp_path), variables("_FILE", store=str(tmp_path / "secret")))
+    assert message.startswith("DENIABLE_STORE_FILE: ")
+    assert SECRET not in message
+
+
+def test_a_missing_file_is_named_by_its_variable(tmp_path: Path) -> None:
+    message = refusal(write(tmp_path), variables("_FILE", store=str(tmp_path / "missing")))
+    assert message.startswith("DENIABLE_STORE_FILE: the file cannot be read")
+
+
+def test_every_variable_is_the_name_in_capitals() -> None:
+    assert [setting.variable for setting in SETTINGS] == [
+        f"DENIABLE_{setting.name.upper()}" for setting in SETTINGS
+    ]
+    # What the device's half reads must not be taken for a setting.
+    assert not {"DENIABLE_DIR", "DENIABLE_CONSENT"} & {setting.variable for setting in SETTINGS}
+
+
+def test_other_variables_are_nobody_s_business(tmp_path: Path) -> None:
+    Config.load(write(tmp_path), {"DENIABLE_SERVICE_HOST": "10.0.0.1", "DENIABLE_CONSENT": "off"})
