@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from deniable.cli.workplace import check_store, with_store
 from deniable.messages import check_origin
 from deniable.server import CONFIG_FILE, SETTINGS, Config, new_token, token_digest
 from deniable.server import serve as serve_collector
-from deniable.stores import Role, SqliteStore
+from deniable.stores import Role, SqliteStore, Token
 
 __all__ = ["create_collector", "init", "serve", "token"]
 
@@ -130,5 +131,6 @@ def token_new(directory: Path, role: str, label: str) -> None:
     """Make a token and print it, once; the store keeps only its SHA-256."""
     secret = new_token()
     config = Config.load(directory)
-    with_store(config, lambda store: store.add_token(token_digest(secret), Role(role), label))
+    made = Token(token_digest(secret), Role(role), label, int(time.time()))
+    with_store(config, lambda store: store.add_token(made))
     click.echo(secret)
