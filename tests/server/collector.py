@@ -19,9 +19,9 @@ from deniable.messages import (
 )
 from deniable.server import Config, build_server, new_token, token_digest
 from deniable.server.connections import CollectorServer
-from deniable.stores import Role, SqliteStore
+from deniable.stores import Role, SqliteStore, Token
 from tests.support.clock import FakeClock
-from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN
+from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
 
 MSGPACK = {"Content-Type": "application/msgpack"}
 
@@ -55,7 +55,7 @@ class Collector:
     async def token(self, role: Role = Role.ANALYST) -> dict[str, str]:
         """Make a token; return the header that shows it."""
         token = new_token()
-        await self.store.add_token(token_digest(token), role, "")
+        await self.store.add_token(Token(token_digest(token), role, "", START))
         return {"Authorization": f"Bearer {token}"}
 
     async def upload(self, body: Any, headers: dict[str, str] | None = None) -> ClientResponse:

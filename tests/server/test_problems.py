@@ -18,9 +18,8 @@ from deniable.messages import (
 from deniable.server import build_server
 from deniable.server.problems import answer_to
 from deniable.stores import SqliteStore, StoreError
-from deniable.stores.sqlite.database import SqliteDatabase
 from tests.server.collector import MSGPACK, Collector, problem, running
-from tests.stores.databases import HookedDatabase
+from tests.stores.databases import HookedStore
 from tests.support.reports import envelope
 from tests.support.surveys import MANIFEST
 
@@ -137,17 +136,16 @@ async def test_an_overloaded_store_asks_for_patience_and_stores_nothing(tmp_path
 async def test_a_full_disk_asks_for_patience_and_stores_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = tmp_path / "store.sqlite"
-    database = HookedDatabase(path)
-    async with running(tmp_path, store=SqliteStore(database, SqliteDatabase(path))) as collector:
-        most = database.pragma("max_page_count")
-        database.pragma(f"max_page_count={database.pragma('page_count')}")
+    store = HookedStore(tmp_path / "store.sqlite")
+    async with running(tmp_path, store=store) as collector:
+        most = store.pragma("max_page_count")
+        store.pragma(f"max_page_count={store.pragma('page_count')}")
         batch = pack_upload([envelope(device) for device in range(250)])
         answer = await collector.upload(batch)
         assert await problem(answer) == (507, "storage-full")
         assert int(answer.headers["Retry-After"]) > 0
         assert "full" in caplog.text
-        database.pragma(f"max_page_count={most}")
+        store.pragma(f"max_page_count={most}")
         answer = await collector.upload(batch)
         assert UploadAnswer.from_json(await answer.read(), 250) == UploadAnswer(250, 0)
 

@@ -12,7 +12,7 @@ from aiohttp.test_utils import make_mocked_request
 from deniable.messages import Refusal
 from deniable.server import new_token, token_digest
 from deniable.server.tokens import require_role
-from deniable.stores import Role, SqliteStore
+from deniable.stores import Role, SqliteStore, Token
 
 
 @pytest_asyncio.fixture
@@ -69,14 +69,14 @@ async def test_an_operator_may_do_what_an_analyst_may_and_not_the_other_way_roun
     store: SqliteStore, held: Role, needed: Role, expected: str
 ) -> None:
     token = new_token()
-    await store.add_token(token_digest(token), held, "")
+    await store.add_token(Token(token_digest(token), held, "", 0))
     assert await outcome(store, f"Bearer {token}", needed) == expected
 
 
 @pytest.mark.asyncio
 async def test_the_token_must_be_the_whole_credential_under_its_scheme(store: SqliteStore) -> None:
     token = new_token()
-    await store.add_token(token_digest(token), Role.OPERATOR, "")
+    await store.add_token(Token(token_digest(token), Role.OPERATOR, "", 0))
     assert await outcome(store, f"Bearer {token}", Role.ANALYST) == "allowed"
     for wrong in (
         token,
@@ -99,7 +99,7 @@ def everything_in(directory: Path) -> bytes:
 @pytest.mark.asyncio
 async def test_the_store_holds_no_token(store: SqliteStore, tmp_path: Path) -> None:
     token = new_token()
-    await store.add_token(token_digest(token), Role.ANALYST, "somebody")
+    await store.add_token(Token(token_digest(token), Role.ANALYST, "somebody", 0))
     written = everything_in(tmp_path)
     assert token_digest(token) in written
     assert token.encode() not in written

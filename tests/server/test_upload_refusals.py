@@ -27,8 +27,7 @@ def padded(size: int) -> bytes:
 
 
 async def nothing_stored(collector: Collector) -> bool:
-    counts = await collector.store.counts(MANIFEST.survey_id, 0, len(MANIFEST.categories))
-    return not any(counts)
+    return not await collector.store.counts(MANIFEST.survey_id, 0, len(MANIFEST.categories))
 
 
 @pytest.mark.asyncio

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from deniable.messages import Enrolment, RefusalCode, Schedule, SigningKey, UploadAnswer, codec
-from deniable.stores import SqliteStore
 from tests.server.collector import Collector, running
-from tests.stores.databases import SECONDS, Gate, HookedDatabase
+from tests.stores.databases import SECONDS, Gate, HookedStore
+from tests.stores.places import counts
 from tests.support.reports import envelope
 from tests.support.surveys import DAY, MANIFEST, START, manifest
 
@@ -50,7 +50,7 @@ DEFECTS: dict[str, Callable[[int], bytes]] = {
 
 
 async def shown(collector: Collector, epoch: int = 0) -> list[int]:
-    return await collector.store.counts(MANIFEST.survey_id, epoch, K)
+    return await counts(collector.store, epoch)
 
 
 @pytest.mark.asyncio
@@ -121,11 +121,9 @@ async def test_concurrent_requests_count_every_device_once(collector: Collector)
 
 @pytest.mark.asyncio
 async def test_the_answer_comes_after_the_commit(tmp_path: Path) -> None:
-    path = tmp_path / "store.sqlite"
-    database, gate = HookedDatabase(path), Gate()
-    store = SqliteStore(database, HookedDatabase(path))
+    store, gate = HookedStore(tmp_path / "store.sqlite"), Gate()
     async with running(tmp_path, store=store) as collector:
-        database.before = gate
+        store.before = gate
         sending = asyncio.create_task(collector.send(envelope(1)))
         assert await asyncio.to_thread(gate.reached.wait, SECONDS)
         # The server is free for others meanwhile, and answers this one only when it is stored.
@@ -138,7 +136,7 @@ async def test_the_answer_comes_after_the_commit(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 async def test_a_sealed_epoch_is_closed_whatever_the_clock_says(collector: Collector) -> None:
     await collector.send(envelope(1))
-    await collector.store.seal(MANIFEST.survey_id, 0)
+    await collector.store.seal(MANIFEST.survey_id, 0, START)
     closed = RefusalCode.EPOCH_CLOSED
     answer = await collector.send(envelope(1), envelope(2), envelope(3, K))
     assert answer.refused == ((0, closed), (1, closed), (2, RefusalCode.OUT_OF_DOMAIN))

@@ -1,7 +1,7 @@
-"""SQLite databases that a test can hold up, and a store on top of one."""
+"""SQLite stores that a test can hold up."""
 
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -9,6 +9,7 @@ from pathlib import Path
 from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
 from deniable.stores import SqliteStore, Verdict
 from deniable.stores.sqlite.database import SqliteDatabase
+from deniable.stores.sqlite.receipts import add_receipts
 from tests.stores.places import publish
 from tests.support.reports import report
 
@@ -16,7 +17,7 @@ SECONDS = 20.0
 """Longer than anything here takes; a test that waits so long has failed."""
 
 
-class HookedDatabase(SqliteDatabase):
+class HookedStore(SqliteStore):
     """Calls ``before`` in the writing thread, ahead of every commit group.
 
     Attributes:
@@ -24,19 +25,23 @@ class HookedDatabase(SqliteDatabase):
         before: what is called with the group's number, from 0 on.
     """
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, most_waiting: int = 20_000) -> None:
+        super().__init__(SqliteDatabase(path), SqliteDatabase(path), most_waiting)
         self.groups: list[int] = []
         self.before: Callable[[int], None] = lambda _: None
 
-    def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
-        self.groups.append(len(receipts))
-        self.before(len(self.groups) - 1)
-        return super().add(receipts)
+    async def _commit(self, together: list[Receipt]) -> list[Verdict]:
+        def commit(database: SqliteDatabase) -> list[Verdict]:
+            self.groups.append(len(together))
+            self.before(len(self.groups) - 1)
+            return add_receipts(database, together)
+
+        return await self._write(commit)
 
     def pragma(self, text: str) -> int:
         """Set or read a pragma of the writing connection."""
-        (value,) = self._connection.execute(f"PRAGMA {text}").fetchone()
+        with self._writer.reading() as connection:
+            (value,) = connection.execute(f"PRAGMA {text}").fetchone()
         return int(value)
 
 
@@ -56,15 +61,12 @@ class Gate:
 
 
 @asynccontextmanager
-async def hooked_store(
-    path: Path, most_waiting: int = 20_000
-) -> AsyncIterator[tuple[SqliteStore, HookedDatabase]]:
-    """Yield an open store with MANIFEST in it, and the database behind its writing thread."""
-    database = HookedDatabase(path)
-    store = SqliteStore(database, SqliteDatabase(path), most_waiting)
+async def hooked_store(path: Path, most_waiting: int = 20_000) -> AsyncIterator[HookedStore]:
+    """Yield an open store with MANIFEST in it."""
+    store = HookedStore(path, most_waiting)
     await publish(store)
     try:
-        yield store, database
+        yield store
     finally:
         await store.close()
 

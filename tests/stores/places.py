@@ -14,7 +14,14 @@ from tests.support.reports import report
 from tests.support.surveys import AUTHORITY, MANIFEST
 
 A, D, C, S = Verdict.ACCEPTED, Verdict.DUPLICATE, Verdict.CONFLICT, Verdict.SEALED
+E, X = Verdict.ENDED, Verdict.DISTRUSTED
 K = len(MANIFEST.categories)
+
+NOW = MANIFEST.schedule.closes(0)
+"""A time at which epoch 0 may be sealed; stores take what they are told for the time."""
+
+ISSUER, OTHER_ISSUER = b"issuer".ljust(32, b"\1"), b"issuer".ljust(32, b"\2")
+"""Keys of issuers; a store does not look at signatures."""
 
 
 class Place(Protocol):
@@ -45,12 +52,21 @@ async def publish(store: Store, manifest: Manifest = MANIFEST) -> bytes:
 
 
 async def counts(store: Store, epoch: int = 0, survey: Manifest = MANIFEST) -> list[int]:
-    """Return the counts of a survey's epoch."""
-    return await store.counts(survey.survey_id, epoch, len(survey.categories))
+    """Return the counts of a survey's epoch, whoever vouched."""
+    by_issuer = await store.counts(survey.survey_id, epoch, len(survey.categories))
+    none = [0] * len(survey.categories)
+    return [sum(column) for column in zip(none, *by_issuer.values(), strict=True)]
 
 
 def reports(
-    devices: Sequence[int], response: int = 0, *, epoch: int = 0, survey: Manifest = MANIFEST
+    devices: Sequence[int],
+    response: int = 0,
+    *,
+    epoch: int = 0,
+    survey: Manifest = MANIFEST,
+    issuer: bytes | None = None,
 ) -> list[Receipt]:
     """Return one report of each device."""
-    return [report(device, response, epoch=epoch, survey=survey) for device in devices]
+    return [
+        report(device, response, epoch=epoch, survey=survey, issuer=issuer) for device in devices
+    ]

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from deniable.stores import Role, SqliteStore, StoreError, StoreFull, UnknownSchema
+from deniable.stores import Role, SqliteStore, StoreError, StoreFull, Token, UnknownSchema
 from deniable.stores.sqlite.database import SqliteDatabase
 from tests.stores.databases import SECONDS, Gate, hooked_store, many
 from tests.stores.places import A, D, SqlitePlace, counts, publish
 from tests.support.reports import report
-from tests.support.surveys import MANIFEST, manifest
+from tests.support.surveys import MANIFEST, START, manifest
+
+TOKEN = Token(bytes(32), Role.ANALYST, "", START)
 
 
 @pytest.fixture
@@ -22,16 +24,16 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.mark.asyncio
 async def test_a_full_disk_refuses_the_whole_group_and_keeps_what_was_before(file: Path) -> None:
-    async with hooked_store(file) as (store, database):
+    async with hooked_store(file) as store:
         assert await store.add(many(10)) == [A] * 10
-        most = database.pragma("max_page_count")
-        database.pragma(f"max_page_count={database.pragma('page_count')}")
+        most = store.pragma("max_page_count")
+        store.pragma(f"max_page_count={store.pragma('page_count')}")
         answers = await asyncio.gather(
             store.add(many(300, 10)), store.add(many(2, 310)), return_exceptions=True
         )
         assert [type(answer) for answer in answers] == [StoreFull, StoreFull]
         assert await counts(store) == [10, 0, 0, 0, 0]
-        database.pragma(f"max_page_count={most}")
+        store.pragma(f"max_page_count={most}")
         # There is room again: repeats are known, and nothing of the failed group is.
         assert await store.add(many(312)) == [D] * 10 + [A] * 302
         assert await counts(store) == [312, 0, 0, 0, 0]
@@ -39,16 +41,16 @@ async def test_a_full_disk_refuses_the_whole_group_and_keeps_what_was_before(fil
 
 @pytest.mark.asyncio
 async def test_a_failed_commit_fails_its_group_and_not_the_next(file: Path) -> None:
-    async with hooked_store(file) as (store, database):
+    async with hooked_store(file) as store:
         gate = Gate()
-        most = database.pragma("max_page_count")
+        most = store.pragma("max_page_count")
 
         def first_group_is_too_large(group: int) -> None:
-            now = database.pragma("page_count")
-            database.pragma(f"max_page_count={most if group else now}")
+            now = store.pragma("page_count")
+            store.pragma(f"max_page_count={most if group else now}")
             gate(group)
 
-        database.before = first_group_is_too_large
+        store.before = first_group_is_too_large
         failing = asyncio.create_task(store.add(many(300)))
         assert await asyncio.to_thread(gate.reached.wait, SECONDS)
         following = asyncio.create_task(store.add(many(5)))
@@ -56,7 +58,7 @@ async def test_a_failed_commit_fails_its_group_and_not_the_next(file: Path) -> N
         with pytest.raises(StoreFull):
             await failing
         assert await following == [A] * 5
-        assert database.groups == [300, 5]
+        assert store.groups == [300, 5]
         assert await counts(store) == [5, 0, 0, 0, 0]
 
 
@@ -64,20 +66,20 @@ async def test_a_failed_commit_fails_its_group_and_not_the_next(file: Path) -> N
 async def test_a_lock_that_outlasts_the_timeout_is_an_error_and_not_a_full_disk(
     file: Path,
 ) -> None:
-    async with hooked_store(file) as (store, database):
+    async with hooked_store(file) as store:
         assert await store.add([report(1)]) == [A]
-        database.pragma("busy_timeout=1")
+        store.pragma("busy_timeout=1")
         with closing(sqlite3.connect(file, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(StoreError, match="locked") as caught:
                 await store.add([report(2)])
             assert not isinstance(caught.value, StoreFull)
             with pytest.raises(StoreError, match="locked"):
-                await store.seal(MANIFEST.survey_id, 0)
+                await store.seal(MANIFEST.survey_id, 0, START)
             with pytest.raises(StoreError, match="locked"):
                 await publish(store, manifest(sequence=1))
             with pytest.raises(StoreError, match="locked"):
-                await store.add_token(bytes(32), Role.ANALYST, "")
+                await store.add_token(TOKEN)
             # Reading goes on: writers do not lock readers out.
             assert await counts(store) == [1, 0, 0, 0, 0]
             other.execute("ROLLBACK")
@@ -87,14 +89,14 @@ async def test_a_lock_that_outlasts_the_timeout_is_an_error_and_not_a_full_disk(
 
 @pytest.mark.asyncio
 async def test_an_unforeseen_error_leaves_nobody_waiting(file: Path) -> None:
-    async with hooked_store(file) as (store, database):
+    async with hooked_store(file) as store:
         gate = Gate()
 
         def breaks(group: int) -> None:
             gate(group)
             raise RuntimeError("a bug")
 
-        database.before = breaks
+        store.before = breaks
         unforeseen: list[dict[str, object]] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, what: unforeseen.append(what))
         first = asyncio.create_task(store.add([report(1)]))
@@ -103,7 +105,7 @@ async def test_an_unforeseen_error_leaves_nobody_waiting(file: Path) -> None:
         gate.open()
         outcomes = await asyncio.gather(first, second, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [StoreError, StoreError]
-        database.before = lambda _: None
+        store.before = lambda _: None
         assert await store.add([report(1), report(2)]) == [A, A]
 
 

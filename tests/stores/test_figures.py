@@ -1,11 +1,25 @@
-"""Figures appear from, and advance in steps of, minimum_reports: a courtesy to small groups."""
+"""Figures appear from, and advance in steps of, minimum_reports: a courtesy to small groups.
+
+A step is taken by whoever reads them.
+"""
 
 import asyncio
 
 import pytest
 
-from deniable.stores import Store
-from tests.stores.places import A, D, Place, counts, publish, reports
+from deniable.stores import Figures, Store, shown_figures
+from tests.stores.places import (
+    ISSUER,
+    NOW,
+    OTHER_ISSUER,
+    A,
+    D,
+    K,
+    Place,
+    counts,
+    publish,
+    reports,
+)
 from tests.support.reports import report
 from tests.support.surveys import MANIFEST, manifest
 
@@ -51,6 +65,56 @@ async def test_a_step_shows_all_categories_of_the_same_moment(store: Store) -> N
 
 
 @pytest.mark.asyncio
+async def test_a_step_is_taken_by_reading_and_seen_by_all(place: Place, store: Store) -> None:
+    await publish(store, COURTEOUS)
+    await store.add(reports(range(4), survey=COURTEOUS))
+    await store.add(reports(range(4, 8), survey=COURTEOUS))
+    other = await place.open()
+    # Nobody had read the first 4, so that all 8 are one step; nor does it matter who reads.
+    assert await shown(other) == 8
+    await store.add(reports(range(8, 10), survey=COURTEOUS))
+    assert [await shown(store), await shown(other)] == [8, 8]
+    await other.add(reports([10], survey=COURTEOUS))
+    assert [await shown(store), await shown(other)] == [11, 11]
+    await other.close()
+
+
+@pytest.mark.asyncio
+async def test_readers_at_once_see_the_same_step(place: Place, store: Store) -> None:
+    await publish(store, COURTEOUS)
+    await store.add(reports(range(4), survey=COURTEOUS))
+    other = await place.open()
+    seen = await asyncio.gather(*(shown(each) for _ in range(8) for each in (store, other)))
+    assert seen == [4] * 16
+    await other.close()
+
+
+@pytest.mark.asyncio
+async def test_a_step_shows_who_vouched(store: Store) -> None:
+    await publish(store, COURTEOUS)
+    await store.add(reports(range(2), 1, survey=COURTEOUS, issuer=ISSUER))
+    assert await store.counts(ID, 0, K) == {}
+    await store.add(reports([2], 4, survey=COURTEOUS))
+    both = {ISSUER: [0, 2, 0, 0, 0], None: [0, 0, 0, 0, 1]}
+    assert await store.counts(ID, 0, K) == both
+    await store.add(reports([3], 4, survey=COURTEOUS, issuer=ISSUER))
+    assert await store.counts(ID, 0, K) == both
+
+
+@pytest.mark.asyncio
+async def test_figures_tell_how_many_reports_nobody_trusts_any_more(store: Store) -> None:
+    await publish(store, COURTEOUS)
+    assert await shown_figures(store, COURTEOUS, None) is None
+    await store.add(reports(range(2), 1, survey=COURTEOUS, issuer=ISSUER))
+    assert await shown_figures(store, COURTEOUS, 0) is None
+    await store.add(reports(range(2, 5), 3, survey=COURTEOUS))
+    assert await shown_figures(store, COURTEOUS, None) == Figures(0, [0, 2, 0, 3, 0], 0)
+    await store.distrust(ISSUER, NOW)
+    await store.distrust(OTHER_ISSUER, NOW)
+    assert await shown_figures(store, COURTEOUS, 0) == Figures(0, [0, 2, 0, 3, 0], 2)
+
+
+@pytest.mark.asyncio
 async def test_repeats_and_conflicts_advance_nothing(store: Store) -> None:
     await publish(store, COURTEOUS)
     await store.add(reports(range(2), survey=COURTEOUS))
@@ -86,6 +150,7 @@ async def test_figures_and_their_step_survive_a_restart(place: Place) -> None:
     store = await place.open()
     await publish(store, COURTEOUS)
     await store.add(reports(range(3), survey=COURTEOUS))
+    assert await shown(store) == 3
     await store.add(reports(range(3, 5), survey=COURTEOUS))
     await store.close()
     store = await place.open()

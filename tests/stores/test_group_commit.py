@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from deniable.stores import Overloaded, SqliteStore
-from deniable.stores.sqlite.database import SqliteDatabase
-from tests.stores.databases import SECONDS, Gate, HookedDatabase, hooked_store
+from tests.stores.databases import SECONDS, Gate, HookedStore, hooked_store
 from tests.stores.places import A, C, D, SqlitePlace, counts, publish
 from tests.support.reports import report
 
@@ -25,8 +24,8 @@ async def settle() -> None:
 
 @pytest.mark.asyncio
 async def test_s1_nothing_is_acknowledged_before_its_commit(file: Path) -> None:
-    async with hooked_store(file) as (store, database):
-        gate = database.before = Gate()
+    async with hooked_store(file) as store:
+        gate = store.before = Gate()
         adding = asyncio.create_task(store.add([report(1)]))
         assert await asyncio.to_thread(gate.reached.wait, SECONDS)
         await settle()
@@ -40,8 +39,8 @@ async def test_s1_nothing_is_acknowledged_before_its_commit(file: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_what_arrives_during_a_commit_is_committed_together_by_the_next(file: Path) -> None:
-    async with hooked_store(file) as (store, database):
-        gate = database.before = Gate()
+    async with hooked_store(file) as store:
+        gate = store.before = Gate()
         first = asyncio.create_task(store.add([report(1)]))
         assert await asyncio.to_thread(gate.reached.wait, SECONDS)
         rest = [
@@ -49,35 +48,35 @@ async def test_what_arrives_during_a_commit_is_committed_together_by_the_next(fi
             for device in range(2, 12)
         ]
         await settle()
-        assert database.groups == [1]
+        assert store.groups == [1]
         gate.open()
         assert await first == [A]
         assert await asyncio.gather(*rest) == [[A, C]] * 10
-        assert database.groups == [1, 20]
+        assert store.groups == [1, 20]
 
 
 @pytest.mark.asyncio
 async def test_an_idle_store_commits_at_once(file: Path) -> None:
-    async with hooked_store(file) as (store, database):
+    async with hooked_store(file) as store:
         for device in range(3):
             assert await store.add([report(device)]) == [A]
-        assert database.groups == [1, 1, 1]
+        assert store.groups == [1, 1, 1]
 
 
 @pytest.mark.asyncio
 async def test_each_request_gets_the_verdicts_of_its_own_reports(file: Path) -> None:
-    async with hooked_store(file) as (store, database):
+    async with hooked_store(file) as store:
         assert await store.add([report(0)]) == [A]
         batches = [[report(0)], [], [report(1), report(0, 1)], [report(1, 2)], [report(2)] * 3]
         answers = await asyncio.gather(*map(store.add, batches))
         assert answers == [[D], [], [A, C], [C], [A, D, D]]
-        assert database.groups == [1, 7]
+        assert store.groups == [1, 7]
 
 
 @pytest.mark.asyncio
 async def test_a_request_that_is_given_up_is_stored_and_disturbs_nobody(file: Path) -> None:
-    async with hooked_store(file) as (store, database):
-        gate = database.before = Gate()
+    async with hooked_store(file) as store:
+        gate = store.before = Gate()
         given_up = asyncio.create_task(store.add([report(1)]))
         assert await asyncio.to_thread(gate.reached.wait, SECONDS)
         waiting = [asyncio.create_task(store.add([report(device)])) for device in (2, 3)]
@@ -93,8 +92,8 @@ async def test_a_request_that_is_given_up_is_stored_and_disturbs_nobody(file: Pa
 
 @pytest.mark.asyncio
 async def test_more_than_may_wait_is_overloaded_at_once_and_not_stored(file: Path) -> None:
-    async with hooked_store(file, most_waiting=4) as (store, database):
-        gate = database.before = Gate()
+    async with hooked_store(file, most_waiting=4) as store:
+        gate = store.before = Gate()
         committing = asyncio.create_task(store.add([report(d) for d in range(4)]))
         assert await asyncio.to_thread(gate.reached.wait, SECONDS)
         # Those under way no longer wait: as many again may.
@@ -110,14 +109,14 @@ async def test_more_than_may_wait_is_overloaded_at_once_and_not_stored(file: Pat
         assert await committing == [A] * 4
         assert await waiting == [A] * 3
         assert await last == [A]
-        assert database.groups == [4, 4]
+        assert store.groups == [4, 4]
         assert sum(await counts(store)) == 8
         assert await store.add([report(7), report(8)]) == [A, A]
 
 
 @pytest.mark.asyncio
 async def test_a_batch_that_could_never_wait_is_overloaded(file: Path) -> None:
-    async with hooked_store(file, most_waiting=4) as (store, _):
+    async with hooked_store(file, most_waiting=4) as store:
         with pytest.raises(Overloaded):
             await store.add([report(d) for d in range(5)])
         assert await store.add([report(d) for d in range(4)]) == [A] * 4
@@ -125,9 +124,8 @@ async def test_a_batch_that_could_never_wait_is_overloaded(file: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_s1_closing_commits_what_was_taken(file: Path) -> None:
-    database, gate = HookedDatabase(file), Gate()
-    database.before = gate
-    store = SqliteStore(database, SqliteDatabase(file))
+    store = HookedStore(file)
+    gate = store.before = Gate()
     await publish(store)
     adding = [asyncio.create_task(store.add([report(1)]))]
     assert await asyncio.to_thread(gate.reached.wait, SECONDS)

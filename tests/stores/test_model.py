@@ -1,9 +1,9 @@
-"""Any sequence of requests, seals and restarts, against a plain dictionary that obeys S1 to S5."""
+"""Any sequence of what a store can be asked, against plain dictionaries that obey S1 to S7."""
 
 import asyncio
 import tempfile
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,19 +12,32 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deniable.messages import Manifest
-from deniable.stores import Verdict
-from tests.stores.places import PLACES, Place, counts, publish
+from deniable.stores import (
+    KEPT_SECONDS,
+    Counts,
+    NotSealed,
+    Role,
+    Seal,
+    Store,
+    Token,
+    Verdict,
+    counts_digest,
+)
+from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, PLACES, Place, publish
 from tests.support.reports import report
 from tests.support.surveys import manifest
 
 EPOCHS = (0, 1)
+ISSUERS = (None, ISSUER, OTHER_ISSUER)
+HOUR = 3_600
 
-# A report is (device, epoch, response); few of each, so that they meet.
-Item = tuple[int, int, int]
-Batch = list[Item]
+# A report is (device, epoch, response, issuer); few of each, so that they meet.
+Item = tuple[int, int, int, bytes | None]
 
-items = st.tuples(st.integers(0, 3), st.sampled_from(EPOCHS), st.integers(0, 2))
-batches = st.lists(items, max_size=6)
+items = st.tuples(
+    st.integers(0, 3), st.sampled_from(EPOCHS), st.integers(0, 2), st.sampled_from(ISSUERS)
+)
+batches = st.lists(items, max_size=6).map(tuple)
 
 
 @dataclass(frozen=True)
@@ -35,8 +48,43 @@ class Add:
 
 
 @dataclass(frozen=True)
-class Seal:
+class SealEpoch:
     epoch: int
+
+
+@dataclass(frozen=True)
+class Prune:
+    epoch: int
+
+
+@dataclass(frozen=True)
+class End:
+    pass
+
+
+@dataclass(frozen=True)
+class Distrust:
+    issuer: bytes
+
+
+@dataclass(frozen=True)
+class Read:
+    epoch: int
+
+
+@dataclass(frozen=True)
+class Wait:
+    hours: int
+
+
+@dataclass(frozen=True)
+class AddToken:
+    number: int
+
+
+@dataclass(frozen=True)
+class RevokeToken:
+    number: int
 
 
 @dataclass(frozen=True)
@@ -44,15 +92,24 @@ class Reopen:
     pass
 
 
-Operation = Add | Seal | Reopen
+Operation = Add | SealEpoch | Prune | End | Distrust | Read | Wait | AddToken | RevokeToken | Reopen
 
+adds = st.lists(batches, min_size=1, max_size=3).map(lambda group: Add(tuple(group)))
 operations = st.lists(
     st.one_of(
-        st.lists(batches.map(tuple), min_size=1, max_size=3).map(lambda g: Add(tuple(g))),
-        st.sampled_from(EPOCHS).map(Seal),
+        adds,
+        adds,
+        st.sampled_from(EPOCHS).map(Read),
+        st.sampled_from(EPOCHS).map(SealEpoch),
+        st.sampled_from(EPOCHS).map(Prune),
+        st.sampled_from([1, 12, 24]).map(Wait),
+        st.just(End()),
+        st.sampled_from(ISSUERS[1:]).map(Distrust),
+        st.integers(0, 2).map(AddToken),
+        st.integers(0, 2).map(RevokeToken),
         st.just(Reopen()),
     ),
-    max_size=8,
+    max_size=12,
 )
 
 
@@ -60,30 +117,75 @@ operations = st.lists(
 class Model:
     """What the rules say, without any database."""
 
-    minimum: int
+    survey: Manifest
+    now: int = NOW
     receipts: dict[tuple[int, int], int] = field(default_factory=dict)
-    sealed: set[int] = field(default_factory=set)
-    shown: dict[int, Counter[int]] = field(default_factory=lambda: {e: Counter() for e in EPOCHS})
+    counted: dict[int, Counter[tuple[bytes | None, int]]] = field(
+        default_factory=lambda: {epoch: Counter() for epoch in EPOCHS}
+    )
+    shown: dict[int, Counter[tuple[bytes | None, int]]] = field(
+        default_factory=lambda: {epoch: Counter() for epoch in EPOCHS}
+    )
+    seals: dict[int, Seal] = field(default_factory=dict)
+    ended: dict[bytes, int] = field(default_factory=dict)
+    distrusted: set[bytes] = field(default_factory=set)
+    tokens: dict[bytes, Token] = field(default_factory=dict)
+
+    @property
+    def step(self) -> int:
+        return max(1, self.survey.minimum_reports)
 
     def add(self, group: tuple[tuple[Item, ...], ...]) -> list[list[Verdict]]:
-        verdicts = [[self._add_one(*item) for item in batch] for batch in group]
-        for epoch in EPOCHS:
-            counted = self.counted(epoch)
-            if counted.total() - self.shown[epoch].total() >= max(1, self.minimum):
-                self.shown[epoch] = counted
-        return verdicts
+        return [[self._add_one(*item) for item in batch] for batch in group]
 
-    def _add_one(self, device: int, epoch: int, response: int) -> Verdict:
-        if epoch in self.sealed:
+    def _add_one(self, device: int, epoch: int, response: int, issuer: bytes | None) -> Verdict:
+        if self.ended:
+            return Verdict.ENDED
+        if epoch in self.seals:
             return Verdict.SEALED
+        if issuer in self.distrusted:
+            return Verdict.DISTRUSTED
         if (device, epoch) not in self.receipts:
             self.receipts[device, epoch] = response
+            self.counted[epoch][issuer, response] += 1
             return Verdict.ACCEPTED
         same = self.receipts[device, epoch] == response
         return Verdict.DUPLICATE if same else Verdict.CONFLICT
 
-    def counted(self, epoch: int) -> Counter[int]:
-        return Counter(response for (_, e), response in self.receipts.items() if e == epoch)
+    def seal(self, epoch: int) -> Seal:
+        counts = self._counts(self.counted[epoch])
+        digest = counts_digest(self.survey.survey_id, epoch, counts)
+        made = Seal(epoch, self.now, self.counted[epoch].total(), digest, None)
+        return self.seals.setdefault(epoch, made)
+
+    def prune(self, epoch: int) -> int | None:
+        """Return how many receipts are erased; None if that is refused."""
+        seal = self.seals.get(epoch)
+        if seal is None or self.now - seal.sealed_at < KEPT_SECONDS:
+            return None
+        erased = [(device, e) for device, e in self.receipts if e == epoch]
+        for identity in erased:
+            del self.receipts[identity]
+        if seal.pruned_at is None:
+            self.seals[epoch] = replace(seal, pruned_at=self.now)
+        return len(erased)
+
+    def read(self, epoch: int) -> Counts:
+        counted = self.counted[epoch]
+        if counted.total() - self.shown[epoch].total() >= self.step:
+            self.shown[epoch] = counted.copy()
+        return self._counts(self.shown[epoch])
+
+    def newest(self) -> int | None:
+        enough = [epoch for epoch in EPOCHS if self.counted[epoch].total() >= self.step]
+        return max(enough, default=None)
+
+    def _counts(self, cells: Counter[tuple[bytes | None, int]]) -> Counts:
+        responses = range(len(self.survey.categories))
+        return {
+            issuer: [cells[issuer, response] for response in responses]
+            for issuer in {issuer for issuer, _ in cells}
+        }
 
 
 @lru_cache
@@ -91,30 +193,68 @@ def survey(minimum: int) -> Manifest:
     return manifest(name=f"minimum-{minimum}", minimum_reports=minimum)
 
 
+async def do(store: Store, model: Model, step: Operation) -> None:
+    """Do the same with store and model, and compare what they answer."""
+    asked = model.survey
+    match step:
+        case Add(group):
+            sent = [
+                [
+                    report(device, r, epoch=epoch, survey=asked, issuer=i)
+                    for device, epoch, r, i in batch
+                ]
+                for batch in group
+            ]
+            assert await asyncio.gather(*map(store.add, sent)) == model.add(group)
+        case SealEpoch(epoch):
+            assert await store.seal(asked.survey_id, epoch, model.now) == model.seal(epoch)
+        case Prune(epoch):
+            erased = model.prune(epoch)
+            if erased is None:
+                with pytest.raises(NotSealed):
+                    await store.prune(asked.survey_id, epoch, model.now)
+            else:
+                assert await store.prune(asked.survey_id, epoch, model.now) == erased
+        case End():
+            model.ended.setdefault(asked.survey_id, model.now)
+            await store.end(asked.survey_id, model.now)
+        case Distrust(issuer):
+            model.distrusted.add(issuer)
+            await store.distrust(issuer, model.now)
+        case Read(epoch):
+            shown = await store.counts(asked.survey_id, epoch, len(asked.categories))
+            assert shown == model.read(epoch)
+        case Wait(hours):
+            model.now += hours * HOUR
+        case AddToken(number):
+            token = Token(bytes([number]) * 32, Role.ANALYST, f"label {number}", model.now)
+            if token.digest not in model.tokens:
+                model.tokens[token.digest] = token
+                await store.add_token(token)
+        case RevokeToken(number):
+            held = model.tokens.pop(bytes([number]) * 32, None)
+            assert await store.revoke_token(bytes([number]) * 32) == (held is not None)
+
+
 async def agree(place: Place, minimum: int, steps: list[Operation]) -> None:
-    """Do the same with store and model; compare all that can be seen after every step."""
-    asked, model = survey(minimum), Model(minimum)
+    """Compare all that can be seen without a trace after every step, and the figures at the end."""
+    model = Model(survey(minimum))
+    asked = model.survey
     store = await place.open()
     try:
         await publish(store, asked)
-        for step in steps:
-            if isinstance(step, Add):
-                sent = [
-                    [report(device, r, epoch=epoch, survey=asked) for device, epoch, r in batch]
-                    for batch in step.group
-                ]
-                assert await asyncio.gather(*map(store.add, sent)) == model.add(step.group)
-            elif isinstance(step, Seal):
-                await store.seal(asked.survey_id, step.epoch)
-                model.sealed.add(step.epoch)
-            else:
+        for step in [*steps, *map(Read, EPOCHS)]:
+            if isinstance(step, Reopen):
                 await store.close()
                 store = await place.open()
-            for epoch in EPOCHS:
-                expected = [model.shown[epoch][r] for r in range(len(asked.categories))]
-                assert await counts(store, epoch, asked) == expected
-            newest = max((e for e in EPOCHS if model.shown[e]), default=None)
-            assert await store.newest_epoch(asked.survey_id) == newest
+            await do(store, model, step)
+            assert await store.newest_epoch(asked.survey_id) == model.newest()
+            assert await store.seals(asked.survey_id) == [s for _, s in sorted(model.seals.items())]
+            assert await store.ended() == model.ended
+            assert await store.distrusted() == model.distrusted
+            oldest_first = sorted(model.tokens.values(), key=lambda t: (t.created_at, t.digest))
+            assert await store.tokens() == oldest_first
+        assert await store.check() == []
     finally:
         await store.close()
 
@@ -125,10 +265,18 @@ async def agree(place: Place, minimum: int, steps: list[Operation]) -> None:
 @example(
     minimum=2,
     steps=[
-        Add((((0, 0, 0), (0, 0, 0)), ((0, 0, 1), (1, 0, 2)), ())),
+        Add((((0, 0, 0, None), (0, 0, 0, None)), ((0, 0, 1, ISSUER), (1, 0, 2, ISSUER)), ())),
+        Distrust(ISSUER),
         Reopen(),
-        Seal(0),
-        Add((((0, 0, 0), (2, 1, 1)),)),
+        Add((((2, 0, 1, ISSUER), (0, 0, 0, OTHER_ISSUER)),)),
+        Read(0),
+        SealEpoch(0),
+        Wait(24),
+        Add((((0, 0, 0, None), (2, 1, 1, None)),)),
+        Prune(0),
+        Prune(1),
+        End(),
+        Add((((3, 1, 1, None), (3, 0, 1, None)),)),
     ],
 )
 def test_the_store_does_what_the_rules_say(kind: str, minimum: int, steps: list[Operation]) -> None:

@@ -1,18 +1,15 @@
-"""Surveys and tokens in the store: published once, in order, and kept as they were signed."""
-
-from hashlib import sha256
+"""Surveys in the store: published once, in order, and kept as they were signed."""
 
 import pytest
 
 from deniable.messages import Manifest
-from deniable.stores import Role, Store, StoreError, SurveyConflict
+from deniable.stores import Store, SurveyConflict
 from tests.stores.places import A, Place, counts, publish
 from tests.support.reports import report
 from tests.support.surveys import manifest
 
 SUCCESSOR = manifest(sequence=1)
 LATER = manifest(sequence=5)
-DIGEST = sha256(b"token").digest()
 
 
 @pytest.mark.asyncio
@@ -86,33 +83,6 @@ async def test_surveys_survive_a_restart_and_are_seen_by_other_connections(place
     store = await place.open()
     assert await store.surveys() == [envelope]
     await store.close()
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("role", list(Role))
-async def test_a_token_has_the_role_it_was_made_with(
-    place: Place, store: Store, role: Role
-) -> None:
-    await store.add_token(DIGEST, role, "somebody")
-    other = await place.open()
-    assert await other.token_role(DIGEST) is role
-    assert await store.token_role(DIGEST) is role
-    await other.close()
-
-
-@pytest.mark.asyncio
-async def test_no_other_digest_has_a_role(store: Store) -> None:
-    await store.add_token(DIGEST, Role.OPERATOR, "")
-    for digest in (sha256(b"other").digest(), DIGEST[:-1], DIGEST + b"\0", b"", DIGEST[::-1]):
-        assert await store.token_role(digest) is None
-
-
-@pytest.mark.asyncio
-async def test_a_token_never_changes_its_role(store: Store) -> None:
-    await store.add_token(DIGEST, Role.ANALYST, "first")
-    with pytest.raises(StoreError):
-        await store.add_token(DIGEST, Role.OPERATOR, "second")
-    assert await store.token_role(DIGEST) is Role.ANALYST
 
 
 @pytest.mark.asyncio

@@ -135,5 +135,5 @@ class CollectorProcess:
     def receipts(self) -> Counter[Receipt]:
         """Return every receipt in the store, whether or not the process runs."""
         with closing(sqlite3.connect(self.store, timeout=10)) as store:
-            rows = store.execute("SELECT public_key, response FROM receipts").fetchall()
+            rows = store.execute("SELECT key, response FROM receipts").fetchall()
         return Counter((bytes(key), int(response)) for key, response in rows)

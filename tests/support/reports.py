@@ -27,9 +27,14 @@ def envelope(
 
 
 def report(
-    device: int, response: int = 0, *, epoch: int = 0, survey: Manifest = MANIFEST
+    device: int,
+    response: int = 0,
+    *,
+    epoch: int = 0,
+    survey: Manifest = MANIFEST,
+    issuer: bytes | None = None,
 ) -> Receipt:
-    """Return what intake hands to the store of the same report."""
+    """Return what intake hands to the store of the same report, had this issuer vouched for it."""
     signed = SignedReport.from_envelope(envelope(device, response, epoch=epoch, survey=survey))
     key = signed.public_key[:RECEIPT_KEY_BYTES]
-    return Receipt(survey.survey_id, epoch, key, response)
+    return Receipt(survey.survey_id, epoch, key, response, issuer)

@@ -1,5 +1,6 @@
 """``deniable init``, ``serve`` and ``token``: making and running a collector."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from deniable.server import (
     token_digest,
 )
 from deniable.server import serve as serve_alone
-from deniable.stores import Role, SqliteStore
+from deniable.stores import Role, SqliteStore, Token
 
 __all__ = ["create_collector", "init", "serve", "token"]
 
@@ -148,5 +149,6 @@ def token_new(directory: Path, role: str, label: str) -> None:
     """Make a token and print it, once; the store keeps only its SHA-256."""
     secret = new_token()
     config = Config.load(directory)
-    with_store(config, lambda store: store.add_token(token_digest(secret), Role(role), label))
+    made = Token(token_digest(secret), Role(role), label, int(time.time()))
+    with_store(config, lambda store: store.add_token(made))
     click.echo(secret)

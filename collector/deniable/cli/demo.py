@@ -27,7 +27,7 @@ from deniable.cli.workplace import with_store
 from deniable.client import HttpTransport, NotRecorded, Survey
 from deniable.messages import Kind, Manifest
 from deniable.server import Config, new_token, token_digest
-from deniable.stores import Role
+from deniable.stores import Role, Token
 
 __all__ = ["demo"]
 
@@ -130,8 +130,8 @@ def _set_up(
     )
     manifest = publish_survey(config, written, key_file)
     token = new_token()
-    digest = token_digest(token)
-    with_store(config, lambda store: store.add_token(digest, Role.ANALYST, "demo"))
+    held = Token(token_digest(token), Role.ANALYST, "demo", int(time.time()))
+    with_store(config, lambda store: store.add_token(held))
     return manifest, token
 
 

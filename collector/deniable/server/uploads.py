@@ -36,6 +36,8 @@ _JUDGED_AT_ONCE: Final = 16
 _CODES: Final = {
     Verdict.CONFLICT: RefusalCode.REPORT_CONFLICT,
     Verdict.SEALED: RefusalCode.EPOCH_CLOSED,
+    Verdict.ENDED: RefusalCode.SURVEY_ENDED,
+    Verdict.DISTRUSTED: RefusalCode.NOT_ENROLLED,
 }
 
 

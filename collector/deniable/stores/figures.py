@@ -1,4 +1,4 @@
-"""Which counts may be shown of a survey: the rule of ``minimum_reports``, in one place."""
+"""What may be shown of a survey's epoch, whoever vouched for its reports."""
 
 from dataclasses import dataclass
 
@@ -15,10 +15,12 @@ class Figures:
     Attributes:
         epoch: which.
         counts: how often each response was counted; at least one report in all.
+        distrusted: how many of these reports issuers vouched for that are distrusted now.
     """
 
     epoch: int
     counts: list[int]
+    distrusted: int
 
 
 async def shown_figures(store: Store, manifest: Manifest, epoch: int | None) -> Figures | None:
@@ -33,10 +35,17 @@ async def shown_figures(store: Store, manifest: Manifest, epoch: int | None) -> 
         None while too few reports have come.
 
     Raises:
-        StoreError: if the store cannot be read.
+        StoreError: if the store cannot be read, or a step of the figures not be written.
     """
     shown = await store.newest_epoch(manifest.survey_id) if epoch is None else epoch
     if shown is None:
         return None
-    counts = await store.counts(manifest.survey_id, shown, manifest.mechanism.responses)
-    return Figures(shown, counts) if any(counts) else None
+    by_issuer = await store.counts(manifest.survey_id, shown, manifest.mechanism.responses)
+    if not by_issuer:
+        return None
+    distrusted = await store.distrusted()
+    return Figures(
+        shown,
+        [sum(column) for column in zip(*by_issuer.values(), strict=True)],
+        sum(sum(row) for issuer, row in by_issuer.items() if issuer in distrusted),
+    )

@@ -6,36 +6,60 @@ S2. First write wins: a report's identity is (survey, epoch, key). A repeat with
     is a duplicate, with another a conflict; in index order, also within one batch or commit group.
 S3. A report is counted exactly once, in the transaction that stores its receipt.
 S4. A sealed epoch takes nothing, duplicates included: the seal is read in the same transaction.
+    A seal is final. Its digest is that of the counts, which never change again.
 S5. Nothing stored orders the receipts by arrival or links those of one device.
+S6. Receipts are pruned only after their epoch's seal; counts stay.
+S7. An ended survey takes nothing, and what a distrusted issuer vouches for is not taken: both are
+    read in the transaction of the insert.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from deniable.messages import Manifest, Rotation
 from deniable.messages.receipt import Receipt
 
 __all__ = [
+    "KEPT_SECONDS",
+    "Counts",
+    "NotSealed",
     "Overloaded",
     "Role",
     "RotationConflict",
+    "Seal",
     "Store",
     "StoreError",
     "StoreFull",
     "SurveyConflict",
+    "Token",
     "UnknownSchema",
     "Verdict",
 ]
 
+KEPT_SECONDS: Final = 86_400
+"""How long receipts are kept at least after their epoch was sealed."""
+
+Counts = dict[bytes | None, list[int]]
+"""How often each response was counted, by the issuer that vouched; None where nobody did.
+
+An issuer is in it if at least one of its reports was counted.
+"""
+
 
 class Verdict(StrEnum):
-    """What became of one report."""
+    """What became of one report; of those that refuse it the first that applies, in this order.
+
+    ENDED, SEALED, DISTRUSTED: whether such a report repeats another is not looked at.
+    """
 
     ACCEPTED = "accepted"
     DUPLICATE = "duplicate"
     CONFLICT = "conflict"
     SEALED = "sealed"
+    ENDED = "ended"
+    DISTRUSTED = "distrusted"
 
 
 class Role(StrEnum):
@@ -43,6 +67,42 @@ class Role(StrEnum):
 
     ANALYST = "analyst"
     OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """The end of an epoch: from it on its counts stand.
+
+    Attributes:
+        epoch: which.
+        sealed_at: Unix seconds, by the clock of whoever sealed it.
+        reports: how many were counted.
+        digest: SHA-256 of the counts (:func:`deniable.stores.digest.counts_digest`).
+        pruned_at: Unix seconds when the receipts were erased; None while they are kept.
+    """
+
+    epoch: int
+    sealed_at: int
+    reports: int
+    digest: bytes
+    pruned_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What is known of a token that somebody holds.
+
+    Attributes:
+        digest: SHA-256 of the token.
+        role: what it allows.
+        label: whose it is, for the operator's own records.
+        created_at: Unix seconds.
+    """
+
+    digest: bytes
+    role: Role
+    label: str
+    created_at: int
 
 
 class StoreError(Exception):
@@ -63,6 +123,10 @@ class SurveyConflict(StoreError):
 
 class RotationConflict(StoreError):
     """One of the two keys was rotated before, or too many were."""
+
+
+class NotSealed(StoreError):
+    """The epoch has no seal, or had none for long enough: its receipts are still needed."""
 
 
 class UnknownSchema(StoreError):
@@ -106,20 +170,84 @@ class Store(Protocol):
     async def rotations(self) -> list[bytes]:
         """Return the envelopes of all rotations, oldest first."""
 
-    async def counts(self, survey_id: bytes, epoch: int, responses: int) -> list[int]:
-        """Return how often each response was counted, as figures may show it (minimum_reports)."""
+    async def counts(self, survey_id: bytes, epoch: int, responses: int) -> Counts:
+        """Return how often each response was counted, as figures may show it.
+
+        Figures stand until max(1, minimum_reports) more are counted than they show. That is judged
+        when they are read: reading takes the step, for every reader alike, and ``add`` does nothing
+        for it.
+
+        Args:
+            survey_id: which survey.
+            epoch: which epoch.
+            responses: how many responses its mechanism has.
+
+        Returns:
+            Lists of that length; nothing while too few are counted.
+        """
 
     async def newest_epoch(self, survey_id: bytes) -> int | None:
-        """Return the newest epoch that has a figure to show; None if there is none."""
+        """Return the newest epoch of which enough is counted for a figure; None if there is none.
 
-    async def seal(self, survey_id: bytes, epoch: int) -> None:
-        """Seal an epoch for good."""
+        That is max(1, minimum_reports).
+        """
 
-    async def add_token(self, digest: bytes, role: Role, label: str) -> None:
-        """Keep the digest of a token."""
+    async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
+        """Seal an epoch for good; return the seal that stands, whoever set it first.
+
+        Args:
+            survey_id: which survey.
+            epoch: which epoch.
+            now: Unix seconds.
+        """
+
+    async def seals(self, survey_id: bytes) -> list[Seal]:
+        """Return the seals of a survey, by epoch."""
+
+    async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
+        """Erase the receipts of an epoch; return how many there were.
+
+        It may be interrupted, or done by several at once: what is left is erased by the next call,
+        and ``pruned_at`` is set once nothing is.
+
+        Raises:
+            NotSealed: if it was not sealed at least 24 hours before ``now``.
+        """
+
+    async def end(self, survey_id: bytes, now: int) -> None:
+        """End a survey for good: it takes no report of any epoch. The first end's time stands."""
+
+    async def ended(self) -> dict[bytes, int]:
+        """Return the ids of ended surveys, and when they ended in Unix seconds."""
+
+    async def distrust(self, issuer: bytes, now: int) -> None:
+        """Take no further report that this issuer vouches for, in any survey, for good."""
+
+    async def distrusted(self) -> frozenset[bytes]:
+        """Return the public keys of the issuers that are not trusted any more."""
+
+    async def add_token(self, token: Token) -> None:
+        """Keep the digest of a token.
+
+        Raises:
+            StoreError: if it is kept already.
+        """
+
+    async def tokens(self) -> list[Token]:
+        """Return what is known of the tokens, the oldest first."""
+
+    async def revoke_token(self, digest: bytes) -> bool:
+        """Forget a token; return if there was such."""
 
     async def token_role(self, digest: bytes) -> Role | None:
         """Return the role of the token with this digest; None if there is none."""
+
+    async def check(self) -> list[str]:
+        """Recount the receipts, and return a line for each thing that is not as it must be.
+
+        Counts equal their receipts where these are kept; seals' digests are those of the counts;
+        what is shown is at most what is counted.
+        """
 
     async def ping(self) -> None:
         """Return if the store can be read."""

@@ -3,14 +3,16 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
 from deniable.messages import Manifest, Rotation
 from deniable.messages.receipt import Receipt
 from deniable.stores.group_commit import GroupCommit
+from deniable.stores.sqlite import checking, publishing, receipts, sealing, showing, tokens
 from deniable.stores.sqlite.database import SqliteDatabase
-from deniable.stores.store import Role, Verdict
+from deniable.stores.store import Counts, Role, Seal, Token, Verdict
 
 __all__ = ["SqliteStore"]
 
@@ -48,46 +50,99 @@ class SqliteStore:
         """Store receipts durably; one verdict each, in their order."""
         return await self._group.add(receipts)
 
-    async def _commit(self, receipts: list[Receipt]) -> list[Verdict]:
-        return await self._write(lambda database: database.add(receipts))
+    async def _commit(self, together: list[Receipt]) -> list[Verdict]:
+        return await self._write(lambda database: receipts.add_receipts(database, together))
 
     async def publish(self, manifest: Manifest, envelope: bytes) -> None:
         """Add a survey."""
-        await self._write(lambda database: database.publish(manifest, envelope))
+        await self._write(lambda database: publishing.publish(database, manifest, envelope))
 
     async def surveys(self) -> list[bytes]:
         """Return the envelopes of all surveys, by name and descending sequence."""
-        return await self._read(lambda database: database.surveys())
+        return await self._read(publishing.surveys)
 
     async def rotate(
         self, rotation: Rotation, envelope: bytes, sign_anew: Callable[[bytes], bytes]
     ) -> int:
         """Publish a hand-over of the authority's key, and every survey under the new one."""
-        return await self._write(lambda database: database.rotate(rotation, envelope, sign_anew))
+        return await self._write(
+            lambda database: publishing.rotate(database, rotation, envelope, sign_anew)
+        )
 
     async def rotations(self) -> list[bytes]:
         """Return the envelopes of all rotations, oldest first."""
-        return await self._read(lambda database: database.rotations())
+        return await self._read(publishing.rotations)
 
-    async def counts(self, survey_id: bytes, epoch: int, responses: int) -> list[int]:
+    async def counts(self, survey_id: bytes, epoch: int, responses: int) -> Counts:
         """Return how often each response was counted, as figures may show it."""
-        return await self._read(lambda database: database.counts(survey_id, epoch, responses))
+        if await self._read(lambda database: showing.step_is_due(database, survey_id, epoch)):
+            await self._write(lambda database: showing.take_step(database, survey_id, epoch))
+        return await self._read(
+            lambda database: showing.shown_counts(database, survey_id, epoch, responses)
+        )
 
     async def newest_epoch(self, survey_id: bytes) -> int | None:
-        """Return the newest epoch that has a figure to show."""
-        return await self._read(lambda database: database.newest_epoch(survey_id))
+        """Return the newest epoch of which enough is counted for a figure."""
+        return await self._read(lambda database: showing.newest_epoch(database, survey_id))
 
-    async def seal(self, survey_id: bytes, epoch: int) -> None:
-        """Seal an epoch for good."""
-        await self._write(lambda database: database.seal(survey_id, epoch))
+    async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
+        """Seal an epoch for good; return the seal that stands."""
+        return await self._write(lambda database: sealing.seal(database, survey_id, epoch, now))
 
-    async def add_token(self, digest: bytes, role: Role, label: str) -> None:
+    async def seals(self, survey_id: bytes) -> list[Seal]:
+        """Return the seals of a survey, by epoch."""
+        return await self._read(lambda database: sealing.seals(database, survey_id))
+
+    async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
+        """Erase the receipts of an epoch, while others are stored; return how many there were."""
+        erased = 0
+        while some := await self._write(
+            lambda database: sealing.erase(database, survey_id, epoch, now)
+        ):
+            erased += some
+        return erased
+
+    async def end(self, survey_id: bytes, now: int) -> None:
+        """End a survey for good."""
+        await self._write(lambda database: sealing.end(database, survey_id, now))
+
+    async def ended(self) -> dict[bytes, int]:
+        """Return the ids of ended surveys, and when they ended."""
+        return await self._read(sealing.ended)
+
+    async def distrust(self, issuer: bytes, now: int) -> None:
+        """Take no further report that this issuer vouches for."""
+        await self._write(lambda database: sealing.distrust(database, issuer, now))
+
+    async def distrusted(self) -> frozenset[bytes]:
+        """Return the public keys of the issuers that are not trusted any more."""
+        return await self._read(sealing.distrusted)
+
+    async def add_token(self, token: Token) -> None:
         """Keep the digest of a token."""
-        await self._write(lambda database: database.add_token(digest, role, label))
+        await self._write(lambda database: tokens.add_token(database, token))
+
+    async def tokens(self) -> list[Token]:
+        """Return what is known of the tokens, the oldest first."""
+        return await self._read(tokens.tokens)
+
+    async def revoke_token(self, digest: bytes) -> bool:
+        """Forget a token; return if there was such."""
+        return await self._write(lambda database: tokens.revoke_token(database, digest))
 
     async def token_role(self, digest: bytes) -> Role | None:
         """Return the role of the token with this digest."""
-        return await self._read(lambda database: database.token_role(digest))
+        return await self._read(lambda database: tokens.token_role(database, digest))
+
+    async def check(self) -> list[str]:
+        """Recount the receipts; return a line for each thing that is not as it must be."""
+
+        def recount() -> list[str]:
+            # On a connection of its own: it reads everything, and figures are not to wait for it.
+            with closing(SqliteDatabase(self._reader.path)) as database:
+                return checking.faults(database)
+
+        return await asyncio.to_thread(recount)
 
     async def ping(self) -> None:
         """Return if the store can be read."""

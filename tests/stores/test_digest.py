@@ -1,0 +1,44 @@
+"""The digest that seals vouch for: one value for all stores, pinned byte by byte."""
+
+from hashlib import sha256
+
+import pytest
+
+from deniable.stores import Counts, counts_digest
+from tests.stores.places import ISSUER, OTHER_ISSUER
+
+ID = bytes(range(32))
+
+
+def test_the_digest_is_of_canonical_msgpack() -> None:
+    counts: Counts = {OTHER_ISSUER: [0, 300], None: [2, 0], ISSUER: [7, 1]}
+    written = (
+        b"\x93"  # an array of 3
+        + (b"\xc4\x20" + ID)  # the survey's id
+        + b"\x05"  # the epoch
+        + b"\x94"  # 4 that are not zero, in order
+        + (b"\x93\xc4\x00" + b"\x00\x02")  # nobody vouched, response 0, 2 reports
+        + (b"\x93\xc4\x20" + ISSUER + b"\x00\x07")
+        + (b"\x93\xc4\x20" + ISSUER + b"\x01\x01")
+        + (b"\x93\xc4\x20" + OTHER_ISSUER + b"\x01\xcd\x01\x2c")
+    )
+    assert counts_digest(ID, 5, counts) == sha256(written).digest()
+
+
+def test_zeros_and_the_order_of_issuers_do_not_matter() -> None:
+    assert counts_digest(ID, 0, {}) == counts_digest(ID, 0, {None: [0, 0], ISSUER: [0]})
+    some: Counts = {None: [1, 0], ISSUER: [0, 2]}
+    assert counts_digest(ID, 0, some) == counts_digest(ID, 0, {ISSUER: [0, 2, 0], None: [1]})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{None: [2, 1]}, {None: [1, 2, 1]}, {ISSUER: [1, 2]}, {None: [1], ISSUER: [0, 2]}, {}],
+)
+def test_other_counts_have_another_digest(other: Counts) -> None:
+    assert counts_digest(ID, 0, {None: [1, 2]}) != counts_digest(ID, 0, other)
+
+
+def test_another_survey_or_epoch_has_another_digest() -> None:
+    digests = {counts_digest(i, epoch, {None: [1]}) for i in (ID, ID[::-1]) for epoch in (0, 1)}
+    assert len(digests) == 4
