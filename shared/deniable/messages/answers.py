@@ -35,8 +35,10 @@ class UploadAnswer:
     def to_json(self) -> bytes:
         """Return the body."""
         refused = [{"index": index, "code": code.value} for index, code in self.refused]
-        return json.dumps(
-            {"accepted": self.accepted, "duplicates": self.duplicates, "refused": refused}
+        listed = json.dumps(refused) if refused else "[]"
+        # Most answers refuse nothing, and json.dumps would take as long as judging the message.
+        return (
+            f'{{"accepted": {self.accepted}, "duplicates": {self.duplicates}, "refused": {listed}}}'
         ).encode()
 
     @classmethod
