@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable.stores import Overloaded, SqliteStore
+from deniable.messages.receipt import Receipt
+from deniable.stores import Overloaded, SqliteStore, Verdict
+from deniable.stores.group_commit import GroupCommit
 from tests.stores.databases import SECONDS, Gate, HookedStore, hooked_store
 from tests.stores.places import A, C, D, SqlitePlace, counts, publish
 from tests.support.reports import report
@@ -140,3 +142,35 @@ async def test_s1_closing_commits_what_was_taken(file: Path) -> None:
     again = await SqliteStore.open(file)
     assert await again.add([report(1), report(2), report(3)]) == [D, D, D]
     await again.close()
+
+
+@pytest.mark.asyncio
+async def test_an_unforeseen_failure_fails_its_group_and_no_other() -> None:
+    async def commit(receipts: list[Receipt]) -> list[Verdict]:
+        if len(receipts) > 1:
+            raise RuntimeError("unforeseen")
+        return [A]
+
+    group = GroupCommit(commit, most_waiting=100)
+    first = asyncio.create_task(group.add([report(1), report(2)]))
+    await settle()
+    last = asyncio.create_task(group.add([report(3)]))
+    with pytest.raises(RuntimeError):
+        await first
+    assert await last == [A]
+    assert group.queued == 0
+
+
+@pytest.mark.asyncio
+async def test_one_commit_takes_no_more_than_it_is_told_unless_one_request_has_more() -> None:
+    sizes: list[int] = []
+
+    async def commit(receipts: list[Receipt]) -> list[Verdict]:
+        sizes.append(len(receipts))
+        return [A] * len(receipts)
+
+    group = GroupCommit(commit, most_waiting=100, most_together=3)
+    requests = [[report(1)] * count for count in (2, 2, 1, 5, 1)]
+    answers = await asyncio.gather(*map(group.add, requests))
+    assert [len(answer) for answer in answers] == [2, 2, 1, 5, 1]
+    assert sizes == [2, 3, 5, 1]

@@ -74,7 +74,7 @@ class GroupCommit:
                 self._queued -= len(together)
                 try:
                     _acknowledge(group, await self._commit(together))
-                except StoreError as error:
+                except Exception as error:  # noqa: BLE001 - each of the group learns of it
                     _fail(group, error)
         finally:
             # Nobody may wait for ever, whatever ended the loop; for those answered this is nothing.

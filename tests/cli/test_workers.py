@@ -1,0 +1,113 @@
+"""``deniable serve --workers``: processes on one port, and what happens when one of them dies."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deniable.messages import UploadAnswer, pack_upload
+from tests.cli.commands import Workplace
+from tests.cli.serving import SECONDS, Server, serving
+from tests.support.processes import DENIABLE, run
+from tests.support.reports import envelope
+
+MSGPACK = {"Content-Type": "application/msgpack"}
+
+
+def children(server: Server) -> set[int]:
+    """Return the workers' processes."""
+    pid = server.process.pid
+    return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+
+
+def await_that(holds: Callable[[], bool]) -> None:
+    """Return once something holds."""
+    deadline = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def is_gone(pid: int) -> bool:
+    """Return if a process is no more, or only its exit status is left."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return stat.rpartition(")")[2].split()[0] == "Z"
+
+
+def ask_until_answered(server: Server, path: str = "/readyz") -> tuple[int, bytes]:
+    """Ask; again, where the kernel still deals connections to a worker that has died."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            return server.request("GET", path)
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def test_so_many_workers_serve_one_port_and_one_store(place: Workplace) -> None:
+    place.publish()
+    survey = place.manifest()
+    bodies = [pack_upload([envelope(device, survey=survey)]) for device in range(12)]
+    with serving(place, "--workers", "3") as server:
+        assert len(children(server)) == 3
+        # Each on a connection of its own, so that several workers get some.
+        answers = [server.request("POST", "/v1/reports", body, MSGPACK) for body in bodies * 2]
+        read = [UploadAnswer.from_json(body, 1) for _, body in answers]
+        assert read == [UploadAnswer(1, 0)] * len(bodies) + [UploadAnswer(0, 1)] * len(bodies)
+        status, rest = server.end()
+    assert (status, "everything acknowledged is stored" in rest) == (0, True)
+
+
+def test_a_worker_that_is_killed_is_started_anew(place: Workplace) -> None:
+    with serving(place, "--workers", "2") as server:
+        before = children(server)
+        os.kill(min(before), signal.SIGKILL)
+        await_that(lambda: len(children(server) - before) == 1)
+        assert ask_until_answered(server)[0] == 200
+        assert server.end()[0] == 0
+    assert "worker" in server.log.read_text("utf-8")
+
+
+def test_workers_whose_supervisor_is_killed_end_by_themselves(place: Workplace) -> None:
+    with serving(place, "--workers", "2") as server:
+        workers = children(server)
+        server.process.kill()
+        server.process.wait(SECONDS)
+        for worker in workers:
+            await_that(lambda worker=worker: is_gone(worker))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_told_to_end_no_worker_is_left(place: Workplace, number: signal.Signals) -> None:
+    with serving(place, "--workers", "2") as server:
+        workers = children(server)
+        assert server.end(number)[0] == 0
+        assert all(is_gone(worker) for worker in workers)
+
+
+def test_a_port_that_other_workers_serve_is_taken(place: Workplace) -> None:
+    with serving(place, "--workers", "2") as server:
+        settings = place.settings.read_text("utf-8")
+        place.settings.write_text(settings.replace("port = 0", f"port = {server.port}"), "utf-8")
+        for workers in ("1", "2"):
+            done = run(
+                [*DENIABLE, "serve", "--dir", place.directory, "--workers", workers], status=1
+            )
+            assert "cannot listen on" in done.stderr
+
+
+def test_a_worker_that_cannot_begin_says_why_and_nothing_is_served(place: Workplace) -> None:
+    store = place.directory / "store.sqlite"
+    store.write_bytes(b"this is no database, whoever looks" * 100)
+    done = run([*DENIABLE, "serve", "--dir", place.directory, "--workers", "2"], status=1)
+    assert "store.sqlite cannot be opened" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert subprocess.run(["pgrep", "-f", str(place.directory)], check=False).returncode == 1
