@@ -43,9 +43,10 @@ def run_command(*arguments: str | Path) -> str:
 
 
 @contextmanager
-def collector(directory: Path) -> Iterator[Server]:
+def collector(directory: Path, workers: int = 1) -> Iterator[Server]:
     """Serve a collector's directory, whose settings name port 0."""
-    with _serving([sys.executable, "-m", "deniable.cli", "serve", "--dir", directory]) as server:
+    command: list[str | Path] = [sys.executable, "-m", "deniable.cli", "serve"]
+    with _serving([*command, "--dir", directory, "--workers", str(workers)]) as server:
         yield server
 
 

@@ -12,15 +12,16 @@ from benchmarks.servers import run_command
 from benchmarks.surveys import ORIGIN
 from deniable.messages import Report, SignedReport, pack_upload, sign_report
 
-__all__ = ["BATCH", "Uploads", "make_collector", "sign_uploads"]
+__all__ = ["BATCH", "SURVEY_NAME", "Uploads", "make_collector", "sign_uploads"]
 
 BATCH: Final = 100
 """Reports in a request of many."""
 
+SURVEY_NAME: Final = "benchmark"
 _SURVEY: Final = """\
 name = "benchmark"
 question = "Which one?"
-categories = ["a", "b", "c", "d", "e", "f", "g", "h"]
+categories = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"]
 epsilon = "1"
 epoch = "1 week"
 epochs = 1
@@ -48,6 +49,10 @@ def make_collector(directory: Path) -> bytes:
     run_command("init", directory, "--origin", ORIGIN, "--port", "0")
     survey = directory.with_name("survey.toml")
     survey.write_text(_SURVEY, "utf-8")
+    settings = directory / "collector.toml"
+    # All the load comes from one address; who reads the histogram has no token.
+    written = settings.read_text("utf-8") + f'address_rate = 0\npublic = ["{SURVEY_NAME}"]\n'
+    settings.write_text(written, "utf-8")
     published = run_command("survey", "publish", survey, "--dir", directory)
     (survey_id,) = re.findall(r"\b[0-9a-f]{64}\b", published)
     return bytes.fromhex(survey_id)
@@ -56,7 +61,7 @@ def make_collector(directory: Path) -> bytes:
 def sign_uploads(survey_id: bytes, singles: int, batches: int) -> Uploads:
     """Sign the reports of as many devices as the requests need."""
     envelopes = [
-        sign_report(os.urandom(32), Report(survey_id, 0, number % 8))
+        sign_report(os.urandom(32), Report(survey_id, 0, number % 16))
         for number in range(singles + batches * BATCH)
     ]
     alone, together = envelopes[:singles], envelopes[singles:]
