@@ -9,7 +9,7 @@ from typing import Final
 
 __all__ = ["http_request", "load"]
 
-CONNECTIONS: Final = 128
+CONNECTIONS: Final = 32
 _MOST_SECONDS: Final = 120.0
 
 
