@@ -95,11 +95,32 @@ def test_one_report_has_no_standard_error_in_any_form(place: Workplace) -> None:
 
 def test_an_interval_outside_is_marked_and_explained(place: Workplace) -> None:
     place.publish()
-    place.count([0] * 60)
+    place.count([0] * 20 + [1] * 18 + [2] * 18 + [3] * 4)
     shown = hist(place)
-    assert "100.0%!" in shown
+    assert "0.0%!" in shown
     assert "! The whole interval lay outside" in shown
-    assert [row["outside"] for row in as_json(place)["categories"]] == [True] * 4
+    assert "!!" not in shown
+    assert [row["outside"] for row in as_json(place)["categories"]] == [False] * 3 + [True]
+
+
+def test_impossible_counts_are_marked_and_explained_in_every_form(place: Workplace) -> None:
+    place.publish()
+    place.count([0] * 30 + [1] * 30 + [2] * 30)
+    shown = hist(place)
+    assert [line.split()[0] for line in shown.splitlines() if "!!" in line] == ["always", "!!"]
+    assert "!! Honest devices do not cause such counts" in shown
+    # The one mark includes the other.
+    assert "! The whole interval" not in shown
+    assert [row["impossible"] for row in as_csv(place)] == ["0", "0", "0", "1"]
+    assert [row["impossible"] for row in as_json(place)["categories"]] == [False] * 3 + [True]
+
+
+def test_the_table_says_what_fake_reports_can_do(counted: Workplace) -> None:
+    shown = " ".join(hist(counted, "--epoch", "0").split())
+    fakes = as_json(counted, "--epoch", "0")["poisoning"]["fakes_for_one_error"]
+    # 1 % of 1 + 3/(e - 1)
+    assert "if 1 % of reports are fake, an estimate is off by up to 2.7 percentage points" in shown
+    assert f"; {fakes} more, all fake, would move any by its standard error" in shown
 
 
 def test_an_unknown_survey_is_one_line(place: Workplace) -> None:
@@ -165,6 +186,8 @@ def test_a_bar_is_solid_to_the_low_end_half_to_the_value_and_light_to_the_high_e
         assert len(bar(value, 0.0, 1.0, width=12)) <= 12
 
 
-def test_a_large_influence_is_told_in_whole_points(counted: Workplace) -> None:
-    # (e + 3) / (e - 1) / 3 reports = 1.109…
-    assert "by up to 111 percentage points" in " ".join(hist(counted).split())
+def test_a_large_influence_is_told_in_whole_points(place: Workplace) -> None:
+    place.publish(epsilon='"0.01"')
+    place.count([0, 1, 2])
+    # 1 % of 1 + 3/(e^0.01 - 1) = 299.5…
+    assert "by up to 300 percentage points" in " ".join(hist(place).split())

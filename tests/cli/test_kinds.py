@@ -54,7 +54,8 @@ def test_a_numeric_survey_shows_mean_quartiles_and_shares_of_groups(minutes: Wor
         assert f"{quartile['value' if 'value' in quartile else 'estimate']:.15g}" in line.split()
     for group in numeric["bins"]:
         assert sum(group["bin"] in line for line in shown.splitlines()) == 1
-    assert "One false report moves the mean" in shown
+    moved = f"the mean is off by up to {numeric['influence'] / 100:.2g}."
+    assert f"if 1 % of reports are fake, {moved}" in " ".join(shown.split())
     assert "-10\n" not in shown  # single values are in --json only
     assert max(map(len, shown.splitlines())) <= 100
 
@@ -62,6 +63,17 @@ def test_a_numeric_survey_shows_mean_quartiles_and_shares_of_groups(minutes: Wor
 def test_how_far_shares_are_smoothed_is_told_in_the_surveys_unit(minutes: Workplace) -> None:
     blur = as_json(minutes)["numeric"]["blur"]
     assert (f"smoothed over {5 * blur} either way" in hist(minutes)) == (blur > 0)
+
+
+def test_single_values_with_impossible_counts_are_named(place: Workplace) -> None:
+    place.publish(start="2026-01-05T00:00:00Z", **NUMERIC)
+    place.count([y for y in range(13) for _ in range(20)], name="minutes")
+    assert "Honest devices" not in hist(place)
+    place.count([3] * 400, epoch=1, name="minutes")
+    shown = " ".join(hist(place).split())
+    flagged = [row["category"] for row in as_json(place)["categories"] if row["impossible"]]
+    assert "5" in flagged
+    assert f"Single values: {', '.join(flagged[:5])}" in shown
 
 
 def test_a_wide_mean_says_how_many_reports_it_takes(place: Workplace) -> None:

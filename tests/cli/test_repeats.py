@@ -153,7 +153,7 @@ def test_two_round_reports_are_debiased_with_both_rounds(place: Workplace) -> No
     assert estimates == pytest.approx([(share - q) / kappa for share in (0.4, 0.3, 0.2, 0.1)])
     assert {category["method"] for category in body["categories"]} == {"wilson"}
     assert body["mechanism"] == "two-round"
-    assert body["influence"] == pytest.approx(1 / kappa)
+    assert body["poisoning"]["influence"] == pytest.approx((1 - q) / kappa)
 
 
 @pytest.mark.parametrize("kind", ["memoised", "two-round"])

@@ -62,14 +62,26 @@ def test_the_model_is_stated_and_used() -> None:
     assert fixed.standard_error.tolist() == expected.tolist()
 
 
-def test_influence_is_what_one_false_report_moves() -> None:
-    # One report says category 0 instead of 1: n f_0 rises, and n f_1 falls, by 1/kappa.
+def test_influence_is_what_one_fake_report_adds() -> None:
+    # One more report says category 0: (n + 1) f_0 is n f_0 and (1 - q)/kappa.
     histogram = estimate_histogram(MANIFEST, 0, COUNTS)
-    false = debias(MANIFEST.mechanism, (COUNTS[0] + 1, COUNTS[1] - 1, *COUNTS[2:]))
-    moved = (false - histogram.estimate) * histogram.n
-    assert moved[0] == pytest.approx(histogram.influence, rel=1e-9)
-    assert moved[1] == pytest.approx(-histogram.influence, rel=1e-9)
-    assert histogram.influence == pytest.approx((math.e + 4) / (math.e - 1), rel=1e-12)
+    poisoned = debias(MANIFEST.mechanism, (COUNTS[0] + 1, *COUNTS[1:]))
+    n, stated = histogram.n, histogram.poisoning.influence
+    assert (n + 1) * poisoned[0] - n * histogram.estimate[0] == pytest.approx(stated, rel=1e-9)
+    assert stated == pytest.approx(1 + 4 / (math.e - 1), rel=1e-12)
+    assert histogram.poisoning.bias(0.02) == pytest.approx(0.02 * stated)
+
+
+def test_as_text_flagged_categories_are_marked() -> None:
+    histogram = estimate_histogram(MANIFEST, 0, (1000, 1000, 1000, 1000, 400))
+    assert histogram.impossible == CATEGORIES[-1:]
+    lines = str(histogram).splitlines()
+    assert [line.endswith("!!") for line in lines[2:7]] == [False] * 4 + [True]
+    assert "!! honest devices do not cause such counts (1 of 5 categories)" in lines
+    honest = str(estimate_histogram(MANIFEST, 0, (1000, 1000, 1000, 1000, 700)))
+    assert "!!" not in honest
+    # 1 % of 1 + 4/(e - 1)
+    assert "if 1% of reports are fake, estimates are off by up to 3.3%" in honest
 
 
 def test_the_pure_level_is_stated_where_delta_is_not_zero() -> None:
@@ -105,8 +117,8 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
         "epsilon",
         "delta",
         "pure_epsilon",
-        "influence",
         "enrolment",
+        "poisoning",
         "reports_for_five_points",
         "kept_range",
         "numeric",
@@ -122,7 +134,17 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
         "high",
         "method",
         "outside",
+        "impossible",
     }
+    assert set(written["poisoning"]) == {
+        "influence",
+        "bias_at_1_percent",
+        "bias_at_5_percent",
+        "fakes_for_one_error",
+        "detectable_share",
+        "false_alarm",
+    }
+    assert [row["impossible"] for row in written["categories"]] == [False] * 3 + [True] * 2
     assert written["epochs"] == [3]
     assert {row["method"] for row in written["categories"]} == {"wilson", "clopper-pearson"}
 
@@ -229,7 +251,7 @@ def test_an_ordinal_survey_has_its_mechanisms_estimates(
     assert histogram.numeric is None
     assert histogram.estimate.tolist() == debias(survey.mechanism, counts).tolist()
     assert set(histogram.methods) == {IntervalMethod.NORMAL}
-    assert histogram.influence == influence(survey.mechanism)
+    assert histogram.poisoning.influence == influence(survey.mechanism)
     assert histogram.reports_for_five_points == reports_for_half_width(survey.mechanism, 0.05)
     assert len(strict_json(histogram)["categories"]) == 5
     assert len([line for line in str(histogram).splitlines() if "[" in line]) == 5
@@ -260,6 +282,7 @@ def test_as_text_a_numeric_survey_shows_mean_quartiles_and_groups() -> None:
         assert f"{group.label}  " in text
         assert f"{group.share.value:.1%}" in text
     assert f"blurred by {histogram.numeric.blur} values" in text
+    assert f"the mean is off by up to {histogram.numeric.influence / 100:.2g}" in text
     # Not a line for each of the 101 values.
     assert len(text.splitlines()) < 30
 

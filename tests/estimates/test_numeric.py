@@ -41,15 +41,15 @@ def test_it_holds_what_the_parts_compute(model: Model) -> None:
 
 
 def test_the_means_influence_is_that_of_a_lie_from_end_to_end() -> None:
-    false = [*COUNTS]
-    false[0] -= 1
-    false[100] += 1
-    moved = mean(PERCENT, false, values_to(100)).value - mean(PERCENT, COUNTS, values_to(100)).value
-    found = summary(PERCENT, COUNTS)
-    assert moved * sum(COUNTS) == pytest.approx(found.influence, rel=1e-6)
-    # 100 steps, and what clamping is made up for at both ends: r/(1-r) each.
+    # A fake report of 100 is worth 100 and what clamping is made up for, r/(1-r). Its device, were
+    # it honest, would be worth 0 at least.
     beyond = float(PERCENT.ratio / (1 - PERCENT.ratio))
-    assert found.influence == pytest.approx(100 + 2 * beyond, rel=1e-9)
+    found = summary(PERCENT, COUNTS)
+    assert found.influence == pytest.approx(100 + beyond, rel=1e-9)
+    n, values = sum(COUNTS), values_to(100)
+    poisoned = mean(PERCENT, [*COUNTS[:-1], COUNTS[-1] + 1], values).value
+    honest = mean(PERCENT, COUNTS, values).value
+    assert (n + 1) * poisoned - n * honest == pytest.approx(found.influence, rel=1e-6)
 
 
 def test_without_noise_groups_have_sharp_ends_and_their_share_of_the_counts() -> None:

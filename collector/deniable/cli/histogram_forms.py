@@ -29,6 +29,7 @@ _CSV_COLUMNS = (
     "level",
     "method",
     "outside",
+    "impossible",
 )
 _STATISTICS_COLUMNS = (
     "survey",
@@ -46,6 +47,7 @@ _STATISTICS_COLUMNS = (
 _NUMBERS_WIDTH = 54
 _SHARES_WIDTH = 44
 _WIDEST_LABEL = 40
+_NAMED = 5
 _NARROWEST_BAR, _WIDEST_BAR = 8, 30
 
 
@@ -84,14 +86,18 @@ def show_histogram(histogram: Histogram, screen: Console, step: int = 1) -> None
 
 
 def _category_notes(histogram: Histogram) -> list[str]:
-    move = histogram.influence / histogram.n
+    bias = _two_digits(100 * histogram.poisoning.bias(0.01))
+    off = f"an estimate is off by up to {bias} percentage points"
+    if (fakes := histogram.poisoning.fakes_for_one_error) is not None:
+        off += f"; {fakes:,} more, all fake, would move any by its standard error"
     notes = [
         "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it, and each "
-        "stands by itself. Raw counts contain the noise. "
-        f"One false report moves an estimate by up to {_points(100 * move)} percentage points. "
-        f"Devices: {histogram.enrolment}.",
+        "stands by itself. Raw counts contain the noise.",
+        _manipulation(histogram, off),
     ]
-    if histogram.outside.any():
+    if histogram.impossible:
+        notes.append(_impossible(histogram))
+    if (histogram.outside & ~histogram.poisoning.impossible).any():
         notes.append("! The whole interval lay outside: chance, or false reports.")
     if histogram.reports_for_five_points > histogram.n:
         notes.append(
@@ -102,11 +108,12 @@ def _category_notes(histogram: Histogram) -> list[str]:
 
 
 def _numeric_notes(histogram: Histogram, numeric: NumericSummary) -> list[str]:
-    move = numeric.influence / histogram.n
     notes = [
         "The mean is unbiased and may leave the range; intervals are cut to what is possible, and "
-        f"each stands by itself. One false report moves the mean by up to {move:.2g}. "
-        f"Devices: {histogram.enrolment}."
+        "each stands by itself.",
+        _manipulation(
+            histogram, f"the mean is off by up to {_two_digits(0.01 * numeric.influence)}"
+        ),
     ]
     if numeric.blur:
         first, second = (Fraction(category) for category in histogram.categories[:2])
@@ -115,6 +122,9 @@ def _numeric_notes(histogram: Histogram, numeric: NumericSummary) -> list[str]:
             f"Shares and quartiles are smoothed over {reach} either way, or they would be all "
             "noise: read their intervals, which allow for it. Single values are in --json."
         )
+    if impossible := histogram.impossible:
+        shown = ", ".join(impossible[:_NAMED]) + (", …" if len(impossible) > _NAMED else "")
+        notes.append(f"{_impossible(histogram)} Single values: {shown}.")
     width = numeric.mean.high - numeric.mean.low
     span = float(Fraction(histogram.categories[-1]) - Fraction(histogram.categories[0]))
     if width > span / 5 and not math.isnan(numeric.mean.standard_error):
@@ -126,6 +136,23 @@ def _numeric_notes(histogram: Histogram, numeric: NumericSummary) -> list[str]:
     if any(group.share.outside for group in numeric.bins) or numeric.mean.outside:
         notes.append("! The whole interval lay outside: chance, or false reports.")
     return notes
+
+
+def _manipulation(histogram: Histogram, off: str) -> str:
+    """Return what fake reports could do, given how far off 1 % of them bring the figures."""
+    return (
+        f"Intervals exclude manipulation: if 1 % of reports are fake, {off}. "
+        f"Devices: {histogram.enrolment}."
+    )
+
+
+def _impossible(histogram: Histogram) -> str:
+    """Return what is to be thought of flagged counts."""
+    chance = f"{100 * histogram.poisoning.false_alarm:.4g} %"
+    return (
+        "!! Honest devices do not cause such counts: false reports, or chance (in at most "
+        f"{chance} of honest histograms)."
+    )
 
 
 def _numbers(numeric: NumericSummary) -> Table:
@@ -183,12 +210,15 @@ def _table(histogram: Histogram, width: int) -> Table:
         # With a handful of reports a standard error is as uncertain as what it describes.
         error = float(histogram.standard_error[i])
         few = histogram.methods[i] is IntervalMethod.CLOPPER_PEARSON or math.isnan(error)
+        mark = "!" if histogram.outside[i] else ""
+        if histogram.poisoning.impossible[i]:
+            mark = "!!"
         cells: list[Text | str] = [
             Text(category),
             f"{int(histogram.raw[i]):,}",
             f"{estimate:.1%}",
             "-" if few else f"{error:.1%}",
-            f"{low:.1%} – {high:.1%}" + ("!" if histogram.outside[i] else ""),
+            f"{low:.1%} – {high:.1%}" + mark,
         ]
         if bar_width >= _NARROWEST_BAR:
             cells.append(bar(estimate, low, high, bar_width))
@@ -224,6 +254,7 @@ def histogram_csv(histogram: Histogram) -> str:
                 "level": histogram.level,
                 "method": histogram.methods[i].value,
                 "outside": int(histogram.outside[i]),
+                "impossible": int(histogram.poisoning.impossible[i]),
             }
         )
     return stream.getvalue()
@@ -259,6 +290,6 @@ def _parts(estimate: Estimate) -> tuple[float, float, float, float, bool]:
     )
 
 
-def _points(points: float) -> str:
-    """Return percentage points in two digits, or in whole ones, never as 3.9e+02."""
-    return f"{points:.2g}" if points < 99.5 else f"{points:,.0f}"
+def _two_digits(number: float) -> str:
+    """Return a number in two digits, or as a whole one, never as 3.9e+02."""
+    return f"{number:.2g}" if number < 99.5 else f"{number:,.0f}"

@@ -2,7 +2,15 @@
 
 from deniable.estimates.covariance import Model, covariance, estimated_covariance, standard_errors
 from deniable.estimates.histogram import Histogram, estimate_histogram
-from deniable.estimates.influence import influence
+from deniable.estimates.influence import (
+    fakes_needed,
+    influence,
+    lying_shifts,
+    query_influence,
+    query_shifts,
+    worst_distance,
+    worst_shifts,
+)
 from deniable.estimates.intervals import (
     IntervalMethod,
     Intervals,
@@ -13,10 +21,12 @@ from deniable.estimates.intervals import (
 from deniable.estimates.inverse import NotInvertible, debias, left_inverse, solution_matrix
 from deniable.estimates.numeric import Bin, NumericSummary
 from deniable.estimates.planning import reports_for_half_width, reports_for_mean
+from deniable.estimates.poisoning import FALSE_ALARM, Poisoning, detectable_share, impossible_counts
 from deniable.estimates.quantiles import Quantile, quantiles
 from deniable.estimates.queries import Estimate, linear_query, mean
 
 __all__ = [
+    "FALSE_ALARM",
     "Bin",
     "Estimate",
     "Histogram",
@@ -25,21 +35,30 @@ __all__ = [
     "Model",
     "NotInvertible",
     "NumericSummary",
+    "Poisoning",
     "Quantile",
     "clopper_pearson",
     "covariance",
     "debias",
+    "detectable_share",
     "estimate_histogram",
     "estimated_covariance",
+    "fakes_needed",
     "frequency_intervals",
+    "impossible_counts",
     "influence",
     "left_inverse",
     "linear_query",
+    "lying_shifts",
     "mean",
     "quantiles",
+    "query_influence",
+    "query_shifts",
     "reports_for_half_width",
     "reports_for_mean",
     "solution_matrix",
     "standard_errors",
     "wilson",
+    "worst_distance",
+    "worst_shifts",
 ]

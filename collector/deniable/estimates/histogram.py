@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimates.covariance import Model, standard_errors
-from deniable.estimates.influence import influence
 from deniable.estimates.intervals import IntervalMethod, frequency_intervals
 from deniable.estimates.inverse import debias
 from deniable.estimates.numeric import NumericSummary, numeric_summary
 from deniable.estimates.planning import reports_for_half_width
+from deniable.estimates.poisoning import Poisoning, poisoning
 from deniable.messages import Manifest
 
 __all__ = ["Histogram", "estimate_histogram"]
@@ -35,7 +35,8 @@ class Histogram:
         raw: how often each response was counted; noise included.
         estimate: unbiased frequencies; they sum to 1 and may leave [0, 1].
         standard_error: of each estimate, in the model named; NaN for a single report.
-        low, high: ends of each category's confidence interval, within [0, 1].
+        low, high: ends of each category's confidence interval, within [0, 1]. They are about
+            chance, and exclude manipulation.
         level: of each interval by itself.
         model: what the standard errors take as random.
         methods: how each interval was made.
@@ -45,8 +46,8 @@ class Histogram:
         delta: likewise.
         pure_epsilon: what one report can reveal at most, whatever delta: odds of e^pure_epsilon
             to 1. Equal to epsilon, up to rounding, if delta is 0.
-        influence: how far n times an estimate moves at most if one of the reports is false.
         enrolment: who vouches that each report comes from another device.
+        poisoning: what fake reports can do, and which counts only they can explain.
         reports_for_five_points: how many reports give 95 % intervals of ± 5 percentage points.
         kept_range: first and last epoch in which the same devices may have given the same kept
             responses, so that figures of these epochs share noise: neither their average nor their
@@ -73,14 +74,20 @@ class Histogram:
     epsilon: str
     delta: str
     pure_epsilon: str
-    influence: float
     enrolment: str
+    poisoning: Poisoning
     reports_for_five_points: int
     kept_range: tuple[int, int] | None = None
     numeric: NumericSummary | None = None
 
+    @property
+    def impossible(self) -> tuple[str, ...]:
+        """Return the categories whose counts are impossible for honest devices, up to chance."""
+        return tuple(self.categories[i] for i in np.flatnonzero(self.poisoning.impossible))
+
     def to_dict(self) -> dict[str, object]:
         """Return plain values for JSON; a standard error that does not exist is None."""
+        impossible = self.poisoning.impossible.tolist()
         return {
             "survey": self.survey,
             "survey_id": self.survey_id,
@@ -93,8 +100,8 @@ class Histogram:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "pure_epsilon": self.pure_epsilon,
-            "influence": self.influence,
             "enrolment": self.enrolment,
+            "poisoning": self.poisoning.to_dict(),
             "reports_for_five_points": self.reports_for_five_points,
             "kept_range": None if self.kept_range is None else list(self.kept_range),
             "numeric": None if self.numeric is None else self.numeric.to_dict(),
@@ -110,6 +117,7 @@ class Histogram:
                     "high": float(self.high[i]),
                     "method": self.methods[i].value,
                     "outside": bool(self.outside[i]),
+                    "impossible": impossible[i],
                 }
                 for i, category in enumerate(self.categories)
             ],
@@ -124,10 +132,20 @@ class Histogram:
         ]
         if self.numeric is None:
             rows = zip(self.categories, self.estimate, self.low, self.high, strict=True)
-            lines += _table(list(rows))
+            marks = (" !!" if impossible else "" for impossible in self.poisoning.impossible)
+            lines += [row + mark for row, mark in zip(_table(list(rows)), marks, strict=True)]
         else:
             # Of single values there may be thousands, and each by itself is mostly noise.
             lines += [*_summary(self.numeric), *_table(_bin_rows(self.numeric))]
+        if impossible := self.impossible:
+            of = f"{len(impossible)} of {len(self.categories)}"
+            lines.append(f"!! honest devices do not cause such counts ({of} categories)")
+        off = (
+            f"estimates are off by up to {self.poisoning.bias(0.01):.1%}"
+            if self.numeric is None
+            else f"the mean is off by up to {0.01 * self.numeric.influence:.2g}"
+        )
+        lines.append(f"intervals exclude manipulation: if 1% of reports are fake, {off}")
         lines.append(f"{self.level:.0%} intervals, each by itself; devices: {self.enrolment}")
         if self.kept_range is not None:
             first, last = self.kept_range
@@ -184,8 +202,8 @@ def estimate_histogram(
         epsilon=manifest.epsilon,
         delta=manifest.delta,
         pure_epsilon=str(mechanism.privacy.epsilon),
-        influence=influence(mechanism),
         enrolment=_vouched(manifest),
+        poisoning=poisoning(mechanism, counts, estimate, errors),
         reports_for_five_points=reports_for_half_width(mechanism, 0.05),
         kept_range=_kept_range(manifest, epoch),
         numeric=(

@@ -51,7 +51,17 @@ class Tables:
         np.fill_diagonal(moments, own - 1)
         least = moments.min(axis=0)
         np.fill_diagonal(moments, -np.inf)
-        return Moments(own, moments.max(axis=0), np.maximum(least, 0.0))
+        return Moments(own, np.maximum(moments.max(axis=0), 0.0), np.maximum(least, 0.0))
+
+    @cached_property
+    def extremes(self) -> "Extremes":
+        """Return the least and the largest entries, found once."""
+        return Extremes(
+            self.inverse.min(axis=1),
+            self.inverse.max(axis=1),
+            self.matrix.min(axis=0),
+            self.matrix.max(axis=0),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,13 +70,39 @@ class Moments:
 
     Attributes:
         own: if j is true.
-        other: if another is true, the largest.
+        other: if another is true, the largest; 0 if there is no other.
         least_variance: the least variance of G_jy, whichever category is true.
     """
 
     own: Floats
     other: Floats
     least_variance: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extremes:
+    """How far a single report's weight can go, and how likely a response can be.
+
+    Attributes:
+        least, most: of G_jy over the responses y, for each category j.
+        rarest, likeliest: of P_xy over the true categories x, for each response y.
+    """
+
+    least: Floats
+    most: Floats
+    rarest: Floats
+    likeliest: Floats
+
+
+def extremes(mechanism: Mechanism) -> Extremes:
+    """Return the least and the largest entries of a mechanism's matrix and of its left inverse."""
+    if not isinstance(mechanism, TwoValuedMechanism):
+        return tables(mechanism).extremes
+    # G = (I - q 11^T)/kappa
+    d, q, kappa = mechanism.truth, mechanism.lie, mechanism.contraction
+    return Extremes(
+        *(np.full(mechanism.categories, float(x)) for x in (-q / kappa, (1 - q) / kappa, q, d))
+    )
 
 
 def tables(mechanism: Mechanism) -> Tables:

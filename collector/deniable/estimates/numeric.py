@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from deniable.estimates.covariance import Model
 from deniable.estimates.cumulative import averaged_shares, blur_of
+from deniable.estimates.influence import query_influence
 from deniable.estimates.intervals import normal_quantile
 from deniable.estimates.inverse import check_counts
 from deniable.estimates.quantiles import Quantile, quantiles
 from deniable.estimates.queries import (
     Estimate,
     cautious_values,
-    kernels,
     mean,
     query_values,
     within,
@@ -54,7 +54,7 @@ class NumericSummary:
 
     Attributes:
         mean: of the answers.
-        influence: how far n times the mean moves at most if one of the reports is false.
+        influence: how far one fake report moves n times the mean at most, on average.
         quartiles: lower quartile, median and upper quartile.
         blur: over how many values to either side a bin's ends are averaged, so that its estimate is
             not all noise; 0 for sharp ends.
@@ -102,10 +102,10 @@ def numeric_summary(
     Source: docs/mathematics.md, section 10.
     """
     blur = blur_of(mechanism, check_counts(mechanism, counts))
-    above = kernels(mechanism, np.array([float(value - values[0]) for value in values]))
+    above = np.array([float(value - values[0]) for value in values])
     return NumericSummary(
         mean=mean(mechanism, counts, values, level, model),
-        influence=float(above.max() - above.min()),
+        influence=query_influence(mechanism, above),
         quartiles=quantiles(mechanism, counts, values, _QUARTILES, level),
         blur=blur,
         bins=_bins(mechanism, counts, categories, blur, level, model),

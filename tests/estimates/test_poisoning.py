@@ -1,0 +1,322 @@
+"""Counts that honest devices do not cause: seldom flagged where there are none, else found."""
+
+import math
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.stats import binom
+
+from deniable.estimates import (
+    FALSE_ALARM,
+    debias,
+    detectable_share,
+    estimate_histogram,
+    fakes_needed,
+    impossible_counts,
+    influence,
+    left_inverse,
+    solution_matrix,
+    worst_shifts,
+)
+from deniable.mechanisms import (
+    Mechanism,
+    RandomisedResponse,
+    SolutionMatrix,
+    TwoRound,
+    TwoValuedMechanism,
+)
+from deniable.messages import Manifest, Repeat, Specification
+from tests.estimates.matrices import MECHANISMS, SURVEYED, Floats, fixed_law, sampled_law
+from tests.support.kinds import KINDS
+from tests.support.surveys import MANIFEST, manifest
+
+SMALL: dict[str, Mechanism] = {
+    **MECHANISMS,
+    "two-round": TwoRound(3, "1", "2"),
+    # Randomised response with unequal lies, and by entries.
+    "lopsided": SolutionMatrix.exact(
+        (
+            (Fraction(6, 10), Fraction(3, 10), Fraction(1, 10)),
+            (Fraction(3, 10), Fraction(6, 10), Fraction(1, 10)),
+            (Fraction(3, 10), Fraction(3, 10), Fraction(4, 10)),
+        )
+    ),
+    # The third category is told by responses that no other gives often: of few reports, those who
+    # hold it decide how far its estimate may fall.
+    "uneven": SolutionMatrix.exact(
+        (
+            (Fraction(95, 100), Fraction(2, 100), Fraction(3, 100)),
+            (Fraction(97, 100), Fraction(1, 100), Fraction(2, 100)),
+            (Fraction(37, 100), Fraction(25, 100), Fraction(38, 100)),
+        )
+    ),
+}
+SEVEN: dict[str, Mechanism] = {
+    **SURVEYED,
+    "randomised response": RandomisedResponse(7, "2"),
+    "two-round": TwoRound(7, "2", "4"),
+}
+SURVEYS = [
+    MANIFEST,
+    manifest(specification=Specification("two-round", kept="2"), repeat=Repeat("memoised", 4)),
+    *KINDS.values(),
+]
+ALL = {**SMALL, **{f"seven {name}": mechanism for name, mechanism in SEVEN.items()}}
+every_small = pytest.mark.parametrize("mechanism", SMALL.values(), ids=SMALL)
+every_seven = pytest.mark.parametrize("mechanism", SEVEN.values(), ids=SEVEN)
+every = pytest.mark.parametrize("mechanism", ALL.values(), ids=ALL)
+
+
+def alarm(mechanism: Mechanism, counts: tuple[int, ...] | list[int], chance: float) -> bool:
+    responses, categories = impossible_counts(mechanism, counts, chance)
+    return bool(responses.any() or categories.any())
+
+
+def expected_counts(
+    mechanism: Mechanism, f: Floats, n: int, fakes: Floats | None = None, share: float = 0.0
+) -> list[int]:
+    """Return the mean counts of honest devices and fakes, rounded."""
+    mean = (1 - share) * (f @ solution_matrix(mechanism))
+    if fakes is not None:
+        mean += share * fakes
+    return [round(n * x) for x in mean.tolist()]
+
+
+@every_small
+@pytest.mark.parametrize("chance", [0.5, 0.1, 0.01])
+def test_honest_devices_are_flagged_at_most_so_often_exactly(
+    mechanism: Mechanism, chance: float
+) -> None:
+    # All populations of quarters, of which the vertices are the worst.
+    k = mechanism.categories
+    for quarters in product(range(5), repeat=k):
+        if sum(quarters) != 4:
+            continue
+        law = sampled_law(mechanism, [Fraction(quarter, 4) for quarter in quarters], 6)
+        flagged = sum(
+            (p for counts, p in law if p and alarm(mechanism, counts, chance)), Fraction()
+        )
+        assert flagged <= chance
+
+
+@every_small
+def test_devices_that_are_all_there_are_flagged_at_most_so_often_exactly(
+    mechanism: Mechanism,
+) -> None:
+    for answers in combinations_with_replacement(range(mechanism.categories), 4):
+        law = fixed_law(mechanism, answers)
+        assert (
+            sum((p for counts, p in law if p and alarm(mechanism, counts, 0.5)), Fraction()) <= 0.5
+        )
+
+
+@every_small
+def test_six_devices_can_be_flagged_at_all(mechanism: Mechanism) -> None:
+    # Or the bounds above would hold for nothing. Six reports do not suffice for every matrix.
+    extreme = [
+        alarm(mechanism, [n * (y == z) for z in range(mechanism.responses)], 0.5)
+        for y in range(mechanism.responses)
+        for n in (6, 60)
+    ]
+    assert any(extreme)
+
+
+@every_seven
+@pytest.mark.parametrize("held", [(0,), (6,), (0, 6), (0, 1, 2, 3, 4, 5, 6)], ids=str)
+def test_honest_devices_are_flagged_at_most_so_often(
+    mechanism: Mechanism, held: tuple[int, ...]
+) -> None:
+    # The number of alarms is at most binomial with the promised chance: right code exceeds this
+    # bound with a probability of 1e-9 for each of these cases.
+    repeats, devices, chance = 1000, 500, 0.05
+    f = np.isin(np.arange(7), held) / len(held)
+    generator = np.random.default_rng(20_160_706)
+    samples = generator.multinomial(devices, f @ solution_matrix(mechanism), size=repeats)
+    alarms = sum(alarm(mechanism, counts, chance) for counts in samples.tolist())
+    assert alarms <= binom.isf(1e-9, repeats, chance)
+
+
+@every
+def test_flags_of_responses_are_exact_binomial_tails(mechanism: Mechanism) -> None:
+    matrix = solution_matrix(mechanism)
+    generator = np.random.default_rng(5)
+    two_valued = isinstance(mechanism, TwoValuedMechanism)
+    tests = 2 * mechanism.responses + (0 if two_valued else mechanism.categories)
+    seen = set()
+    for n, chance in product((3, 40, 5000), (0.3, 0.01)):
+        for law in generator.dirichlet(np.ones(mechanism.responses), size=40):
+            counts = generator.multinomial(n, law)
+            few = binom.cdf(counts, n, matrix.min(axis=0))
+            many = binom.sf(counts - 1, n, matrix.max(axis=0))
+            expected = np.minimum(few, many) < chance / tests
+            responses, _ = impossible_counts(mechanism, counts.tolist(), chance)
+            assert responses.tolist() == expected.tolist()
+            seen |= set(expected.tolist())
+    assert seen == {False, True}
+
+
+def least_flagged(mechanism: Mechanism, j: int, response: int, n: int) -> float:
+    """Return from which share of fakes that all send one response on category j is flagged."""
+    f = np.full(mechanism.categories, 1 / (mechanism.categories - 1))
+    f[j] = 0
+    fakes = np.eye(mechanism.responses)[response]
+    low, high = 0.0, 0.5
+    while high - low > 1e-7:
+        share = (low + high) / 2
+        counts = expected_counts(mechanism, f, n, fakes, share)
+        low, high = (low, share) if impossible_counts(mechanism, counts)[1][j] else (share, high)
+    assert 0 < low < high < 0.5
+    return high
+
+
+def chernoff(matrix: Floats, g: Floats, surprise: float, n: int) -> float:
+    """Return t with P(mean of g <= -t) <= e^-surprise, whatever each of n devices' answer is."""
+
+    def limit(log_s: float) -> float:
+        s = math.exp(log_s)
+        return float(surprise / n + math.log((matrix @ np.exp(-s * g)).max())) / s
+
+    near = math.log(2 * surprise / n / (matrix @ g**2).max()) / 2
+    return float(minimize_scalar(limit, bounds=(near - 2, near + 4), method="bounded").fun)
+
+
+DENSE = {name: each for name, each in ALL.items() if not isinstance(each, TwoValuedMechanism)}
+
+
+@pytest.mark.parametrize("mechanism", DENSE.values(), ids=DENSE)
+def test_flags_of_categories_follow_the_sharpest_bound(mechanism: Mechanism) -> None:
+    matrix, n = solution_matrix(mechanism), 10**8
+    surprise = math.log((2 * mechanism.responses + mechanism.categories) / FALSE_ALARM)
+    for j, g in enumerate(left_inverse(matrix)):
+        # The estimate of a category that nobody holds comes to share * min g.
+        found = -least_flagged(mechanism, j, int(g.argmin()), n) * g.min()
+        best = chernoff(matrix, g, surprise, n)
+        # Never flagged too soon, but for what rounded counts do, and not much too late.
+        assert best * (1 - 1e-3) <= found <= best * 1.02
+
+
+@pytest.mark.parametrize("mechanism", DENSE.values(), ids=DENSE)
+@pytest.mark.parametrize(("n", "late"), [(8, 2.0), (25, 1.4), (200, 1.4)])
+def test_few_reports_are_never_flagged_sooner_than_by_that_bound(
+    mechanism: Mechanism, n: int, late: float
+) -> None:
+    matrix, chance = solution_matrix(mechanism), 0.5
+    surprise = math.log((2 * mechanism.responses + mechanism.categories) / chance)
+    kernels = left_inverse(matrix)
+    best = [chernoff(matrix, g, surprise, n) for g in kernels]
+    generator = np.random.default_rng(9)
+    for law in generator.dirichlet(np.full(mechanism.responses, 0.3), size=300):
+        counts = generator.multinomial(n, law)
+        flags = impossible_counts(mechanism, counts.tolist(), chance)[1]
+        for flag, t, value in zip(flags, best, kernels @ counts / n, strict=True):
+            # Never too soon, and not much too late; the fewer reports, the later.
+            assert (-value >= t * (1 - 1e-6)) if flag else (-value <= late * t)
+
+
+@pytest.mark.parametrize("mechanism", [RandomisedResponse(4, "1"), TwoRound(4, "1", "2")], ids=repr)
+def test_of_randomised_response_an_estimate_below_0_is_a_rare_response(
+    mechanism: Mechanism,
+) -> None:
+    responses, categories = impossible_counts(mechanism, [1000, 1000, 1000, 0])
+    assert responses.tolist() == [False, False, False, True]
+    assert not categories.any()
+
+
+@every
+def test_fakes_are_flagged_once_they_leave_what_honest_devices_can_cause(
+    mechanism: Mechanism,
+) -> None:
+    # At their mean counts, so that no chance is left; every answer but the last is held.
+    k = mechanism.categories
+    f = np.full(k, 1 / (k - 1))
+    f[-1] = 0
+    found = set()
+    for fakes in np.eye(mechanism.responses):
+        counts = expected_counts(mechanism, f, 10**7, fakes, 0.3)
+        lowest = float(debias(mechanism, counts).min())
+        # A square matrix has an honest population for every estimate that is nowhere below 0.
+        if lowest < -0.01 or lowest > -1e-6:
+            assert alarm(mechanism, counts, FALSE_ALARM) == (lowest < -0.01)
+            found.add(lowest < -0.01)
+    assert True in found
+
+
+@every
+def test_fakes_that_let_the_mechanism_speak_are_never_flagged(mechanism: Mechanism) -> None:
+    k = mechanism.categories
+    honest = np.full(k, 1 / k)
+    for answer in np.eye(k):
+        for share in (0.1, 1.0):
+            counts = expected_counts(mechanism, (1 - share) * honest + share * answer, 10**7)
+            assert not alarm(mechanism, counts, FALSE_ALARM)
+
+
+def test_check_value_of_the_detectable_share() -> None:
+    # The check value is of ten tests at .05 in all, each at .005; here are twenty.
+    share = detectable_share(RandomisedResponse(10, "1"), 10_000, 0.1)
+    assert share == pytest.approx(0.0843295, rel=1e-6)
+
+
+@every
+def test_fakes_show_from_the_detectable_share_on_at_best(mechanism: Mechanism) -> None:
+    n = 10**6
+    share = detectable_share(mechanism, n)
+    assert share is not None
+    rarest = solution_matrix(mechanism).min(axis=0)
+
+    def shown(share: float) -> bool:
+        """Return whether some population and some fakes leave some category too rare."""
+        for f, fakes in product(np.eye(mechanism.categories), np.eye(mechanism.responses)):
+            counts = expected_counts(mechanism, f, n, fakes, share)
+            responses, categories = impossible_counts(mechanism, counts)
+            if (responses & (np.array(counts) < n * rarest)).any() or categories.any():
+                return True
+        return False
+
+    assert shown(1.03 * share)
+    assert not shown(0.97 * share)
+
+
+def test_where_all_reports_could_be_fake_no_share_is_detectable() -> None:
+    assert detectable_share(RandomisedResponse(1000, "1"), 100) is None
+
+
+@pytest.mark.parametrize("survey", SURVEYS, ids=lambda survey: survey.specification.kind)
+def test_a_histogram_flags_what_fakes_left_too_rare(survey: Manifest) -> None:
+    mechanism, k = survey.mechanism, len(survey.categories)
+    f = np.full(k, 1 / (k - 1))
+    f[1] = 0
+    honest = estimate_histogram(survey, 0, expected_counts(mechanism, f, 10**7))
+    assert honest.impossible == ()
+    counts = expected_counts(mechanism, f, 10**7, np.eye(k)[0], 0.3)
+    poisoned = estimate_histogram(survey, 0, counts)
+    assert survey.categories[1] in poisoned.impossible
+    responses, categories = impossible_counts(mechanism, counts)
+    assert poisoned.poisoning.impossible.tolist() == (responses | categories).tolist()
+
+
+@pytest.mark.parametrize("survey", SURVEYS, ids=lambda survey: survey.specification.kind)
+def test_a_histogram_states_what_fakes_can_do(survey: Manifest) -> None:
+    mechanism, k = survey.mechanism, len(survey.categories)
+    counts = [1000 + 13 * y for y in range(k)]
+    histogram = estimate_histogram(survey, 0, counts)
+    stated = histogram.poisoning
+    assert stated.influence == influence(mechanism)
+    assert stated.detectable_share == detectable_share(mechanism, sum(counts))
+    assert stated.to_dict()["bias_at_1_percent"] == pytest.approx(0.01 * influence(mechanism))
+    assert stated.to_dict()["bias_at_5_percent"] == pytest.approx(0.05 * influence(mechanism))
+    # So many move every estimate by its standard error, one fewer does not.
+    down, up = worst_shifts(mechanism, histogram.estimate, 1.0)
+    needed = [
+        fakes_needed(sum(counts), float(error), float(reach))
+        for error, reach in zip(histogram.standard_error, np.maximum(-down, up), strict=True)
+    ]
+    assert stated.fakes_for_one_error == max(filter(None, needed))
+
+
+@pytest.mark.parametrize("counts", [(0, 0, 1, 0, 0), (0, 0, 500, 0, 0)])
+def test_without_a_standard_error_no_number_of_fakes_moves_it(counts: tuple[int, ...]) -> None:
+    assert estimate_histogram(MANIFEST, 0, counts).poisoning.fakes_for_one_error is None
