@@ -1,8 +1,8 @@
 """Group commit without a timer: whatever arrives during one commit is committed by the next.
 
-A commit costs as much as judging several reports, however few it stores. So it begins when the event
-loop has nothing more to hand in: under load the groups grow by themselves, and an idle store commits
-at once.
+A commit costs as much as judging several reports, however few it stores. So it begins when the
+event loop has nothing more to hand in: under load the groups grow by themselves, and an idle store
+commits at once.
 """
 
 import asyncio
