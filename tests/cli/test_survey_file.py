@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.cli.survey_file import EXAMPLE, FIELDS, SurveyFile, next_manifest
-from deniable.messages import InvalidManifest, Specification
+from deniable.messages import Enrolment, InvalidManifest, SigningKey, Specification
 from tests.cli.commands import SURVEY, Workplace, fail
 
 NOW = datetime(2026, 1, 5, 15, 30, tzinfo=UTC).timestamp()
@@ -70,7 +70,7 @@ def test_a_missing_field_is_named_with_its_meaning(field: str) -> None:
     assert FIELDS[field] in refusal.reason
 
 
-@pytest.mark.parametrize("field", ["Name", "sequence", "nonce", "origin", "enrolment", "ratio"])
+@pytest.mark.parametrize("field", ["Name", "sequence", "nonce", "origin", "vouching", "ratio"])
 def test_an_unknown_field_is_named_with_those_that_there_are(field: str) -> None:
     refusal = judge(changed(**{field: '"x"'}))
     assert refusal.field == field
@@ -283,6 +283,41 @@ def test_a_numeric_surveys_categories_are_its_values() -> None:
     ],
 )
 def test_a_mechanism_that_cannot_be_is_refused_by_its_field(
+    changes: dict[str, str | None], field: str
+) -> None:
+    assert judge(changed(**changes)).field == field
+
+
+ISSUER, NEXT = (SigningKey(bytes([n]) * 32).public_key for n in (1, 2))
+CERTIFICATE = {"enrolment": '"certificate"', "issuers": f'["{ISSUER.hex()}"]'}
+
+
+@pytest.mark.parametrize("issuers", [(ISSUER,), (ISSUER, NEXT)])
+def test_a_survey_may_be_for_devices_that_an_issuer_vouches_for(issuers: tuple[bytes, ...]) -> None:
+    listed = ", ".join(f'"{issuer.hex()}"' for issuer in issuers)
+    survey = SurveyFile.parse(changed(**CERTIFICATE | {"issuers": f"[{listed}]"}))
+    made = next_manifest(survey, None, "http://[::1]", bytes(16), NOW)
+    assert made.enrolment == Enrolment("certificate", issuers)
+    assert SurveyFile.parse(changed(enrolment='"open"')).enrolment == Enrolment()
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"enrolment": '"blind"'}, "enrolment"),
+        ({"enrolment": "true"}, "enrolment"),
+        ({"issuers": CERTIFICATE["issuers"]}, "issuers"),
+        (CERTIFICATE | {"enrolment": '"open"'}, "issuers"),
+        (CERTIFICATE | {"issuers": None}, "issuers"),
+        (CERTIFICATE | {"issuers": "[]"}, "issuers"),
+        (CERTIFICATE | {"issuers": f'"{ISSUER.hex()}"'}, "issuers"),
+        (CERTIFICATE | {"issuers": f'["{ISSUER.hex()[1:]}"]'}, "issuers"),
+        (CERTIFICATE | {"issuers": f'["{ISSUER.hex().upper()}"]'}, "issuers"),
+        (CERTIFICATE | {"issuers": f'["{ISSUER.hex()}", "{ISSUER.hex()}"]'}, "issuers"),
+        (CERTIFICATE | {"issuers": f'["{"01" + 31 * "00"}"]'}, "issuers"),
+    ],
+)
+def test_issuers_that_cannot_be_are_refused_by_their_field(
     changes: dict[str, str | None], field: str
 ) -> None:
     assert judge(changed(**changes)).field == field

@@ -5,19 +5,10 @@ what devices believe to be asked.
 """
 
 import glob
-import os
-import stat
 from contextlib import suppress
 from pathlib import Path
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
-
+from deniable.enrolment import KeyFileError, create_key_file, read_key_file
 from deniable.messages import SigningKey
 
 __all__ = [
@@ -77,19 +68,10 @@ def create_authority_key(file: Path) -> SigningKey:
     Raises:
         AuthorityKeyError: if the file exists or cannot be written.
     """
-    key = Ed25519PrivateKey.generate()
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError as error:
-        raise AuthorityKeyError(f"{file} exists; a key is never overwritten") from error
-    except OSError as error:
-        raise AuthorityKeyError(f"{file} cannot be written: {error.strerror}") from error
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(pem)
-        stream.flush()
-        os.fsync(descriptor)
-    return SigningKey(key.private_bytes_raw())
+        return create_key_file(file)
+    except KeyFileError as error:
+        raise AuthorityKeyError(str(error)) from error
 
 
 def read_authority_key(file: Path) -> SigningKey:
@@ -99,14 +81,7 @@ def read_authority_key(file: Path) -> SigningKey:
         AuthorityKeyError: if it is missing, readable by others, or no Ed25519 key.
     """
     try:
-        mode = stat.S_IMODE(file.stat().st_mode)
-        if mode & 0o077:
-            raise AuthorityKeyError(f"{file} is open to other users; run: chmod 600 {file}")
-        key = load_pem_private_key(file.read_bytes(), password=None)
-    except OSError as error:
-        raise AuthorityKeyError(f"{file}: {error.strerror}; give --authority-key") from error
-    except (ValueError, TypeError) as error:
-        raise AuthorityKeyError(f"{file} is not an unencrypted PEM private key") from error
-    if not isinstance(key, Ed25519PrivateKey):
-        raise AuthorityKeyError(f"{file} is not an Ed25519 key")
-    return SigningKey(key.private_bytes_raw())
+        return read_key_file(file)
+    except KeyFileError as error:
+        elsewhere = "" if file.exists() else "; give --authority-key"
+        raise AuthorityKeyError(f"{error}{elsewhere}") from error

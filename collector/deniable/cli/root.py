@@ -12,10 +12,12 @@ from deniable.cli.budget_command import budget
 from deniable.cli.collector_commands import init, serve, token
 from deniable.cli.demo import demo
 from deniable.cli.histogram_command import hist
+from deniable.cli.issuer_commands import issuer
 from deniable.cli.survey_commands import survey
 from deniable.client import TransportError
 from deniable.client.console.device_commands import device as inspect_device
 from deniable.client.console.report_command import report as report_from_shell
+from deniable.enrolment import IssuerError
 from deniable.messages import InvalidManifest, Refusal
 from deniable.server import InvalidConfig
 from deniable.stores import StoreError
@@ -26,6 +28,7 @@ _EXPECTED = (
     AuthorityKeyError,
     InvalidConfig,
     InvalidManifest,
+    IssuerError,
     OSError,
     Refusal,
     StoreError,
@@ -92,5 +95,5 @@ def device(ctx: click.Context) -> None:
     ctx.exit(inspect_device(ctx.args))
 
 
-for _command in (audit, authority, budget, demo, hist, init, serve, survey, token):
+for _command in (audit, authority, budget, demo, hist, init, issuer, serve, survey, token):
     deniable.add_command(_command)

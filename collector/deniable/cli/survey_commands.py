@@ -73,6 +73,8 @@ def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bo
         click.echo(f"mechanism {_terms(manifest)}")
     for label, text in repeat_terms(manifest):
         click.echo(f"{label:<9} {text}")
+    if manifest.enrolment.issuers:
+        click.echo(f"devices   {_devices(manifest)}")
     click.echo(f"costs     a device at most {_lifetime(manifest)}")
     click.echo(f"accuracy  {_accuracy(manifest)}")
     for warning in _warnings(manifest):
@@ -178,9 +180,18 @@ def show(name: str, directory: Path) -> None:
         click.echo(f"{label:<9} {text}")
     click.echo(f"costs     a device at most {_lifetime(manifest)}")
     click.echo(f"epochs    {_epochs(manifest)}")
-    click.echo(f"devices   {manifest.enrolment.mode}")
+    click.echo(f"devices   {_devices(manifest)}")
     click.echo(f"figures   appear in steps of {max(1, manifest.minimum_reports)} reports\n")
     click.echo(_declaration(manifest))
+
+
+def _devices(manifest: Manifest) -> str:
+    """Return who may report; with their issuers, one a line."""
+    issuers = manifest.enrolment.issuers
+    if not issuers:
+        return "open: nobody vouches that each report comes from another device"
+    listed = ",\n          then ".join(issuer.hex() for issuer in issuers)
+    return f"certificate: only those for which an issuer vouches:\n          {listed}"
 
 
 def _repeat(manifest: Manifest) -> str:
@@ -281,6 +292,8 @@ def _warnings(manifest: Manifest) -> list[str]:
         )
     if manifest.schedule.epoch_seconds < DAY:
         warnings.append("devices refuse epochs below a day unless their app sets min_epoch_seconds")
+    if manifest.enrolment.issuers:
+        warnings.append("devices refuse it unless their app asks an issuer: Client(enrol=...)")
     return warnings
 
 

@@ -27,6 +27,8 @@ __all__ = ["EXAMPLE", "FIELDS", "SurveyFile", "duration_text", "next_manifest", 
 
 _DAY: Final = 86_400
 _UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": _DAY, "week": 7 * _DAY}
+_OPEN: Final = Enrolment()
+_KEY: Final = re.compile("[0-9a-f]{64}")
 _DURATION: Final = re.compile(r"(0|[1-9][0-9]{0,8}) (second|minute|hour|day|week)s?", re.ASCII)
 
 FIELDS: Final = {
@@ -55,6 +57,10 @@ FIELDS: Final = {
     "start": "when epoch 0 begins, a time with offset; default: midnight UTC, or for shorter "
     "epochs the last whole one",
     "minimum_reports": "figures appear from, and advance in steps of, this many reports",
+    "enrolment": '"open", any device may report; or "certificate", only those for which an issuer '
+    "vouches",
+    "issuers": "of a certificate survey: public keys, 64 hex digits each, of the current issuer "
+    "and, if it is to be replaced, of the next",
 }
 """Every field of a survey file; the documentation's table is tested against it."""
 
@@ -64,6 +70,7 @@ _DEFAULTS: Final[dict[str, object]] = {
     "repeat": "fresh",
     "grace": "1 day",
     "minimum_reports": 100,
+    "enrolment": "open",
 }
 
 EXAMPLE: Final = """\
@@ -108,6 +115,7 @@ class SurveyFile:
     distance: Distance | None = None
     kept_epsilon: str | None = None
     repeat: Repeat = FRESH
+    enrolment: Enrolment = _OPEN
 
     @classmethod
     def load(cls, file: Path) -> "SurveyFile":
@@ -152,6 +160,7 @@ class SurveyFile:
             distance=_distance(table) if mechanism == "ordinal" else None,
             kept_epsilon=_text(table, "kept_epsilon") if mechanism == "two-round" else None,
             repeat=_repeat(table),
+            enrolment=_enrolment(table),
         )
 
 
@@ -212,7 +221,7 @@ def next_manifest(
         delta=survey.delta,
         schedule=Schedule(start, survey.epoch_seconds, survey.epochs, survey.grace_seconds),
         origin=origin,
-        enrolment=Enrolment(),
+        enrolment=survey.enrolment,
         minimum_reports=survey.minimum_reports,
         specification=Specification.calibrated(
             survey.mechanism,
@@ -235,6 +244,7 @@ def says_the_same(survey: SurveyFile, before: Manifest) -> bool:
         and survey.distance == before.specification.distance
         and survey.kept_epsilon == before.specification.kept
         and survey.repeat == before.repeat
+        and survey.enrolment == before.enrolment
         and (survey.epoch_seconds, survey.epochs, survey.grace_seconds) == when
         and survey.start in {None, before.schedule.start}
         and survey.minimum_reports == before.minimum_reports
@@ -302,6 +312,25 @@ def _repeat(table: dict[str, object]) -> Repeat:
             except InvalidManifest as error:
                 raise InvalidManifest("memoised_epochs", error.reason) from error
     raise InvalidManifest("repeat", f"must be {FIELDS['repeat']}")
+
+
+def _enrolment(table: dict[str, object]) -> Enrolment:
+    match _text(table, "enrolment"):
+        case "open":
+            if "issuers" in table:
+                raise InvalidManifest(
+                    "issuers", 'belong to a survey with enrolment = "certificate"'
+                )
+            return Enrolment()
+        case "certificate":
+            keys = _texts(table, "issuers")
+            if not all(_KEY.fullmatch(key) for key in keys):
+                raise InvalidManifest("issuers", f"are {FIELDS['issuers']}")
+            try:
+                return Enrolment("certificate", tuple(map(bytes.fromhex, keys)))
+            except InvalidManifest as error:
+                raise InvalidManifest("issuers", error.reason) from error
+    raise InvalidManifest("enrolment", f"must be {FIELDS['enrolment']}")
 
 
 def _values(table: dict[str, object]) -> tuple[str, ...]:

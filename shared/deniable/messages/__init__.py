@@ -8,6 +8,14 @@ from deniable.messages.answers import (
     read_problem,
 )
 from deniable.messages.ed25519 import SigningKey, check_public_key, derive_report_key, verify
+from deniable.messages.enrolment import (
+    MAX_ENROLMENT_BYTES,
+    check_credential,
+    enrolment_statement,
+    pack_credential,
+    read_credential,
+    read_enrolment_statement,
+)
 from deniable.messages.manifest import (
     MAX_MANIFEST_BYTES,
     Enrolment,
@@ -25,8 +33,8 @@ from deniable.messages.report import (
     MAX_UPLOAD_REPORTS,
     Report,
     SignedReport,
-    enrolment_statement,
     pack_upload,
+    replace_credential,
     sign_report,
     split_upload,
 )
@@ -51,6 +59,7 @@ __all__ = [
     "ERROR_TYPE_PREFIX",
     "FRESH",
     "MAX_ANSWER_BYTES",
+    "MAX_ENROLMENT_BYTES",
     "MAX_EPOCHS",
     "MAX_MANIFEST_BYTES",
     "MAX_MEMOISED_CATEGORIES",
@@ -77,6 +86,7 @@ __all__ = [
     "Specification",
     "UploadAnswer",
     "check_categories",
+    "check_credential",
     "check_name",
     "check_origin",
     "check_public_key",
@@ -89,11 +99,15 @@ __all__ = [
     "open_manifest",
     "open_manifest_of_chain",
     "open_rotation",
+    "pack_credential",
     "pack_problem",
     "pack_rotations",
     "pack_upload",
+    "read_credential",
+    "read_enrolment_statement",
     "read_problem",
     "read_values",
+    "replace_credential",
     "sign_manifest",
     "sign_report",
     "sign_rotation",

@@ -69,13 +69,19 @@ class UploadAnswer:
         return cls(accepted, duplicates, tuple(refused))
 
 
-def pack_problem(code: RefusalCode, detail: str) -> bytes:
-    """Return an RFC 9457 problem. ``detail`` says what to do next and never repeats the input."""
+def pack_problem(code: RefusalCode, detail: str, status: int | None = None) -> bytes:
+    """Return an RFC 9457 problem.
+
+    Args:
+        code: what is wrong.
+        detail: what to do next; it never repeats the input.
+        status: of the answer, by default the code's own.
+    """
     return json.dumps(
         {
             "type": ERROR_TYPE_PREFIX + code.value,
             "title": code.value.replace("-", " "),
-            "status": code.http_status,
+            "status": code.http_status if status is None else status,
             "detail": detail,
         }
     ).encode()

@@ -6,7 +6,6 @@ from typing import Final
 
 from deniable.messages import codec
 from deniable.messages.ed25519 import (
-    CONTEXT_ENROL,
     CONTEXT_REPORT,
     KEY_BYTES,
     SIGNATURE_BYTES,
@@ -15,6 +14,7 @@ from deniable.messages.ed25519 import (
     derive_report_key,
     verify,
 )
+from deniable.messages.enrolment import check_credential, enrolment_statement
 from deniable.messages.refusals import Refusal, RefusalCode
 
 __all__ = [
@@ -22,8 +22,8 @@ __all__ = [
     "MAX_UPLOAD_REPORTS",
     "Report",
     "SignedReport",
-    "enrolment_statement",
     "pack_upload",
+    "replace_credential",
     "sign_report",
     "split_upload",
 ]
@@ -114,14 +114,7 @@ class SignedReport:
             Refusal: not-enrolled.
         """
         statement = enrolment_statement(self.report.survey_id, self.report.epoch, self.public_key)
-        credential = self.credential or b""
-        for issuer in issuers:
-            try:
-                verify(issuer, CONTEXT_ENROL, statement, credential)
-            except Refusal:
-                continue
-            return issuer
-        raise Refusal(RefusalCode.NOT_ENROLLED, "no listed issuer vouches for this key")
+        return check_credential(issuers, statement, self.credential or b"")
 
 
 def sign_report(device_secret: bytes, report: Report, credential: bytes | None = None) -> bytes:
@@ -131,9 +124,14 @@ def sign_report(device_secret: bytes, report: Report, credential: bytes | None =
     return codec.encode([key.public_key, payload, key.sign(CONTEXT_REPORT, payload), credential])
 
 
-def enrolment_statement(survey_id: bytes, epoch: int, public_key: bytes) -> bytes:
-    """Return what an issuer signs to vouch for a key."""
-    return codec.encode([survey_id, epoch, public_key])
+def replace_credential(envelope: bytes, credential: bytes) -> bytes:
+    """Return the same report with another certificate; key, payload and signature stay.
+
+    Raises:
+        Refusal: malformed, if the bytes are no envelope.
+    """
+    key, payload, signature, _ = codec.exact_array(codec.decode(envelope), 4)
+    return codec.encode([key, payload, signature, credential])
 
 
 def pack_upload(envelopes: list[bytes]) -> bytes:

@@ -1,0 +1,55 @@
+"""Errors of the issuer, as a tree.
+
+- ``IssuerError``: the backend's own affair; a device is never told
+
+  - ``KeyFileError``: a key file is missing, exposed, or not what it should be
+  - ``NotListed``: a manifest does not name this issuer
+  - ``RecordError``: what was issued cannot be read or written
+
+    - ``WrongRecordKey``: the record was kept under another key
+
+- ``AnotherKey`` (a ``Refusal``): the account has a certificate for another key in this epoch
+
+All other refusals of a request are plain ``Refusal``. No message repeats an account or a key.
+"""
+
+from deniable.messages import Refusal, RefusalCode
+
+__all__ = [
+    "AnotherKey",
+    "IssuerError",
+    "KeyFileError",
+    "NotListed",
+    "RecordError",
+    "WrongRecordKey",
+]
+
+
+class IssuerError(Exception):
+    """The issuer cannot work as it is set up; the message says what to do."""
+
+
+class KeyFileError(IssuerError):
+    """The key file is missing, exposed, or not what it should be."""
+
+
+class NotListed(IssuerError):
+    """The survey does not name this issuer among those that may vouch for its devices."""
+
+
+class RecordError(IssuerError):
+    """The record of what was issued cannot be read or written; nothing was issued."""
+
+
+class WrongRecordKey(RecordError):
+    """The record was kept under another key: under this one, nobody in it would be found."""
+
+
+class AnotherKey(Refusal):
+    """The account has a certificate for another key of this survey's name and epoch."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            RefusalCode.NOT_ENROLLED,
+            "this account vouches for another key in this epoch; ask again in the next",
+        )

@@ -1,0 +1,98 @@
+"""Private keys in files of their own: signing keys as PEM, and the key of an issuer's record."""
+
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from deniable.enrolment.errors import KeyFileError
+from deniable.messages import SigningKey
+
+__all__ = ["create_key_file", "read_key_file", "read_record_key"]
+
+_RECORD_KEY_BYTES: Final = 32
+
+
+def create_key_file(file: Path) -> SigningKey:
+    """Make a signing key and write it, readable by its owner only (PKCS #8 PEM).
+
+    Raises:
+        KeyFileError: if the file exists or cannot be written.
+    """
+    key = Ed25519PrivateKey.generate()
+    try:
+        _create(file, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    except FileExistsError as error:
+        raise KeyFileError(f"{file} exists; a key is never overwritten") from error
+    except OSError as error:
+        raise KeyFileError(f"{file} cannot be written: {error.strerror}") from error
+    return SigningKey(key.private_bytes_raw())
+
+
+def read_key_file(file: Path) -> SigningKey:
+    """Read a signing key.
+
+    Raises:
+        KeyFileError: if it is missing, readable by others, or no Ed25519 key.
+    """
+    try:
+        key = load_pem_private_key(_read_private(file), password=None)
+    except (ValueError, TypeError) as error:
+        raise KeyFileError(f"{file} is not an unencrypted PEM private key") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise KeyFileError(f"{file} is not an Ed25519 key")
+    return SigningKey(key.private_bytes_raw())
+
+
+def read_record_key(file: Path) -> bytes:
+    """Return the 32 bytes of an issuer's record key; made at random if the file is not there.
+
+    Raises:
+        KeyFileError: if it cannot be read or written, is readable by others, or is no such key.
+    """
+    if not file.exists():
+        made = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+        try:
+            _create(made, f"{secrets.token_hex(_RECORD_KEY_BYTES)}\n".encode())
+            try:
+                os.link(made, file)  # whole, or not at all; of several processes one wins
+            except FileExistsError:
+                pass
+            finally:
+                made.unlink()
+        except OSError as error:
+            raise KeyFileError(f"{file} cannot be written: {error.strerror}") from error
+    try:
+        key = bytes.fromhex(_read_private(file).decode("ascii"))
+    except ValueError:
+        key = b""
+    if len(key) != _RECORD_KEY_BYTES:
+        raise KeyFileError(f"{file} does not hold {_RECORD_KEY_BYTES} bytes in hex digits")
+    return key
+
+
+def _create(file: Path, content: bytes) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(descriptor)
+
+
+def _read_private(file: Path) -> bytes:
+    try:
+        mode = stat.S_IMODE(file.stat().st_mode)
+        if mode & 0o077:
+            raise KeyFileError(f"{file} is open to other users; run: chmod 600 {file}")
+        return file.read_bytes()
+    except OSError as error:
+        raise KeyFileError(f"{file}: {error.strerror}") from error

@@ -1,0 +1,73 @@
+"""Enrolment: asking an issuer to vouch for a key, and the certificate that it gives.
+
+A request is the very statement that the issuer signs; the answer is the signature alone.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from deniable.messages import codec
+from deniable.messages.ed25519 import CONTEXT_ENROL, KEY_BYTES, SIGNATURE_BYTES, verify
+from deniable.messages.refusals import Refusal, RefusalCode
+
+__all__ = [
+    "MAX_ENROLMENT_BYTES",
+    "check_credential",
+    "enrolment_statement",
+    "pack_credential",
+    "read_credential",
+    "read_enrolment_statement",
+]
+
+MAX_ENROLMENT_BYTES: Final = 128
+"""More than any request or answer of an enrolment has."""
+
+
+def enrolment_statement(survey_id: bytes, epoch: int, public_key: bytes) -> bytes:
+    """Return what an issuer signs to vouch for a key, and what it is sent to ask for that."""
+    return codec.encode([survey_id, epoch, public_key])
+
+
+def read_enrolment_statement(statement: bytes) -> tuple[bytes, int, bytes]:
+    """Read a statement's canonical bytes; return survey id, epoch and public key, none judged.
+
+    Raises:
+        Refusal: too-large or malformed.
+    """
+    if len(statement) > MAX_ENROLMENT_BYTES:
+        raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_ENROLMENT_BYTES} bytes a request")
+    survey_id, epoch, public_key = codec.exact_array(codec.decode(statement), 3)
+    return (
+        codec.binary(survey_id, KEY_BYTES),
+        codec.uint(epoch),
+        codec.binary(public_key, KEY_BYTES),
+    )
+
+
+def check_credential(issuers: Iterable[bytes], statement: bytes, credential: bytes) -> bytes:
+    """Return the first of these issuers that signed the statement.
+
+    Raises:
+        Refusal: not-enrolled, if none did.
+    """
+    for issuer in issuers:
+        try:
+            verify(issuer, CONTEXT_ENROL, statement, credential)
+        except Refusal:
+            continue
+        return issuer
+    raise Refusal(RefusalCode.NOT_ENROLLED, "no listed issuer vouches for this key")
+
+
+def pack_credential(credential: bytes) -> bytes:
+    """Return the body of an issuer's answer."""
+    return codec.encode(credential)
+
+
+def read_credential(body: bytes) -> bytes:
+    """Return the 64 bytes in the body of an issuer's answer, unverified.
+
+    Raises:
+        Refusal: malformed.
+    """
+    return codec.binary(codec.decode(body), SIGNATURE_BYTES)

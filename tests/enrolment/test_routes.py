@@ -1,0 +1,203 @@
+"""The route, over a real socket: bounded, one shape of errors, and nothing echoed."""
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from aiohttp import ClientResponse, web
+from aiohttp.test_utils import TestClient, TestServer
+
+from deniable.enrolment import Issuer, RecordError, routes
+from deniable.enrolment.routes import enrolment_route
+from deniable.messages import (
+    MAX_ENROLMENT_BYTES,
+    PROBLEM_JSON,
+    codec,
+    enrolment_statement,
+    read_credential,
+)
+from tests.enrolment.issuers import NOW, SURVEY_ID, device_key, issuer, vouches
+from tests.enrolment.issuers import record as open_record
+from tests.support.clock import FakeClock
+
+KEY = device_key(1)
+BODY = enrolment_statement(SURVEY_ID, 0, KEY)
+MSGPACK = {"Content-Type": "application/msgpack"}
+ANN = {"Authorization": "ann-o-nym"}
+
+Client = TestClient[web.Request, web.Application]
+
+
+class Broken:
+    """A record whose disk is full, as soon as it is told."""
+
+    full = False
+
+    def claim(self, slot: bytes, holder: bytes, over: int) -> bytes | None:
+        if self.full:
+            raise RecordError("the disk of ann-o-nym is full")
+        return holder
+
+    def forget(self, before: int) -> None:
+        """Do nothing."""
+
+
+async def account(request: web.Request) -> str | None:
+    return request.headers.get("Authorization")
+
+
+async def serve(ours: Issuer, authenticate: Any = account) -> Client:
+    app = web.Application()
+    app.add_routes([enrolment_route(ours, authenticate, clock=FakeClock(NOW))])
+    client: Client = TestClient(TestServer(app))
+    await client.start_server()
+    return client
+
+
+@pytest_asyncio.fixture
+async def backend(tmp_path: Path) -> AsyncIterator[Client]:
+    with open_record(tmp_path) as record:
+        client = await serve(issuer(record))
+        try:
+            yield client
+        finally:
+            await client.close()
+
+
+async def ask(client: Client, body: Any = BODY, **headers: str) -> ClientResponse:
+    return await client.post("/v1/enrolments", data=body, headers=MSGPACK | ANN | headers)
+
+
+async def problem(answer: ClientResponse) -> tuple[int, str]:
+    """Return status and code of a problem that has the one shape of all of them."""
+    assert answer.content_type == PROBLEM_JSON
+    body = await answer.json(content_type=PROBLEM_JSON)
+    assert set(body) == {"type", "title", "status", "detail"}
+    assert body["status"] == answer.status
+    text = await answer.text()
+    for secret in ("ann-o-nym", KEY.hex(), SURVEY_ID.hex(), "certified"):
+        assert secret not in text
+    return answer.status, body["type"].removeprefix("urn:deniable:error:")
+
+
+@pytest.mark.asyncio
+async def test_an_account_gets_its_certificate_and_the_same_one_again(backend: Client) -> None:
+    first = await ask(backend)
+    assert (first.status, first.content_type) == (200, "application/msgpack")
+    assert first.headers["Cache-Control"] == "no-store"
+    credential = read_credential(await first.read())
+    assert vouches(credential, KEY)
+    assert read_credential(await (await ask(backend)).read()) == credential
+
+
+@pytest.mark.asyncio
+async def test_of_an_account_that_asks_for_many_keys_at_once_one_gets_a_certificate(
+    backend: Client,
+) -> None:
+    bodies = [enrolment_statement(SURVEY_ID, 0, device_key(number)) for number in range(1, 9)]
+    answers = await asyncio.gather(*(ask(backend, body) for body in bodies))
+    assert sorted(answer.status for answer in answers) == [200] + [409] * 7
+    for answer in answers:
+        if answer.status != 200:
+            assert await problem(answer) == (409, "not-enrolled")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"", 400, "malformed"),
+        (b"\xc1", 400, "malformed"),
+        (BODY[:-1], 400, "malformed"),
+        (BODY + b"\0", 400, "malformed"),
+        (codec.encode([SURVEY_ID, 0, KEY, None]), 400, "malformed"),
+        (codec.encode([SURVEY_ID, 0.0, KEY]), 400, "malformed"),
+        (codec.encode([SURVEY_ID, True, KEY]), 400, "malformed"),
+        (codec.encode([SURVEY_ID, -1, KEY]), 400, "malformed"),
+        (codec.encode([SURVEY_ID.hex(), 0, KEY]), 400, "malformed"),
+        (codec.encode([SURVEY_ID, 0, KEY[:31]]), 400, "malformed"),
+        (codec.encode({"survey": SURVEY_ID}), 400, "malformed"),
+        (b"x" * MAX_ENROLMENT_BYTES, 400, "malformed"),
+        (b"x" * (MAX_ENROLMENT_BYTES + 1), 413, "too-large"),
+        (b"x" * 1_000_000, 413, "too-large"),
+        (enrolment_statement(SURVEY_ID, 0, b"\1" + bytes(31)), 400, "bad-key"),
+        (enrolment_statement(bytes(32), 0, KEY), 404, "unknown-survey"),
+        (enrolment_statement(SURVEY_ID, 8, KEY), 400, "out-of-domain"),
+        (enrolment_statement(SURVEY_ID, 1, KEY), 409, "too-early"),
+    ],
+)
+async def test_each_defect_of_a_request_has_one_code(
+    backend: Client, body: bytes, status: int, code: str
+) -> None:
+    assert await problem(await ask(backend, body)) == (status, code)
+    assert (await ask(backend)).status == 200
+
+
+@pytest.mark.asyncio
+async def test_whoever_is_not_signed_in_gets_nothing(backend: Client) -> None:
+    answer = await backend.post("/v1/enrolments", data=BODY, headers=MSGPACK)
+    assert await problem(answer) == (401, "unauthorised")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Type": "text/plain"},
+        {"Content-Type": "application/x-www-form-urlencoded"},
+        {"Content-Encoding": "gzip"},
+    ],
+)
+async def test_what_another_sites_form_could_send_is_refused(
+    backend: Client, headers: dict[str, str]
+) -> None:
+    body = gzip.compress(BODY) if "Content-Encoding" in headers else BODY
+    assert await problem(await ask(backend, body, **headers)) == (415, "unsupported-media-type")
+    taken = await ask(backend, enrolment_statement(SURVEY_ID, 0, device_key(2)))
+    assert taken.status == 200
+
+
+@pytest.mark.asyncio
+async def test_a_body_that_does_not_come_is_not_waited_for(
+    backend: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "_BODY_SECONDS", 0.01)
+    never = asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield BODY[:9]
+        await never.wait()
+
+    answer = await ask(backend, slow())
+    assert answer.headers["Retry-After"] == "60"
+    assert await problem(answer) == (408, "timeout")
+
+
+@pytest.mark.asyncio
+async def test_a_record_that_fails_is_told_without_its_reasons() -> None:
+    broken = Broken()
+    client = await serve(issuer(broken))
+    try:
+        broken.full = True
+        answer = await ask(client)
+        assert answer.headers["Retry-After"] == "60"
+        assert await problem(answer) == (503, "overloaded")
+    finally:
+        await client.close()
+
+
+@pytest.mark.asyncio
+async def test_what_the_apps_authentication_raises_is_the_apps_own() -> None:
+    async def sends_elsewhere(_: web.Request) -> str | None:
+        raise web.HTTPForbidden(text="the app's own page")
+
+    client = await serve(issuer(Broken()), sends_elsewhere)
+    try:
+        answer = await ask(client)
+        assert (answer.status, await answer.text()) == (403, "the app's own page")
+    finally:
+        await client.close()
