@@ -7,7 +7,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from deniable.messages import codec
-from deniable.messages.ed25519 import CONTEXT_ENROL, KEY_BYTES, SIGNATURE_BYTES, verify
+from deniable.messages.ed25519 import (
+    CONTEXT_ENROL,
+    KEY_BYTES,
+    SIGNATURE_BYTES,
+    Verify,
+    verify,
+)
 from deniable.messages.refusals import Refusal, RefusalCode
 
 __all__ = [
@@ -44,8 +50,16 @@ def read_enrolment_statement(statement: bytes) -> tuple[bytes, int, bytes]:
     )
 
 
-def check_credential(issuers: Iterable[bytes], statement: bytes, credential: bytes) -> bytes:
+def check_credential(
+    issuers: Iterable[bytes], statement: bytes, credential: bytes, verify: Verify = verify
+) -> bytes:
     """Return the first of these issuers that signed the statement.
+
+    Args:
+        issuers: public keys, each of which is tried.
+        statement: what an issuer was asked to sign.
+        credential: what should be its signature.
+        verify: the library that checks signatures.
 
     Raises:
         Refusal: not-enrolled, if none did.

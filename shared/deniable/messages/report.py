@@ -114,7 +114,7 @@ class SignedReport:
             Refusal: not-enrolled.
         """
         statement = enrolment_statement(self.report.survey_id, self.report.epoch, self.public_key)
-        return check_credential(issuers, statement, self.credential or b"")
+        return check_credential(issuers, statement, self.credential or b"", verify)
 
 
 def sign_report(device_secret: bytes, report: Report, credential: bytes | None = None) -> bytes:
