@@ -10,6 +10,7 @@ from deniable.client import Backoff, HttpAnswer
 from deniable.client.sending.delivery import (
     Delivered,
     Drop,
+    Enrol,
     PendingReport,
     Resend,
     Split,
@@ -98,6 +99,14 @@ def test_d8_a_counted_report_is_delivered() -> None:
 def test_d8_what_each_code_about_the_report_brings_about(code: RefusalCode) -> None:
     expected = Drop(code.value) if code in DROPPED else Resend(NOW + 30, answered=True)
     assert step(refused(code)) == expected
+
+
+def test_d8_a_certificate_that_is_refused_is_asked_for_once_more() -> None:
+    answer = refused(RefusalCode.NOT_ENROLLED)
+    assert step(answer, replace(pending(), renewable=True)) == Enrol(NOW + 30)
+    assert step(answer, pending()) == Drop("not-enrolled")
+    for code in set(RefusalCode) - {RefusalCode.NOT_ENROLLED}:
+        assert step(refused(code), replace(pending(), renewable=True)) == step(refused(code))
 
 
 @pytest.mark.parametrize("code", sorted(code for code in RefusalCode if code.http_status))

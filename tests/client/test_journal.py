@@ -8,6 +8,7 @@ from typing import TypeVar
 import pytest
 
 from deniable.client import (
+    EnrolmentEntry,
     EventEntry,
     Journal,
     ManifestEntry,
@@ -17,6 +18,7 @@ from deniable.client import (
     StateUnavailable,
     Survey,
 )
+from deniable.client.testing import FakeIssuer
 from deniable.messages import (
     RefusalCode,
     Repeat,
@@ -52,8 +54,10 @@ def everything(bench: Bench) -> Journal:
     survey = Survey(
         "keeping", keeping.question, keeping.categories, max_epsilon="1", max_kept_epsilon="1"
     )
-    surveys = [replace(survey, name=NAME), survey]
-    client = bench.client(surveys=surveys, lifetime_epsilon=30, consent="unset")
+    issuer = FakeIssuer()
+    bench.transport.publish(manifest(name="vouched", epsilon="0.1", enrolment=issuer.enrolment))
+    surveys = [replace(survey, name=NAME), survey, replace(survey, name="vouched")]
+    client = bench.client(surveys=surveys, lifetime_epsilon=30, consent="unset", enrol=issuer)
     client.set_consent("on", "settings page")
     assert client.refresh().errors == {}
     for day, answer in enumerate(
@@ -88,6 +92,7 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
         "manifests": len(of_kind(journal, ManifestEntry)),
         "previews": len(of_kind(journal, PreviewEntry)),
         "memos": len(journal.memos),
+        "credentials": len(of_kind(journal, EnrolmentEntry)),
     }
     tables = {name for (name,) in bench.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert tables == {*kinds, "device"}
@@ -108,6 +113,7 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
         "mark",
         "generation",
         "number",
+        "renewal",
     }  # of no meaning to users
     for table in kinds:
         columns = [row[1] for row in bench.rows(f"PRAGMA table_info({table})")]

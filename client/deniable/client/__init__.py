@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from deniable.client.arguments import IN_MEMORY
 from deniable.client.client import DEFAULT_LIFETIME_EPSILON, Client
 from deniable.client.consent import Consent, ConsentRecord
+from deniable.client.enrolment import Enrol, EnrolmentRequest
 from deniable.client.errors import (
     AppError,
     BudgetExhausted,
@@ -14,6 +15,7 @@ from deniable.client.errors import (
     EpochUndecidable,
     ManifestFault,
     ManifestRefused,
+    NotEnrolled,
     NotReady,
     NotRecorded,
     NotRunning,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
         SurveyExplanation,
     )
     from deniable.client.transparency.journal import (
+        EnrolmentEntry,
         EventEntry,
         Journal,
         JournalEntry,
@@ -56,6 +59,7 @@ else:
             "BudgetExplanation": "transparency.explanation",
             "Explanation": "transparency.explanation",
             "SurveyExplanation": "transparency.explanation",
+            "EnrolmentEntry": "transparency.journal",
             "EventEntry": "transparency.journal",
             "Journal": "transparency.journal",
             "JournalEntry": "transparency.journal",
@@ -84,6 +88,9 @@ __all__ = [
     "ConsentRecord",
     "Delivery",
     "DeniableError",
+    "Enrol",
+    "EnrolmentEntry",
+    "EnrolmentRequest",
     "EpochUndecidable",
     "EventEntry",
     "Explanation",
@@ -95,6 +102,7 @@ __all__ = [
     "ManifestFault",
     "ManifestRefused",
     "MemoEntry",
+    "NotEnrolled",
     "NotReady",
     "NotRecorded",
     "NotRunning",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from deniable.client.consent import Consent
+from deniable.client.enrolment import Enrol
 from deniable.client.survey import Survey
 from deniable.messages import InvalidManifest, Refusal, check_origin, check_public_key
 
@@ -15,10 +16,15 @@ __all__ = [
     "authority_key",
     "bundled_envelopes",
     "checked_consent",
+    "checked_enrol",
     "checked_origin",
     "state_path",
     "surveys_by_name",
 ]
+
+
+_CO_COROUTINE: Final = 0x80
+"""Of a code object's flags; the module ``inspect`` takes 10 ms to import."""
 
 
 class InMemory:
@@ -46,6 +52,22 @@ def authority_key(authority: bytes | str) -> bytes:
     except (ValueError, Refusal) as error:
         raise ValueError("authority must be a public key: 32 bytes, or 64 hex digits") from error
     return key
+
+
+def checked_enrol(enrol: Enrol | None) -> Enrol | None:
+    """Return a callback that can be called on a thread.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    given: object = enrol
+    if given is not None and not callable(given):
+        raise TypeError("enrol must be a function of an EnrolmentRequest")
+    method = getattr(type(given), "__call__", None)  # noqa: B004 - a function's or an object's
+    for called in (given, method):
+        if getattr(getattr(called, "__code__", None), "co_flags", 0) & _CO_COROUTINE:
+            raise TypeError("enrol must be a plain function, no coroutine: a thread calls it")
+    return enrol
 
 
 def checked_origin(collector: str) -> str:

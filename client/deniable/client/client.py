@@ -7,9 +7,11 @@ It is a plain object, usable from any thread. Constructing it touches neither di
 import logging
 import math
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from types import TracebackType
@@ -21,6 +23,7 @@ from deniable.client.arguments import (
     authority_key,
     bundled_envelopes,
     checked_consent,
+    checked_enrol,
     checked_origin,
     state_path,
     surveys_by_name,
@@ -28,8 +31,12 @@ from deniable.client.arguments import (
 from deniable.client.clock import Clock, SystemClock
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.daemon_call import daemon_call
+from deniable.client.enrolling.credentials import Credentials
+from deniable.client.enrolling.enroller import Enroller
+from deniable.client.enrolment import Enrol
 from deniable.client.errors import (
     ConsentMissing,
+    NotEnrolled,
     NotReady,
     NotRecorded,
     UndeclaredAnswer,
@@ -63,6 +70,8 @@ _T = TypeVar("_T")
 DEFAULT_LIFETIME_EPSILON: Final = 20
 """What a device spends on all surveys together unless the app says otherwise."""
 
+_CLOSE_SECONDS: Final = 1.0
+
 _RETRY_SECONDS: Final = 600
 """How soon the thread asks again for a manifest that it could not get; else once a day."""
 
@@ -82,6 +91,10 @@ class Client:
         sliding: what it will spend within a period, in addition.
         manifests: signed manifests bundled with the app, so that it can report before it was
             ever online.
+        enrol: asked for a certificate of the app's own backend, for surveys that demand one: at the
+            start of each epoch, at a random time as sends are, before there is an answer. A plain
+            function, called on a daemon thread or by ``refresh``; see ``EnrolmentRequest``. Without
+            it such surveys are refused.
         background: whether a daemon thread sends and refreshes; else ``flush`` and ``refresh`` do.
         delivery_seconds: reports are sent at a random time within so many seconds (D7).
         linkable_batches: send all that is due in one request instead of one report a request. It
@@ -108,6 +121,7 @@ class Client:
         lifetime_epsilon: Number = DEFAULT_LIFETIME_EPSILON,
         sliding: SlidingCeiling | None = None,
         manifests: Iterable[bytes] = (),
+        enrol: Enrol | None = None,
         background: bool = True,
         delivery_seconds: float = 3600.0,
         linkable_batches: bool = False,
@@ -143,7 +157,8 @@ class Client:
         self._state = State(state_path(state), checked_consent(consent), environment)
         caps = caps or OutboxCaps()
         authorities = Authorities(self._state, authority_key(authority))
-        self._ledger = Ledger(self._state, authorities, collector, caps)
+        enrols = checked_enrol(enrol) is not None
+        self._ledger = Ledger(self._state, authorities, collector, caps, enrols=enrols)
         self._manifests = Manifests(
             self._ledger,
             authorities,
@@ -154,17 +169,19 @@ class Client:
             self._clock,
             self._check_consent,
         )
+        backoff = backoff or Backoff()
         self._uploader = Uploader(
-            Outbox(self._state, collector, caps),
+            Outbox(self._state, collector, caps, enrols=enrols),
             self._transport,
             self._clock,
-            backoff or Backoff(),
+            backoff,
             self._jitter,
             self._delay,
             max(delivery_seconds, DAY),
             linkable_batches,
-            self._refresh_when_due,
+            self._do_chores,
         )
+        self._enroller = None if enrol is None else self._make_enroller(enrol, backoff)
         # Each is replaced as a whole: threads need no lock, which a fork could leave held.
         self._errors: dict[str, NotRecorded] = {}
         self._next_refresh = -math.inf
@@ -207,8 +224,18 @@ class Client:
     def refresh(self) -> Refresh:
         """Fetch the manifests of all declared surveys, and keep those that pass D1 to D3.
 
-        Never raises for what the network or the collector does; without consent, does nothing.
+        Then ask ``enrol`` for the certificates that are wanted now, and wait for it. Never raises
+        for what the network, the collector or ``enrol`` does; without consent, does nothing.
         """
+        refreshed = self._fetch_manifests()
+        if self._enroller is None:
+            return refreshed
+        try:
+            return replace(refreshed, errors={**self._enroller.ask_now(), **refreshed.errors})
+        except NotRecorded as error:
+            return Refresh((), dict.fromkeys(self._surveys, drop_frames(error)))
+
+    def _fetch_manifests(self) -> Refresh:
         try:
             self._check_consent()
             errors = self._manifests.refresh(self._surveys.values())
@@ -322,8 +349,13 @@ class Client:
                 self._uploader.start()
 
     def close(self) -> None:
-        """End the thread and close the state, within about a second; nothing is lost."""
+        """End the threads and close the state, within about a second; nothing is lost."""
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        if self._enroller is not None:
+            self._enroller.stop()
         self._uploader.stop()
+        if self._enroller is not None:
+            self._enroller.join(deadline)
         self._state.close()
 
     def __enter__(self) -> "Client":
@@ -379,6 +411,8 @@ class Client:
             raise self._state.missing_consent()
         try:
             decision = self._draw_once(survey, index, now)
+        except NotEnrolled:
+            raise
         except NotReady as error:
             # A copy: what is raised collects frames, and those hold the answer.
             refused = self._manifests.offer_bundled(survey) or copy(self._errors.get(survey.name))
@@ -416,9 +450,28 @@ class Client:
         except NotRecorded:
             return False
 
+    def _make_enroller(self, enrol: Enrol, backoff: Backoff) -> Enroller:
+        credentials = Credentials(
+            self._state, self._ledger, self._surveys.values(), self._collector, self._delay
+        )
+        return Enroller(
+            enrol,
+            credentials,
+            self._clock,
+            backoff,
+            self._jitter,
+            self._delivery_seconds,
+            self._uploader.wake,
+        )
+
     def _refresh_when_due(self) -> None:
         if self._clock.monotonic() >= self._next_refresh:
-            self.refresh()
+            self._fetch_manifests()
+
+    def _do_chores(self) -> float:
+        """Do what is due besides sending; return the seconds until there is more of it."""
+        self._refresh_when_due()
+        return math.inf if self._enroller is None else self._enroller.step()
 
 
 def _uniform() -> float:

@@ -11,6 +11,9 @@
 
     - ``ConsentMissing``: nobody agreed, or somebody withdrew
     - ``NotReady``: no verified manifest yet
+
+      - ``NotEnrolled``: no issuer has vouched for this device in this epoch yet
+
     - ``ManifestRefused``: the collector's manifest breaks a rule that protects the user
     - ``NotRunning``: the survey has not begun, or is over
     - ``EpochUndecidable``: this epoch may have been decided by a state that is gone
@@ -32,6 +35,7 @@ __all__ = [
     "EpochUndecidable",
     "ManifestFault",
     "ManifestRefused",
+    "NotEnrolled",
     "NotReady",
     "NotRecorded",
     "NotRunning",
@@ -72,6 +76,10 @@ class ConsentMissing(NotRecorded):
 
 class NotReady(NotRecorded):
     """The client holds no verified manifest of the survey yet."""
+
+
+class NotEnrolled(NotReady):
+    """No issuer has vouched for this device in this epoch: nothing was drawn or spent."""
 
 
 class NotRunning(NotRecorded):

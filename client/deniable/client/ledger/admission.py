@@ -98,9 +98,23 @@ def check_addressee(manifest: Manifest, survey: Survey, origin: str) -> None:
 
 
 def admit_manifest(
-    manifest: Manifest, survey: Survey, record: NameRecord, ceiling: Ceiling, now: float
+    manifest: Manifest,
+    survey: Survey,
+    record: NameRecord,
+    ceiling: Ceiling,
+    now: float,
+    *,
+    enrols: bool = False,
 ) -> int:
     """Judge a verified manifest.
+
+    Args:
+        manifest: which.
+        survey: the app's declaration.
+        record: what is known of the name.
+        ceiling: for the device's lifetime.
+        now: Unix seconds.
+        enrols: whether the app asks an issuer for certificates.
 
     Returns:
         What accepting it reserves, in units of 1e-9 epsilon; 0 if it was accepted before.
@@ -112,9 +126,10 @@ def admit_manifest(
     check_declaration(manifest, survey)
     if now >= manifest.schedule.end:
         raise ManifestRefused(ManifestFault.ENDED, "its last epoch is over")
-    if manifest.enrolment.mode != "open":
+    if manifest.enrolment.mode != "open" and not enrols:
         raise ManifestRefused(
-            ManifestFault.ENROLMENT, "it asks for certificates, which this client cannot get"
+            ManifestFault.ENROLMENT,
+            "it demands an issuer's certificates, and the app has no Client(enrol=...)",
         )
     if manifest.survey_id in record.accepted:
         return 0

@@ -18,6 +18,7 @@ from deniable.client.errors import (
     BudgetExhausted,
     EpochUndecidable,
     ManifestRefused,
+    NotEnrolled,
     NotReady,
     NotRecorded,
     NotRunning,
@@ -35,6 +36,7 @@ from deniable.client.ledger.allowance import (
 )
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
+from deniable.client.ledger.credentials import CredentialKey, held_credential
 from deniable.client.ledger.manifest_rows import (
     last_refusal,
     name_record,
@@ -49,9 +51,10 @@ from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, TwoRound
 from deniable.messages import Manifest, Refusal, Report, open_manifest_of_chain, sign_report
 
-__all__ = ["Decision", "Ledger"]
+__all__ = ["Decision", "Ledger", "OpenEpoch"]
 
 _NEVER = -(2**62)
+_NO_ISSUER = "this app asks none; it needs Client(enrol=...)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,21 @@ class Decision:
     local: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class OpenEpoch:
+    """An epoch that can be decided now.
+
+    Attributes:
+        manifest: the survey that runs.
+        epoch: which.
+        fresh_from: what began before may have been decided by a state that is gone.
+    """
+
+    manifest: Manifest
+    epoch: int
+    fresh_from: int
+
+
 class Ledger:
     """What the device follows and has decided.
 
@@ -77,15 +95,23 @@ class Ledger:
         authorities: the keys under which stored manifests must verify.
         collector: the origin that they must be for.
         caps: how much may wait to be sent; a report that is added may cost an older one its place.
+        enrols: whether there is an issuer to ask; else surveys that demand it are refused.
     """
 
     def __init__(
-        self, state: State, authorities: Authorities, collector: str, caps: OutboxCaps
+        self,
+        state: State,
+        authorities: Authorities,
+        collector: str,
+        caps: OutboxCaps,
+        *,
+        enrols: bool = False,
     ) -> None:
         self._state = state
         self._authorities = authorities
         self._collector = collector
         self._caps = caps
+        self._enrols = enrols
         self._manifests: dict[bytes, Manifest] = {}
         self._costs: dict[bytes, RangeCost] = {}
 
@@ -104,7 +130,9 @@ class Ledger:
             authority = self._authorities.chain(connection)[0]
             try:
                 record = name_record(connection, authority, manifest.name)
-                reserved = admit_manifest(manifest, survey, record, allowance.lifetime, now)
+                reserved = admit_manifest(
+                    manifest, survey, record, allowance.lifetime, now, enrols=self._enrols
+                )
                 if manifest.survey_id in record.accepted:
                     return
                 store_manifest(connection, authority, signed, "accepted", now, reserved)
@@ -138,7 +166,9 @@ class Ledger:
         if connection is not None:
             authority = self._authorities.chain(connection)[0]
             record = name_record(connection, authority, manifest.name)
-        return admit_manifest(manifest, survey, record, allowance.lifetime, now)
+        return admit_manifest(
+            manifest, survey, record, allowance.lifetime, now, enrols=self._enrols
+        )
 
     def newest_manifest_id(self, name: str, now: float) -> bytes | None:
         """Return the id of the newest accepted manifest of a name."""
@@ -159,6 +189,21 @@ class Ledger:
         with self._state.transaction(now) as connection:
             authority = self._authorities.chain(connection)[0]
             return manifest.survey_id in name_record(connection, authority, manifest.name).accepted
+
+    def undecided_epoch(
+        self, connection: sqlite3.Connection, survey: Survey, now: float
+    ) -> Decision | OpenEpoch:
+        """Return the epoch that can be decided, or the decision that stands; in a transaction.
+
+        Raises:
+            NotRecorded: if there is neither.
+        """
+        standing, highest, ended = _standing_decision(connection, survey.name, now)
+        if standing is not None:
+            return standing
+        manifest, epoch = self._running(connection, survey, now)
+        fresh_from = _check_fresh(connection, manifest, epoch, highest, ended)
+        return OpenEpoch(manifest, epoch, fresh_from)
 
     def decide(
         self,
@@ -211,34 +256,35 @@ class Ledger:
         delay: Callable[[float], float],
         draw: Draw,
     ) -> Decision | BudgetExhausted:
-        standing, highest, ended = _standing_decision(connection, survey.name, now)
-        if standing is not None:
-            return standing
-        manifest, epoch = self._running(connection, survey, now)
-        fresh_from = _check_fresh(connection, manifest, epoch, highest, ended)
+        found = self.undecided_epoch(connection, survey, now)
+        if isinstance(found, Decision):
+            return found
+        manifest, epoch = found.manifest, found.epoch
+        credential = self._credential(connection, manifest, epoch)
         erase_ended_memos(connection, now)
-        memo = _memo(connection, manifest, epoch, fresh_from)
+        memo = _memo(connection, manifest, epoch, found.fresh_from)
         cost = self._cost_of(manifest).next(memo.reports if memo else 0)
         lived = look_at_clock(connection, now)
         exhausted = _is_exhausted(connection, allowance, survey, cost, lived)
         if exhausted is not None:
             return exhausted
-        self._record(connection, manifest, epoch, answer, memo, cost, now, delay, draw)
+        self._record(connection, found, answer, memo, credential, cost, now, delay, draw)
         drop_over_caps(connection, self._caps, lived, now)
         return Decision(epoch, drawn=True)
 
     def _record(
         self,
         connection: sqlite3.Connection,
-        manifest: Manifest,
-        epoch: int,
+        found: OpenEpoch,
         answer: int,
         memo: MemoRange | None,
+        credential: bytes | None,
         cost: int,
         now: float,
         delay: Callable[[float], float],
         draw: Draw,
     ) -> None:
+        manifest, epoch = found.manifest, found.epoch
         (secret, lived) = connection.execute("SELECT secret, lived FROM device").fetchone()
         response = _respond(manifest, answer, memo, draw)
         if memo is not None:
@@ -262,7 +308,7 @@ class Ledger:
                 starts,
                 ends,
                 closes,
-                sign_report(secret, Report(manifest.survey_id, epoch, response)),
+                sign_report(secret, Report(manifest.survey_id, epoch, response), credential),
                 now + delay(closes),
                 int(now),
                 lived,
@@ -270,6 +316,21 @@ class Ledger:
         )
         # If this state is lost, no successor's epoch that overlaps this one is decided either.
         self._state.advance(connection, now, decided_for=ends - 1)
+
+    def _credential(
+        self, connection: sqlite3.Connection, manifest: Manifest, epoch: int
+    ) -> bytes | None:
+        """Return the certificate that a report must bear, None in an open survey."""
+        if manifest.enrolment.mode == "open":
+            return None
+        key = CredentialKey(manifest.name, manifest.survey_id, epoch)
+        held = held_credential(connection, key)
+        if held is None:
+            raise NotEnrolled(
+                f"no issuer has vouched for this device in epoch {epoch} yet: "
+                + ("wait for the background thread, or refresh()" if self._enrols else _NO_ISSUER)
+            )
+        return held
 
     def _cost_of(self, manifest: Manifest) -> RangeCost:
         cost = self._costs.get(manifest.survey_id)

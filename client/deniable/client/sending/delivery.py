@@ -22,6 +22,7 @@ __all__ = [
     "Backoff",
     "Delivered",
     "Drop",
+    "Enrol",
     "PendingReport",
     "Resend",
     "Split",
@@ -51,6 +52,8 @@ class PendingReport:
         unanswered: sends whose fate is unknown.
         due: when to send next, Unix seconds.
         held: not before, because the collector asked so, Unix seconds.
+        renewable: whether another certificate may be asked for, if this one is refused.
+        renewing: whether it waits for that, and is not to be sent.
     """
 
     name: str
@@ -62,6 +65,8 @@ class PendingReport:
     unanswered: int
     due: float
     held: float
+    renewable: bool = False
+    renewing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +97,18 @@ class Resend:
 
 
 @dataclass(frozen=True, slots=True)
+class Enrol:
+    """Its certificate was refused: ask for another for the same key, from ``due`` on."""
+
+    due: float
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """Nothing became of any report of a request: send them again at once, in smaller ones."""
 
 
-Step = Delivered | Drop | Resend
+Step = Delivered | Drop | Resend | Enrol
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +232,8 @@ def _after_refusal(
         later = max(later, now + DAY)
     if code is None:
         return Resend(later, answered=False)
+    if code is RefusalCode.NOT_ENROLLED and report.renewable:
+        return Enrol(later)
     if code in _DROPPED:
         return Drop(code.value)
     if code in _TOO_LATE or (code is RefusalCode.UNKNOWN_SURVEY and _seems_too_late(report, now)):

@@ -21,9 +21,10 @@ from typing import Final
 
 from deniable.client.consent import Consent
 from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
+from deniable.client.ledger.credentials import erase_ended_credentials, renew_credential
 from deniable.client.ledger.memo import erase_ended_memos
 from deniable.client.ledger.previews import discard_previews
-from deniable.client.sending.delivery import Delivered, Drop, PendingReport, Step
+from deniable.client.sending.delivery import Delivered, Drop, Enrol, PendingReport, Step
 from deniable.client.state.state import State
 from deniable.client.state.tallies import look_at_clock
 
@@ -39,10 +40,14 @@ class Outbox:
         state: where they are durable. Every method raises ``StateUnavailable`` if it is not.
         collector: whose reports: no other collector ever gets them.
         caps: how much may wait.
+        enrols: whether there is an issuer to ask for another certificate.
     """
 
-    def __init__(self, state: State, collector: str, caps: OutboxCaps) -> None:
+    def __init__(
+        self, state: State, collector: str, caps: OutboxCaps, *, enrols: bool = False
+    ) -> None:
         self._state = state
+        self._enrols = enrols
         self._collector = collector
         self._caps = caps
 
@@ -58,16 +63,25 @@ class Outbox:
                 return []
             dropped = drop_over_caps(connection, self._caps, _lived(connection, now), now)
             rows = connection.execute(
-                "SELECT name, epoch, envelope, starts, closes, attempts, unanswered, due, held"
-                " FROM decisions WHERE status = 'pending' AND origin = ?"
+                "SELECT d.name, d.epoch, d.envelope, d.starts, d.closes, d.attempts, d.unanswered,"
+                " d.due, d.held, c.renewal FROM decisions d LEFT JOIN credentials c"
+                " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
+                " WHERE d.status = 'pending' AND d.origin = ?"
                 # A row that rotted stays decided, and is of no other use.
-                " AND typeof(envelope) = 'blob' AND typeof(starts) || typeof(closes) ="
-                " 'integerinteger' AND typeof(due) || typeof(held) = 'realreal' ORDER BY due",
+                " AND typeof(d.envelope) = 'blob' AND typeof(d.starts) || typeof(d.closes) ="
+                " 'integerinteger' AND typeof(d.due) || typeof(d.held) = 'realreal'"
+                " ORDER BY d.due",
                 (self._collector,),
             ).fetchall()
         if dropped:
             self._state.erase_remains()
-        return [PendingReport(*row) for row in rows]
+        reports = [(PendingReport(*row[:-1]), row[-1]) for row in rows]
+        if not self._enrols:
+            return [report for report, _ in reports]
+        return [
+            replace(report, renewable=renewal == 0, renewing=renewal == 1)
+            for report, renewal in reports
+        ]
 
     def dropped(self, now: float) -> Mapping[str, int]:
         """Return how many of the collector's reports were ever dropped, by reason."""
@@ -142,6 +156,8 @@ class Outbox:
                 dropped = dropped or status == "dropped"
                 if answered:
                     _count_answer(connection, report)
+                if isinstance(step, Enrol):
+                    renew_credential(connection, report.name, report.epoch, step.due)
                 connection.execute(
                     "UPDATE decisions SET status = ?1, verdict = ?2, due = ?3, held = ?4,"
                     " settled = CASE WHEN ?1 = 'pending' THEN NULL ELSE ?5 END,"
@@ -154,7 +170,9 @@ class Outbox:
             self._state.erase_remains()
 
     def erase_settled(self, now: float) -> None:
-        """Erase what is delivered and past its grace (D9), and old memo keys; decisions stay.
+        """Erase what is delivered and past its grace (D9), old certificates and memo keys.
+
+        Decisions stay.
 
         Previews go too once consent is ON again, which only the environment had lowered.
         """
@@ -167,6 +185,7 @@ class Outbox:
                 (int(now),),
             )
             erase_ended_memos(connection, now)
+            erase_ended_credentials(connection, now)
             if self._state.effective_consent(connection) is Consent.ON:
                 discard_previews(connection)
         self._state.erase_remains()
@@ -205,5 +224,7 @@ def _columns(step: Step, report: PendingReport) -> tuple[str, str, float, float,
         return "delivered", step.verdict, report.due, report.held, True
     if isinstance(step, Drop):
         return "dropped", step.verdict, report.due, report.held, True
+    if isinstance(step, Enrol):
+        return "pending", "", step.due, 0.0, True
     # An answer asks not to come before its time; silence does not.
     return "pending", "", step.due, step.due if step.answered else 0.0, step.answered

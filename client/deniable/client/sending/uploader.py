@@ -20,6 +20,7 @@ from deniable.client.sending.delivery import (
     Backoff,
     Delivered,
     Drop,
+    Enrol,
     PendingReport,
     Split,
     Step,
@@ -54,7 +55,8 @@ class Uploader:
         longest: no wait before a first send is longer, in seconds.
         linkable_batches: send all that is due in one request, and so tell the collector that it
             comes from one device.
-        chores: what the thread does besides, each time it wakes.
+        chores: what the thread does besides, each time it wakes; returns the seconds until it is
+            to wake again for that.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class Uploader:
         spread: Callable[[float], float],
         longest: float,
         linkable_batches: bool,
-        chores: Callable[[], None],
+        chores: Callable[[], float],
     ) -> None:
         self._outbox = outbox
         self._transport = transport
@@ -122,6 +124,10 @@ class Uploader:
         finally:
             self._starting.release()
 
+    def wake(self) -> None:
+        """Let the thread look again, if there is one."""
+        self._wake.set()
+
     def stop(self) -> None:
         """End the thread and what is being flushed, within a second; what waits stays there."""
         self._stopping = True
@@ -168,7 +174,8 @@ class Uploader:
                     if steps:
                         tried.update((report.name, report.epoch) for report in batch)
                     continue
-            pause = min((max(report.due, report.held) - now for report in waiting), default=left)
+            sendable = [report for report in waiting if not report.renewing]
+            pause = min((max(report.due, report.held) - now for report in sendable), default=left)
             if not waiting or pause >= left:
                 break
             self._clock.wait(interrupt, max(pause, 0.001))
@@ -177,6 +184,8 @@ class Uploader:
         self, report: PendingReport, now: float, tried: set[tuple[str, int]] | None = None
     ) -> bool:
         """Tell whether to send it; ``tried`` is what a flush has sent, None outside of one."""
+        if report.renewing:
+            return False
         longest = longest_wait(report, now, self._backoff) if report.attempts else self._longest
         if report.due > max(now + longest, report.starts):
             return True  # no wait is that long: the clock was put back since
@@ -206,6 +215,8 @@ class Uploader:
         )
         for (name, verdict), count in sorted(drops.items()):
             _LOG.warning("survey %s: %d report(s) dropped: %s", name, count, verdict)
+        if any(isinstance(step, Enrol) for step in steps):
+            self._wake.set()  # another certificate is a chore
         return steps
 
     def _post(self, batch: Sequence[PendingReport], seconds: float) -> HttpAnswer | None:
@@ -237,10 +248,10 @@ class Uploader:
                 return
             nap = _LONGEST_NAP
             try:
-                self._chores()
+                again = self._chores()
                 if self._is_stopping():  # the chores may have waited for the network
                     return
-                nap = min(nap, self._send_due())
+                nap = min(nap, again, self._send_due())
                 self._outages.discard("unforeseen")
             except NotRecorded as error:
                 _LOG.info("reports wait: %s", error)  # the state has warned of its outage
@@ -271,7 +282,8 @@ class Uploader:
                 self._outbox.erase_settled(now)
             now = self._clock.now()
             waiting = self._outbox.pending(now)
-        return max(0.0, min((report.due - now for report in waiting), default=_LONGEST_NAP))
+        dues = [report.due - now for report in waiting if not report.renewing]
+        return max(0.0, min(dues, default=_LONGEST_NAP))
 
 
 @contextmanager

@@ -83,6 +83,22 @@ CREATE TABLE memos (
     PRIMARY KEY (name, survey_id, first)
 ) WITHOUT ROWID;
 
+-- Surveys for whose devices an issuer vouches: one row for each key of this device that was wanted
+-- to be vouched for. The key itself derives from the secret.
+CREATE TABLE credentials (
+    name         TEXT    NOT NULL,
+    survey_id    BLOB    NOT NULL,
+    epoch        INTEGER NOT NULL,
+    closes       INTEGER NOT NULL,  -- when the collector takes the epoch's reports no more, Unix seconds
+    credential   BLOB,              -- 64 bytes of an issuer; NULL before they came, and once erased
+    issuer       BLOB,              -- the public key of who gave the latest
+    asks         INTEGER NOT NULL,  -- calls of the app's callback so far
+    due          REAL    NOT NULL,  -- when to ask next, Unix seconds
+    renewal      INTEGER NOT NULL,  -- 0: none was refused; 1: the collector refused it, another is wanted; 2: was given or declined
+    wanted       INTEGER NOT NULL,  -- Unix seconds at which it was first wanted
+    PRIMARY KEY (name, survey_id, epoch)
+) WITHOUT ROWID;
+
 -- Consent "local": what would have been reported, for the user to see. It bears no signature.
 CREATE TABLE previews (
     name         TEXT    NOT NULL,
@@ -100,6 +116,14 @@ BEGIN UPDATE device SET remains = remains + 1; END;
 
 CREATE TRIGGER erased_key AFTER UPDATE OF key ON memos
 WHEN OLD.key IS NOT NULL AND NEW.key IS NULL
+BEGIN UPDATE device SET remains = remains + 1; END;
+
+CREATE TRIGGER erased_credential AFTER UPDATE OF credential ON credentials
+WHEN OLD.credential IS NOT NULL AND NEW.credential IS NOT OLD.credential
+BEGIN UPDATE device SET remains = remains + 1; END;
+
+CREATE TRIGGER deleted_credential AFTER DELETE ON credentials
+WHEN OLD.credential IS NOT NULL
 BEGIN UPDATE device SET remains = remains + 1; END;
 
 CREATE TRIGGER erased_preview AFTER DELETE ON previews

@@ -165,7 +165,9 @@ class State:
             self._erase_damaged()
 
     def purge(self, now: float) -> None:
-        """Erase every byte that was or would be sent, memo keys and notes; no decision (D4).
+        """Erase every byte that was or would be sent, certificates, memo keys and notes.
+
+        No decision is undone by it (D4).
 
         Raises:
             StateUnavailable: if it cannot be done.
@@ -175,6 +177,7 @@ class State:
             return
         with self.transaction(now) as connection:
             erase_reports(connection, "purged", now)
+            connection.execute("DELETE FROM credentials")
             connection.execute("DELETE FROM previews")
             connection.execute("DELETE FROM events")
             record_event(connection, now, "purge", "all report bytes erased")

@@ -111,7 +111,10 @@ def open_in_memory(consent: str, now: int) -> sqlite3.Connection:
 
 
 def erase_reports(connection: sqlite3.Connection, verdict: str, now: float) -> None:
-    """Erase all reports' bytes and memo keys, inside a transaction; what waited is dropped."""
+    """Erase all reports' bytes, certificates and memo keys, inside a transaction.
+
+    What waited is dropped.
+    """
     connection.execute(
         "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?"
         " WHERE status = 'pending'",
@@ -119,6 +122,7 @@ def erase_reports(connection: sqlite3.Connection, verdict: str, now: float) -> N
     )
     connection.execute("UPDATE decisions SET envelope = NULL")
     connection.execute("UPDATE memos SET key = NULL")
+    connection.execute("UPDATE credentials SET credential = NULL")
 
 
 def erase_remains(connection: sqlite3.Connection) -> None:
@@ -325,6 +329,8 @@ def _check_newest(connection: sqlite3.Connection, path: Path, now: int) -> None:
             )
             # A key that two devices hold would give both the same responses.
             connection.execute("UPDATE memos SET key = NULL")
+            # The keys that issuers vouched for were those of the former secret.
+            connection.execute("UPDATE credentials SET credential = NULL")
             connection.execute("DELETE FROM previews")
             if consent != "on" or unwanted:
                 known = {"on": "purged", "unset": "state-doubted"}.get(consent, "consent-withdrawn")

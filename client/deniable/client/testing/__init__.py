@@ -2,11 +2,12 @@
 
 ``Capture`` keeps what the app reports in memory; with pytest it is the fixture
 ``deniable_capture``. ``FakeCollector`` is a collector in the test's own process, on a real socket,
-that misbehaves when told to. docs/testing.md shows both.
+that misbehaves when told to; ``FakeIssuer`` vouches for its devices. docs/testing.md shows them.
 """
 
 from deniable.client.testing.capture import Capture, CapturedReport
 from deniable.client.testing.fake_collector import FakeCollector
+from deniable.client.testing.fake_issuer import FakeIssuer
 from deniable.client.testing.loopback import ReceivedRequest
 from deniable.client.testing.misbehaviour import (
     MANIFEST_MISBEHAVIOURS,
@@ -26,6 +27,7 @@ __all__ = [
     "Capture",
     "CapturedReport",
     "FakeCollector",
+    "FakeIssuer",
     "Misbehaviour",
     "Problem",
     "ReceivedReport",

@@ -120,7 +120,7 @@ class FakeCollector:
             epoch_seconds: by default a day, or more if the survey wants longer epochs.
             epochs: how many; a device reserves the epsilon of all of them.
             grace_seconds: how long after an epoch its reports are still taken.
-            enrolment: by default open.
+            enrolment: by default open; of a ``FakeIssuer``, for devices that it vouches for.
 
         Returns:
             The signed manifest, as an app may bundle it: ``Client(manifests=[...])``.

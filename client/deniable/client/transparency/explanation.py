@@ -136,6 +136,7 @@ class SurveyExplanation:
             lines += labelled("How often", terms.schedule)
             for number, sentence in enumerate(terms.repetition):
                 lines += labelled("" if number else "Repetition", sentence)
+            lines += _vouching_lines(terms)
             lines += self._sent_lines(terms)
         elif self.accepts is not None:
             odds = times_likelier(self.accepts)
@@ -160,7 +161,7 @@ class SurveyExplanation:
         # What is not protected belongs to the decision.
         for number, sentence in enumerate(self.terms.repetition[:2]):
             lines += labelled("" if number else "Repetition", sentence)
-        return lines
+        return lines + _vouching_lines(self.terms)
 
     def _sent_lines(self, terms: Terms) -> list[str]:
         size = _bytes(*terms.sent_bytes)
@@ -306,6 +307,13 @@ class Explanation:
                 f"at most {format_nano(budget.recent_most)} is spent"
             )
         return labelled("Budget", f"{text}.", indent=0)
+
+
+def _vouching_lines(terms: Terms) -> list[str]:
+    lines: list[str] = []
+    for number, sentence in enumerate(terms.vouching):
+        lines += labelled("" if number else "Vouching", sentence)
+    return lines
 
 
 def consent_lines(record: ConsentRecord) -> list[str]:

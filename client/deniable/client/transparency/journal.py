@@ -13,6 +13,7 @@ from deniable.client.transparency.explanation import consent_dict, consent_lines
 from deniable.client.transparency.plain_text import labelled, printable, shown_time, wrapped
 
 __all__ = [
+    "EnrolmentEntry",
     "EventEntry",
     "Journal",
     "JournalEntry",
@@ -33,11 +34,13 @@ _VERDICTS: Final = {
     "cap-number": "too many reports waited on this device",
     "consent-withdrawn": "consent ended before it was delivered",
     "state-doubted": "the state may have been a copy or an old backup",
+    "not-enrolled": "nobody vouched for this device",
     "purged": "it was erased at the user's wish",
     "may-have-been-counted": "the collector takes it no more; an earlier send went unanswered",
 }
 _PROOF: Final = "its signer signed another of the same number: devices may be shown different ones"
 
+_SEEN: Final = "the account, the survey, the epoch and this device's key for it; no response"
 _FORK: Final = "its signer handed over to another key as well, or had done so before"
 
 
@@ -282,7 +285,64 @@ class RotationEntry:
         return lines
 
 
-JournalEntry = ReportEntry | PreviewEntry | EventEntry | ManifestEntry | RotationEntry
+@dataclass(frozen=True, slots=True)
+class EnrolmentEntry:
+    """A certificate that was wanted for this device's key of an epoch.
+
+    Attributes:
+        at: when it was first wanted, Unix seconds.
+        survey: the survey's name.
+        epoch: which.
+        survey_id: 64 hex digits.
+        issuer: the public key of who gave the latest, 64 hex digits; None if nobody did.
+        asks: how often the app was called to ask for it, each time telling its issuer the survey's
+            id, the epoch and the key, in the account's name.
+        content: the certificate; None before it came, and once it is erased.
+        closes: when it is erased, Unix seconds.
+    """
+
+    at: int
+    survey: str
+    epoch: int
+    survey_id: str
+    issuer: str | None
+    asks: int
+    content: bytes | None = field(repr=False)
+    closes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry for JSON; bytes are in hex, or null."""
+        return {
+            "kind": "enrolment",
+            "at": self.at,
+            "survey": self.survey,
+            "epoch": self.epoch,
+            "survey_id": self.survey_id,
+            "issuer": self.issuer,
+            "asks": self.asks,
+            "content": None if self.content is None else self.content.hex(),
+            "closes": self.closes,
+        }
+
+    def lines(self) -> list[str]:
+        """Return the text, at 80 columns."""
+        what = f"certificate for {self.survey!r}, epoch {self.epoch}: "
+        if self.content is not None:
+            what += "held"
+        else:
+            what += "none so far" if self.issuer is None else _ERASED
+        lines = _headline(self.at, what)
+        lines += labelled("Asked", f"the app's issuer, {_times(self.asks)}: it saw {_SEEN}")
+        if self.issuer is not None:
+            lines += labelled("Given by", self.issuer)
+        if self.content is not None:
+            lines += _bytes_lines("Bytes", self.content)
+        return lines
+
+
+JournalEntry = (
+    ReportEntry | PreviewEntry | EventEntry | ManifestEntry | RotationEntry | EnrolmentEntry
+)
 
 
 @dataclass(frozen=True, slots=True)

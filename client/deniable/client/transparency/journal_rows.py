@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from deniable.client.state.state import State
 from deniable.client.transparency.journal import (
+    EnrolmentEntry,
     EventEntry,
     Journal,
     JournalEntry,
@@ -36,6 +37,7 @@ def read_journal(state: State, now: float) -> Journal:
             *_events(connection),
             *_rotations(connection),
             *_manifests(connection),
+            *_enrolments(connection),
             *_reports(connection, categories),
             *_previews(connection, categories),
         ]
@@ -98,6 +100,18 @@ def _manifests(connection: sqlite3.Connection) -> Iterator[ManifestEntry]:
     for row in connection.execute(query):
         at, name, sequence, survey_id, authority, *rest = _sound(row, "itibbttibB")
         yield ManifestEntry(at, name, sequence, survey_id.hex(), authority.hex(), *rest)
+
+
+def _enrolments(connection: sqlite3.Connection) -> Iterator[EnrolmentEntry]:
+    query = (
+        "SELECT wanted, name, epoch, survey_id, issuer, asks, credential, closes FROM credentials"
+        " ORDER BY name, epoch, wanted"
+    )
+    for row in connection.execute(query):
+        at, name, epoch, survey_id, issuer, *rest = _sound(row, "itibBiBi")
+        yield EnrolmentEntry(
+            at, name, epoch, survey_id.hex(), None if issuer is None else issuer.hex(), *rest
+        )
 
 
 def _reports(connection: sqlite3.Connection, categories: _Categories) -> Iterator[ReportEntry]:

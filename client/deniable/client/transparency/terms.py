@@ -15,6 +15,7 @@ from deniable.client.transparency.plain_text import (
 )
 from deniable.mechanisms import SurveyMechanism, TwoRound
 from deniable.messages import Manifest, Report, SignedReport, pack_upload, sign_report
+from deniable.messages.ed25519 import SIGNATURE_BYTES
 
 __all__ = ["SentField", "Terms"]
 
@@ -22,6 +23,18 @@ _LIKENESS: Final = {
     "ordinal": "; near answers more often than far ones",
     "numeric": "; near numbers more often than far ones",
 }
+_CREDENTIAL: Final = {
+    False: "empty: nobody vouches for this device",
+    True: "an issuer's signature of that key; no other report bears it",
+}
+_VOUCHING: Final = (
+    "Only devices for which an issuer vouches can take part. At the start of each epoch, before "
+    "there is an answer, this app asks its issuer, its own backend as a rule, to sign the key of "
+    "this device's one report.",
+    "The issuer learns which account takes part, the key, and when. It is not sent the report. "
+    "Together with the collector it can tell which response came from which account; how little a "
+    "response tells of an answer stays the same.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,8 @@ class Terms:
         sent_bytes: size of one request's body, from and to.
         guarantee, truthfulness, schedule: in plain words.
         repetition: what several reports reveal together, and what is not protected; sentences.
+        issuers: public keys of who may vouch for a device, 64 hex digits each; none if open.
+        vouching: who is asked to, and what they learn; sentences, none if open.
     """
 
     survey_id: str
@@ -83,6 +98,8 @@ class Terms:
     truthfulness: str
     schedule: str
     repetition: tuple[str, ...]
+    issuers: tuple[str, ...]
+    vouching: tuple[str, ...]
 
     @classmethod
     def of(cls, manifest: Manifest, most: int) -> "Terms":
@@ -121,6 +138,8 @@ class Terms:
             schedule=f"At most once every {every}, {times} in all, "
             f"from {shown_time(schedule.start)} to {shown_time(schedule.end)}.",
             repetition=_repetition(manifest, most),
+            issuers=tuple(issuer.hex() for issuer in manifest.enrolment.issuers),
+            vouching=_VOUCHING if manifest.enrolment.issuers else (),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -148,6 +167,8 @@ class Terms:
             "truthfulness": self.truthfulness,
             "schedule": self.schedule,
             "repetition": list(self.repetition),
+            "issuers": list(self.issuers),
+            "vouching": list(self.vouching),
         }
 
 
@@ -227,7 +248,8 @@ def _example(manifest: Manifest, epoch: int, response: int) -> bytes:
         epoch % manifest.schedule.epochs,
         response % manifest.mechanism.responses,
     )
-    return sign_report(bytes(32), report)
+    certified = manifest.enrolment.mode == "certificate"
+    return sign_report(bytes(32), report, bytes(SIGNATURE_BYTES) if certified else None)
 
 
 def _fields(least: bytes, most: bytes) -> tuple[SentField, ...]:
@@ -239,8 +261,9 @@ def _fields(least: bytes, most: bytes) -> tuple[SentField, ...]:
             (small.report.response, large.report.response),
         )
     ]
+    vouched = SIGNATURE_BYTES if small.credential else 1
     rest = [
-        len(pack_upload([envelope])) - 32 - 32 - 64 - 1 - numbers[0][end] - numbers[1][end]
+        len(pack_upload([envelope])) - 32 - 32 - 64 - vouched - numbers[0][end] - numbers[1][end]
         for end, envelope in enumerate((least, most))
     ]
     return (
@@ -249,7 +272,7 @@ def _fields(least: bytes, most: bytes) -> tuple[SentField, ...]:
         SentField("response", *numbers[1], "what was drawn at random, as an answer's number"),
         SentField("public key", 32, 32, "made for this one report; no other report bears it"),
         SentField("signature", 64, 64, "under that key, so that nobody can change the report"),
-        SentField("credential", 1, 1, "empty: nobody vouches for this device"),
+        SentField("credential", vouched, vouched, _CREDENTIAL[small.credential is not None]),
         SentField("framing", rest[0], rest[1], "lengths and types of these parts"),
     )
 

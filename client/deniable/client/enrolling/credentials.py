@@ -1,0 +1,189 @@
+"""What is to be asked of issuers, and what became of it, in transactions of the state.
+
+1. Nobody is asked without consent, as it holds in the transaction that picks what to ask.
+2. A call is counted before it is made, and claimed: of several processes one asks at a time.
+3. What comes back after consent ended, or for a key that this device has no more, is not kept.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import inf
+
+from deniable.client.consent import Consent
+from deniable.client.enrolment import EnrolmentRequest
+from deniable.client.errors import NotRecorded
+from deniable.client.ledger.credentials import (
+    CredentialKey,
+    begin_asking,
+    held_credential,
+    keep_credential,
+    put_off,
+    renewals,
+    want_credential,
+    withdraw_report,
+)
+from deniable.client.ledger.ledger import Ledger, OpenEpoch
+from deniable.client.state.state import State
+from deniable.client.survey import Survey
+from deniable.messages import Manifest, derive_report_key
+
+__all__ = ["Credentials", "Plan", "Wanted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A certificate that this device should have.
+
+    Attributes:
+        key: which.
+        request: what to ask.
+        issuers: public keys of who may give it.
+        closes: until when the collector takes the epoch's reports, Unix seconds.
+        due: when to ask, Unix seconds.
+        asks: calls so far.
+        renewal: whether a report waits for it, whose certificate the collector refused.
+    """
+
+    key: CredentialKey
+    request: EnrolmentRequest
+    issuers: tuple[bytes, ...]
+    closes: int
+    due: float
+    asks: int
+    renewal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is wanted now, and when the next epoch of such a survey begins: Unix seconds."""
+
+    wanted: tuple[Wanted, ...] = ()
+    begins: float = inf
+
+
+class Credentials:
+    """The certificates of one collector's surveys.
+
+    Args:
+        state: where they are durable. Every method raises ``StateUnavailable`` if it is not.
+        ledger: which epochs can be decided.
+        surveys: as the app declares them.
+        collector: whose they are.
+        spread: given when an epoch ends, returns the seconds to wait before asking, at random.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        ledger: Ledger,
+        surveys: Iterable[Survey],
+        collector: str,
+        spread: Callable[[float], float],
+    ) -> None:
+        self._state = state
+        self._ledger = ledger
+        self._surveys = tuple(surveys)
+        self._collector = collector
+        self._spread = spread
+
+    def plan(self, now: float) -> Plan:
+        """Return what is to be asked; nothing without consent. Creates no state."""
+        if self._state.consent(now).effective is not Consent.ON:
+            return Plan()
+        with self._state.transaction(now) as connection:
+            if self._state.effective_consent(connection) is not Consent.ON:
+                return Plan()
+            wanted = [
+                found
+                for survey in self._surveys
+                if (found := self._wanted(connection, survey, now)) is not None
+            ]
+            wanted += self._renewals(connection)
+            begins = min(
+                (self._begins(connection, survey, now) for survey in self._surveys), default=inf
+            )
+        return Plan(tuple(wanted), begins)
+
+    def begin(self, wanted: Wanted, until: float, now: float) -> bool:
+        """Count a call that is about to be made; tell whether it is still to be made, and by us."""
+        with self._state.transaction(now) as connection:
+            return self._state.effective_consent(connection) is Consent.ON and begin_asking(
+                connection, wanted.key, wanted.due, until
+            )
+
+    def keep(self, wanted: Wanted, credential: bytes, issuer: bytes, now: float) -> bool:
+        """Keep a verified certificate; tell whether it is of use still."""
+        with self._state.transaction(now) as connection:
+            if self._state.effective_consent(connection) is not Consent.ON:
+                return False
+            if _public_key(connection, wanted.key) != wanted.request.public_key:
+                return False
+            send = now + self._spread(wanted.closes)  # of a report that was sent before
+            keep_credential(connection, wanted.key, credential, issuer, send)
+        self._state.erase_remains()
+        return True
+
+    def put_off(self, wanted: Wanted, due: float, now: float) -> None:
+        """Ask again at ``due``, Unix seconds."""
+        with self._state.transaction(now) as connection:
+            put_off(connection, wanted.key, due)
+
+    def decline(self, wanted: Wanted, now: float) -> None:
+        """Drop the report that waits: no issuer vouches for its key."""
+        with self._state.transaction(now) as connection:
+            withdraw_report(connection, wanted.key, now)
+        self._state.erase_remains()
+
+    def _wanted(self, connection: sqlite3.Connection, survey: Survey, now: float) -> Wanted | None:
+        try:
+            found = self._ledger.undecided_epoch(connection, survey, now)
+        except NotRecorded:
+            return None
+        if not isinstance(found, OpenEpoch) or found.manifest.enrolment.mode == "open":
+            return None
+        manifest, epoch = found.manifest, found.epoch
+        key = CredentialKey(manifest.name, manifest.survey_id, epoch)
+        if held_credential(connection, key) is not None:
+            return None
+        due = now + self._spread(manifest.schedule.epoch_start(epoch + 1))
+        due, asks = want_credential(connection, manifest, epoch, due, now)
+        return _of(connection, manifest, key, due, asks, renewal=False)
+
+    def _renewals(self, connection: sqlite3.Connection) -> list[Wanted]:
+        return [
+            _of(connection, manifest, key, due, asks, renewal=True)
+            for key, due, asks in renewals(connection, self._collector)
+            for manifest in self._ledger.accepted_manifests(connection, key.name)
+            if manifest.survey_id == key.survey_id
+        ]
+
+    def _begins(self, connection: sqlite3.Connection, survey: Survey, now: float) -> float:
+        """Return when the next epoch begins for which an issuer is to be asked."""
+        begins = inf
+        for manifest in self._ledger.accepted_manifests(connection, survey.name):
+            schedule = manifest.schedule
+            following = max(0, int((now - schedule.start) // schedule.epoch_seconds) + 1)
+            if manifest.enrolment.mode == "certificate" and following < schedule.epochs:
+                begins = min(begins, schedule.epoch_start(following))
+        return begins
+
+
+def _of(
+    connection: sqlite3.Connection,
+    manifest: Manifest,
+    key: CredentialKey,
+    due: float,
+    asks: int,
+    *,
+    renewal: bool,
+) -> Wanted:
+    public_key = _public_key(connection, key)
+    request = EnrolmentRequest(key.name, key.survey_id, key.epoch, public_key)
+    closes = manifest.schedule.closes(key.epoch)
+    return Wanted(key, request, manifest.enrolment.issuers, closes, due, asks, renewal)
+
+
+def _public_key(connection: sqlite3.Connection, key: CredentialKey) -> bytes:
+    (secret,) = connection.execute("SELECT secret FROM device").fetchone()
+    return derive_report_key(secret, key.survey_id, key.epoch).public_key

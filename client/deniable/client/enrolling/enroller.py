@@ -1,0 +1,207 @@
+"""Asking the app's callback for certificates, so that nothing it does can harm the app.
+
+1. The callback is called on a daemon thread of its own, which exists for as long as it is asked:
+   while it hangs, reports of other surveys are sent, and no second call is made. Or it is called by
+   ``refresh()``, on the app's own thread.
+2. Whatever it raises or returns ends here. What it returns is verified before it is kept.
+3. Closing waits a second for it at most, and what comes later is left: it is asked again.
+4. A child of a fork asks anew, whatever the parent's thread was doing.
+"""
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from math import inf
+from types import CoroutineType
+from typing import Final
+
+from deniable.client.clock import Clock
+from deniable.client.enrolling.credentials import Credentials, Wanted
+from deniable.client.enrolment import Enrol
+from deniable.client.errors import NotEnrolled, NotRecorded
+from deniable.client.sending.delivery import Backoff
+from deniable.client.state.forks import keep_through_forks
+from deniable.messages import Refusal, check_credential
+
+__all__ = ["Enroller"]
+
+_LOG = logging.getLogger("deniable")
+_CLAIM_SECONDS: Final = 60.0
+
+
+class Enroller:
+    """Gets certificates for the epochs that can be reported, before there is an answer.
+
+    Args:
+        enrol: the app's callback.
+        credentials: what is wanted, and where it is kept.
+        clock: the device's time.
+        backoff: how long to wait between calls that fail.
+        jitter: returns a number in [0, 1).
+        longest: no first call is put off for longer, in seconds.
+        wake: tells the sending thread to look again.
+    """
+
+    def __init__(
+        self,
+        enrol: Enrol,
+        credentials: Credentials,
+        clock: Clock,
+        backoff: Backoff,
+        jitter: Callable[[], float],
+        longest: float,
+        wake: Callable[[], None],
+    ) -> None:
+        self._enrol = enrol
+        self._credentials = credentials
+        self._clock = clock
+        self._backoff = backoff
+        self._jitter = jitter
+        self._longest = max(longest, backoff.most, _CLAIM_SECONDS)
+        self._wake = wake
+        self._asking = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._stopping = False
+        self._abandoned = False
+        self._warned = False
+        self._rests = -inf
+        keep_through_forks(self)
+
+    def before_fork(self, deadline: float) -> None:
+        """Do nothing: the callback is the app's, and the state can wait for itself."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Have a new lock and no thread in a child."""
+        if in_child:
+            self._asking, self._thread = threading.Lock(), None
+
+    def step(self) -> float:
+        """Begin to ask for what is due, without waiting; return the seconds until the next is."""
+        asking = self._asking
+        rest = self._rests - self._clock.monotonic()
+        if rest > 0:
+            return rest
+        if self._stopping or sys.is_finalizing() or not asking.acquire(blocking=False):
+            return inf  # who is asked wakes us in the end
+        begun = False
+        try:
+            now = self._clock.now()
+            plan = self._credentials.plan(now)
+            due = [each for each in plan.wanted if not now < each.due <= now + self._longest]
+            if due:
+                thread = threading.Thread(
+                    target=self._ask_all, args=(due, asking), name="deniable-enrol", daemon=True
+                )
+                try:
+                    thread.start()
+                except RuntimeError as error:  # no more threads
+                    _LOG.warning("certificates wait: %s", error)
+                    return _CLAIM_SECONDS
+                self._thread, begun = thread, True
+        finally:
+            if not begun:
+                asking.release()
+        later = [each.due for each in plan.wanted if each not in due]
+        return max(0.0, min([*later, plan.begins]) - now)
+
+    def ask_now(self) -> dict[str, NotRecorded]:
+        """Ask for all that is wanted, on this thread; return why there is none, by survey."""
+        asking = self._asking
+        alone = asking.acquire(blocking=False)
+        try:
+            wanted = self._credentials.plan(self._clock.now()).wanted
+            if not alone:
+                under_way = "the issuer is being asked already"
+                return {each.key.name: NotEnrolled(under_way) for each in wanted}
+            errors: dict[str, NotRecorded] = {}
+            for each in wanted:
+                why_not = self._ask(each)
+                if why_not:
+                    errors[each.key.name] = NotEnrolled(why_not)
+            return errors
+        finally:
+            if alone:
+                asking.release()
+
+    def stop(self) -> None:
+        """Ask no more; what has been begun is for :meth:`join`."""
+        self._stopping = True
+
+    def join(self, deadline: float) -> None:
+        """Wait for a call under way, by a deadline of ``time.monotonic()``; then leave it."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout=max(0.0, deadline - time.monotonic()))
+        self._abandoned = True
+
+    def _ask_all(self, due: Iterable[Wanted], asking: threading.Lock) -> None:
+        try:
+            for each in due:
+                if not self._stopping:
+                    self._ask(each)
+        except NotRecorded as error:
+            self._rest()
+            _LOG.info("certificates wait: %s", error)  # the state has warned of its outage
+        except BaseException as error:  # noqa: BLE001 - even an exit ends no more than this call
+            self._rest()
+            self._warn_once(f"unforeseen {type(error).__name__}")
+            _LOG.debug("what was not foreseen", exc_info=True)
+        finally:
+            asking.release()
+            self._wake()
+
+    def _ask(self, wanted: Wanted) -> str:
+        """Ask once, and keep what comes; return why nothing did, or an empty text."""
+        if not self._credentials.begin(wanted, self._now() + _CLAIM_SECONDS, self._now()):
+            return "the issuer is being asked already, or need not be"
+        try:
+            given: object = self._enrol(wanted.request)
+        except Exception as error:  # noqa: BLE001 - the app's own, whatever it is
+            return self._fail(wanted, f"enrol= raised {type(error).__name__}")
+        if self._abandoned and self._thread is threading.current_thread():
+            return "closed meanwhile"
+        if given is None:
+            return self._decline(wanted)
+        if not isinstance(given, bytes):
+            if isinstance(given, CoroutineType):
+                given.close()  # or Python would warn that nobody awaited it
+            return self._fail(wanted, f"enrol= returned {type(given).__name__}, not bytes")
+        try:
+            issuer = check_credential(wanted.issuers, wanted.request.body, given)
+        except Refusal:
+            return self._fail(wanted, "enrol= returned what no issuer of this survey has signed")
+        self._warned = False
+        kept = self._credentials.keep(wanted, given, issuer, self._now())
+        return "" if kept else "consent has ended, or the state was replaced"
+
+    def _fail(self, wanted: Wanted, why: str) -> str:
+        self._warn_once(why)
+        now = self._now()
+        due = now + self._backoff.seconds(wanted.asks, self._jitter())
+        self._credentials.put_off(wanted, due, now)
+        return f"{why}; it is asked again later"
+
+    def _decline(self, wanted: Wanted) -> str:
+        now = self._now()
+        if wanted.renewal:
+            self._credentials.decline(wanted, now)
+            return "the collector refused the certificate, and the issuer gave no other"
+        # Perhaps nobody is signed in yet.
+        due = now + self._backoff.most * (1 - self._jitter() / 2)
+        self._credentials.put_off(wanted, due, now)
+        return "nobody vouches for this device now; enrol= gave no certificate"
+
+    def _rest(self) -> None:
+        """Let the thread not try again at once what the state does not allow."""
+        self._rests = self._clock.monotonic() + _CLAIM_SECONDS
+
+    def _now(self) -> float:
+        return self._clock.now()
+
+    def _warn_once(self, why: str) -> None:
+        """Log one line an outage, not one a call."""
+        if not self._warned:
+            self._warned = True
+            _LOG.warning("certificates wait: %s", why)

@@ -1,0 +1,217 @@
+"""Certificates of issuers, as the state holds them: one row for each key that was wanted.
+
+1. One is wanted for an epoch that can be decided, and only before it is decided; or once more for
+   the same key, if the collector refused the one that a report bears.
+2. It is erased when the collector takes the epoch's reports no more, by purge, and when consent
+   ends. What remains of the row is that an issuer was asked.
+3. A report that waits for another certificate is not sent; a day after the epoch closed it is
+   dropped, as it is when the issuer declines.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+
+from deniable.client.survey import DAY
+from deniable.messages import Manifest, replace_credential
+from deniable.messages.ed25519 import SIGNATURE_BYTES
+
+__all__ = [
+    "CredentialKey",
+    "begin_asking",
+    "erase_ended_credentials",
+    "held_credential",
+    "keep_credential",
+    "put_off",
+    "renew_credential",
+    "renewals",
+    "want_credential",
+    "withdraw_report",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialKey:
+    """Which certificate: of a survey and epoch, of which this device has one key.
+
+    Attributes:
+        name: the survey's name.
+        survey_id: 32 bytes.
+        epoch: which time slice.
+    """
+
+    name: str
+    survey_id: bytes
+    epoch: int
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """Return what identifies the row in SQL."""
+        return {"name": self.name, "survey_id": self.survey_id, "epoch": self.epoch}
+
+
+def held_credential(connection: sqlite3.Connection, key: CredentialKey) -> bytes | None:
+    """Return the certificate, None if there is none; inside a transaction."""
+    row = connection.execute(
+        "SELECT credential FROM credentials"
+        " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch",
+        key.parameters,
+    ).fetchone()
+    held = None if row is None else row[0]
+    # Whatever bits have become is no certificate.
+    return held if isinstance(held, bytes) and len(held) == SIGNATURE_BYTES else None
+
+
+def want_credential(
+    connection: sqlite3.Connection, manifest: Manifest, epoch: int, due: float, now: float
+) -> tuple[float, int]:
+    """Return when to ask and how often it was asked, inside a transaction; wanted from now on.
+
+    Args:
+        connection: the transaction's.
+        manifest: the survey.
+        epoch: of it.
+        due: when to ask, in Unix seconds, if it was not wanted before.
+        now: Unix seconds.
+    """
+    key = CredentialKey(manifest.name, manifest.survey_id, epoch)
+    row = connection.execute(
+        "SELECT due, asks FROM credentials"
+        " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch"
+        " AND typeof(due) || typeof(asks) = 'realinteger'",  # or bits have rotted
+        key.parameters,
+    ).fetchone()
+    if row is not None:
+        return row[0], row[1]
+    connection.execute(
+        "INSERT OR REPLACE INTO credentials (name, survey_id, epoch, closes, asks, due, renewal,"
+        " wanted) VALUES (:name, :survey_id, :epoch, :closes, 0, :due, 0, :now)",
+        {
+            **key.parameters,
+            "closes": manifest.schedule.closes(epoch),
+            "due": float(due),
+            "now": int(now),
+        },
+    )
+    return float(due), 0
+
+
+def renewals(connection: sqlite3.Connection, origin: str) -> list[tuple[CredentialKey, float, int]]:
+    """Return what reports wait for, when to ask, and how often it was; inside a transaction."""
+    rows = connection.execute(
+        "SELECT c.name, c.survey_id, c.epoch, c.due, c.asks FROM credentials c JOIN decisions d"
+        " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
+        " WHERE c.renewal = 1 AND d.status = 'pending' AND d.origin = ?"
+        " AND typeof(c.due) || typeof(c.asks) = 'realinteger'",
+        (origin,),
+    ).fetchall()
+    return [(CredentialKey(*row[:3]), row[3], row[4]) for row in rows]
+
+
+def begin_asking(
+    connection: sqlite3.Connection, key: CredentialKey, due: float, until: float
+) -> bool:
+    """Count a call that is about to be made, inside a transaction; tell whether it is ours to make.
+
+    Args:
+        connection: the transaction's.
+        key: whose certificate.
+        due: when it was to be asked, as it was read: another process may have been faster.
+        until: no other process asks before, Unix seconds.
+    """
+    changed = connection.execute(
+        "UPDATE credentials SET asks = asks + 1, due = :until"
+        " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch AND due = :due",
+        {**key.parameters, "due": due, "until": float(until)},
+    ).rowcount
+    return changed == 1
+
+
+def put_off(connection: sqlite3.Connection, key: CredentialKey, due: float) -> None:
+    """Ask again at this time, Unix seconds; inside a transaction."""
+    connection.execute(
+        "UPDATE credentials SET due = :due"
+        " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch",
+        {**key.parameters, "due": float(due)},
+    )
+
+
+def keep_credential(
+    connection: sqlite3.Connection,
+    key: CredentialKey,
+    credential: bytes,
+    issuer: bytes,
+    send: float,
+) -> None:
+    """Store a verified certificate, inside a transaction; a report that waited for it gets it.
+
+    Args:
+        connection: the transaction's.
+        key: whose certificate.
+        credential: 64 bytes.
+        issuer: the public key of who gave it.
+        send: when to send a report that waited, Unix seconds.
+    """
+    report = connection.execute(
+        "SELECT d.envelope FROM decisions d JOIN credentials c"
+        " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
+        " WHERE c.name = :name AND c.survey_id = :survey_id AND c.epoch = :epoch"
+        " AND c.renewal = 1 AND d.status = 'pending'",
+        key.parameters,
+    ).fetchone()
+    connection.execute(
+        "UPDATE credentials SET credential = :credential, issuer = :issuer,"
+        " renewal = CASE WHEN renewal = 1 THEN 2 ELSE renewal END"
+        " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch",
+        {**key.parameters, "credential": credential, "issuer": issuer},
+    )
+    if report is not None:
+        connection.execute(
+            "UPDATE decisions SET envelope = :envelope, due = :due, held = 0"
+            " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch",
+            {
+                **key.parameters,
+                "envelope": replace_credential(report[0], credential),
+                "due": float(send),
+            },
+        )
+
+
+def renew_credential(connection: sqlite3.Connection, name: str, epoch: int, due: float) -> None:
+    """Want another certificate for a pending report's key, inside a transaction; only once."""
+    connection.execute(
+        "UPDATE credentials SET credential = NULL, renewal = 1, due = :due"
+        " WHERE name = :name AND epoch = :epoch AND renewal = 0 AND survey_id = ("
+        "SELECT survey_id FROM decisions"
+        " WHERE name = :name AND epoch = :epoch AND status = 'pending')",
+        {"name": name, "epoch": epoch, "due": float(due)},
+    )
+
+
+def withdraw_report(connection: sqlite3.Connection, key: CredentialKey, now: float) -> None:
+    """Drop a report that waits for a certificate which it will not get; inside a transaction."""
+    connection.execute(
+        "UPDATE decisions SET status = 'dropped', verdict = 'not-enrolled', settled = :now,"
+        " envelope = NULL WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch"
+        " AND status = 'pending'",
+        {**key.parameters, "now": int(now)},
+    )
+    connection.execute(
+        "UPDATE credentials SET renewal = 2"
+        " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch",
+        key.parameters,
+    )
+
+
+def erase_ended_credentials(connection: sqlite3.Connection, now: float) -> None:
+    """Erase the certificates of epochs that are closed, inside a transaction (rules 2 and 3)."""
+    connection.execute(
+        "UPDATE decisions AS d SET status = 'dropped', verdict = 'not-enrolled', settled = :now,"
+        " envelope = NULL WHERE d.status = 'pending' AND EXISTS (SELECT 1 FROM credentials c"
+        " WHERE c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
+        " AND c.renewal = 1 AND c.closes + :day <= :now)",
+        {"now": int(now), "day": DAY},
+    )
+    connection.execute(
+        "UPDATE credentials SET credential = NULL WHERE closes <= ? AND credential IS NOT NULL",
+        (int(now),),
+    )

@@ -1,0 +1,85 @@
+"""An issuer inside a test: each account gets one key per survey and epoch, or what a test says."""
+
+import os
+import threading
+from functools import partial
+
+from deniable.client import Enrol, EnrolmentRequest
+from deniable.messages import Enrolment, SigningKey, enrolment_statement
+from deniable.messages.ed25519 import CONTEXT_ENROL
+
+__all__ = ["FakeIssuer"]
+
+
+class FakeIssuer:
+    """What an app's backend would do, in the test's own process, for ``Client(enrol=issuer)``.
+
+    Use it beside a :class:`FakeCollector`::
+
+        issuer = FakeIssuer()
+        collector.publish(THEME, enrolment=issuer.enrolment)
+        with Client(collector.origin, enrol=issuer, ...) as client:
+
+    Attributes:
+        enrolment: what surveys are to be published with: they list this issuer and its next key.
+        error: what it raises from now on; None to answer.
+        vouches: whether it vouches for anybody; else it answers None.
+    """
+
+    def __init__(self) -> None:
+        self._keys = [SigningKey(os.urandom(32)) for _ in range(2)]
+        self._given: dict[tuple[str, str, int], bytes] = {}
+        self._requests: list[EnrolmentRequest] = []
+        self._changed = threading.Condition()
+        self.enrolment = Enrolment("certificate", tuple(key.public_key for key in self._keys))
+        self.error: Exception | None = None
+        self.vouches = True
+
+    def __call__(self, request: EnrolmentRequest) -> bytes | None:
+        """Answer for the only account that there is, unless :meth:`account` made others."""
+        return self._answer("", request)
+
+    def account(self, name: str) -> Enrol:
+        """Return what the client of this account is to be given as ``enrol``."""
+        return partial(self._answer, name)
+
+    def rotate(self) -> None:
+        """Sign with the next key from now on; surveys that list both stay as they are."""
+        with self._changed:
+            self._keys = self._keys[-1:]
+
+    @property
+    def requests(self) -> tuple[EnrolmentRequest, ...]:
+        """Return all that it was asked, in order."""
+        with self._changed:
+            return tuple(self._requests)
+
+    def await_requests(self, count: int, timeout: float = 10.0) -> tuple[EnrolmentRequest, ...]:
+        """Return what it was asked as soon as there is so much, by a background thread.
+
+        Raises:
+            TimeoutError: if there is less after ``timeout`` seconds.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self._requests) >= count, timeout):
+                raise TimeoutError(
+                    f"{len(self._requests)} of {count} requests came in {timeout} s; is consent "
+                    "on, and delivery_seconds=0?"
+                )
+            return tuple(self._requests)
+
+    def __repr__(self) -> str:
+        return f"FakeIssuer(requests={len(self._requests)})"
+
+    def _answer(self, account: str, request: EnrolmentRequest) -> bytes | None:
+        with self._changed:
+            self._requests.append(request)
+            self._changed.notify_all()
+            if self.error is not None:
+                raise self.error
+            slot = account, request.survey, request.epoch
+            key = request.public_key
+            if not self.vouches or self._given.setdefault(slot, key) != key:
+                return None
+            statement = enrolment_statement(request.survey_id, request.epoch, key)
+            return self._keys[0].sign(CONTEXT_ENROL, statement)

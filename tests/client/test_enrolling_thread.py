@@ -1,0 +1,333 @@
+"""The issuer is asked in the background: nothing it does harms the app. Every wait is bounded."""
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.client import Client, EnrolmentRequest, NotEnrolled, StateUnavailable
+from deniable.client import client as client_module
+from deniable.client.enrolling.enroller import Enroller
+from deniable.client.survey import Survey
+from deniable.messages import RefusalCode
+from tests.support.devices import ACCEPTED, NAME, Bench, refused
+from tests.support.enrolling_app import SCENES, Hanging
+from tests.support.processes import run
+from tests.support.surveys import CATEGORIES, DAY, QUESTION, START, manifest
+from tests.support.vouched import Vouched
+from tests.support.watched import SECONDS, WatchedTransport, threads, until
+
+
+@pytest.fixture
+def vouched(bench: Bench, transport: WatchedTransport) -> Vouched:
+    return Vouched(bench)
+
+
+@pytest.fixture
+def hanging(vouched: Vouched) -> Iterator[Hanging]:
+    hanging = Hanging(vouched.issuer)
+    yield hanging
+    hanging.gate.set()
+    until(lambda: asking() == [])
+
+
+def asking() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "deniable-enrol"]
+
+
+def device(vouched: Vouched, **changes: Any) -> Client:
+    """Return a client with a thread that does everything at once."""
+    arguments: dict[str, Any] = {"enrol": vouched.issuer, "delivery_seconds": 0.0, **changes}
+    return vouched.bench.client(background=True, **arguments)
+
+
+def enroller(client: Client) -> Enroller:
+    assert client._enroller is not None
+    return client._enroller
+
+
+def holds(vouched: Vouched) -> bool:
+    return vouched.bench.rows("SELECT 1 FROM credentials WHERE credential NOT NULL") == [(1,)]
+
+
+def test_the_thread_fetches_enrols_and_sends_by_itself(
+    vouched: Vouched, transport: WatchedTransport
+) -> None:
+    client = device(vouched)
+    client.start()
+    until(lambda: transport.fetched.is_set() and holds(vouched))
+    assert client.report(NAME, "good").ok
+    assert transport.uploaded.wait(SECONDS)
+    client.close()
+    assert vouched.bench.rows("SELECT status FROM decisions") == [("delivered",)]
+    assert len(vouched.issuer.requests) == len(vouched.sent()) == 1
+    assert threads() == asking() == []
+
+
+def test_it_is_asked_at_the_start_of_the_next_epoch_too(vouched: Vouched) -> None:
+    client = device(vouched)
+    client.start()
+    until(lambda: holds(vouched))
+    client.close()
+    again = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
+    assert enroller(again).step() == DAY
+    vouched.bench.clock.time += DAY - 0.5
+    assert enroller(again).step() == 0.5
+    vouched.bench.clock.time += 0.5
+    enroller(again).step()
+    until(lambda: vouched.bench.rows("SELECT count(credential) FROM credentials") == [(2,)])
+    assert [request.epoch for request in vouched.issuer.requests] == [0, 1]
+
+
+def test_a_survey_that_has_not_begun_is_asked_for_when_it_begins(vouched: Vouched) -> None:
+    vouched.bench.clock.time = START - 500.0
+    client = vouched.client(delivery_seconds=0.0)
+    assert enroller(client).step() == 500.0
+    assert vouched.issuer.requests == ()
+    vouched.bench.clock.time = START + 7.0 * DAY
+    client.refresh()
+    assert enroller(client).step() == inf  # it was the last epoch
+    assert len(vouched.issuer.requests) == 1
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.25, 0.999])
+def test_devices_ask_at_different_times(vouched: Vouched, jitter: float) -> None:
+    client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=3600.0)
+    client._jitter = lambda: jitter
+    client._fetch_manifests()
+    wait = enroller(client).step()
+    if jitter:
+        assert wait == pytest.approx(jitter * 3600)
+        assert vouched.row("due") == (START + jitter * 3600,)
+        assert vouched.issuer.requests == ()
+        vouched.bench.clock.time += jitter * 3600
+        enroller(client).step()
+    until(lambda: holds(vouched))
+
+
+def test_late_in_an_epoch_it_is_asked_before_half_of_what_is_left_is_over(
+    vouched: Vouched,
+) -> None:
+    client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=3600.0)
+    client._jitter = lambda: 0.999
+    vouched.bench.clock.time = START + DAY - 100.0
+    client._fetch_manifests()
+    assert enroller(client).step() < 50.0
+
+
+def test_a_time_that_no_wait_reaches_is_a_clock_that_was_put_back(vouched: Vouched) -> None:
+    client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
+    client._fetch_manifests()
+    vouched.issuer.error = ConnectionError()
+    client.refresh()
+    vouched.issuer.error = None
+    vouched.bench.rows(f"UPDATE credentials SET due = {START + 30 * DAY}.0")
+    enroller(client).step()
+    until(lambda: holds(vouched))
+
+
+def test_a_call_that_fails_is_made_again_later_and_later(
+    vouched: Vouched, caplog: pytest.LogCaptureFixture
+) -> None:
+    vouched.issuer.error = ConnectionError("the account's name")
+    client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
+    enroller(client)._jitter = lambda: 0.0
+    client._fetch_manifests()
+    for number, wait in enumerate((30, 60, 120, 240), start=1):
+        enroller(client).step()
+        until(lambda: asking() == [])
+        assert len(vouched.issuer.requests) == number
+        assert enroller(client).step() == wait
+        vouched.bench.clock.time += wait
+    lines = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert lines == ["certificates wait: enrol= raised ConnectionError"]
+    assert "the account's name" not in caplog.text
+    vouched.issuer.error = None
+    enroller(client).step()
+    until(lambda: holds(vouched))
+
+
+def test_while_it_hangs_other_reports_are_sent_and_nobody_else_is_asked(
+    vouched: Vouched, transport: WatchedTransport, hanging: Hanging
+) -> None:
+    transport.publish(manifest(name="open-one"))
+    other = Survey("open-one", QUESTION, CATEGORIES, max_epsilon="1")
+    surveys = [*vouched.bench.client()._surveys.values(), other]
+    client = device(vouched, enrol=hanging, surveys=surveys)
+    client.start()
+    assert hanging.asked.wait(SECONDS)
+    until(lambda: client.report("open-one", "good").ok)
+    assert transport.uploaded.wait(SECONDS)
+    assert isinstance(client.report(NAME, "good").error, NotEnrolled)
+    assert enroller(client).step() == inf
+    assert "already" in str(client.refresh().errors[NAME])
+    assert len(asking()) == 1
+    hanging.gate.set()
+    until(lambda: client.report(NAME, "good").ok)
+    assert len(vouched.issuer.requests) == 1
+
+
+def test_closing_while_it_hangs_waits_a_second_at_most_and_what_comes_later_is_left(
+    vouched: Vouched, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "_CLOSE_SECONDS", 0.01)  # as long, for a test
+    client = device(vouched, enrol=hanging)
+    client.start()
+    assert hanging.asked.wait(SECONDS)
+    client.close()
+    assert threads() == []
+    (thread,) = asking()
+    assert thread.daemon
+    hanging.gate.set()
+    thread.join(SECONDS)
+    assert not holds(vouched)
+    assert client._state._connection is None
+    # Nothing is lost: it is asked again, and gets the same.
+    vouched.client().close()
+    first, second = vouched.issuer.requests
+    assert first == second
+    assert holds(vouched)
+
+
+def test_closing_waits_for_what_comes_within_that_second(
+    vouched: Vouched, hanging: Hanging
+) -> None:
+    client = device(vouched, enrol=hanging)
+    client.start()
+    assert hanging.asked.wait(SECONDS)
+    (thread,) = asking()
+    join = thread.join
+
+    def let_it_answer(timeout: float | None = None) -> None:
+        hanging.gate.set()
+        join(SECONDS)
+
+    thread.join = let_it_answer  # type: ignore[method-assign]
+    client.close()
+    assert holds(vouched)
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+def test_not_even_an_exit_in_the_callback_ends_more_than_its_call(
+    vouched: Vouched, transport: WatchedTransport, error: BaseException
+) -> None:
+    def leaves(request: EnrolmentRequest) -> bytes | None:
+        calls.append(request)
+        if len(calls) == 1:
+            raise error
+        return vouched.issuer(request)
+
+    calls: list[EnrolmentRequest] = []
+    client = device(vouched, enrol=leaves)
+    client.start()
+    until(lambda: len(calls) == 1 and asking() == [])
+    assert len(threads()) == 1
+    assert enroller(client).step() == 60.0
+    vouched.bench.clock.time += 60.0
+    client.start()
+    until(lambda: holds(vouched))
+
+
+def test_a_callback_may_close_the_client(vouched: Vouched) -> None:
+    def closes(request: EnrolmentRequest) -> bytes | None:
+        client.close()
+        closed.set()
+        return vouched.issuer(request)
+
+    closed = threading.Event()
+    client = device(vouched, enrol=closes)
+    client.start()
+    assert closed.wait(SECONDS)
+    until(lambda: asking() == [] and threads() == [])
+    assert not holds(vouched)
+
+
+def test_a_state_that_cannot_be_written_is_not_tried_without_end(
+    vouched: Vouched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
+    client._fetch_manifests()
+
+    def full(*_: object) -> bool:
+        raise StateUnavailable("full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(enroller(client)._credentials, "begin", full)
+        enroller(client).step()
+        until(lambda: asking() == [])
+        assert enroller(client).step() == 60.0
+    assert vouched.issuer.requests == ()
+    vouched.bench.clock.time += 60.0
+    enroller(client).step()
+    until(lambda: holds(vouched))
+
+
+def test_a_thread_that_cannot_start_is_tried_again(
+    vouched: Vouched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
+    client._fetch_manifests()
+
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as limited:
+        limited.setattr(threading.Thread, "start", none_left)
+        assert enroller(client).step() == 60.0
+    enroller(client).step()
+    until(lambda: holds(vouched))
+
+
+def test_of_several_processes_one_asks_and_another_takes_over_if_it_is_killed(
+    vouched: Vouched, hanging: Hanging
+) -> None:
+    first = vouched.bench.client(enrol=hanging, delivery_seconds=0.0)
+    first._fetch_manifests()
+    enroller(first).step()
+    assert hanging.asked.wait(SECONDS)
+    second = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
+    assert enroller(second).step() == 60.0
+    assert vouched.issuer.requests == ()
+    vouched.bench.clock.time += 60.0
+    enroller(second).step()
+    until(lambda: holds(vouched))
+
+
+def test_a_refused_certificate_is_asked_for_anew_and_the_report_sent_again(
+    vouched: Vouched, transport: WatchedTransport
+) -> None:
+    transport.answer = refused(RefusalCode.NOT_ENROLLED)
+    client = device(vouched)
+    client.start()
+    until(lambda: client.report(NAME, "good").ok)
+    until(lambda: vouched.bench.rows("SELECT renewal FROM credentials") == [(1,)])
+    transport.answer = ACCEPTED
+    vouched.issuer.rotate()
+    vouched.bench.clock.time += 40.0
+    client.start()
+    until(lambda: vouched.bench.rows("SELECT status FROM decisions") == [("delivered",)])
+    client.close()
+    first, second = vouched.sent()
+    assert first.payload == second.payload
+    assert first.credential != second.credential
+
+
+@pytest.mark.parametrize("scene", sorted(SCENES))
+def test_however_an_app_ends_nobody_waits_for_the_issuer(tmp_path: Path, scene: str) -> None:
+    command = [sys.executable, "-W", "ignore", "-m", "tests.support.enrolling_app"]
+    done = run([*command, scene, tmp_path], seconds=60.0)
+    assert done.stderr == ""
+    assert (
+        json.loads(done.stdout)
+        == {
+            "returns": "NotEnrolled",
+            "closes": "closed",
+            "calls_exit": "exit",
+            "forks": [[[], "recorded"], "repeated"],
+        }[scene]
+    )

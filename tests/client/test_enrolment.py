@@ -1,0 +1,511 @@
+"""Certificates: asked for before there is an answer, verified, kept, and erased."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from deniable.client import (
+    Client,
+    Delivery,
+    EnrolmentEntry,
+    EnrolmentRequest,
+    ManifestFault,
+    ManifestRefused,
+    NotEnrolled,
+    NotReady,
+    OutcomeStatus,
+    ReportEntry,
+)
+from deniable.messages import (
+    Refusal,
+    RefusalCode,
+    SigningKey,
+    derive_report_key,
+    enrolment_statement,
+    pack_credential,
+    sign_manifest,
+)
+from deniable.messages.ed25519 import CONTEXT_ENROL
+from tests.support.devices import ACCEPTED, NAME, UNREACHABLE, Bench, refused
+from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START, manifest
+from tests.support.vouched import Vouched
+
+NOT_ENROLLED = refused(RefusalCode.NOT_ENROLLED)
+
+
+@pytest.fixture
+def vouched(bench: Bench) -> Vouched:
+    return Vouched(bench)
+
+
+def not_enrolled(client: Client) -> str:
+    """Report in vain; return why."""
+    outcome = client.report(NAME, "good")
+    assert outcome.status is OutcomeStatus.NOT_RECORDED
+    assert isinstance(outcome.error, NotEnrolled)
+    assert isinstance(outcome.error, NotReady)
+    return str(outcome.error)
+
+
+def nothing_spent(bench: Bench) -> bool:
+    return bench.draw.count == 0 and bench.rows("SELECT * FROM decisions") == []
+
+
+def test_without_enrol_such_a_survey_is_refused_and_says_what_is_missing(vouched: Vouched) -> None:
+    client = vouched.bench.client()
+    error = client.refresh().errors[NAME]
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.ENROLMENT
+    assert "Client(enrol=...)" in str(error)
+    assert "enrol=" in str(client.report(NAME, "good").error)
+    assert "Client(enrol=...)" in str(client.explain())
+    assert nothing_spent(vouched.bench)
+    assert vouched.bench.rows("SELECT sum(reserved) FROM manifests") == [(0,)]
+    # A later version of the app that asks an issuer takes it.
+    client.close()
+    assert vouched.client().report(NAME, "good").ok
+
+
+def test_a_survey_that_was_accepted_is_not_reported_by_an_app_that_asks_no_more(
+    vouched: Vouched,
+) -> None:
+    vouched.client().close()
+    vouched.bench.clock.time += DAY
+    assert "it needs Client(enrol=...)" in not_enrolled(vouched.bench.client())
+    assert nothing_spent(vouched.bench)
+
+
+def test_with_a_certificate_the_report_bears_it_and_the_collector_takes_it(
+    vouched: Vouched,
+) -> None:
+    client = vouched.client()
+    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+    assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
+    assert client.flush().delivered == 1
+    (report,) = vouched.sent()
+    (request,) = vouched.issuer.requests
+    assert (request.survey, request.survey_id) == (NAME, vouched.survey.survey_id)
+    assert (request.epoch, request.public_key) == (0, report.public_key)
+    assert vouched.row("credential, issuer, asks, renewal") == (
+        report.credential,
+        vouched.issuer.enrolment.issuers[0],
+        1,
+        0,
+    )
+
+
+def test_a_request_is_nothing_but_the_survey_the_epoch_and_the_key(vouched: Vouched) -> None:
+    vouched.client()
+    (request,) = vouched.issuer.requests
+    assert set(EnrolmentRequest.__slots__) == {"survey", "survey_id", "epoch", "public_key"}
+    ((secret,),) = vouched.bench.rows("SELECT secret FROM device")
+    key = derive_report_key(secret, request.survey_id, 0).public_key
+    assert request == EnrolmentRequest(NAME, vouched.survey.survey_id, 0, key)
+    assert request.body == enrolment_statement(request.survey_id, 0, key)
+    assert request.read_answer(pack_credential(b"x" * 64)) == b"x" * 64
+    for body in (b"", b"x" * 64, pack_credential(b"x" * 63), pack_credential(b"x" * 64) + b"\0"):
+        with pytest.raises(Refusal, match="malformed"):
+            request.read_answer(body)
+
+
+def test_without_a_certificate_nothing_is_drawn_or_spent(vouched: Vouched) -> None:
+    vouched.issuer.error = ConnectionError("the backend is down")
+    client = vouched.client()
+    assert "epoch 0" in not_enrolled(client)
+    assert client.flush().pending == 0
+    assert nothing_spent(vouched.bench)
+    vouched.issuer.error = None
+    client.refresh()
+    assert client.report(NAME, "good").ok
+    assert vouched.bench.draw.count == 1
+
+
+@pytest.mark.parametrize("consent", ["unset", "off", "local"])
+def test_nobody_is_asked_without_consent(vouched: Vouched, consent: str) -> None:
+    bundled = [sign_manifest(vouched.survey, AUTHORITY)]
+    client = vouched.bench.client(enrol=vouched.issuer, consent=consent, manifests=bundled)
+    client.refresh()
+    assert client._enroller is not None
+    assert client._enroller.step() == float("inf")
+    # What would be sent is shown all the same.
+    assert client.report(NAME, "good").ok == (consent == "local")
+    assert vouched.issuer.requests == ()
+    client.set_consent("on")
+    client.refresh()
+    assert len(vouched.issuer.requests) == 1
+
+
+def test_it_is_asked_once_an_epoch_and_for_each_epoch_anew(vouched: Vouched) -> None:
+    client = vouched.client()
+    for day in range(3):
+        vouched.bench.clock.time = START + day * DAY
+        client.refresh()
+        client.refresh()
+        assert client.report(NAME, "good").ok
+        client.refresh()
+    assert [request.epoch for request in vouched.issuer.requests] == [0, 1, 2]
+    assert len({request.public_key for request in vouched.issuer.requests}) == 3
+
+
+def test_an_epoch_that_cannot_be_decided_is_not_asked_for(vouched: Vouched) -> None:
+    client = vouched.client()
+    assert client.report(NAME, "good").ok
+    client.close()
+    for file in vouched.bench.path.parent.glob("device.sqlite*"):
+        if not file.name.endswith(".mark"):
+            file.unlink()
+    # The state was lost: this epoch may have been decided by it.
+    again = vouched.client()
+    assert again.report(NAME, "good").error is not None
+    assert len(vouched.issuer.requests) == 1
+    vouched.bench.clock.time += DAY
+    again.refresh()
+    assert again.report(NAME, "good").ok
+    assert len({request.public_key for request in vouched.issuer.requests}) == 2
+
+
+def test_open_surveys_ask_nobody(bench: Bench) -> None:
+    vouched = Vouched(bench)
+    bench.transport.publish(replace(MANIFEST, sequence=1))
+    client = vouched.client()
+    assert client.report(NAME, "good").ok
+    assert vouched.issuer.requests == ()
+    assert client._enroller is not None
+    assert client._enroller.step() == float("inf")
+
+
+async def _late(_: EnrolmentRequest) -> bytes:
+    return bytes(64)
+
+
+def _signed(request: EnrolmentRequest, by: SigningKey, **changes: Any) -> bytes:
+    other = replace(request, **changes)
+    statement = enrolment_statement(other.survey_id, other.epoch, other.public_key)
+    return by.sign(CONTEXT_ENROL, statement)
+
+
+USELESS: dict[str, Callable[[EnrolmentRequest, SigningKey], object]] = {
+    "nothing": lambda _request, _key: b"",
+    "text": lambda _request, _key: "certificate",
+    "zeros": lambda _request, _key: bytes(64),
+    "a number": lambda _request, _key: 7,
+    "a coroutine": lambda request, _key: _late(request),
+    "too long": lambda request, key: _signed(request, key) + b"\0",
+    "a bytearray": lambda request, key: bytearray(_signed(request, key)),
+    "a stranger's": lambda request, _key: _signed(request, SigningKey(bytes(32))),
+    "another epoch's": lambda request, key: _signed(request, key, epoch=1),
+    "another survey's": lambda request, key: _signed(request, key, survey_id=bytes(32)),
+    "another key's": lambda request, key: _signed(request, key, public_key=key.public_key),
+    "in another context": lambda request, key: key.sign(b"deniable/report/v1\0", request.body),
+}
+
+
+@pytest.mark.parametrize("what", USELESS)
+def test_what_no_issuer_signed_for_this_key_is_not_kept(vouched: Vouched, what: str) -> None:
+    honest = vouched.issuer
+    key = honest._keys[0]
+    assert _signed(EnrolmentRequest(NAME, bytes(32), 0, bytes(32)), key)
+    client = vouched.client(enrol=lambda request: USELESS[what](request, key))
+    refreshed = client.refresh()
+    assert isinstance(refreshed.errors[NAME], NotEnrolled)
+    assert "enrol= returned" in str(refreshed.errors[NAME])
+    not_enrolled(client)
+    assert vouched.row("credential, issuer, asks") == (None, None, 2)
+    assert nothing_spent(vouched.bench)
+
+
+def test_an_apps_mistakes_are_told_at_construction(bench: Bench) -> None:
+    class Late:
+        async def __call__(self, request: EnrolmentRequest) -> bytes:
+            return b""
+
+    for wrong in (b"certificate", _late, Late()):
+        with pytest.raises(TypeError, match="enrol must be"):
+            bench.client(enrol=wrong)
+    bench.client(enrol=None)
+
+
+@pytest.mark.parametrize("error", [ConnectionError("x"), ValueError(), RecursionError()])
+def test_whatever_the_callback_raises_refresh_does_not(vouched: Vouched, error: Exception) -> None:
+    vouched.issuer.error = error
+    client = vouched.client()
+    refreshed = client.refresh()
+    assert f"enrol= raised {type(error).__name__}" in str(refreshed.errors[NAME])
+    assert refreshed.ready == (NAME,)
+
+
+def test_what_ends_the_app_goes_through_refresh_and_leaves_nothing_locked(
+    vouched: Vouched,
+) -> None:
+    client = vouched.client()
+    vouched.bench.clock.time += DAY
+
+    def interrupted(_: EnrolmentRequest) -> bytes:
+        raise KeyboardInterrupt
+
+    assert client._enroller is not None
+    client._enroller._enrol = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        client.refresh()
+    client._enroller._enrol = vouched.issuer
+    client.refresh()
+    assert client.report(NAME, "good").ok
+
+
+def test_who_gets_none_is_asked_again_and_nothing_else_happens(vouched: Vouched) -> None:
+    vouched.issuer.vouches = False
+    client = vouched.client()
+    assert "nobody vouches" in str(client.refresh().errors[NAME])
+    due, asks = vouched.row("due, asks")
+    assert asks == 2
+    assert START + 1800 < due <= START + 3600  # the longest wait, jittered
+    not_enrolled(client)
+    vouched.issuer.vouches = True
+    assert client.refresh().errors == {}
+    assert client.report(NAME, "good").ok
+
+
+def test_of_two_devices_of_one_account_one_is_counted(vouched: Vouched) -> None:
+    assert vouched.client().report(NAME, "good").ok
+    other = vouched.client(state=vouched.bench.path.with_name("other.sqlite"))
+    not_enrolled(other)
+    assert len({request.public_key for request in vouched.issuer.requests}) == 2
+    third = vouched.client(
+        state=vouched.bench.path.with_name("third.sqlite"), enrol=vouched.issuer.account("bob")
+    )
+    assert third.report(NAME, "good").ok
+
+
+def test_consent_that_ends_while_the_issuer_is_asked_keeps_nothing(vouched: Vouched) -> None:
+    clients: list[Client] = []
+
+    def withdraws(request: EnrolmentRequest) -> bytes | None:
+        clients[0].set_consent("off")
+        return vouched.issuer(request)
+
+    clients.append(vouched.bench.client(enrol=withdraws))
+    assert isinstance(clients[0].refresh().errors[NAME], NotEnrolled)
+    assert vouched.row("credential") == (None,)
+
+
+def test_a_callback_may_use_the_client_that_calls_it(vouched: Vouched) -> None:
+    clients: list[Client] = []
+    told: list[object] = []
+
+    def curious(request: EnrolmentRequest) -> bytes | None:
+        told.append(clients[0].report(NAME, "good").error)
+        told.append(clients[0].refresh().errors[NAME])
+        return vouched.issuer(request)
+
+    clients.append(vouched.bench.client(enrol=curious))
+    assert clients[0].refresh().errors == {}
+    assert [type(each) for each in told] == [NotEnrolled, NotEnrolled]
+    assert clients[0].report(NAME, "good").ok
+
+
+# The collector refuses a certificate: once more for the same key, else the report is dropped.
+
+
+def refused_once(vouched: Vouched) -> Client:
+    """Return a client whose report waits for another certificate."""
+    client = vouched.client()
+    assert client.report(NAME, "good").ok
+    vouched.bench.transport.answer = NOT_ENROLLED
+    for _ in range(2):  # it is sent once, and then waits
+        assert client.flush() == Delivery(pending=1)
+    assert len(vouched.bench.transport.uploads) == 1
+    assert vouched.row("credential, renewal") == (None, 1)
+    return client
+
+
+def test_a_refused_certificate_is_asked_for_once_more_for_the_same_key(vouched: Vouched) -> None:
+    client = refused_once(vouched)
+    vouched.issuer.rotate()  # as after distrust-issuer
+    assert client.refresh().errors == {}
+    vouched.bench.transport.answer = ACCEPTED
+    assert client.flush().delivered == 1
+    first, second = vouched.sent()
+    assert first.payload == second.payload
+    assert first.public_key == second.public_key
+    assert first.signature == second.signature
+    assert first.credential != second.credential
+    assert len({request.public_key for request in vouched.issuer.requests}) == 1
+    assert vouched.row("issuer, asks, renewal") == (vouched.issuer.enrolment.issuers[1], 2, 2)
+    assert vouched.bench.draw.count == 1
+
+
+def test_a_certificate_that_is_refused_again_drops_the_report(vouched: Vouched) -> None:
+    client = refused_once(vouched)
+    assert client.refresh().errors == {}
+    assert client.flush().dropped == 1
+    assert vouched.bench.rows("SELECT status, verdict FROM decisions") == [
+        ("dropped", "not-enrolled")
+    ]
+    # D4: the epoch stays decided, and nobody is asked any more.
+    assert client.report(NAME, "good").status is OutcomeStatus.NOT_RECORDED
+    client.refresh()
+    assert len(vouched.issuer.requests) == 2
+    assert vouched.bench.draw.count == 1
+
+
+def test_an_issuer_that_gives_no_other_drops_the_report(vouched: Vouched) -> None:
+    client = refused_once(vouched)
+    vouched.issuer.vouches = False
+    assert "gave no other" in str(client.refresh().errors[NAME])
+    assert vouched.bench.rows("SELECT status, verdict, envelope FROM decisions") == [
+        ("dropped", "not-enrolled", None)
+    ]
+    assert client.flush().pending == 0
+    client.refresh()
+    assert len(vouched.issuer.requests) == 2
+
+
+def test_a_report_waits_for_an_issuer_that_is_down_until_a_day_after_its_time(
+    vouched: Vouched,
+) -> None:
+    client = refused_once(vouched)
+    vouched.issuer.error = ConnectionError()
+    for later in (0, DAY, 3 * DAY - 1):
+        vouched.bench.clock.time = START + later
+        client.refresh()
+        assert client.flush().pending == 1
+    vouched.bench.clock.time = START + 3 * DAY
+    assert client.flush().pending == 0
+    assert vouched.bench.rows("SELECT status, verdict FROM decisions") == [
+        ("dropped", "not-enrolled")
+    ]
+    assert len(vouched.bench.transport.uploads) == 1
+
+
+def test_an_app_that_asks_no_more_drops_what_is_refused(vouched: Vouched) -> None:
+    client = refused_once(vouched)
+    client.close()
+    # It sends what it has, since nobody will bring anything better.
+    assert vouched.bench.client().flush().dropped == 1
+
+
+def test_what_is_withdrawn_while_it_waits_is_not_sent_again(vouched: Vouched) -> None:
+    client = refused_once(vouched)
+    client.set_consent("off")
+    client.set_consent("on")
+    client.refresh()
+    client.flush()
+    assert len(vouched.issuer.requests) == 1
+    assert len(vouched.bench.transport.uploads) == 1
+
+
+# What stays on the disk, and what users are told.
+
+
+@pytest.mark.parametrize("how", ["off", "local", "purge", "closed"])
+def test_a_certificate_is_erased_from_the_disk(vouched: Vouched, how: str) -> None:
+    client = vouched.client()
+    assert client.report(NAME, "good").ok
+    (credential,) = vouched.row("credential")
+    vouched.bench.transport.answer = ACCEPTED if how == "closed" else UNREACHABLE
+    client.flush(timeout=0.1)
+    assert vouched.bench.on_disk(credential)
+    if how == "closed":
+        vouched.bench.clock.time = START + 2 * DAY
+        client.flush()
+    elif how == "purge":
+        client.purge()
+    else:
+        client.set_consent(how)
+    assert vouched.bench.on_disk(credential) == []
+    rows = vouched.bench.rows("SELECT credential, asks FROM credentials")
+    assert rows == ([] if how == "purge" else [(None, 1)])
+
+
+def test_after_a_purge_the_same_key_gets_its_certificate_again(vouched: Vouched) -> None:
+    client = vouched.client()
+    client.purge()
+    not_enrolled(client)
+    client.refresh()
+    assert client.report(NAME, "good").ok
+    first, second = vouched.issuer.requests
+    assert first == second
+
+
+def test_a_copied_state_has_no_certificates(vouched: Vouched) -> None:
+    client = vouched.client()
+    client.close()
+    (credential,) = vouched.row("credential")
+    vouched.bench.path.with_name("device.sqlite.mark").unlink()
+    again = vouched.bench.client(enrol=vouched.issuer, consent="on")
+    assert again.report(NAME, "good").error is not None
+    assert vouched.bench.on_disk(credential) == []
+
+
+@pytest.mark.parametrize(
+    "damage", ["credential = 'x'", "credential = x'00'", "due = 'x'", "asks = 'x'", "renewal = 7"]
+)
+def test_a_row_that_rotted_raises_nothing(vouched: Vouched, damage: str) -> None:
+    client = vouched.client()
+    vouched.bench.rows(f"UPDATE credentials SET {damage}")
+    client.refresh()
+    client.report(NAME, "good")
+    client.flush()
+    assert vouched.bench.draw.count == 1
+
+
+def test_the_journal_tells_who_was_asked_and_what_they_saw(vouched: Vouched) -> None:
+    client = vouched.client()
+    assert client.report(NAME, "good").ok
+    client.flush()
+    journal = client.journal()
+    (entry,) = [each for each in journal.entries if isinstance(each, EnrolmentEntry)]
+    (report,) = [each for each in journal.entries if isinstance(each, ReportEntry)]
+    issuer = vouched.issuer.enrolment.issuers[0].hex()
+    assert (entry.survey, entry.epoch, entry.asks, entry.issuer) == (NAME, 0, 1, issuer)
+    assert entry.content is not None
+    assert report.content is not None
+    assert entry.content in report.content
+    text = " ".join(str(journal).split())
+    assert f"certificate for '{NAME}', epoch 0: held" in text
+    assert "Asked the app's issuer, once: it saw the account, the survey, the epoch and" in text
+    assert issuer in text
+    client.set_consent("off")
+    (erased,) = [each for each in client.journal().entries if isinstance(each, EnrolmentEntry)]
+    assert (erased.content, erased.issuer, erased.asks) == (None, issuer, 1)
+    assert "epoch 0: erased" in str(client.journal())
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_whoever_is_asked_for_consent_is_told_of_the_issuer(vouched: Vouched, held: bool) -> None:
+    if held:
+        client = vouched.client()
+    else:
+        bundled = [sign_manifest(vouched.survey, AUTHORITY)]
+        client = vouched.bench.client(enrol=vouched.issuer, consent="unset", manifests=bundled)
+    page = client.explain()
+    for text in (str(page), page.brief()):
+        flat = " ".join(text.split())
+        assert "Vouching Only devices for which an issuer vouches can take part." in flat
+        assert "can tell which response came from which account" in flat
+    terms = page.surveys[0].terms
+    assert terms is not None
+    assert terms.issuers == tuple(key.hex() for key in vouched.issuer.enrolment.issuers)
+    assert page.to_dict()["surveys"][0]["terms"]["issuers"] == list(terms.issuers)
+    assert "an issuer's signature of that key" in " ".join(str(page).split())
+
+
+def test_the_size_that_is_told_is_the_size_that_is_sent(vouched: Vouched) -> None:
+    client = vouched.client()
+    client.report(NAME, "good")
+    client.flush()
+    terms = client.explain().surveys[0].terms
+    assert terms is not None
+    assert len(vouched.bench.transport.uploads[0]) == terms.sent_bytes[0]
+    assert sum(part.least for part in terms.sent) == terms.sent_bytes[0]
+    (credential,) = [part for part in terms.sent if part.name == "credential"]
+    assert (credential.least, credential.most) == (64, 64)
+
+
+def test_an_open_survey_tells_of_no_issuer(bench: Bench) -> None:
+    page = bench.ready().explain()
+    assert "Vouching" not in str(page)
+    assert DECLARED.name == MANIFEST.name
+    assert manifest().enrolment.issuers == ()

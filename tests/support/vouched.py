@@ -1,0 +1,48 @@
+"""A device whose survey demands certificates, and the issuer that it asks."""
+
+from typing import Any
+
+from deniable.client import Client
+from deniable.client.testing import FakeIssuer
+from deniable.messages import Manifest, SignedReport, split_upload
+from deniable.messages.admissible import check_report
+from tests.support.devices import Bench
+from tests.support.surveys import manifest
+
+
+class Vouched:
+    """A bench at which MANIFEST is of certificate mode.
+
+    Attributes:
+        bench: whose clients ask ``issuer``.
+        issuer: lists two keys in the survey.
+        survey: what is published.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.issuer = FakeIssuer()
+        self.survey: Manifest = manifest(enrolment=self.issuer.enrolment)
+        bench.transport.publish(self.survey)
+
+    def client(self, **changes: Any) -> Client:
+        """Return a client that holds the survey, and perhaps no certificate."""
+        client = self.bench.client(**{"enrol": self.issuer, **changes})
+        assert client.refresh().ready == (self.survey.name,)
+        return client
+
+    def sent(self) -> list[SignedReport]:
+        """Return the reports that were sent, each one that the collector takes."""
+        reports = [
+            SignedReport.from_envelope(envelope)
+            for body in self.bench.transport.uploads
+            for envelope in split_upload(body)
+        ]
+        for report in reports:
+            check_report(report, self.survey, self.bench.clock.now())
+        return reports
+
+    def row(self, columns: str) -> tuple[Any, ...]:
+        """Return columns of the only row about a certificate."""
+        (row,) = self.bench.rows(f"SELECT {columns} FROM credentials")
+        return row
