@@ -39,6 +39,16 @@ def test_the_app_on_asyncio_reports_while_other_work_goes_on() -> None:
     assert shown[2] == "other work went on: True"
 
 
+def test_the_issuers_backend_has_each_account_counted_once() -> None:
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "issuer_backend.py")]
+    shown = run(command).stdout.splitlines()
+    assert shown[0] == "ann's phone: recorded"
+    assert shown[1].startswith("ann's laptop: not-recorded no issuer has vouched")
+    assert shown[2] == "bob's phone: recorded"
+    assert shown[3].startswith("a stranger: not-recorded no issuer has vouched")
+    assert shown[4:] == ["counted: 2 reports"]
+
+
 def test_the_web_app_asks_first_and_explains_itself() -> None:
     command = [sys.executable, "-W", "error", str(ROOT / "examples" / "web_app.py")]
     with child(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:

@@ -1,0 +1,151 @@
+"""From a survey's file to its histogram: only what the app's backend vouches for is counted."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deniable.client import Client, HttpTransport, NotEnrolled, OutcomeStatus, Survey
+from deniable.enrolment import Issuer, SqliteIssuanceRecord, read_key_file, read_record_key
+from deniable.messages import (
+    MAX_MANIFEST_BYTES,
+    Report,
+    SigningKey,
+    UploadAnswer,
+    derive_report_key,
+    enrolment_statement,
+    open_manifest,
+    pack_upload,
+    sign_report,
+)
+from deniable.messages.ed25519 import CONTEXT_ENROL
+from tests.support.collector import CollectorProcess
+from tests.support.issuer_backend import IssuerBackend
+from tests.support.processes import DENIABLE, run
+from tests.support.watched import until
+
+SURVEY = """\
+name = "certified"
+question = "How often do you drink tea?"
+categories = ["never", "sometimes", "often", "always"]
+epsilon = "1"
+epoch = "1 week"
+epochs = 1
+minimum_reports = 1
+enrolment = "certificate"
+issuers = [{issuers}]
+"""
+DECLARED = Survey(
+    "certified",
+    "How often do you drink tea?",
+    ("never", "sometimes", "often", "always"),
+    max_epsilon="1",
+)
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
+    collector = CollectorProcess(tmp_path / "collector")
+    try:
+        collector.start()
+        yield collector
+    finally:
+        collector.close()
+
+
+def keys(folder: Path) -> tuple[SigningKey, SigningKey]:
+    """Have the command line make the keys of the current and the next issuer."""
+    for name in ("issuer.pem", "issuer-2.pem"):
+        run([*DENIABLE, "issuer", "new", folder / name])
+    return read_key_file(folder / "issuer.pem"), read_key_file(folder / "issuer-2.pem")
+
+
+def publish(collector: CollectorProcess, folder: Path, *issuers: SigningKey) -> bytes:
+    """Publish the survey; return the signed manifest as the running collector offers it."""
+    file = folder / "certified.toml"
+    listed = ", ".join(f'"{issuer.public_key.hex()}"' for issuer in issuers)
+    file.write_text(SURVEY.format(issuers=listed), "utf-8")
+    run([*DENIABLE, "survey", "publish", file, "--dir", collector.directory])
+    transport, path = HttpTransport(collector.origin), "/v1/surveys/certified/manifest"
+
+    def fetched() -> bytes:
+        answer = transport.request("GET", path, {}, b"", MAX_MANIFEST_BYTES)
+        return answer.body if answer.status == 200 else b""
+
+    until(lambda: fetched() != b"")
+    return fetched()
+
+
+def device(
+    collector: CollectorProcess, backend: IssuerBackend, account: str, state: Path
+) -> type[Exception] | None:
+    """Report as one device of an account; return the kind of error that it met, if any."""
+    with Client(
+        collector.origin,
+        authority=collector.authority,
+        surveys=[DECLARED],
+        state=state,
+        consent="on",
+        background=False,
+        enrol=backend.account(account),
+    ) as client:
+        client.refresh()
+        outcome = client.report("certified", "often")
+        delivery = client.flush()
+    assert delivery.delivered == (outcome.status is OutcomeStatus.RECORDED)
+    return None if outcome.error is None else type(outcome.error)
+
+
+def make_up(collector: CollectorProcess, envelope: bytes) -> list[str]:
+    """Upload a report whose certificate the device signed itself; return what it is refused for."""
+    manifest = open_manifest(envelope, bytes.fromhex(collector.authority))
+    survey_id, secret = manifest.survey_id, bytes(32)
+    key = derive_report_key(secret, survey_id, 0)
+    credential = key.sign(CONTEXT_ENROL, enrolment_statement(survey_id, 0, key.public_key))
+    body = pack_upload([sign_report(secret, Report(survey_id, 0, 1), credential)])
+    headers = {"Content-Type": "application/msgpack"}
+    answer = HttpTransport(collector.origin).request("POST", "/v1/reports", headers, body, 1000)
+    told = UploadAnswer.from_json(answer.body, 1)
+    assert told is not None
+    return [code.value for _, code in told.refused]
+
+
+def test_each_account_is_counted_once_whichever_issuer_vouches(
+    collector: CollectorProcess, tmp_path: Path
+) -> None:
+    current, following = keys(tmp_path)
+    manifest = publish(collector, tmp_path, current, following)
+
+    def backend(key: SigningKey, record: SqliteIssuanceRecord) -> IssuerBackend:
+        return IssuerBackend(
+            Issuer(
+                key,
+                record,
+                record_key=read_record_key(tmp_path / "record.key"),
+                authority=bytes.fromhex(collector.authority),
+                manifests=[manifest],
+            )
+        )
+
+    file = tmp_path / "issued.sqlite"
+    with SqliteIssuanceRecord(file) as record, backend(current, record) as first:
+        for account in ("ann", "bob", "cat"):
+            assert device(collector, first, account, tmp_path / account) is None
+        # A second device of hers, and a state of hers that was lost, get no certificate.
+        assert device(collector, first, "ann", tmp_path / "ann's other") is NotEnrolled
+        assert first.statuses == [200, 200, 200, 409]
+    # The backend is started again with the next key, and the record that it had.
+    with SqliteIssuanceRecord(file) as record, backend(following, record) as second:
+        assert device(collector, second, "dan", tmp_path / "dan") is None
+        assert device(collector, second, "ann", tmp_path / "ann's third") is NotEnrolled
+        assert device(collector, second, "dan", tmp_path / "dan") is None  # repeated
+        assert second.statuses == [200, 409]
+    assert make_up(collector, manifest) == ["not-enrolled"]
+    shown = json.loads(
+        run([*DENIABLE, "hist", "certified", "--dir", collector.directory, "--json"]).stdout
+    )
+    assert shown["n"] == 4
+    for issuer in (current, following):
+        assert issuer.public_key.hex()[:16] in shown["enrolment"]
+    assert collector.complaints == ""
