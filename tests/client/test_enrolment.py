@@ -290,6 +290,22 @@ def test_consent_that_ends_while_the_issuer_is_asked_keeps_nothing(vouched: Vouc
     assert vouched.row("credential") == (None,)
 
 
+def test_a_certificate_for_a_key_that_this_device_has_no_more_is_not_kept(
+    vouched: Vouched,
+) -> None:
+    clients: list[Client] = []
+
+    def replaces_the_state(request: EnrolmentRequest) -> bytes | None:
+        clients[0].close()
+        vouched.bench.path.with_name("device.sqlite.mark").unlink()  # as of a copy
+        clients[0].set_consent("on")
+        return vouched.issuer(request)
+
+    clients.append(vouched.bench.client(enrol=replaces_the_state))
+    assert isinstance(clients[0].refresh().errors[NAME], NotEnrolled)
+    assert vouched.row("credential") == (None,)
+
+
 def test_a_callback_may_use_the_client_that_calls_it(vouched: Vouched) -> None:
     clients: list[Client] = []
     told: list[object] = []

@@ -18,7 +18,7 @@ TEXT = GUIDE.read_text("utf-8")
 
 def test_the_guides_blocks_run_in_order(tmp_path: Path) -> None:
     blocks = {block.label: block for block in marked_blocks(GUIDE)}
-    assert list(blocks) == ["app", "commands", "consent", "journal"]
+    assert list(blocks) == ["app", "commands", "consent", "journal", "enrol"]
     app = blocks["app"].text.replace(
         "https://telemetry.example.org", f"http://127.0.0.1:{free_port()}"
     )
@@ -37,6 +37,13 @@ def test_the_guides_blocks_run_in_order(tmp_path: Path) -> None:
     assert "origin: command line" in shown
     assert "Erased." in shown
     assert run([sys.executable, "-c", blocks["journal"].text], cwd=tmp_path, env=env).stdout == ""
+    authority = re.search(r'authority="([0-9a-f]{64})"', app)
+    assert authority is not None
+    made = f'print(certified("https://telemetry.example.org", "{authority[1]}"))'
+    shown = run(
+        [sys.executable, "-c", f"{blocks['enrol'].text}\n{made}"], cwd=tmp_path, env=env
+    ).stdout
+    assert shown.startswith("Client('https://telemetry.example.org'")
 
 
 @pytest.mark.parametrize("consent", Consent)

@@ -63,8 +63,8 @@ def test_a_bad_upload_is_refused_as_a_whole_with_its_code(vector: dict[str, Any]
 
 
 def test_every_vector_is_of_a_kind_that_some_test_feeds() -> None:
-    kinds = {"envelope", "body", "manifest", "rotations"}
+    kinds = {"envelope", "body", "manifest", "rotations", "enrolment"}
     assert all(len(kinds & set(vector)) == 1 for vector in BAD["vectors"])
-    assert {vector["layer"] for vector in BAD["vectors"]} == {"messages", "intake"}
+    assert {vector["layer"] for vector in BAD["vectors"]} == {"messages", "intake", "issuer"}
     assert len(REPORTS) > 200
     assert len(UPLOADS) > 20

@@ -25,6 +25,7 @@ from deniable.messages import (
     follow_rotations,
     open_manifest,
     open_rotation,
+    read_enrolment_statement,
     sign_report,
     split_rotations,
     split_upload,
@@ -43,7 +44,7 @@ SURVEYS = [
 ]
 LAYERS: dict[str, list[dict[str, Any]]] = {
     layer: [vector for vector in BAD["vectors"] if vector["layer"] == layer]
-    for layer in ("messages", "intake")
+    for layer in ("messages", "intake", "issuer")
 }
 
 
@@ -206,6 +207,7 @@ def test_the_golden_credential_follows_from_the_issuers_key() -> None:
     statement = pack([survey_id, int(vector["epoch"]), key])
     vouched = signed(bytes.fromhex(vector["issuer_seed"]), b"deniable/enrol/v1\0", statement)
     assert vouched.hex() == vector["credential"]
+    assert (statement.hex(), pack(vouched).hex()) == (vector["request"], vector["answer"])
     (report,) = [v for v in GOLDEN["reports"] if v["credential"] == vector["credential"]]
     assert report["public_key"] == vector["public_key"]
     SignedReport.from_envelope(bytes.fromhex(report["envelope"])).verify_credential(
@@ -256,6 +258,8 @@ def judge(vector: dict[str, Any]) -> None:
         follow_rotations(
             bytes.fromhex(BAD["authority"]), [open_rotation(envelope) for envelope in envelopes]
         )
+    elif "enrolment" in vector:
+        read_enrolment_statement(bytes.fromhex(vector["enrolment"]))
     elif "body" in vector:
         split_upload(bytes.fromhex(vector["body"]))
     else:
@@ -283,6 +287,11 @@ def test_bad_messages_are_refused_with_their_code(vector: dict[str, Any]) -> Non
 def test_what_is_left_to_intake_is_well_formed(vector: dict[str, Any]) -> None:
     # Otherwise the vector would test the messages layer again and not intake.
     assert code_of(read_report, vector) is None
+
+
+@pytest.mark.parametrize("vector", LAYERS["issuer"], ids=name)
+def test_what_is_left_to_an_issuer_is_well_formed(vector: dict[str, Any]) -> None:
+    assert code_of(judge, vector) is None
 
 
 def test_the_bad_vectors_cover_every_code_that_a_message_can_get() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
-from tests.vectors import bad_forms, bad_judgements, bad_manifests, bad_rotations
+from tests.vectors import bad_enrolments, bad_forms, bad_judgements, bad_manifests, bad_rotations
 from tests.vectors.golden import golden
 from tests.vectors.scene import (
     AUTHORITY,
@@ -31,9 +31,10 @@ BAD_NOTE = (
     "Made by tests/vectors/generate.py. Each vector must be refused with its code at its time (in "
     "Unix seconds). 'body' is a whole upload, 'envelope' one report of an upload, 'manifest' a "
     "manifest's envelope under the authority, 'rotations' a published array of rotations, to be "
-    "verified and followed from the authority. Layer 'messages' needs no more than the message "
-    "(and the issuers of its survey); layer 'intake' needs the surveys and the clock. A changed "
-    "vector is a protocol change."
+    "verified and followed from the authority, 'enrolment' a request to an issuer of the "
+    "certificate survey. Layer 'messages' needs no more than the message "
+    "(and the issuers of its survey); layers 'intake' and 'issuer' need the surveys and the clock. "
+    "A changed vector is a protocol change."
 )
 
 
@@ -53,6 +54,8 @@ def bad() -> dict[str, object]:
         bad_manifests.maps(),
         bad_manifests.values(),
         bad_manifests.mechanisms(),
+        bad_enrolments.forms(),
+        bad_enrolments.judgements(),
         bad_rotations.shapes(),
         bad_rotations.payloads(),
         bad_rotations.signatures(),

@@ -26,6 +26,7 @@ from tests.vectors.scene import (
     DEVICE_SECRET,
     EPOCH,
     ISSUER,
+    NOW,
     OPEN_SURVEY,
     RESPONSE,
     credential,
@@ -296,6 +297,11 @@ def golden() -> dict[str, object]:
             "epoch": str(EPOCH),
             "public_key": report_key(CERTIFICATE_SURVEY).public_key.hex(),
             "credential": credential().hex(),
+            "now": NOW,
+            "request": pack(
+                [CERTIFICATE_SURVEY.survey_id, EPOCH, report_key(CERTIFICATE_SURVEY).public_key]
+            ).hex(),
+            "answer": pack(credential()).hex(),
         },
         "rotations": rotations,
         "published_rotations": {

@@ -1,0 +1,75 @@
+"""The vectors of enrolment, through the door that a request takes."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.enrolment import Issuer, SqliteIssuanceRecord, answer_enrolment
+from deniable.messages import (
+    ERROR_TYPE_PREFIX,
+    RefusalCode,
+    SigningKey,
+    read_credential,
+    read_enrolment_statement,
+)
+from tests.enrolment.issuers import RECORD_KEY
+from tests.enrolment.issuers import record as open_record
+
+VECTORS = Path(__file__).parents[1] / "vectors"
+BAD: dict[str, Any] = json.loads((VECTORS / "bad.json").read_text("utf-8"))
+GOLDEN: dict[str, Any] = json.loads((VECTORS / "golden.json").read_text("utf-8"))
+REQUESTS = [vector for vector in BAD["vectors"] if "enrolment" in vector]
+ENROLMENT = GOLDEN["enrolment"]
+
+
+@pytest.fixture(scope="module")
+def issuer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Issuer]:
+    with open_record(tmp_path_factory.mktemp("record")) as record:
+        yield golden_issuer(record)
+
+
+def golden_issuer(record: SqliteIssuanceRecord) -> Issuer:
+    return Issuer(
+        SigningKey(bytes.fromhex(ENROLMENT["issuer_seed"])),
+        record,
+        record_key=RECORD_KEY,
+        authority=bytes.fromhex(BAD["authority"]),
+        manifests=[bytes.fromhex(BAD["surveys"]["certificate"])],
+    )
+
+
+@pytest.mark.parametrize("vector", REQUESTS, ids=lambda vector: str(vector["name"]))
+def test_a_bad_request_is_refused_with_its_code(issuer: Issuer, vector: dict[str, Any]) -> None:
+    answer = answer_enrolment(issuer, "ann", bytes.fromhex(vector["enrolment"]), vector["now"])
+    told = json.loads(answer.body)
+    assert told["type"] == ERROR_TYPE_PREFIX + vector["code"]
+    assert told["status"] == answer.status >= 400
+
+
+def test_the_golden_request_gets_the_golden_answer(record: SqliteIssuanceRecord) -> None:
+    body = bytes.fromhex(ENROLMENT["request"])
+    assert read_enrolment_statement(body) == (
+        bytes.fromhex(ENROLMENT["survey_id"]),
+        int(ENROLMENT["epoch"]),
+        bytes.fromhex(ENROLMENT["public_key"]),
+    )
+    answer = answer_enrolment(golden_issuer(record), "ann", body, ENROLMENT["now"])
+    assert (answer.status, answer.body.hex()) == (200, ENROLMENT["answer"])
+    assert read_credential(answer.body).hex() == ENROLMENT["credential"]
+
+
+def test_the_bad_requests_cover_every_code_that_a_request_can_get() -> None:
+    # But not-enrolled, which takes two of them.
+    assert {RefusalCode(vector["code"]) for vector in REQUESTS} == {
+        RefusalCode.MALFORMED,
+        RefusalCode.TOO_LARGE,
+        RefusalCode.BAD_KEY,
+        RefusalCode.UNKNOWN_SURVEY,
+        RefusalCode.OUT_OF_DOMAIN,
+        RefusalCode.TOO_EARLY,
+        RefusalCode.EPOCH_CLOSED,
+    }
+    assert {vector["layer"] for vector in REQUESTS} == {"messages", "issuer"}
