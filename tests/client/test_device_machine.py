@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from deniable.client import Consent
-from deniable.messages import FRESH, RefusalCode
+from deniable.messages import FRESH, RefusalCode, SignedReport
 from tests.support.device_machine import FLUSH_SECONDS, NAMES, DeviceMachine
 from tests.support.surveys import DAY, MANIFEST
 
@@ -30,7 +30,14 @@ DROPS = {
     RefusalCode.SURVEY_ENDED,
 }
 RANDOMISED = MANIFEST.specification
-OWN_WORDS = {"consent-withdrawn", "purged", "cap-number", "cap-bytes", "cap-age"}
+OWN_WORDS = {
+    "consent-withdrawn",
+    "state-doubted",
+    "purged",
+    "cap-number",
+    "cap-bytes",
+    "cap-age",
+}
 
 
 class Device(DeviceMachine):
@@ -102,6 +109,18 @@ class Device(DeviceMachine):
             assert not self.on_disk(self.reports())
 
     @invariant()
+    def whoever_must_be_vouched_for_is(self) -> None:
+        """Rules 1 and 2 of credentials.py; what was drawn without a certificate would be lost."""
+        for each in self.ever:
+            signed, demanded = SignedReport.from_envelope(each.envelope), each.manifest.enrolment
+            assert (signed.credential is None) == (demanded.mode == "open")
+            if demanded.issuers:
+                signed.verify_credential(demanded.issuers)
+                assert self.enrolled[each.manifest.name, each.epoch] == signed.public_key
+        if self.memory.consent is not Consent.ON:
+            assert self.rows("SELECT 1 FROM credentials WHERE credential NOT NULL") == []
+
+    @invariant()
     def a_report_ends_only_as_the_table_says(self) -> None:
         """D8, rule 5 of outbox.py: delivered if the collector said so, dropped only for a code."""
         query = "SELECT survey_id, epoch, status, verdict, settled - closes FROM decisions"
@@ -119,7 +138,12 @@ class Device(DeviceMachine):
 
     def waiting(self) -> set[tuple[bytes, int]]:
         """Return the reports that an honest collector would take for as long as a flush lasts."""
-        query = "SELECT survey_id, epoch, starts, closes FROM decisions WHERE status = 'pending'"
+        query = (
+            "SELECT survey_id, epoch, starts, closes FROM decisions WHERE status = 'pending'"
+            # What waits for another certificate is not sent.
+            " AND (name, survey_id, epoch) NOT IN"
+            " (SELECT name, survey_id, epoch FROM credentials WHERE renewal = 1)"
+        )
         now, late = self.clock.time, self.clock.now() + FLUSH_SECONDS
         return {
             (survey_id, epoch)

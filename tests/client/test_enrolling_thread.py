@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from deniable.client import Client, EnrolmentRequest, NotEnrolled, StateUnavailable
+from deniable.client import (
+    Backoff,
+    Client,
+    EnrolmentRequest,
+    HttpAnswer,
+    NotEnrolled,
+    StateUnavailable,
+)
 from deniable.client import client as client_module
 from deniable.client.enrolling.enroller import Enroller
 from deniable.client.survey import Survey
@@ -296,6 +303,36 @@ def test_of_several_processes_one_asks_and_another_takes_over_if_it_is_killed(
     vouched.bench.clock.time += 60.0
     enroller(second).step()
     until(lambda: holds(vouched))
+
+
+def test_who_planned_a_call_and_was_slower_does_not_make_it(vouched: Vouched) -> None:
+    devices = [vouched.bench.client(enrol=vouched.issuer) for _ in range(2)]
+    devices[0]._fetch_manifests()
+    now = vouched.bench.clock.now()
+    planned = [enroller(device)._credentials.plan(now).wanted for device in devices]
+    begun = [
+        enroller(device)._credentials.begin(wanted, now + 60, now)
+        for device, (wanted,) in zip(devices, planned, strict=True)
+    ]
+    assert begun == [True, False]
+
+
+def test_a_refused_certificate_is_a_chore_of_the_thread(
+    vouched: Vouched, transport: WatchedTransport
+) -> None:
+    def judge(body: bytes) -> HttpAnswer:
+        judged.append(body)
+        return refused(RefusalCode.NOT_ENROLLED) if len(judged) == 1 else ACCEPTED
+
+    judged: list[bytes] = []
+    transport.answer = judge
+    client = device(vouched, backoff=Backoff(0.0, 0.0))
+    client.start()
+    until(lambda: holds(vouched))
+    assert client.report(NAME, "good").ok
+    # Nobody wakes it from here on.
+    until(lambda: vouched.bench.rows("SELECT status FROM decisions") == [("delivered",)])
+    assert len(vouched.issuer.requests) == len(judged) == 2
 
 
 def test_a_refused_certificate_is_asked_for_anew_and_the_report_sent_again(

@@ -415,10 +415,11 @@ def test_what_is_withdrawn_while_it_waits_is_not_sent_again(vouched: Vouched) ->
 # What stays on the disk, and what users are told.
 
 
+@pytest.mark.parametrize("reported", [False, True])
 @pytest.mark.parametrize("how", ["off", "local", "purge", "closed"])
-def test_a_certificate_is_erased_from_the_disk(vouched: Vouched, how: str) -> None:
+def test_a_certificate_is_erased_from_the_disk(vouched: Vouched, how: str, reported: bool) -> None:
     client = vouched.client()
-    assert client.report(NAME, "good").ok
+    assert not reported or client.report(NAME, "good").ok
     (credential,) = vouched.row("credential")
     vouched.bench.transport.answer = ACCEPTED if how == "closed" else UNREACHABLE
     client.flush(timeout=0.1)

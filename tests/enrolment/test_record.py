@@ -22,7 +22,7 @@ RECORDS: dict[str, Callable[[Path], SqliteIssuanceRecord]] = {
     "sqlite": lambda folder: SqliteIssuanceRecord(folder / "issued.sqlite")
 }
 END = 1_700_000_000
-CLAIMANTS, SLOTS = 8, 40
+CLAIMANTS, SLOTS, PROCESSES = 8, 100, 3
 
 
 def digest(number: int) -> bytes:
@@ -74,7 +74,8 @@ def test_r1_of_processes_that_claim_at_once_all_hear_of_one_holder(
     kind: str, tmp_path: Path
 ) -> None:
     spawned = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(3, mp_context=spawned) as pool:
+    together = spawned.Barrier(PROCESSES)  # they begin at once, however long each takes to start
+    with ProcessPoolExecutor(PROCESSES, spawned, together.wait, (SECONDS,)) as pool:
         tasks = [pool.submit(_claim_in_process, kind, tmp_path, n) for n in range(CLAIMANTS)]
         told = [task.result(SECONDS) for task in tasks]
     assert all(each == told[0] for each in told)

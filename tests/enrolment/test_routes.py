@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from aiohttp import ClientResponse, web
-from aiohttp.test_utils import TestClient, TestServer
+from aiohttp.test_utils import TestClient, TestServer, make_mocked_request
 
 from deniable.enrolment import Issuer, RecordError, routes
 from deniable.enrolment.routes import enrolment_route
@@ -175,6 +175,17 @@ async def test_a_body_that_does_not_come_is_not_waited_for(
     answer = await ask(backend, slow())
     assert answer.headers["Retry-After"] == "60"
     assert await problem(answer) == (408, "timeout")
+
+
+@pytest.mark.asyncio
+async def test_of_a_body_without_end_no_more_is_read_than_is_judged() -> None:
+    # aiohttp's own limit is a megabyte, and an app may have set it higher.
+    class Endless:
+        async def read(self, most: int) -> bytes:
+            return b"x" * min(most, 50)
+
+    request = make_mocked_request("POST", "/", MSGPACK, payload=Endless())
+    assert len(await routes._read(request)) == MAX_ENROLMENT_BYTES + 1
 
 
 @pytest.mark.asyncio

@@ -24,6 +24,7 @@ from deniable.client import (
     Client,
     Consent,
     ConsentMissing,
+    EnrolmentRequest,
     NotRecorded,
     OutboxCaps,
     Outcome,
@@ -34,7 +35,8 @@ from deniable.client import (
     client,
 )
 from deniable.client.state import state_file
-from deniable.messages import FRESH, Enrolment, Repeat, Schedule, Specification
+from deniable.messages import FRESH, Enrolment, Repeat, Schedule, SigningKey, Specification
+from deniable.messages.ed25519 import CONTEXT_ENROL
 from tests.support.device_model import MOST_KEPT, SHORTEST_EPOCH, Decided, Memory, effective
 from tests.support.hostile_collector import FATES, FETCHES, HostileCollector, SkewedClock
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, ORIGIN, START, manifest
@@ -46,11 +48,16 @@ FLUSH_SECONDS = 7200.0
 STATE = "device.sqlite"
 MARK = "device.sqlite.mark"
 
+ISSUER = SigningKey(b"issuer's seed of the tests 00001")
+CERTIFIED = Enrolment("certificate", (ISSUER.public_key,))
+
 _TWO_ROUND = Specification("two-round", kept="2")
 _FOLLOWED: list[dict[str, Any]] = [
     *[{}] * 4,
     *[{"repeat": Repeat("memoised", 4)}] * 2,
     {"repeat": Repeat("memoised", 5), "specification": _TWO_ROUND},
+    *[{"enrolment": CERTIFIED}] * 2,
+    {"enrolment": CERTIFIED, "repeat": Repeat("memoised", 4)},
 ]
 _UNLAWFUL: list[dict[str, Any]] = [
     {"categories": CATEGORIES[:2]},
@@ -60,7 +67,6 @@ _UNLAWFUL: list[dict[str, Any]] = [
     {"delta": "0.1"},
     {"question": "Really?"},
     {"origin": "http://127.0.0.1:1"},
-    {"enrolment": Enrolment("certificate", (AUTHORITY.public_key,))},
 ]
 _TERMS: list[dict[str, Any]] = [
     *_FOLLOWED * 2,
@@ -101,6 +107,8 @@ class DeviceMachine(RuleBasedStateMachine):
         clients: the two running apps.
         environment: of their processes.
         draws: words that were drawn for responses.
+        enrolled: the key that the issuer has vouched for, by name and epoch.
+        issuer_is_up: whether the issuer answers.
         memory: what the present state must know.
         ever: all that was ever decided, by lost states too.
         previews: payloads of what was only shown.
@@ -125,6 +133,8 @@ class DeviceMachine(RuleBasedStateMachine):
         self.clock = SkewedClock()
         self.collector = HostileCollector(self.clock, self.before_a_request)
         self.draws = 0
+        self.enrolled: dict[tuple[str, int], bytes] = {}
+        self.issuer_is_up = True
         self.environment: dict[str, str] = {}
         self.initial = Consent.UNSET
         self.lifetime, self.total = "9999", "9999"
@@ -172,6 +182,17 @@ class DeviceMachine(RuleBasedStateMachine):
             raise Died
         assert self.consent is Consent.ON, "a request without consent"
 
+    def vouch(self, request: EnrolmentRequest) -> bytes | None:
+        """Be the issuer: one key for a name and epoch. Rule 1 of enrolling/credentials.py."""
+        if self.corpse is not None:
+            raise Died
+        assert self.consent is Consent.ON, "an issuer was asked without consent"
+        if not self.issuer_is_up:
+            raise ConnectionError
+        slot, key = (request.survey, request.epoch), request.public_key
+        given = self.enrolled.setdefault(slot, key)
+        return ISSUER.sign(CONTEXT_ENROL, request.body) if given == key else None
+
     def draw(self) -> int:
         """Return a word; the head of consent.py says when there must be no draw."""
         if self.corpse is not None:
@@ -205,6 +226,7 @@ class DeviceMachine(RuleBasedStateMachine):
             caps=self.caps,
             linkable_batches=self.batches,
             background=False,
+            enrol=self.vouch,
             clock=self.clock,
             transport=self.collector,
             environment=self.environment,
@@ -498,9 +520,20 @@ class DeviceMachine(RuleBasedStateMachine):
         self.collector.fate = fate
         uploader = self.clients[who]._uploader
         with suppress(NotRecorded):
-            uploader._chores()
+            self.clients[who]._refresh_when_due()
+            self.enrol(who)
             uploader._send_due()
         self.note_offers(surely=True)
+
+    def enrol(self, who: int) -> None:
+        """Ask the issuer as the thread does; here on this one, since nothing is left to chance."""
+        enroller = self.clients[who]._enroller
+        assert enroller is not None
+        enroller.ask_now()
+
+    @rule(up=st.booleans())
+    def issuer_goes_or_comes_back(self, up: bool) -> None:
+        self.issuer_is_up = up
 
     @rule(who=_who, name=_names, fate=st.sampled_from(FATES))
     def report_and_send(self, who: int, name: str, fate: str) -> None:

@@ -113,7 +113,6 @@ def is_lawful(manifest: Manifest, now: float) -> bool:
         and manifest.delta == "0"
         and Fraction(manifest.specification.kept or 0) <= Fraction(MOST_KEPT)
         and manifest.schedule.epoch_seconds >= SHORTEST_EPOCH
-        and manifest.enrolment.mode == "open"
         and now < manifest.schedule.end
     )
 

@@ -36,7 +36,6 @@ from deniable.client.enrolling.enroller import Enroller
 from deniable.client.enrolment import Enrol
 from deniable.client.errors import (
     ConsentMissing,
-    NotEnrolled,
     NotReady,
     NotRecorded,
     UndeclaredAnswer,
@@ -411,8 +410,6 @@ class Client:
             raise self._state.missing_consent()
         try:
             decision = self._draw_once(survey, index, now)
-        except NotEnrolled:
-            raise
         except NotReady as error:
             # A copy: what is raised collects frames, and those hold the answer.
             refused = self._manifests.offer_bundled(survey) or copy(self._errors.get(survey.name))

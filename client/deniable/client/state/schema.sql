@@ -122,10 +122,6 @@ CREATE TRIGGER erased_credential AFTER UPDATE OF credential ON credentials
 WHEN OLD.credential IS NOT NULL AND NEW.credential IS NOT OLD.credential
 BEGIN UPDATE device SET remains = remains + 1; END;
 
-CREATE TRIGGER deleted_credential AFTER DELETE ON credentials
-WHEN OLD.credential IS NOT NULL
-BEGIN UPDATE device SET remains = remains + 1; END;
-
 CREATE TRIGGER erased_preview AFTER DELETE ON previews
 BEGIN UPDATE device SET remains = remains + 1; END;
 
