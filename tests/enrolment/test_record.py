@@ -82,6 +82,25 @@ def test_r1_of_processes_that_claim_at_once_all_hear_of_one_holder(
     assert None not in told[0]
 
 
+def test_r1_nobody_else_writes_between_the_look_and_the_claim(
+    tmp_path: Path, record: SqliteIssuanceRecord
+) -> None:
+    refused: list[str] = []
+
+    def come_between(statement: str) -> None:
+        if "FROM forgotten" in statement:
+            with pytest.raises(RecordError, match="locked"):
+                other.claim(digest(1), digest(11), END)
+            refused.append(statement)
+
+    with SqliteIssuanceRecord(tmp_path / "issued.sqlite") as other:
+        other._connection.execute("PRAGMA busy_timeout=1")
+        record._connection.set_trace_callback(come_between)
+        assert record.claim(digest(1), digest(10), END) == digest(10)
+        assert other.claim(digest(1), digest(11), END) == digest(10)
+    assert len(refused) == 1
+
+
 @pytest.mark.parametrize("kind", sorted(RECORDS))
 def test_r2_what_was_claimed_is_there_for_whoever_opens_it_next(kind: str, tmp_path: Path) -> None:
     with RECORDS[kind](tmp_path) as record:

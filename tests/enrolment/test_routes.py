@@ -184,7 +184,8 @@ async def test_of_a_body_without_end_no_more_is_read_than_is_judged() -> None:
         async def read(self, most: int) -> bytes:
             return b"x" * min(most, 50)
 
-    request = make_mocked_request("POST", "/", MSGPACK, payload=Endless())
+    endless: Any = Endless()
+    request = make_mocked_request("POST", "/", MSGPACK, payload=endless)
     assert len(await routes._read(request)) == MAX_ENROLMENT_BYTES + 1
 
 
