@@ -340,7 +340,8 @@ class Client:
     def start(self) -> None:
         """Send in the background what waits from the app's last run, if the user consented.
 
-        ``report`` does so too. Call this when the app starts and may have nothing to report. Never
+        And ask for surveys and certificates. ``report`` does so too. Call this when the app
+        starts: it may have nothing to report, and a certificate must be there before. Never
         raises for the world; without consent, or without ``background``, does nothing.
         """
         with suppress(NotRecorded):
