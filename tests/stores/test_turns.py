@@ -1,7 +1,6 @@
 """Writers of one SQLite file take turns, whatever process they are in."""
 
 import asyncio
-import os
 from contextlib import closing
 from pathlib import Path
 
@@ -33,9 +32,12 @@ async def test_who_writes_waits_for_the_turn_and_readers_do_not(file: Path) -> N
 async def test_a_turn_ends_also_with_a_failure(file: Path) -> None:
     async with hooked_store(file) as store:
         for _ in range(2):
-            with closing(SqliteDatabase(file)) as other, pytest.raises(ZeroDivisionError):
-                with other.transaction():
-                    raise ZeroDivisionError
+            with (
+                closing(SqliteDatabase(file)) as other,
+                pytest.raises(ZeroDivisionError),
+                other.transaction(),
+            ):
+                raise ZeroDivisionError
             await store.add(many(3))
         assert await store.add(many(3)) == [D] * 3
 
@@ -43,7 +45,7 @@ async def test_a_turn_ends_also_with_a_failure(file: Path) -> None:
 @pytest.mark.asyncio
 async def test_without_the_file_beside_it_a_store_still_counts_once(file: Path) -> None:
     async with hooked_store(file) as store:
-        os.unlink(file.with_name(f"{file.name}-lock"))
+        file.with_name(f"{file.name}-lock").unlink()
         async with hooked_store(file) as other:  # makes another
             answers = await asyncio.gather(
                 *(each.add(many(40, start)) for start in (0, 20) for each in (store, other))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from deniable.messages import Manifest, Rotation
 from deniable.messages.receipt import Receipt
@@ -37,7 +37,7 @@ class SqliteStore:
         self._group = GroupCommit(self._commit, most_waiting)
 
     @classmethod
-    async def open(cls, path: Path, most_waiting: int = 20_000) -> "SqliteStore":
+    async def open(cls, path: Path, most_waiting: int = 20_000) -> Self:
         """Open the file, creating or migrating it.
 
         Raises:
