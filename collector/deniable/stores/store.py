@@ -24,6 +24,7 @@ from deniable.messages.receipt import KEPT_SECONDS, Receipt
 __all__ = [
     "KEPT_SECONDS",
     "Counts",
+    "NotEmpty",
     "NotSealed",
     "Overloaded",
     "Role",
@@ -120,6 +121,10 @@ class SurveyConflict(StoreError):
 
 class RotationConflict(StoreError):
     """One of the two keys was rotated before, or too many were."""
+
+
+class NotEmpty(StoreError):
+    """The store holds something, and would have to be empty to be filled."""
 
 
 class NotSealed(StoreError):

@@ -47,6 +47,9 @@ class SqliteDatabase:
     Args:
         path: the file.
 
+    Attributes:
+        found_version: the version of the schema that it had; 0 if it was new.
+
     Raises:
         UnknownSchema: if a newer version of deniable wrote it.
         StoreError: if it cannot be opened.
@@ -66,7 +69,7 @@ class SqliteDatabase:
             self._connection.execute(f"PRAGMA cache_size=-{_CACHE_KIBIBYTES}")
             (page,) = self._connection.execute("PRAGMA page_size").fetchone()
             self._connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_BYTES // page}")
-            migrate(self._connection)
+            self.found_version = migrate(self._connection)
         except (sqlite3.Error, OSError) as error:
             self.close()
             raise StoreError(f"{path} cannot be opened: {error}") from error
