@@ -4,7 +4,7 @@ from deniable.stores.backups import back_up, restore
 from deniable.stores.copying import CopyableStore
 from deniable.stores.digest import counts_digest
 from deniable.stores.figures import Figures, shown_figures
-from deniable.stores.opening import check_exists, migrate_store, open_store
+from deniable.stores.opening import migrate_store, open_store
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.store import (
     KEPT_SECONDS,
@@ -44,7 +44,6 @@ __all__ = [
     "UnknownSchema",
     "Verdict",
     "back_up",
-    "check_exists",
     "counts_digest",
     "migrate_store",
     "open_store",

@@ -11,7 +11,7 @@ from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.migrating import VERSION
 from deniable.stores.store import StoreError
 
-__all__ = ["check_exists", "is_postgresql", "migrate_store", "open_store"]
+__all__ = ["is_postgresql", "migrate_store", "open_store"]
 
 _SCHEMES: Final = ("postgresql://", "postgres://")
 
@@ -48,16 +48,6 @@ async def migrate_store(target: Path | str) -> tuple[int, int]:
         raise _no_postgresql()
     with closing(await asyncio.to_thread(SqliteDatabase, Path(target))) as database:
         return database.found_version, VERSION
-
-
-def check_exists(target: Path | str) -> None:
-    """Check that there is a store: a misspelt path must not start an empty one.
-
-    Raises:
-        StoreError: if there is no such file; a database tells by itself.
-    """
-    if not is_postgresql(target) and not Path(target).exists():
-        raise StoreError(f"{target} does not exist; is `store` in collector.toml right?")
 
 
 def _no_postgresql() -> StoreError:
