@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from deniable.stores import NotEmpty, SqliteStore, StoreError, back_up, restore
+from tests.stores.databases import HookedStore
 from tests.stores.fullness import COURTEOUS, GONE, everything, fill_with_everything
 from tests.stores.places import ISSUER, NOW, A, C, D, Place, counts, publish, reports
 from tests.stores.test_copying import opened
@@ -147,7 +148,8 @@ async def test_a_store_that_is_not_in_order_makes_no_backup(tmp_path: Path) -> N
 
 @pytest.mark.asyncio
 async def test_a_backup_holds_nothing_of_what_was_erased(tmp_path: Path) -> None:
-    store = await SqliteStore.open(tmp_path / "store.sqlite")
+    store = HookedStore(tmp_path / "store.sqlite")
+    store.pragma("secure_delete=0")  # so that there is something to leave behind
     await fill_with_everything(store)
     erased = {report(device, epoch=2, survey=COURTEOUS).key for device in range(4)}
     await back_up(store, tmp_path / "backup")
