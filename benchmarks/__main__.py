@@ -5,12 +5,13 @@ import os
 import platform
 import time
 
-from benchmarks import audit, budget, bulk, collector, device, estimates, exits
+from benchmarks import audit, budget, bulk, collector, device, estimates, exits, stores
 
 _SUBJECTS = {
     "device": device.run,
     "exits": exits.run,
     "bulk": bulk.run,
+    "stores": stores.run,
     "collector": collector.run,
     "estimates": estimates.run,
     "audit": audit.run,

@@ -1,4 +1,4 @@
-"""``deniable token new`` prints a secret once; the store keeps only its digest."""
+"""``deniable token``: a secret is printed once; the store keeps only its digest."""
 
 import asyncio
 import re
@@ -8,7 +8,7 @@ import pytest
 
 from deniable.server import Config, token_digest
 from deniable.stores import Role, SqliteStore
-from tests.cli.commands import Workplace, succeed
+from tests.cli.commands import Workplace, fail, succeed
 
 
 def role_of(place: Workplace, token: str) -> Role | None:
@@ -50,3 +50,24 @@ def test_the_directory_does_not_hold_the_token(place: Workplace) -> None:
     assert token_digest(token) in held
     assert token.encode() not in held
     assert bytes.fromhex(token.removeprefix("deniable_")) not in held
+
+
+def test_tokens_are_listed_without_anything_that_opens_a_door(place: Workplace) -> None:
+    assert "there is no token" in succeed("token", "list", "--dir", place.directory)
+    secrets = [make(place, "--label", "Ana [bold]"), make(place, "--role", "operator")]
+    shown = succeed("token", "list", "--dir", place.directory)
+    for secret in secrets:
+        assert token_digest(secret).hex()[:12] in shown
+        assert secret.removeprefix("deniable_")[:12] not in shown
+    assert "Ana [bold]" in shown
+    assert "operator" in shown
+
+
+def test_a_revoked_token_opens_nothing_and_the_others_do(place: Workplace) -> None:
+    secret, kept = make(place), make(place)
+    identifier = token_digest(secret).hex()[:12]
+    shown = succeed("token", "revoke", identifier, "--dir", place.directory)
+    assert shown == f"revoked   {identifier} (analyst)\n"
+    assert [role_of(place, secret), role_of(place, kept)] == [None, Role.ANALYST]
+    assert "no such token" in fail("token", "revoke", identifier, "--dir", place.directory)
+    assert "no such token" in fail("token", "revoke", "", "--dir", place.directory)

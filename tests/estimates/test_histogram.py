@@ -120,6 +120,7 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
         "enrolment",
         "poisoning",
         "reports_for_five_points",
+        "distrusted",
         "kept_range",
         "numeric",
         "categories",

@@ -221,9 +221,11 @@ async def test_a_histogram_is_made_once_while_nothing_new_comes(
 ) -> None:
     made: list[int] = []
 
-    def counting(manifest: Manifest, epoch: int, counts: list[int], level: float) -> Histogram:
+    def counting(
+        manifest: Manifest, epoch: int, counts: list[int], level: float, *, distrusted: int
+    ) -> Histogram:
         made.append(sum(counts))
-        return estimate_histogram(manifest, epoch, counts, level)
+        return estimate_histogram(manifest, epoch, counts, level, distrusted=distrusted)
 
     monkeypatch.setattr(reading, "estimate_histogram", counting)
     await fill(collector, devices=5)

@@ -23,8 +23,13 @@ FIRST = files("deniable.stores.sqlite").joinpath("migrations", "0001_initial.sql
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Return a file as version 1 left it: receipts with whole keys and with short ones, a seal."""
     path = SqlitePlace(tmp_path).file
+    write_version_1(path)
+    return path
+
+
+def write_version_1(path: Path) -> None:
+    """Write a file as version 1 left it: receipts with whole keys and with short ones, seals."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.executescript(FIRST.read_text("utf-8"))
@@ -60,7 +65,6 @@ def file(tmp_path: Path) -> Path:
         connection.execute("INSERT INTO tokens VALUES (?, 'analyst', 'whose')", (DIGEST,))
         connection.execute("PRAGMA user_version=1")
         connection.commit()
-    return path
 
 
 @pytest.mark.asyncio

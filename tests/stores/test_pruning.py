@@ -1,12 +1,17 @@
 """S6: receipts are erased no sooner than a day after their epoch's seal; counts stay."""
 
 import asyncio
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from deniable.stores import KEPT_SECONDS, NotSealed, Store, StoreError
-from tests.stores.places import NOW, A, D, Place, S, counts, publish, reports
+from deniable.stores.sqlite import sealing
+from deniable.stores.sqlite.database import SqliteDatabase
+from tests.stores.databases import hooked_store, many
+from tests.stores.places import NOW, A, D, Place, S, SqlitePlace, counts, publish, reports
 from tests.support.reports import report
 from tests.support.surveys import MANIFEST, manifest
 
@@ -100,3 +105,22 @@ async def test_reports_of_other_epochs_are_stored_meanwhile(store: Store) -> Non
 async def test_an_unknown_survey_cannot_be_pruned(store: Store) -> None:
     with pytest.raises(StoreError):
         await store.prune(OTHER.survey_id, 0, LATER)
+
+
+@pytest.mark.asyncio
+async def test_sqlite_erases_in_parts_and_goes_on_where_it_was_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sealing, "_ERASED_AT_ONCE", 7)
+    file = SqlitePlace(tmp_path).file
+    async with hooked_store(file) as store:
+        await store.add([*many(50), *reports(range(3), epoch=1)])
+        await store.seal(ID, 0, NOW)
+        with closing(SqliteDatabase(file)) as interrupted:
+            assert [sealing.erase(interrupted, ID, 0, LATER) for _ in range(2)] == [7, 7]
+        assert await store.check() == []
+        assert [seal.pruned_at for seal in await store.seals(ID)] == [None]
+        assert await store.prune(ID, 0, LATER + 1) == 36
+        assert [seal.pruned_at for seal in await store.seals(ID)] == [LATER + 1]
+        assert await store.add(reports(range(3), epoch=1)) == [D] * 3
+        assert await store.check() == []

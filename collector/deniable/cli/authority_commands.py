@@ -25,7 +25,7 @@ from deniable.messages import (
     sign_rotation,
 )
 from deniable.server import Config
-from deniable.stores import SqliteStore
+from deniable.stores import Store
 
 __all__ = ["authority"]
 
@@ -107,7 +107,7 @@ def rotate(directory: Path, authority_key: Path | None, new_key: Path | None) ->
     click.echo("Leave `authority` in collector.toml as it is while older versions are about.")
 
 
-async def _rotations(store: SqliteStore) -> list[Rotation]:
+async def _rotations(store: Store) -> list[Rotation]:
     return [open_rotation(envelope) for envelope in await store.rotations()]
 
 

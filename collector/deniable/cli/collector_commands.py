@@ -1,6 +1,5 @@
-"""``deniable init``, ``serve`` and ``token``: making and running a collector."""
+"""``deniable init`` and ``serve``: making and running a collector."""
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,15 +15,13 @@ from deniable.server import (
     CONFIG_FILE,
     Config,
     WorkersFailed,
-    new_token,
     run_in_loop,
     serve_with_workers,
-    token_digest,
 )
 from deniable.server import serve as serve_alone
-from deniable.stores import Role, SqliteStore, Token
+from deniable.stores import Store
 
-__all__ = ["create_collector", "init", "serve", "token"]
+__all__ = ["create_collector", "init", "serve"]
 
 _EXAMPLE_FILE = "example-survey.toml"
 
@@ -88,7 +85,7 @@ def create_collector(directory: Path, origin: str, port: int, key_file: Path) ->
     config_file.chmod(0o600)  # whoever puts a password into it need not think of that
     (directory / _EXAMPLE_FILE).write_text(EXAMPLE, "utf-8")
 
-    async def nothing(_: SqliteStore) -> None:
+    async def nothing(_: Store) -> None:
         """Opening the store creates it."""
 
     config = Config.load(directory)
@@ -128,27 +125,3 @@ def serve(directory: Path, workers: int | None) -> None:
             "change host or port in collector.toml"
         ) from error
     click.echo("deniable collector: stopped; everything acknowledged is stored")
-
-
-@click.group()
-def token() -> None:
-    """Tokens of those who may read histograms."""
-
-
-@token.command("new")
-@directory_option
-@click.option(
-    "--role",
-    type=click.Choice([role.value for role in Role]),
-    default=Role.ANALYST.value,
-    show_default=True,
-    help="What it allows.",
-)
-@click.option("--label", default="", help="Whose it is, for your own records.")
-def token_new(directory: Path, role: str, label: str) -> None:
-    """Make a token and print it, once; the store keeps only its SHA-256."""
-    secret = new_token()
-    config = Config.load(directory)
-    made = Token(token_digest(secret), Role(role), label, int(time.time()))
-    with_store(config, lambda store: store.add_token(made))
-    click.echo(secret)

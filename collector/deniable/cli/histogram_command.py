@@ -14,7 +14,7 @@ from deniable.cli.workplace import find_survey, published, with_store
 from deniable.estimates import Histogram, estimate_histogram
 from deniable.messages import Manifest
 from deniable.server import Config
-from deniable.stores import SqliteStore, shown_figures
+from deniable.stores import Store, shown_figures
 
 __all__ = ["hist"]
 
@@ -74,7 +74,7 @@ def _read(
 ) -> tuple[Histogram, int]:
     """Return the histogram, and in steps of how many reports figures appear."""
 
-    async def work(store: SqliteStore) -> tuple[Histogram, int]:
+    async def work(store: Store) -> tuple[Histogram, int]:
         manifest = await find_survey(store, config, name, survey_id)
         epochs = manifest.schedule.epochs
         if epoch is not None and epoch >= epochs:
@@ -88,13 +88,15 @@ def _read(
                 f"no figures {where}: they appear from {max(1, manifest.minimum_reports)} reports "
                 f"of an epoch on{hint}"
             )
-        histogram = estimate_histogram(manifest, figures.epoch, figures.counts, level)
+        histogram = estimate_histogram(
+            manifest, figures.epoch, figures.counts, level, distrusted=figures.distrusted
+        )
         return histogram, manifest.minimum_reports
 
     return with_store(config, work)
 
 
-async def _older_with_figures(store: SqliteStore, config: Config, newest: Manifest) -> str | None:
+async def _older_with_figures(store: Store, config: Config, newest: Manifest) -> str | None:
     """Return how the id of the newest older survey with figures begins, if there is one."""
     for manifest in await published(store, config):
         older = manifest.name == newest.name and manifest.sequence < newest.sequence

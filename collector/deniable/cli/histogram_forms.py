@@ -73,6 +73,11 @@ def show_histogram(histogram: Histogram, screen: Console, step: int = 1) -> None
         screen.print()
         screen.print(_bins(histogram.numeric, screen.width))
         notes = _numeric_notes(histogram, histogram.numeric)
+    if histogram.distrusted:
+        notes.append(
+            f"! {histogram.distrusted:,} of the reports were vouched for by issuers that are not "
+            "trusted any more."
+        )
     if histogram.kept_range is not None:
         first, last = histogram.kept_range
         notes.append(

@@ -9,11 +9,14 @@ from deniable.cli.audit_command import audit
 from deniable.cli.authority import AuthorityKeyError
 from deniable.cli.authority_commands import authority
 from deniable.cli.budget_command import budget
-from deniable.cli.collector_commands import init, serve, token
+from deniable.cli.collector_commands import init, serve
 from deniable.cli.demo import demo
 from deniable.cli.histogram_command import hist
 from deniable.cli.issuer_commands import issuer
+from deniable.cli.life_commands import LIFE_COMMANDS
+from deniable.cli.store_commands import store
 from deniable.cli.survey_commands import survey
+from deniable.cli.token_commands import token
 from deniable.client import TransportError
 from deniable.client.console.device_commands import device as inspect_device
 from deniable.client.console.report_command import report as report_from_shell
@@ -95,5 +98,19 @@ def device(ctx: click.Context) -> None:
     ctx.exit(inspect_device(ctx.args))
 
 
-for _command in (audit, authority, budget, demo, hist, init, issuer, serve, survey, token):
+for _command in (
+    audit,
+    authority,
+    budget,
+    demo,
+    hist,
+    init,
+    issuer,
+    serve,
+    store,
+    survey,
+    token,
+):
     deniable.add_command(_command)
+for _command in LIFE_COMMANDS:
+    survey.add_command(_command)

@@ -3,7 +3,6 @@
 import math
 import os
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from deniable.budget import NANO, RangeCost, format_nano, pure_cost
 from deniable.cli.authority import AuthorityKeyError, find_key_file, read_authority_key
+from deniable.cli.life_terms import instant_text, life_terms
 from deniable.cli.options import directory_option
 from deniable.cli.repeat_terms import repeat_terms
 from deniable.cli.screen import console
@@ -33,7 +33,7 @@ from deniable.messages import (
     sign_manifest,
 )
 from deniable.server import Config, authority_chain
-from deniable.stores import SqliteStore
+from deniable.stores import Store
 
 __all__ = ["publish_survey", "survey"]
 
@@ -94,7 +94,7 @@ def publish_survey(config: Config, written: SurveyFile, key_file: Path) -> Manif
     """
     key = read_authority_key(key_file)
 
-    async def work(store: SqliteStore) -> Manifest:
+    async def work(store: Store) -> Manifest:
         chain = await authority_chain(store, config.authority)
         if key.public_key in chain[:-1]:
             raise AuthorityKeyError(
@@ -114,7 +114,7 @@ def _planned(config: Config, written: SurveyFile) -> Manifest:
     return with_store(config, lambda store: _next(store, config, written))
 
 
-async def _next(store: SqliteStore, config: Config, written: SurveyFile) -> Manifest:
+async def _next(store: Store, config: Config, written: SurveyFile) -> Manifest:
     before = [old for old in await published(store, config) if old.name == written.name]
     predecessor = before[0] if before else None
     if predecessor is not None and says_the_same(written, predecessor):
@@ -159,7 +159,14 @@ def list_surveys(directory: Path) -> None:
 def show(name: str, directory: Path) -> None:
     """Show what NAME asks, its privacy in words, and how an app declares it."""
     config = Config.load(directory)
-    manifest = with_store(config, lambda store: find_survey(store, config, name))
+
+    async def work(store: Store) -> tuple[Manifest, list[tuple[str, str]]]:
+        manifest = await find_survey(store, config, name)
+        seals = await store.seals(manifest.survey_id)
+        ended_at = (await store.ended()).get(manifest.survey_id)
+        return manifest, life_terms(manifest, seals, ended_at, await store.distrusted())
+
+    manifest, life = with_store(config, work)
     mechanism = manifest.mechanism
     odds = math.exp(mechanism.privacy.epsilon)
     least = "" if isinstance(mechanism, TwoValuedMechanism) else "at least "
@@ -181,6 +188,8 @@ def show(name: str, directory: Path) -> None:
     click.echo(f"costs     a device at most {_lifetime(manifest)}")
     click.echo(f"epochs    {_epochs(manifest)}")
     click.echo(f"devices   {_devices(manifest)}")
+    for label, text in life:
+        click.echo(f"{label:<9} {text}")
     click.echo(f"figures   appear in steps of {max(1, manifest.minimum_reports)} reports\n")
     click.echo(_declaration(manifest))
 
@@ -276,7 +285,7 @@ def _epochs(manifest: Manifest) -> str:
     schedule = manifest.schedule
     return (
         f"{schedule.epochs} of {duration_text(schedule.epoch_seconds)}, "
-        f"{_date(schedule.start)} to {_date(schedule.end)}"
+        f"{instant_text(schedule.start)} to {instant_text(schedule.end)}"
     )
 
 
@@ -319,9 +328,3 @@ def _declaration(manifest: Manifest) -> str:
     if manifest.schedule.epoch_seconds < DAY:
         lines.append(f"    min_epoch_seconds={manifest.schedule.epoch_seconds},")
     return "\n".join([*lines, ")"])
-
-
-def _date(instant: int) -> str:
-    if instant > math.floor(datetime.max.replace(tzinfo=UTC).timestamp()):
-        return "beyond the year 9999"
-    return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%d %H:%M UTC")

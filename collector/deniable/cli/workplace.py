@@ -9,7 +9,7 @@ import click
 
 from deniable.messages import Manifest, Refusal, open_manifest_of_chain
 from deniable.server import Config, InvalidConfig, authority_chain
-from deniable.stores import SqliteStore
+from deniable.stores import CopyableStore, Store, open_store
 
 __all__ = ["check_store", "find_survey", "published", "with_store"]
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 def with_store(
-    config: Config, work: Callable[[SqliteStore], Awaitable[Result]], *, create: bool = False
+    config: Config, work: Callable[[CopyableStore], Awaitable[Result]], *, create: bool = False
 ) -> Result:
     """Open the collector's store, do the work, and close it; the server may be running.
 
@@ -29,7 +29,7 @@ def with_store(
         check_store(config)
 
     async def run() -> Result:
-        store = await SqliteStore.open(Path(config.store))
+        store = await open_store(config.store)
         try:
             return await work(store)
         finally:
@@ -48,7 +48,7 @@ def check_store(config: Config) -> None:
         raise InvalidConfig(f"{config.store} does not exist; is `store` in collector.toml right?")
 
 
-async def published(store: SqliteStore, config: Config) -> list[Manifest]:
+async def published(store: Store, config: Config) -> list[Manifest]:
     """Return the surveys that this collector's authority signed, by name, the newest first."""
     manifests = []
     envelopes = await store.surveys()
@@ -63,7 +63,7 @@ async def published(store: SqliteStore, config: Config) -> list[Manifest]:
 
 
 async def find_survey(
-    store: SqliteStore, config: Config, name: str, survey_id: str | None = None
+    store: Store, config: Config, name: str, survey_id: str | None = None
 ) -> Manifest:
     """Return the newest survey of a name, or the newest whose id begins as given.
 

@@ -49,6 +49,7 @@ class Histogram:
         enrolment: who vouches that each report comes from another device.
         poisoning: what fake reports can do, and which counts only they can explain.
         reports_for_five_points: how many reports give 95 % intervals of ± 5 percentage points.
+        distrusted: how many of the reports issuers vouched for that are not trusted any more.
         kept_range: first and last epoch in which the same devices may have given the same kept
             responses, so that figures of these epochs share noise: neither their average nor their
             difference has the error that independent figures would. None where all is fresh.
@@ -77,6 +78,7 @@ class Histogram:
     enrolment: str
     poisoning: Poisoning
     reports_for_five_points: int
+    distrusted: int = 0
     kept_range: tuple[int, int] | None = None
     numeric: NumericSummary | None = None
 
@@ -103,6 +105,7 @@ class Histogram:
             "enrolment": self.enrolment,
             "poisoning": self.poisoning.to_dict(),
             "reports_for_five_points": self.reports_for_five_points,
+            "distrusted": self.distrusted,
             "kept_range": None if self.kept_range is None else list(self.kept_range),
             "numeric": None if self.numeric is None else self.numeric.to_dict(),
             "categories": [
@@ -147,6 +150,8 @@ class Histogram:
         )
         lines.append(f"intervals exclude manipulation: if 1% of reports are fake, {off}")
         lines.append(f"{self.level:.0%} intervals, each by itself; devices: {self.enrolment}")
+        if self.distrusted:
+            lines.append(f"{self.distrusted:,} reports by issuers that are not trusted any more")
         if self.kept_range is not None:
             first, last = self.kept_range
             lines.append(f"noise is shared by epochs {first} to {last}, where responses are kept")
@@ -159,6 +164,7 @@ def estimate_histogram(
     counts: Sequence[int],
     level: float = 0.95,
     model: Model = Model.SAMPLED,
+    distrusted: int = 0,
 ) -> Histogram:
     """Debias the counts of one survey and epoch.
 
@@ -168,6 +174,7 @@ def estimate_histogram(
         counts: how often each response was counted.
         level: confidence level of each interval, in (0, 1).
         model: what the standard errors take as random.
+        distrusted: how many of the reports issuers vouched for that are not trusted any more.
 
     Raises:
         ValueError: if there are no reports, or for a level outside (0, 1).
@@ -205,6 +212,7 @@ def estimate_histogram(
         enrolment=_vouched(manifest),
         poisoning=poisoning(mechanism, counts, estimate, errors),
         reports_for_five_points=reports_for_half_width(mechanism, 0.05),
+        distrusted=distrusted,
         kept_range=_kept_range(manifest, epoch),
         numeric=(
             None

@@ -1,5 +1,6 @@
-"""Intake: which reports are admissible. Pure: bytes, a clock and the surveys in, reports out."""
+"""Intake: what is taken, and for how long. Pure: bytes, a clock and the surveys in, reports out."""
 
 from deniable.intake.judge import KnownSurvey, judge_report
+from deniable.intake.life import Action, Due, due, finished
 
-__all__ = ["KnownSurvey", "judge_report"]
+__all__ = ["Action", "Due", "KnownSurvey", "due", "finished", "judge_report"]

@@ -101,6 +101,10 @@ class Catalogue:
         """Return the surveys of this name, the newest first."""
         return self._by_name.get(name, [])
 
+    def all(self) -> list[Manifest]:
+        """Return every survey, by name and the newest first."""
+        return [manifest for _, named in sorted(self._by_name.items()) for manifest in named]
+
     def newest(self) -> list[Manifest]:
         """Return the newest survey of each name, by name."""
         return [manifests[0] for _, manifests in sorted(self._by_name.items())]

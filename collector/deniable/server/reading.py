@@ -42,7 +42,7 @@ class _Reading:
         self._store = store
         self._catalogue = catalogue
         self._estimating = asyncio.Lock()
-        self._made: dict[tuple[bytes, int, float], tuple[list[int], bytes]] = {}
+        self._made: dict[tuple[bytes, int, float], tuple[Figures, bytes]] = {}
 
     async def surveys(self, request: web.BaseRequest, _: str) -> web.Response:
         _only(request, ())
@@ -86,16 +86,22 @@ class _Reading:
         key = (manifest.survey_id, figures.epoch, level)
 
         def estimated() -> bytes:
-            histogram = estimate_histogram(manifest, figures.epoch, figures.counts, level)
+            histogram = estimate_histogram(
+                manifest,
+                figures.epoch,
+                figures.counts,
+                level,
+                distrusted=figures.distrusted,
+            )
             return _packed(histogram.to_dict())
 
         # A matrix of thousands of categories takes seconds to invert: in a thread, so that uploads
         # get their turn, and one at a time, so that many readers take no more than one.
         async with self._estimating:
-            counts, made = self._made.pop(key, ([], b""))
-            if counts != figures.counts:
-                counts, made = figures.counts, await asyncio.to_thread(estimated)
-            self._made[key] = counts, made
+            known, made = self._made.pop(key, (None, b""))
+            if known != figures:
+                made = await asyncio.to_thread(estimated)
+            self._made[key] = figures, made
             while (
                 len(self._made) > _KEPT_HISTOGRAMS
                 or sum(len(body) for _, body in self._made.values()) > _KEPT_BYTES

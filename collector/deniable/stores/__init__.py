@@ -1,11 +1,15 @@
 """Stores: where acknowledged reports are durable and counted once."""
 
+from deniable.stores.backups import back_up, restore
+from deniable.stores.copying import CopyableStore
 from deniable.stores.digest import counts_digest
 from deniable.stores.figures import Figures, shown_figures
+from deniable.stores.opening import migrate_store, open_store
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.store import (
     KEPT_SECONDS,
     Counts,
+    NotEmpty,
     NotSealed,
     Overloaded,
     Role,
@@ -22,8 +26,10 @@ from deniable.stores.store import (
 
 __all__ = [
     "KEPT_SECONDS",
+    "CopyableStore",
     "Counts",
     "Figures",
+    "NotEmpty",
     "NotSealed",
     "Overloaded",
     "Role",
@@ -37,6 +43,10 @@ __all__ = [
     "Token",
     "UnknownSchema",
     "Verdict",
+    "back_up",
     "counts_digest",
+    "migrate_store",
+    "open_store",
+    "restore",
     "shown_figures",
 ]

@@ -16,14 +16,15 @@ S7. An ended survey takes nothing, and what a distrusted issuer vouches for is n
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Protocol
 
 from deniable.messages import Manifest, Rotation
-from deniable.messages.receipt import Receipt
+from deniable.messages.receipt import KEPT_SECONDS, Receipt
 
 __all__ = [
     "KEPT_SECONDS",
     "Counts",
+    "NotEmpty",
     "NotSealed",
     "Overloaded",
     "Role",
@@ -37,9 +38,6 @@ __all__ = [
     "UnknownSchema",
     "Verdict",
 ]
-
-KEPT_SECONDS: Final = 86_400
-"""How long receipts are kept at least after their epoch was sealed."""
 
 Counts = dict[bytes | None, list[int]]
 """How often each response was counted, by the issuer that vouched; None where nobody did.
@@ -123,6 +121,10 @@ class SurveyConflict(StoreError):
 
 class RotationConflict(StoreError):
     """One of the two keys was rotated before, or too many were."""
+
+
+class NotEmpty(StoreError):
+    """The store holds something, and would have to be empty to be filled."""
 
 
 class NotSealed(StoreError):

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-__all__ = ["RECEIPT_KEY_BYTES", "Receipt"]
+__all__ = ["KEPT_SECONDS", "RECEIPT_KEY_BYTES", "Receipt"]
 
 RECEIPT_KEY_BYTES: Final = 16
 """How much of a report's public key tells a repeat from another device's report.
@@ -10,6 +10,9 @@ RECEIPT_KEY_BYTES: Final = 16
 Whoever wants to collide with somebody else's key has to try 2^128 keys of his own; two of his own
 that collide take 2^64, and count once.
 """
+
+KEPT_SECONDS: Final = 86_400
+"""How long receipts are kept at least after their epoch was sealed."""
 
 
 class Receipt(NamedTuple):

@@ -10,38 +10,26 @@ from deniable.stores.store import StoreError, Verdict
 
 __all__ = ["add_receipts"]
 
-_Row = tuple[int, int, bytes, int, int]
-"""Survey, epoch, key, response and issuer, as the tables number them."""
+_Row = tuple[int, int, bytes, int, int, int]
+"""Survey, epoch and key, by which the tree is sorted; position in the group; response, issuer."""
 
 
 def add_receipts(database: SqliteDatabase, receipts: Sequence[Receipt]) -> list[Verdict]:
     """Store receipts in one transaction; one verdict each, in their order."""
     verdicts = [Verdict.ACCEPTED] * len(receipts)
+    rows: list[_Row] = []
     with database.transaction() as connection:
         admission = _Admission(database, connection)
-        rows: list[_Row] = []
-        positions: list[int] = []
         for position, (survey_id, epoch, key, response, issuer) in enumerate(receipts):
             terms = admission[survey_id, epoch, issuer]
             if isinstance(terms, Verdict):
                 verdicts[position] = terms
             else:
                 survey, vouched = terms
-                rows.append((survey, epoch, key, response, vouched))
-                positions.append(position)
-        repeated = _insert(connection, rows)
-        for index in repeated:
-            verdicts[positions[index]] = _compare(connection, rows[index])
-        for index in sorted(repeated, reverse=True):
-            del rows[index]
-        counted = Counter(
-            (survey, epoch, issuer, response) for survey, epoch, _, response, issuer in rows
-        )
-        connection.executemany(
-            "INSERT INTO counts VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET reports = reports + excluded.reports",
-            [(*cell, reports) for cell, reports in counted.items()],
-        )
+                rows.append((survey, epoch, key, position, response, vouched))
+        for row in _insert(connection, rows):
+            verdicts[row[3]] = _compare(connection, row)
+        _count(connection, rows, verdicts)
     return verdicts
 
 
@@ -85,40 +73,56 @@ class _Admission(dict[tuple[bytes, int, bytes | None], Verdict | tuple[int, int]
         return (survey, number) if distrusted_at is None else Verdict.DISTRUSTED
 
 
-def _insert(connection: sqlite3.Connection, rows: Sequence[_Row]) -> list[int]:
-    """Insert receipts in the order of the tree, of one key the first first (S2).
+def _insert(connection: sqlite3.Connection, rows: list[_Row]) -> list[_Row]:
+    """Insert receipts; return those whose key is there already, or came twice in this group.
 
-    Returns:
-        The indices of those that were not new.
+    They are sorted: the tree takes neighbours with less work, and of one key the first goes first
+    (S2).
     """
-    order = sorted(range(len(rows)), key=lambda index: rows[index][:3])
-    repeated: list[int] = []
+    rows.sort()
+    repeated: list[_Row] = []
 
     def each() -> Iterator[_Row]:
-        # A row is asked for once the one before it is stored: what changed is known by then, and
-        # one executemany costs a third of as many calls.
+        # A row is asked for once the one before it is stored, so that what became of that one is
+        # known here: each by a call of its own would cost half as much again.
         before = connection.total_changes
-        for index in order:
-            yield rows[index]
+        for row in rows:
+            yield row
             after = connection.total_changes
             if after == before:
-                repeated.append(index)
+                repeated.append(row)
             before = after
 
     start = connection.total_changes
     connection.executemany(
-        "INSERT INTO receipts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", each()
+        "INSERT INTO receipts VALUES (?1, ?2, ?3, ?5, ?6) ON CONFLICT DO NOTHING", each()
     )
     if connection.total_changes - start != len(rows) - len(repeated):
-        raise StoreError("SQLite took the receipts in another order than they were given")
+        raise StoreError("SQLite did not take the receipts one by one")
     return repeated
 
 
 def _compare(connection: sqlite3.Connection, row: _Row) -> Verdict:
     """Say whether the receipt that stands has the same response."""
-    survey, epoch, key, response, _ = row
+    survey, epoch, key, _, response, _ = row
     (first,) = connection.execute(
         "SELECT response FROM receipts WHERE survey = ? AND epoch = ? AND key = ?",
         (survey, epoch, key),
     ).fetchone()
     return Verdict.DUPLICATE if first == response else Verdict.CONFLICT
+
+
+def _count(connection: sqlite3.Connection, rows: list[_Row], verdicts: list[Verdict]) -> None:
+    """Count what was accepted (S3)."""
+    counted = Counter(
+        [
+            (survey, epoch, issuer, response)
+            for survey, epoch, _, position, response, issuer in rows
+            if verdicts[position] is Verdict.ACCEPTED
+        ]
+    )
+    connection.executemany(
+        "INSERT INTO counts VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET reports = reports + excluded.reports",
+        [(*cell, reports) for cell, reports in counted.items()],
+    )

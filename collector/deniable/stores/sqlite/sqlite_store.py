@@ -1,16 +1,17 @@
 """The embedded store: SQLite behind two threads, one that writes and one that reads."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from deniable.messages import Manifest, Rotation
 from deniable.messages.receipt import Receipt
+from deniable.stores.copying import Row
 from deniable.stores.group_commit import GroupCommit
-from deniable.stores.sqlite import checking, publishing, receipts, sealing, showing, tokens
+from deniable.stores.sqlite import checking, copying, publishing, receipts, sealing, showing, tokens
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.store import Counts, Role, Seal, Token, Verdict
 
@@ -37,7 +38,7 @@ class SqliteStore:
         self._group = GroupCommit(self._commit, most_waiting)
 
     @classmethod
-    async def open(cls, path: Path, most_waiting: int = 20_000) -> "SqliteStore":
+    async def open(cls, path: Path, most_waiting: int = 20_000) -> Self:
         """Open the file, creating or migrating it.
 
         Raises:
@@ -143,6 +144,39 @@ class SqliteStore:
                 return checking.faults(database)
 
         return await asyncio.to_thread(recount)
+
+    async def copy_to(self, file: Path) -> None:
+        """Copy all, as of one moment, into a new file, without what deleted rows left behind."""
+
+        def copy() -> None:
+            with (
+                closing(SqliteDatabase(self._reader.path)) as database,
+                database.reading() as connection,
+            ):
+                connection.execute("VACUUM INTO ?", (str(file),))
+
+        await asyncio.to_thread(copy)
+
+    async def rows(self) -> AsyncIterator[Sequence[Row]]:
+        """Read everything as of one moment, in lists of one type of row."""
+        with (
+            closing(await asyncio.to_thread(SqliteDatabase, self._reader.path)) as database,
+            database.reading() as connection,
+        ):
+            connection.execute("BEGIN")
+            chunks = copying.read_rows(connection)
+            while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
+                yield chunk
+
+    async def fill(self, chunks: AsyncIterator[Sequence[Row]]) -> None:
+        """Write all that another store holds, or nothing."""
+        with (
+            closing(await asyncio.to_thread(SqliteDatabase, self._writer.path)) as database,
+            database.transaction() as connection,
+        ):
+            copying.check_empty(connection)
+            async for chunk in chunks:
+                await asyncio.to_thread(copying.write_rows, connection, chunk)
 
     async def ping(self) -> None:
         """Return if the store can be read."""

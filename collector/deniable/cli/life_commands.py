@@ -1,0 +1,177 @@
+"""``deniable survey seal``, ``prune``, ``end`` and ``distrust-issuer``: what is final.
+
+A running server seals, prunes and ends by the clock; these are for whoever cannot wait.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from deniable.cli.life_terms import instant_text
+from deniable.cli.options import directory_option
+from deniable.cli.workplace import find_survey, published, with_store
+from deniable.messages import Manifest, check_public_key
+from deniable.server import Config
+from deniable.stores import Seal, Store
+
+__all__ = ["LIFE_COMMANDS"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_KEY_DIGITS: Final = 64
+
+
+def _which_survey(command: Command) -> Command:
+    """Add how a survey is named."""
+    command = directory_option(command)
+    command = click.option(
+        "--survey", "survey_id", help="Its id, or how it begins.  [default: newest]"
+    )(command)
+    return click.argument("name")(command)
+
+
+_epoch_argument = click.argument("epoch", type=click.IntRange(0))
+_yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+def _now() -> int:
+    return int(time.time())
+
+
+def _confirm(yes: bool, question: str) -> None:
+    if not yes:
+        click.confirm(question, abort=True, err=True)
+
+
+@click.command(short_help="Seal an epoch: its counts stand.")
+@_which_survey
+@_epoch_argument
+@click.option("--early", is_flag=True, help="Also while it still takes reports.")
+@_yes_option
+def seal(
+    name: str, survey_id: str | None, directory: Path, epoch: int, early: bool, yes: bool
+) -> None:
+    """Seal EPOCH of NAME for good: it takes no further report, whatever any clock says.
+
+    A running server does so by itself when the epoch and its grace are over.
+    """
+    config = Config.load(directory)
+
+    async def work(store: Store) -> Seal:
+        manifest = await _survey_with_epoch(store, config, name, survey_id, epoch)
+        standing = [seal for seal in await store.seals(manifest.survey_id) if seal.epoch == epoch]
+        if standing:
+            return standing[0]
+        closes = manifest.schedule.closes(epoch)
+        if _now() < closes and not early:
+            raise click.ClickException(
+                f"epoch {epoch} takes reports until {instant_text(closes)}; "
+                "--early refuses those that are still to come"
+            )
+        _confirm(yes, f"Seal epoch {epoch} of {_called(manifest)} for good?")
+        return await store.seal(manifest.survey_id, epoch, _now())
+
+    made = with_store(config, work)
+    click.echo(f"sealed    epoch {made.epoch}, {instant_text(made.sealed_at)}")
+    click.echo(f"reports   {made.reports:,}")
+    click.echo(f"digest    {made.digest.hex()}")
+
+
+@click.command(short_help="Erase the receipts of a sealed epoch.")
+@_which_survey
+@_epoch_argument
+@_yes_option
+def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bool) -> None:
+    """Erase the receipts of EPOCH of NAME; its counts stay. Only 24 hours after its seal.
+
+    A running server does so by itself.
+    """
+    config = Config.load(directory)
+
+    async def work(store: Store) -> int:
+        manifest = await _survey_with_epoch(store, config, name, survey_id, epoch)
+        _confirm(yes, f"Erase the receipts of epoch {epoch} of {_called(manifest)} for good?")
+        return await store.prune(manifest.survey_id, epoch, _now())
+
+    click.echo(f"erased    {with_store(config, work):,} receipts; the counts stay")
+
+
+@click.command(short_help="End a survey: it takes no further report.")
+@_which_survey
+@_yes_option
+def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
+    """End the newest survey of NAME for good: it takes no report of any epoch.
+
+    A running server does so by itself when all epochs are sealed. Figures stay. A later survey of
+    the same name is another survey.
+    """
+    config = Config.load(directory)
+
+    async def work(store: Store) -> Manifest:
+        manifest = await find_survey(store, config, name, survey_id)
+        if manifest.survey_id not in await store.ended():
+            _confirm(yes, f"End {_called(manifest)} for good?")
+            await store.end(manifest.survey_id, _now())
+        return manifest
+
+    manifest = with_store(config, work)
+    click.echo(f"ended     {_called(manifest)}")
+
+
+@click.command("distrust-issuer", short_help="Take no report that an issuer vouches for.")
+@click.argument("key")
+@directory_option
+@_yes_option
+def distrust_issuer(key: str, directory: Path, yes: bool) -> None:
+    """Take no further report that the issuer with this public KEY (64 hex digits) vouches for.
+
+    For good, and in every survey. What was counted stays, and histograms tell how much it is.
+    """
+    config = Config.load(directory)
+    issuer = _public_key(key)
+
+    async def work(store: Store) -> list[str]:
+        listed = [
+            _called(manifest)
+            for manifest in await published(store, config)
+            if issuer in manifest.enrolment.issuers
+        ]
+        if not listed:
+            # Nobody it vouches for is taken anyway; so the key was mistyped, and another is meant.
+            raise click.ClickException("no published survey names this issuer; is the key right?")
+        if issuer not in await store.distrusted():
+            _confirm(yes, f"Distrust this issuer of {', '.join(listed)} for good?")
+            await store.distrust(issuer, _now())
+        return listed
+
+    listed = with_store(config, work)
+    click.echo(f"distrusted  {issuer.hex()}")
+    click.echo(f"named by    {', '.join(listed)}")
+
+
+def _public_key(text: str) -> bytes:
+    if len(text) != _KEY_DIGITS or set(text) - set("0123456789abcdef"):
+        raise click.BadParameter("must have 64 lower-case hex digits", param_hint="KEY")
+    key = bytes.fromhex(text)
+    check_public_key(key)
+    return key
+
+
+async def _survey_with_epoch(
+    store: Store, config: Config, name: str, survey_id: str | None, epoch: int
+) -> Manifest:
+    manifest = await find_survey(store, config, name, survey_id)
+    if epoch >= manifest.schedule.epochs:
+        raise click.ClickException(f"{name} has epochs 0 to {manifest.schedule.epochs - 1}")
+    return manifest
+
+
+def _called(manifest: Manifest) -> str:
+    return f"{manifest.name} (sequence {manifest.sequence})"
+
+
+LIFE_COMMANDS: Final = (seal, prune, end, distrust_issuer)
+"""Commands of the group ``survey``."""

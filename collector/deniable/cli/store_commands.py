@@ -1,0 +1,82 @@
+"""``deniable store``: whether it is in order, its copies, its schema."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from deniable.cli.options import directory_option
+from deniable.cli.workplace import check_store, published, with_store
+from deniable.server import Config
+from deniable.stores import CopyableStore, back_up, migrate_store, restore
+
+__all__ = ["store"]
+
+
+@click.group()
+def store() -> None:
+    """What the collector stores: check it, copy it, migrate it."""
+
+
+@store.command(short_help="Recount the receipts, and compare.")
+@directory_option
+@click.pass_context
+def check(ctx: click.Context, directory: Path) -> None:
+    """Recount the receipts; print each thing that is not as it must be, and exit with 1 then.
+
+    The server may be running. Counts must be those of the receipts where these are kept, and of the
+    seals; and what figures show was counted.
+    """
+    faults = with_store(Config.load(directory), lambda store: store.check())
+    for fault in faults:
+        click.echo(fault)
+    if faults:
+        ctx.exit(1)
+    click.echo("the store is in order")
+
+
+@store.command(short_help="Copy the store into FILE.")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@directory_option
+def backup(file: Path, directory: Path) -> None:
+    """Copy the whole store, as of one moment, into FILE, which must be new; the server may run.
+
+    It is checked, and appears when it is whole. It holds the receipts that the store erases later:
+    keep it as safely, and no longer than you need it.
+    """
+    with_store(Config.load(directory), lambda store: back_up(store, file))
+    click.echo(f"backup    {file}, {file.stat().st_size:,} bytes")
+
+
+@store.command("restore", short_help="Fill an empty store from FILE.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@directory_option
+def restore_store(file: Path, directory: Path) -> None:
+    """Fill the collector's store, which must hold nothing, with what a backup FILE holds.
+
+    What came after the backup is not in it: reports, seals, ends, distrust, and that a token was
+    revoked. Do anew what has to stand.
+    """
+    config = Config.load(directory)
+
+    async def work(store: CopyableStore) -> tuple[int, int]:
+        await restore(store, file)
+        return len(await store.surveys()), len(await published(store, config))
+
+    surveys, offered = with_store(config, work, create=True)
+    if isinstance(config.store, Path):
+        config.store.chmod(0o600)
+    click.echo(f"restored  {surveys} surveys, {offered} of them signed by this authority")
+
+
+@store.command(short_help="Bring the schema to this version.")
+@directory_option
+def migrate(directory: Path) -> None:
+    """Bring the store's schema to this version of deniable, and say which it has.
+
+    Back it up before: an older version of deniable does not read it afterwards.
+    """
+    config = Config.load(directory)
+    check_store(config)
+    before, now = asyncio.run(migrate_store(config.store))
+    click.echo(f"schema    version {now}" + ("" if before == now else f", was {before}"))

@@ -1,0 +1,81 @@
+"""``deniable token``: who may read histograms."""
+
+import time
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from deniable.cli.life_terms import instant_text
+from deniable.cli.options import directory_option
+from deniable.cli.screen import console
+from deniable.cli.workplace import with_store
+from deniable.server import Config, new_token, token_digest
+from deniable.stores import Role, Store, Token
+
+__all__ = ["token"]
+
+_ID_DIGITS: Final = 12
+
+
+@click.group()
+def token() -> None:
+    """Tokens of those who may read histograms."""
+
+
+@token.command()
+@directory_option
+@click.option(
+    "--role",
+    type=click.Choice([role.value for role in Role]),
+    default=Role.ANALYST.value,
+    show_default=True,
+    help="What it allows.",
+)
+@click.option("--label", default="", help="Whose it is, for your own records.")
+def new(directory: Path, role: str, label: str) -> None:
+    """Make a token and print it, once; the store keeps only its SHA-256."""
+    secret = new_token()
+    config = Config.load(directory)
+    made = Token(token_digest(secret), Role(role), label, int(time.time()))
+    with_store(config, lambda store: store.add_token(made))
+    click.echo(secret)
+
+
+@token.command("list")
+@directory_option
+def list_tokens(directory: Path) -> None:
+    """List the tokens, the oldest first, by how their SHA-256 begins."""
+    tokens = with_store(Config.load(directory), lambda store: store.tokens())
+    if not tokens:
+        click.echo("there is no token; see: deniable token new --help")
+        return
+    table = Table("id", "role", "made", "label", box=None)
+    for each in tokens:
+        # The first version of the store kept no time.
+        made = instant_text(each.created_at) if each.created_at else "-"
+        table.add_row(_identifier(each), each.role.value, made, Text(each.label))
+    console().print(table)
+
+
+@token.command()
+@click.argument("identifier", metavar="ID")
+@directory_option
+def revoke(identifier: str, directory: Path) -> None:
+    """Revoke the token whose id, as `token list` shows it, is ID; at once, for good."""
+
+    async def work(store: Store) -> Token:
+        found = [each for each in await store.tokens() if _identifier(each) == identifier]
+        if len(found) != 1:
+            raise click.ClickException("there is no such token; see: deniable token list")
+        await store.revoke_token(found[0].digest)
+        return found[0]
+
+    revoked = with_store(Config.load(directory), work)
+    click.echo(f"revoked   {_identifier(revoked)} ({revoked.role.value})")
+
+
+def _identifier(held: Token) -> str:
+    return held.digest.hex()[:_ID_DIGITS]

@@ -1,0 +1,84 @@
+"""Upkeep: the server seals, prunes and ends by the clock, without being told.
+
+Any number of collectors may do so on one store: whatever one of them did is done for all, and to do
+it twice is to do it once. What could not be done is due again the next time.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from deniable.intake import Action, Due, due, finished
+from deniable.messages import Manifest
+from deniable.server.catalogue import Catalogue
+from deniable.stores import Store, StoreError
+
+__all__ = ["Upkeep"]
+
+_LOG: Final = logging.getLogger("deniable.collector")
+
+
+class Upkeep:
+    """Does what is due to the surveys of a store.
+
+    Args:
+        store: where they are.
+        catalogue: which surveys there are; those that are not offered are left alone.
+        clock: returns Unix seconds.
+    """
+
+    def __init__(self, store: Store, catalogue: Catalogue, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._catalogue = catalogue
+        self._clock = clock
+        self._finished: set[bytes] = set()
+
+    async def run(self, seconds: float) -> None:
+        """Do what is due again and again, so many seconds apart, until cancelled."""
+        while True:
+            try:
+                await self.turn()
+            except StoreError as error:
+                _LOG.error("upkeep is put off: %s", error)
+            await asyncio.sleep(seconds)
+
+    async def turn(self) -> None:
+        """Do all that is due now.
+
+        Raises:
+            StoreError: at the first that cannot be done; the rest of it is left for the next turn.
+        """
+        await self._catalogue.reread()
+        ended = await self._store.ended()
+        for manifest in self._catalogue.all():
+            if manifest.survey_id not in self._finished:
+                await self._keep(manifest, ended.get(manifest.survey_id))
+
+    async def _keep(self, manifest: Manifest, ended_at: int | None) -> None:
+        seals = await self._store.seals(manifest.survey_id)
+        if finished(manifest, seals, ended_at):
+            self._finished.add(manifest.survey_id)
+            return
+        for each in due(manifest, seals, ended_at, self._clock()):
+            await self._do(manifest, each)
+
+    async def _do(self, manifest: Manifest, each: Due) -> None:
+        survey_id, now = manifest.survey_id, int(self._clock())
+        which = f"{manifest.name} (sequence {manifest.sequence})"
+        match each:
+            case Due(Action.SEAL, int(epoch)):
+                seal = await self._store.seal(survey_id, epoch, now)
+                _LOG.info(
+                    "sealed %s, epoch %d: reports %d, digest %s",
+                    which,
+                    epoch,
+                    seal.reports,
+                    seal.digest.hex(),
+                )
+            case Due(Action.PRUNE, int(epoch)):
+                erased = await self._store.prune(survey_id, epoch, now)
+                _LOG.info("pruned %s, epoch %d: receipts %d", which, epoch, erased)
+            case Due(Action.END):
+                await self._store.end(survey_id, now)
+                _LOG.info("ended %s", which)

@@ -1,0 +1,54 @@
+"""Opening a store by where it is: a SQLite file, or a PostgreSQL database by its address."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from deniable.stores.copying import CopyableStore
+from deniable.stores.sqlite import SqliteStore
+from deniable.stores.sqlite.database import SqliteDatabase
+from deniable.stores.sqlite.migrating import VERSION
+from deniable.stores.store import StoreError
+
+__all__ = ["is_postgresql", "migrate_store", "open_store"]
+
+_SCHEMES: Final = ("postgresql://", "postgres://")
+
+
+def is_postgresql(target: Path | str) -> bool:
+    """Return if this is the address of a PostgreSQL database rather than a file's path."""
+    return isinstance(target, str) and target.startswith(_SCHEMES)
+
+
+async def open_store(target: Path | str, most_waiting: int = 20_000) -> CopyableStore:
+    """Open a store; a SQLite file that is not there is created, one of an older schema migrated.
+
+    Args:
+        target: ``postgresql://…``, or the path of a SQLite file.
+        most_waiting: how many reports may wait for their commit before ``add`` is overloaded.
+
+    Raises:
+        UnknownSchema: if another version of deniable wrote it.
+        StoreError: if it cannot be opened.
+    """
+    if is_postgresql(target):
+        raise _no_postgresql()
+    return await SqliteStore.open(Path(target), most_waiting)
+
+
+async def migrate_store(target: Path | str) -> tuple[int, int]:
+    """Bring a store's schema to this version; return which version it had, and has.
+
+    Raises:
+        UnknownSchema: if a newer version of deniable wrote it.
+        StoreError: if it cannot be opened or written.
+    """
+    if is_postgresql(target):
+        raise _no_postgresql()
+    with closing(await asyncio.to_thread(SqliteDatabase, Path(target))) as database:
+        return database.found_version, VERSION
+
+
+def _no_postgresql() -> StoreError:
+    return StoreError("this version keeps its store in a SQLite file; give its path")

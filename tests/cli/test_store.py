@@ -1,0 +1,84 @@
+"""``deniable store``: check, backup, restore, migrate."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from deniable.stores.sqlite.migrating import VERSION
+from tests.cli.commands import Workplace, fail, run, succeed
+
+
+@pytest.fixture
+def counted(place: Workplace) -> Workplace:
+    """Return a collector with a survey and 5 reports."""
+    place.publish()
+    place.count([0, 1, 1, 2, 3])
+    return place
+
+
+def file_of(place: Workplace) -> Path:
+    return place.directory / "store.sqlite"
+
+
+def test_a_store_in_order_is_called_so(counted: Workplace) -> None:
+    assert succeed("store", "check", "--dir", counted.directory) == "the store is in order\n"
+
+
+def test_each_fault_is_a_line_and_the_status_is_1(counted: Workplace) -> None:
+    with closing(sqlite3.connect(file_of(counted))) as connection, connection:
+        connection.execute("UPDATE counts SET reports = reports + 1 WHERE response = 1")
+    result = run("store", "check", "--dir", counted.directory)
+    assert result.exit_code == 1
+    assert result.stdout == (
+        "tea, sequence 0, epoch 0: receipts and counts do not agree: "
+        "5 receipts are kept, 6 reports counted\n"
+    )
+
+
+def test_a_backup_fills_a_new_collector(counted: Workplace, tmp_path: Path) -> None:
+    backup = tmp_path / "copy.backup"
+    shown = succeed("store", "backup", backup, "--dir", counted.directory)
+    assert shown.startswith(f"backup    {backup}, ")
+    assert backup.stat().st_mode & 0o777 == 0o600
+    survey = succeed("survey", "show", "tea", "--dir", counted.directory)
+    figures = succeed("hist", "tea", "--json", "--dir", counted.directory)
+    # The disk was lost, and the settings were not.
+    for lost in counted.directory.glob("store.sqlite*"):
+        lost.unlink()
+    shown = succeed("store", "restore", backup, "--dir", counted.directory)
+    assert shown == "restored  1 surveys, 1 of them signed by this authority\n"
+    assert succeed("survey", "show", "tea", "--dir", counted.directory) == survey
+    assert succeed("hist", "tea", "--json", "--dir", counted.directory) == figures
+    assert file_of(counted).stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_is_ever_overwritten(counted: Workplace, tmp_path: Path) -> None:
+    backup = tmp_path / "copy"
+    backup.write_text("precious", "utf-8")
+    assert str(backup) in fail("store", "backup", backup, "--dir", counted.directory)
+    assert backup.read_text("utf-8") == "precious"
+    backup.unlink()
+    succeed("store", "backup", backup, "--dir", counted.directory)
+    assert "holds something" in fail("store", "restore", backup, "--dir", counted.directory)
+    assert "5" in succeed("hist", "tea", "--dir", counted.directory)
+
+
+def test_what_is_no_backup_restores_nothing(place: Workplace, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(b"something else entirely, longer than the header of SQLite's files" * 99)
+    fail("store", "restore", other, "--dir", place.directory)
+    other.write_bytes(b"")
+    assert "no survey" in fail("store", "restore", other, "--dir", place.directory)
+    assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
+
+
+def test_migrate_says_which_version_the_schema_has(place: Workplace) -> None:
+    migrate = ("store", "migrate", "--dir", place.directory)
+    assert succeed(*migrate) == f"schema    version {VERSION}\n"
+    for file in place.directory.glob("store.sqlite*"):
+        file.unlink()
+    assert "does not exist" in fail(*migrate)
+    file_of(place).touch()
+    assert succeed(*migrate) == f"schema    version {VERSION}, was 0\n"

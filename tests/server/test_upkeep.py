@@ -1,0 +1,154 @@
+"""Upkeep does what the clock asks for, once, however many do it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from deniable.messages import Schedule
+from deniable.server.catalogue import Catalogue
+from deniable.server.upkeep import Upkeep
+from deniable.stores import Seal, SqliteStore, StoreError
+from tests.stores.places import A, E, S, counts, publish, reports
+from tests.support.clock import FakeClock
+from tests.support.reports import report
+from tests.support.surveys import AUTHORITY, DAY, START, manifest
+
+SURVEY = manifest(name="three-days", schedule=Schedule(START, DAY, 3, DAY))
+ID = SURVEY.survey_id
+CLOSED = SURVEY.schedule.closes(0)
+
+
+@pytest_asyncio.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = await SqliteStore.open(tmp_path / "store.sqlite")
+    await publish(store, SURVEY)
+    yield store
+    await store.close()
+
+
+def upkeep(store: SqliteStore, clock: FakeClock) -> Upkeep:
+    return Upkeep(store, Catalogue(store, AUTHORITY.public_key, clock), clock)
+
+
+@pytest.mark.asyncio
+async def test_a_survey_lives_from_its_first_report_to_its_end(
+    store: SqliteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="deniable.collector")
+    clock = FakeClock(START)
+    keeper = upkeep(store, clock)
+    await store.add(reports(range(5), 1, survey=SURVEY))
+    await keeper.turn()
+    assert await store.add([report(5, 1, survey=SURVEY)]) == [A]
+    assert caplog.messages == []
+
+    clock.time = CLOSED
+    await keeper.turn()
+    (seal,) = await store.seals(ID)
+    assert (seal.epoch, seal.sealed_at, seal.reports) == (0, CLOSED, 6)
+    assert caplog.messages == [
+        f"sealed three-days (sequence 0), epoch 0: reports 6, digest {seal.digest.hex()}"
+    ]
+    assert await store.add([report(6, survey=SURVEY)]) == [S]
+
+    clock.time = CLOSED + DAY
+    await keeper.turn()
+    assert "pruned three-days (sequence 0), epoch 0: receipts 6" in caplog.messages
+    assert (await store.seals(ID))[0].pruned_at == CLOSED + DAY
+
+    clock.time = SURVEY.schedule.closes(2)
+    await keeper.turn()
+    assert await store.ended() == {ID: clock.time}
+    assert "ended three-days (sequence 0)" in caplog.messages
+    assert await store.add([report(7, epoch=2, survey=SURVEY)]) == [E]
+
+    clock.time += DAY
+    for _ in range(3):
+        await keeper.turn()
+        clock.time += DAY
+    assert [seal.pruned_at is not None for seal in await store.seals(ID)] == [True] * 3
+    assert len(caplog.messages) == len(set(caplog.messages)) == 7
+    assert await counts(store, 0, SURVEY) == [0, 6, 0, 0, 0]
+    assert await store.check() == []
+
+
+@pytest.mark.asyncio
+async def test_surveys_that_were_succeeded_are_kept_up_too(store: SqliteStore) -> None:
+    other = manifest(name="gone", schedule=Schedule(START - 9 * DAY, DAY, 1, 0))
+    successor = manifest(name="gone", sequence=1)
+    for survey in (other, successor):
+        await publish(store, survey)
+    await upkeep(store, FakeClock(START)).turn()
+    assert await store.ended() == {other.survey_id: START}
+    assert await store.seals(successor.survey_id) == []
+
+
+@pytest.mark.asyncio
+async def test_many_collectors_do_it_once(store: SqliteStore, tmp_path: Path) -> None:
+    other = await SqliteStore.open(tmp_path / "store.sqlite")
+    await store.add(reports(range(40), survey=SURVEY))
+    # Their clocks differ by a minute.
+    keepers = [
+        upkeep(each, FakeClock(SURVEY.schedule.closes(2) + 60 * n))
+        for n in range(3)
+        for each in (store, other)
+    ]
+    await asyncio.gather(*(keeper.turn() for keeper in keepers))
+    seals = await store.seals(ID)
+    assert [seal.epoch for seal in seals] == [0, 1, 2]
+    assert [seal.reports for seal in seals] == [40, 0, 0]
+    for _ in range(2):
+        await asyncio.gather(*(keeper.turn() for keeper in keepers))
+    assert await store.seals(ID) == await other.seals(ID) == seals
+    assert len(await store.ended()) == 1
+    await other.close()
+
+
+@pytest.mark.asyncio
+async def test_a_clock_that_is_set_back_reopens_nothing(store: SqliteStore) -> None:
+    clock = FakeClock(CLOSED)
+    await upkeep(store, clock).turn()
+    before = await store.seals(ID)
+    clock.time = START
+    await upkeep(store, clock).turn()
+    assert await store.seals(ID) == before
+    assert await store.add([report(1, survey=SURVEY)]) == [S]
+
+
+class _FailsAtFirst(SqliteStore):
+    def prepare(self) -> asyncio.Event:
+        self.failures = 1
+        self.sealed = asyncio.Event()
+        return self.sealed
+
+    async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
+        if self.failures:
+            self.failures -= 1
+            raise StoreError("the store failed: for a moment")
+        made = await super().seal(survey_id, epoch, now)
+        self.sealed.set()
+        return made
+
+
+@pytest.mark.asyncio
+async def test_what_failed_is_done_at_the_next_turn(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = await _FailsAtFirst.open(tmp_path / "store.sqlite")
+    sealed = store.prepare()
+    await publish(store, SURVEY)
+    running = asyncio.create_task(upkeep(store, FakeClock(CLOSED)).run(0.001))
+    try:
+        await asyncio.wait_for(sealed.wait(), 20)
+        assert not running.done()
+        assert "upkeep is put off: the store failed: for a moment" in caplog.messages
+        assert [seal.epoch for seal in await store.seals(ID)] == [0]
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+        await store.close()
+    assert running.cancelled()

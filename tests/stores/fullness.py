@@ -1,0 +1,55 @@
+"""A store in which there is something of everything that a store can hold."""
+
+from hashlib import sha256
+
+from deniable.messages import Manifest, Rotation, SigningKey, sign_rotation
+from deniable.stores import KEPT_SECONDS, Role, Store, Token
+from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, counts, publish, reports
+from tests.support.surveys import AUTHORITY, MANIFEST, manifest
+
+COURTEOUS = manifest(name="courteous", minimum_reports=3)
+GONE = manifest(name="gone")
+SURVEYS: tuple[Manifest, ...] = (MANIFEST, COURTEOUS, GONE)
+NEXT = SigningKey(b"authority seed of the tests 0002")
+TOKEN = Token(sha256(b"token").digest(), Role.OPERATOR, "whose", NOW)
+
+
+async def fill_with_everything(store: Store) -> None:
+    """Publish, count, seal, prune, end, distrust, rotate, make a token."""
+    for survey in SURVEYS:
+        await publish(store, survey)
+    for survey in SURVEYS:
+        for epoch in range(3):
+            await store.add(reports(range(4), 1, epoch=epoch, survey=survey))
+            await store.add(reports(range(4, 6), 3, epoch=epoch, survey=survey, issuer=ISSUER))
+            await store.add(reports([9], 1, epoch=epoch, survey=survey, issuer=OTHER_ISSUER))
+    await counts(store, 0, COURTEOUS)  # a step
+    await store.add(reports([20], 4, survey=COURTEOUS))
+    for survey in SURVEYS[:2]:
+        await store.seal(survey.survey_id, 1, NOW)
+        await store.seal(survey.survey_id, 2, NOW)
+        await store.prune(survey.survey_id, 2, NOW + KEPT_SECONDS)
+    await store.end(GONE.survey_id, NOW)
+    await store.distrust(ISSUER, NOW)
+    await store.distrust(bytes(31) + b"\7", NOW + 1)  # who never vouched for anybody
+    await store.add_token(TOKEN)
+    rotation = Rotation(AUTHORITY.public_key, NEXT.public_key, 1)
+    await store.rotate(rotation, sign_rotation(rotation, AUTHORITY, NEXT), lambda signed: signed)
+
+
+async def everything(store: Store) -> dict[str, object]:
+    """Return all that can be seen of a store, without changing it."""
+    seen: dict[str, object] = {
+        "surveys": await store.surveys(),
+        "rotations": await store.rotations(),
+        "ended": await store.ended(),
+        "distrusted": await store.distrusted(),
+        "tokens": await store.tokens(),
+    }
+    for survey in SURVEYS:
+        seen[survey.name] = (
+            await store.seals(survey.survey_id),
+            await store.newest_epoch(survey.survey_id),
+            [await store.counts(survey.survey_id, epoch, 5) for epoch in range(4)],
+        )
+    return seen

@@ -1,0 +1,212 @@
+"""Backups are whole, of one moment, for their owner alone, and fill an empty store."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from deniable.stores import NotEmpty, SqliteStore, StoreError, back_up, restore
+from tests.stores.databases import HookedStore
+from tests.stores.fullness import COURTEOUS, GONE, everything, fill_with_everything
+from tests.stores.places import ISSUER, NOW, A, C, D, Place, counts, publish, reports
+from tests.stores.test_copying import opened
+from tests.stores.test_migrations import write_version_1
+from tests.support.reports import report
+from tests.support.surveys import MANIFEST
+
+
+@pytest.fixture
+def backup(tmp_path: Path) -> Path:
+    return tmp_path / "backups" / "monday"
+
+
+def content(file: Path) -> bytes:
+    return file.read_bytes()
+
+
+def write(file: Path, what: bytes) -> None:
+    file.write_bytes(what)
+
+
+def mode(file: Path) -> int:
+    return file.stat().st_mode & 0o777
+
+
+async def restored(file: Path, directory: Path) -> SqliteStore:
+    store = await SqliteStore.open(directory / "restored.sqlite")
+    await restore(store, file)
+    return store
+
+
+@pytest.mark.asyncio
+async def test_a_backup_holds_everything(place: Place, backup: Path, tmp_path: Path) -> None:
+    backup.parent.mkdir()
+    store = await opened(place)
+    await fill_with_everything(store)
+    await back_up(store, backup)
+    assert [file.name for file in backup.parent.iterdir()] == ["monday"]
+    assert mode(backup) == 0o600
+    before = content(backup)
+    copy = await restored(backup, tmp_path)
+    assert await everything(copy) == await everything(store)
+    assert await copy.check() == []
+    assert content(backup) == before
+    assert [file.name for file in backup.parent.iterdir()] == ["monday"]
+    for each in (store, copy):
+        await each.close()
+
+
+@pytest.mark.asyncio
+async def test_a_backup_taken_under_load_is_of_one_moment(
+    place: Place, backup: Path, tmp_path: Path
+) -> None:
+    backup.parent.mkdir()
+    store = await opened(place)
+    await publish(store)
+    stop = asyncio.Event()
+    acknowledged = asyncio.Queue[int]()
+
+    async def write_on() -> int:
+        start = 0
+        while not stop.is_set():
+            assert await store.add(reports(range(start, start + 5), start % 3)) == [A] * 5
+            start += 5
+            acknowledged.put_nowait(start)
+        return start
+
+    writing = asyncio.create_task(write_on())
+    for number in range(3):
+        before = await acknowledged.get()
+        while not acknowledged.empty():
+            before = acknowledged.get_nowait()
+        file = backup.with_name(str(number))
+        await back_up(store, file)
+        directory = tmp_path / f"restored-{number}"
+        directory.mkdir()
+        copy = await restored(file, directory)
+        held = sum(await counts(copy))
+        # All that was acknowledged before it began; whole batches of what came meanwhile.
+        assert before <= held
+        assert held % 5 == 0
+        assert await copy.check() == []
+        await copy.close()
+    stop.set()
+    assert await writing == sum(await counts(store))
+    await store.close()
+
+
+@pytest.mark.asyncio
+async def test_what_came_after_the_backup_counts_once_when_it_is_sent_again(
+    place: Place, backup: Path, tmp_path: Path
+) -> None:
+    backup.parent.mkdir()
+    store = await opened(place)
+    await publish(store)
+    await store.add(reports(range(4)))
+    await back_up(store, backup)
+    await store.add(reports(range(4, 8)))
+    await store.seal(MANIFEST.survey_id, 0, NOW)
+    await store.distrust(ISSUER, NOW)
+    copy = await restored(backup, tmp_path)
+    # Seals and distrust that came later are not in it; nor are the reports, until they are resent.
+    assert await copy.seals(MANIFEST.survey_id) == []
+    assert await copy.distrusted() == frozenset()
+    assert await copy.add([*reports(range(6)), report(0, 1)]) == [D, D, D, D, A, A, C]
+    assert await counts(copy) == [6, 0, 0, 0, 0]
+    for each in (store, copy):
+        await each.close()
+
+
+@pytest.mark.asyncio
+async def test_nothing_is_overwritten_nor_left_behind(place: Place, backup: Path) -> None:
+    backup.parent.mkdir()
+    store = await opened(place)
+    await publish(store)
+    write(backup, b"precious")
+    with pytest.raises(FileExistsError):
+        await back_up(store, backup)
+    assert content(backup) == b"precious"
+    with pytest.raises(OSError, match="missing"):
+        await back_up(store, backup.parent / "missing" / "monday")
+    assert [file.name for file in backup.parent.iterdir()] == ["monday"]
+    await store.close()
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_is_not_in_order_makes_no_backup(tmp_path: Path) -> None:
+    file = tmp_path / "store.sqlite"
+    store = await SqliteStore.open(file)
+    await fill_with_everything(store)
+
+    with store._writer.transaction() as connection:
+        connection.execute("DELETE FROM receipts WHERE epoch = 0 AND response = 3")
+    with pytest.raises(StoreError, match="store check"):
+        await back_up(store, tmp_path / "backup")
+    assert not (tmp_path / "backup").exists()
+    await store.close()
+
+
+@pytest.mark.asyncio
+async def test_a_backup_holds_nothing_of_what_was_erased(tmp_path: Path) -> None:
+    store = HookedStore(tmp_path / "store.sqlite")
+    store.pragma("secure_delete=0")  # so that there is something to leave behind
+    await fill_with_everything(store)
+    erased = {report(device, epoch=2, survey=COURTEOUS).key for device in range(4)}
+    await back_up(store, tmp_path / "backup")
+    copied = content(tmp_path / "backup")
+    assert [key for key in erased if key in copied] == []
+    kept = {report(device, epoch=2, survey=GONE).key for device in range(4)}
+    assert all(key in copied for key in kept)
+    await store.close()
+
+
+@pytest.mark.asyncio
+async def test_only_an_empty_store_is_restored_into(
+    place: Place, backup: Path, tmp_path: Path
+) -> None:
+    backup.parent.mkdir()
+    store = await opened(place)
+    await publish(store)
+    await back_up(store, backup)
+    with pytest.raises(NotEmpty):
+        await restore(store, backup)
+    await store.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", ["text", "empty", "tampered", "in use"])
+async def test_what_is_no_sound_backup_restores_nothing(
+    tmp_path: Path, backup: Path, kind: str
+) -> None:
+    backup.parent.mkdir()
+    source = await SqliteStore.open(tmp_path / "store.sqlite")
+    await fill_with_everything(source)
+    if kind == "text":
+        write(backup, b"no database " * 1_000)
+    elif kind == "empty":
+        write(backup, b"")
+    elif kind == "tampered":
+        await back_up(source, backup)
+        broken = await SqliteStore.open(backup)
+        with broken._writer.transaction() as connection:
+            connection.execute("UPDATE counts SET reports = reports + 1")
+        await broken.close()
+    else:
+        backup = tmp_path / "store.sqlite"
+    target = await SqliteStore.open(tmp_path / "target.sqlite")
+    with pytest.raises(StoreError):
+        await restore(target, backup)
+    assert [chunk async for chunk in target.rows()] == []
+    for each in (source, target):
+        await each.close()
+
+
+@pytest.mark.asyncio
+async def test_a_backup_of_an_older_version_is_restored_too(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    write_version_1(old)
+    before = content(old)
+    copy = await restored(old, tmp_path)
+    assert await counts(copy) == [5, 5, 0, 0, 0]
+    assert content(old) == before
+    await copy.close()

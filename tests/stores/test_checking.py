@@ -1,0 +1,163 @@
+"""The check finds nothing wrong in a store that was only used, and each thing that was tampered."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from deniable.stores import SqliteStore, Store, StoreError
+from tests.stores.fullness import fill_with_everything
+from tests.stores.places import SqlitePlace, reports
+from tests.support.surveys import MANIFEST
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_was_only_used_is_in_order(store: Store) -> None:
+    assert await store.check() == []
+    await fill_with_everything(store)
+    assert await store.check() == []
+
+
+@pytest.mark.asyncio
+async def test_the_check_sees_one_moment_while_others_write(store: Store) -> None:
+    async def write() -> None:
+        for number in range(0, 400, 4):
+            await store.add(reports(range(number, number + 4)))
+
+    writing = asyncio.create_task(write())
+    checks = 0
+    while not writing.done():
+        assert await store.check() == []
+        checks += 1
+    await writing
+    assert checks > 0
+    assert sum((await store.counts(MANIFEST.survey_id, 0, 5))[None]) == 400
+
+
+@pytest_asyncio.fixture
+async def file(tmp_path: Path) -> Path:
+    """Return a file that holds something of everything."""
+    place = SqlitePlace(tmp_path)
+    store = await place.open()
+    await fill_with_everything(store)
+    await store.close()
+    return place.file
+
+
+@pytest_asyncio.fixture
+async def full(file: Path) -> AsyncIterator[SqliteStore]:
+    store = await SqliteStore.open(file)
+    yield store
+    await store.close()
+
+
+@contextmanager
+def tampered(file: Path, statement: str, *values: object) -> Iterator[None]:
+    """Change something behind the store's back, then put everything back as it was."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        tables = ("surveys", "issuers", "receipts", "counts", "published_counts", "seals")
+        before = {t: connection.execute(f"SELECT * FROM {t}").fetchall() for t in tables}
+        changed = connection.execute(statement, values).rowcount
+        assert changed > 0, "the test must tamper with something"
+        yield
+        for table in reversed(tables):
+            connection.execute(f"DELETE FROM {table}")
+        for table, rows in before.items():
+            places = ", ".join("?" * len(rows[0]))
+            connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
+
+
+TAMPERED = {
+    "a count is higher": "UPDATE counts SET reports = reports + 1 WHERE epoch = 0 AND response = 3",
+    "a count is gone": "DELETE FROM counts WHERE epoch = 0 AND response = 1",
+    "a count moved": "UPDATE counts SET response = 0 WHERE epoch = 0 AND response = 1",
+    "an issuer was exchanged": "UPDATE counts SET issuer = 3 - issuer WHERE epoch = 0 AND issuer",
+    "a receipt is gone": "DELETE FROM receipts WHERE (survey, epoch, key) IN"
+    " (SELECT survey, epoch, key FROM receipts WHERE epoch = 0 LIMIT 1)",
+    "a receipt was not counted": "INSERT INTO receipts VALUES (1, 0, x'00', 2, 0)",
+    "a receipt has another response": "UPDATE receipts SET response = 2 WHERE epoch = 0",
+    "a sealed epoch lost receipts": "DELETE FROM receipts WHERE epoch = 1",
+    "a sealed epoch was counted on": "UPDATE counts SET reports = reports + 1 WHERE epoch = 2",
+    "a sealed count moved": "UPDATE counts SET response = 2 WHERE epoch = 2 AND response = 1"
+    " AND issuer = 0",
+    "a seal tells of more": "UPDATE seals SET reports = reports + 1",
+    "a seal has another digest": "UPDATE seals SET digest = zeroblob(32) WHERE epoch = 1",
+    "receipts outlive their erasure": "INSERT INTO receipts VALUES (1, 2, x'00', 1, 0)",
+    "figures show more": "UPDATE published_counts SET reports = reports + 1",
+    "a survey is gone": "DELETE FROM surveys WHERE survey = 1",
+    "an issuer is gone": "DELETE FROM issuers WHERE issuer = 1",
+    "a receipt of no survey": "INSERT INTO receipts VALUES (99, 0, x'00', 1, 0)",
+    "a receipt of no issuer": "UPDATE receipts SET issuer = 99 WHERE epoch = 0 AND issuer = 1",
+}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("what", TAMPERED)
+async def test_each_thing_that_is_not_as_it_must_be_is_told(
+    full: SqliteStore, file: Path, what: str
+) -> None:
+    with tampered(file, TAMPERED[what]):
+        assert await full.check() != []
+    assert await full.check() == []
+
+
+CELLS = {
+    "receipts": ("survey", "epoch", "response", "issuer"),
+    "counts": ("survey", "epoch", "issuer", "response", "reports"),
+    "seals": ("survey", "epoch", "reports", "digest"),
+}
+"""What cannot change alone: it is in the receipts, in the counts and in the seals."""
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("table", CELLS)
+async def test_no_single_value_can_change_unseen(full: SqliteStore, file: Path, table: str) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+        keys = [name for _, name, _, _, _, place_in_key in columns if place_in_key]
+        rows = connection.execute(f"SELECT {', '.join(keys)} FROM {table}").fetchall()
+    # A few rows of each kind: the first, the last, and some between.
+    for row in rows[:: max(1, len(rows) // 6)]:
+        where = " AND ".join(f"{key} = ?" for key in keys)
+        for column in CELLS[table]:
+            other = "x'07'" if column == "digest" else f"{column} + 40"
+            with tampered(file, f"UPDATE {table} SET {column} = {other} WHERE {where}", *row):
+                assert await full.check() != [], (table, row, column)
+    assert await full.check() == []
+
+
+@pytest.mark.asyncio
+async def test_a_half_erased_epoch_has_fewer_receipts_and_never_more(
+    full: SqliteStore, file: Path
+) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("UPDATE seals SET pruning_at = 1 WHERE survey = 1 AND epoch = 1")
+        connection.execute("DELETE FROM receipts WHERE survey = 1 AND epoch = 1 AND response = 1")
+        assert await full.check() == []
+        connection.execute("INSERT INTO receipts VALUES (1, 1, x'00', 2, 0)")
+        assert len(await full.check()) == 1
+
+
+def test_damaged_pages_are_told(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 4096] = b"\xa5" * 4096
+    file.write_bytes(content)
+
+    async def check() -> list[str]:
+        store = await SqliteStore.open(file)
+        try:
+            return await store.check()
+        finally:
+            await store.close()
+
+    try:
+        faults = asyncio.run(check())
+    except StoreError as error:
+        faults = [str(error)]
+    assert faults
+    assert all("damaged" in fault or "malformed" in fault for fault in faults)

@@ -1,0 +1,162 @@
+"""Rows and their copies: every kind of store can be copied into every other, as of one moment."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from deniable.stores import CopyableStore, NotEmpty, StoreError
+from deniable.stores.copying import ROW_TYPES, ROWS_AT_ONCE, ReceiptRow, Row, ShownRow
+from tests.stores.fullness import COURTEOUS, everything, fill_with_everything
+from tests.stores.places import PLACES, Place, counts, publish, reports
+from tests.support.reports import report
+from tests.support.surveys import MANIFEST
+
+
+@pytest.fixture(params=sorted(PLACES))
+def other_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Return a second place, of each kind, that holds nothing yet."""
+    directory = tmp_path / "other"
+    directory.mkdir()
+    return PLACES[request.param](directory)
+
+
+async def opened(place: Place) -> CopyableStore:
+    store = await place.open()
+    assert hasattr(store, "rows")
+    assert hasattr(store, "fill")
+    return store  # type: ignore[return-value]  # every kind of store is copyable
+
+
+async def rows_of(store: CopyableStore) -> list[Sequence[Row]]:
+    return [chunk async for chunk in store.rows()]
+
+
+@pytest.mark.asyncio
+async def test_a_copy_shows_and_refuses_what_the_original_does(
+    place: Place, other_place: Place
+) -> None:
+    original, copy = await opened(place), await opened(other_place)
+    await fill_with_everything(original)
+    await copy.fill(original.rows())
+    assert await copy.check() == []
+    assert await everything(copy) == await everything(original)
+    again = [
+        *reports(range(7), 1),
+        *reports(range(7), 1, epoch=1),
+        *reports(range(7), 1, survey=COURTEOUS),
+    ]
+    assert await copy.add(again) == await original.add(again)
+    assert await everything(copy) == await everything(original)
+    for store in (original, copy):
+        await store.close()
+
+
+@pytest.mark.asyncio
+async def test_rows_come_in_the_order_of_their_types_and_name_no_numbers(place: Place) -> None:
+    store = await opened(place)
+    assert await rows_of(store) == []
+    await fill_with_everything(store)
+    chunks = await rows_of(store)
+    kinds = [type(chunk[0]) for chunk in chunks]
+    assert kinds == sorted(kinds, key=ROW_TYPES.index)
+    assert set(kinds) == set(ROW_TYPES)
+    assert all(
+        {type(row) for row in chunk} == {kind} for chunk, kind in zip(chunks, kinds, strict=True)
+    )
+    flat = [row for chunk in chunks for row in chunk]
+    # Three surveys with 7 receipts in each of three epochs, of two of which one is pruned.
+    receipts = [row for row in flat if isinstance(row, ReceiptRow)]
+    assert len(receipts) == 2 * 2 * 7 + 3 * 7 + 1
+    assert {len(row.survey_id) for row in receipts} == {32}
+    assert Counter(len(row.issuer) for row in receipts)[32] == 3 * 7
+    assert sum(row.reports for row in flat if isinstance(row, ShownRow)) == 7
+    await store.close()
+
+
+@pytest.mark.asyncio
+async def test_many_rows_come_in_parts_and_of_one_moment(place: Place, other_place: Place) -> None:
+    store, copy = await opened(place), await opened(other_place)
+    await publish(store)
+    template = report(0)
+    many = [template._replace(key=n.to_bytes(16, "big")) for n in range(ROWS_AT_ONCE + 50)]
+    for start in range(0, len(many), 5_000):
+        await store.add(many[start : start + 5_000])
+    chunks = store.rows()
+    first = await anext(chunks)
+    await store.add([report(1, 1), report(2, 1)])
+
+    async def rest() -> AsyncIterator[Sequence[Row]]:
+        yield first
+        async for chunk in chunks:
+            assert len(chunk) <= ROWS_AT_ONCE
+            yield chunk
+
+    await copy.fill(rest())
+    assert await counts(copy) == [len(many), 0, 0, 0, 0]
+    assert await counts(store) == [len(many), 2, 0, 0, 0]
+    assert await copy.check() == []
+    for each in (store, copy):
+        await each.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("held", ["survey", "token", "distrust", "rotation"])
+async def test_only_an_empty_store_is_filled(place: Place, other_place: Place, held: str) -> None:
+    original, copy, source = await opened(place), await opened(other_place), await opened(place)
+    await fill_with_everything(original)
+
+    async def only() -> AsyncIterator[Sequence[Row]]:
+        wanted = {"survey": 0, "rotation": 1, "distrust": 2, "token": len(ROW_TYPES) - 1}[held]
+        for chunk in await rows_of(source):
+            if type(chunk[0]) is ROW_TYPES[wanted]:
+                yield chunk
+
+    await copy.fill(only())
+    before = await rows_of(copy)
+    assert len(before) == 1
+    with pytest.raises(NotEmpty):
+        await copy.fill(original.rows())
+    assert await rows_of(copy) == before
+    for each in (original, copy, source):
+        await each.close()
+
+
+@pytest.mark.asyncio
+async def test_a_copy_that_fails_half_way_was_not_made(place: Place, other_place: Place) -> None:
+    original, copy = await opened(place), await opened(other_place)
+    await fill_with_everything(original)
+    chunks = await rows_of(original)
+
+    async def breaks() -> AsyncIterator[Sequence[Row]]:
+        for chunk in chunks[:-2]:
+            yield chunk
+        raise OSError("the medium was taken out")
+
+    with pytest.raises(OSError, match="taken out"):
+        await copy.fill(breaks())
+    assert await rows_of(copy) == []
+
+    async def contradicts() -> AsyncIterator[Sequence[Row]]:
+        for chunk in chunks[1:]:  # about surveys that are not there
+            yield chunk
+
+    with pytest.raises(StoreError):
+        await copy.fill(contradicts())
+    assert await rows_of(copy) == []
+    await copy.fill(original.rows())
+    assert await everything(copy) == await everything(original)
+    for each in (original, copy):
+        await each.close()
+
+
+@pytest.mark.asyncio
+async def test_reports_are_stored_while_rows_are_read(place: Place) -> None:
+    store = await opened(place)
+    await fill_with_everything(store)
+    async for _ in store.rows():
+        await asyncio.wait_for(store.add([report(77, survey=MANIFEST)]), 20)
+    assert await store.check() == []
+    await store.close()
