@@ -19,6 +19,7 @@ from deniable.messages import (
 )
 from deniable.server import Config, build_server, new_token, token_digest
 from deniable.server.connections import CollectorServer
+from deniable.server.meters import Meters
 from deniable.stores import Role, SqliteStore, Token
 from tests.support.clock import FakeClock
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
@@ -26,7 +27,7 @@ from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
 MSGPACK = {"Content-Type": "application/msgpack"}
 
 
-class _TestServer(BaseTestServer):
+class OwnServer(BaseTestServer):
     """Runs the collector's own server, as ``serve`` does."""
 
     def __init__(self, server: CollectorServer) -> None:
@@ -45,6 +46,7 @@ class Collector:
     store: SqliteStore
     clock: FakeClock
     config: Config
+    meters: Meters
 
     async def publish(self, manifest: Manifest) -> None:
         """Publish by another connection, as ``deniable survey publish`` does."""
@@ -86,19 +88,16 @@ async def running(directory: Path, **settings: Any) -> AsyncIterator[Collector]:
     config = Config(
         origin=ORIGIN,
         authority=AUTHORITY.public_key,
-        host="127.0.0.1",
-        port=0,
         store=path,
-        public=frozenset(),
-        most_waiting=20_000,
     )
     config = replace(config, **settings)
     await store.publish(MANIFEST, sign_manifest(MANIFEST, AUTHORITY))
     try:
-        server = await build_server(config, store, clock)
-        client: TestClient[web.BaseRequest, None] = TestClient(_TestServer(server))
+        meters = Meters()
+        server = await build_server(config, store, clock, meters)
+        client: TestClient[web.BaseRequest, None] = TestClient(OwnServer(server))
         async with client:
-            yield Collector(client, store, clock, config)
+            yield Collector(client, store, clock, config, meters)
     finally:
         await store.close()
 

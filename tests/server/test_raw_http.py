@@ -1,29 +1,12 @@
 """Bytes that no well-behaved client sends, over a bare socket."""
 
-import asyncio
-
 import pytest
 
 from tests.server.collector import Collector
+from tests.server.raw import exchange, request
 from tests.support.surveys import MANIFEST
 
 HISTOGRAM = f"/v1/surveys/{MANIFEST.name}/histogram".encode()
-
-
-async def exchange(collector: Collector, request: bytes) -> bytes:
-    """Return the whole answer; the connection must end with it."""
-    reader, writer = await asyncio.open_connection(collector.client.host, collector.client.port)
-    writer.write(request)
-    try:
-        async with asyncio.timeout(20):
-            return await reader.read()
-    finally:
-        writer.close()
-        await writer.wait_closed()
-
-
-def request(line: bytes, *headers: bytes, body: bytes = b"") -> bytes:
-    return b"\r\n".join([line, b"Host: x", b"Connection: close", *headers, b"", body])
 
 
 @pytest.mark.asyncio

@@ -1,29 +1,24 @@
 """The collector as one handler: what is asked, answered, and what every answer carries."""
 
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from aiohttp import web
 
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
 from deniable.server.connections import CollectorServer, Connection
+from deniable.server.headers import answer_headers, complete
 from deniable.server.meters import Meters
+from deniable.server.metrics import metrics_route
 from deniable.server.problems import answer_to, plain_problem
 from deniable.server.reading import reading_routes
 from deniable.server.routing import Route, Router
 from deniable.server.uploads import upload_route
 from deniable.stores import Store
 
-__all__ = ["build_server"]
-
-_HEADERS: Final = {
-    "Server": "deniable",
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-}
+__all__ = ["build_metrics_server", "build_server"]
 
 
 async def build_server(
@@ -50,11 +45,24 @@ async def build_server(
         upload_route(config, store, catalogue, clock, meters),
         *reading_routes(config, store, catalogue),
         *_health_routes(store),
+        metrics_route(meters, store),
     ]
+    return _server(config, routes, meters)
+
+
+def build_metrics_server(config: Config, meters: Meters) -> CollectorServer:
+    """Return the server of the own address of metrics, where anyone may read them.
+
+    Args:
+        config: the collector's settings.
+        meters: what is counted.
+    """
+    return _server(replace(config, path_prefix=""), [metrics_route(meters)], meters)
+
+
+def _server(config: Config, routes: Sequence[Route], meters: Meters) -> CollectorServer:
     router = Router(routes, config.path_prefix)
-    headers = dict(_HEADERS)
-    if config.tls_certificate is not None:
-        headers["Strict-Transport-Security"] = "max-age=31536000"
+    headers = answer_headers(config)
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
@@ -63,15 +71,13 @@ async def build_server(
         try:
             answer = await _unless_unexpected(request) or await router.answer(request)
         except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen
-            answer = answer_to(error)
-            if answer.status >= 500:
-                meters.count("requests_failed", answer.status == 500)
+            answer = answer_to(error, meters)
         finally:
             connection.end()
-        answer.headers.update(headers)
+        complete(answer.headers, headers)
         return answer
 
-    return CollectorServer(handle, routes, config.limits, meters)
+    return CollectorServer(handle, routes, config.limits, meters, headers)
 
 
 async def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:

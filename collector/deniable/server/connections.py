@@ -7,7 +7,7 @@ so that a request costs no timer.
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from aiohttp import web
@@ -16,6 +16,7 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
 from deniable.messages import MAX_UPLOAD_BYTES, RefusalCode
+from deniable.server.headers import complete
 from deniable.server.limits import Limits
 from deniable.server.meters import Meters
 from deniable.server.problems import bare_problem, plain_problem, problem
@@ -56,9 +57,15 @@ class Connection(web.RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection, or turn it away if there are too many."""
         super().connection_made(transport)
+        self._server.meters.count("connections")
         if len(self._server.connections) > self._limits.connections:
             self._server.meters.count("connections_refused")
             self._hang_up(RefusalCode.OVERLOADED, "too many connections; send it later")
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Let go of the connection."""
+        self._server.meters.count("connections", -1)
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; the first after an answer start the next request's time."""
@@ -101,7 +108,7 @@ class Connection(web.RequestHandler):
 
     def _hang_up(self, code: RefusalCode, detail: str) -> None:
         if self.transport is not None:
-            self.transport.write(bare_problem(code, detail))
+            self.transport.write(bare_problem(code, detail, self._server.headers))
         self.force_close()
 
     def handle_error(
@@ -113,9 +120,11 @@ class Connection(web.RequestHandler):
     ) -> web.StreamResponse:
         """Answer what is no HTTP, without repeating or logging it."""
         if status == 400:
+            self._server.meters.count_code("requests_refused", RefusalCode.MALFORMED)
             answer = problem(RefusalCode.MALFORMED, "this is no HTTP request")
         else:
             answer = plain_problem(status, "internal error")
+        complete(answer.headers, self._server.headers)
         answer.force_close()
         return answer
 
@@ -128,15 +137,22 @@ class CollectorServer(web.Server):
         routes: what it answers; for the documentation.
         limits: of the connections.
         meters: what is counted.
+        headers: what every answer carries, unless it says it otherwise.
     """
 
     def __init__(
-        self, handler: Handler, routes: Sequence[Route], limits: Limits, meters: Meters
+        self,
+        handler: Handler,
+        routes: Sequence[Route],
+        limits: Limits,
+        meters: Meters,
+        headers: Mapping[str, str],
     ) -> None:
         super().__init__(handler, request_factory=self._request)
         self.routes = routes
         self.limits = limits
         self.meters = meters
+        self.headers = headers
         self._sweeping: asyncio.Task[None] | None = None
 
     def __call__(self) -> Connection:

@@ -14,7 +14,8 @@ from deniable.messages import RefusalCode
 __all__ = ["METERS", "Meter", "Meters"]
 
 _FAST: Final = (0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-_CLOCKS: Final = (1.0, 10.0, 60.0, 300.0, 3_600.0, 86_400.0)
+_EARLY: Final = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+_LATE: Final = (1.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ METERS: Final = (
         tuple(code.value for code in RefusalCode),
     ),
     Meter("requests_failed", "counter", "requests that ended in an unforeseen error"),
+    Meter("connections", "gauge", "connections that are open"),
     Meter("connections_refused", "counter", "connections turned away, being too many"),
     Meter("connections_overdue", "counter", "connections closed, being too slow"),
     Meter("reports_in_hand", "gauge", "reports being judged, or waiting for their commit"),
@@ -69,9 +71,18 @@ METERS: Final = (
     Meter(
         "early_seconds",
         "histogram",
-        "how long before its epoch a report came: the devices' clocks",
-        bounds=_CLOCKS,
+        "how long before its epoch an admissible report came, if before it",
+        bounds=_EARLY,
     ),
+    Meter(
+        "late_seconds",
+        "histogram",
+        "how long after its epoch an admissible report came, if after it",
+        bounds=_LATE,
+    ),
+    Meter("epochs_sealed", "counter", "epochs sealed by the clock"),
+    Meter("receipts_erased", "counter", "receipts erased, their epochs being sealed"),
+    Meter("upkeep_failed", "counter", "rounds of upkeep that ended in an error"),
 )
 """Every meter there is; the documentation's table is tested against it."""
 
@@ -100,6 +111,9 @@ class Meters:
         numbers = memoryview(self._memory).cast("d")
         self._rows = [numbers[at : at + _CELLS] for at in range(0, len(numbers), _CELLS)]
         self._row = self._rows[worker]
+        for meter in METERS:
+            if meter.kind == "gauge":  # whoever had this row before may have been killed
+                self._row[_PLACES[meter.name]] = 0.0
 
     @staticmethod
     def shared(workers: int) -> mmap.mmap:

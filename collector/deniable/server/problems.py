@@ -2,12 +2,15 @@
 
 import json
 import logging
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
 
 from deniable.messages import PROBLEM_JSON, Refusal, RefusalCode, pack_problem
+from deniable.server.headers import complete
+from deniable.server.meters import Meters
 from deniable.server.routing import MethodNotAllowed
 from deniable.stores import Overloaded, StoreError, StoreFull
 
@@ -18,41 +21,61 @@ _RETRY_SECONDS: Final = "60"
 _TO_RETRY: Final = frozenset({408, 429, 503, 507})
 
 
-def answer_to(error: Exception) -> web.Response:
-    """Return the answer to whatever a handler raised, and log what an operator should know."""
+def answer_to(error: Exception, meters: Meters) -> web.Response:
+    """Return the answer to whatever a handler raised; count it.
+
+    What an operator should know is logged.
+    """
+    refusal = _refusal(error)
+    if refusal is not None:
+        answer = problem(refusal.code, refusal.reason)
+        meters.count_code("requests_refused", _code_of_request(refusal.code))
+        return answer
     match error:
-        case Refusal():
-            return problem(error.code, error.reason)
         case MethodNotAllowed():
             answer = plain_problem(405, "Method Not Allowed")
             answer.headers["Allow"] = error.allowed
             return answer
-        case TimeoutError():
-            return problem(RefusalCode.TIMEOUT, "the request took too long to arrive")
-        case StoreFull():
-            _LOG.error("the store is full: reports are refused until there is room")
-            return problem(RefusalCode.STORAGE_FULL, "the collector's disk is full; send it later")
-        case Overloaded() | StoreError():
-            _LOG.warning("%s", error)
-            return problem(
-                RefusalCode.OVERLOADED, "the collector cannot take it now; send it later"
-            )
-        case web.HTTPRequestEntityTooLarge():
-            return problem(RefusalCode.TOO_LARGE, "the body is too large; send fewer at once")
         case ConnectionError() | web.RequestPayloadError():
             # The device is gone, and nobody reads this. Raised on, aiohttp would log who it was.
             return plain_problem(400, "connection lost")
         case _:
             # The last resort: no stack trace reaches the network.
+            meters.count("requests_failed")
             _LOG.error("a request failed in an unforeseen way", exc_info=error)
             return plain_problem(500, "internal error")
 
 
+def _refusal(error: Exception) -> Refusal | None:
+    """Return the refusal that an error amounts to, if any."""
+    match error:
+        case Refusal():
+            return error
+        case TimeoutError():
+            return Refusal(RefusalCode.TIMEOUT, "the request took too long to arrive")
+        case StoreFull():
+            _LOG.error("the store is full: reports are refused until there is room")
+            return Refusal(RefusalCode.STORAGE_FULL, "the collector's disk is full; send it later")
+        case Overloaded() | StoreError():
+            _LOG.warning("%s", error)
+            return Refusal(
+                RefusalCode.OVERLOADED, "the collector cannot take it now; send it later"
+            )
+        case web.HTTPRequestEntityTooLarge():
+            return Refusal(RefusalCode.TOO_LARGE, "the body is too large; send fewer at once")
+        case _:
+            return None
+
+
+def _code_of_request(code: RefusalCode) -> RefusalCode:
+    """Return the code itself; a report's own code never speaks of a request."""
+    return RefusalCode.MALFORMED if code.http_status is None else code
+
+
 def problem(code: RefusalCode, detail: str) -> web.Response:
     """Return a refusal of the whole request."""
-    status = code.http_status
-    if status is None:  # a report's own code never speaks of a request
-        status, code = 400, RefusalCode.MALFORMED
+    code = _code_of_request(code)
+    status = code.http_status or 400
     headers = {"Content-Type": PROBLEM_JSON}
     if status in _TO_RETRY:
         headers["Retry-After"] = _RETRY_SECONDS
@@ -67,14 +90,15 @@ def plain_problem(status: int, title: str) -> web.Response:
     return web.Response(status=status, body=body, headers={"Content-Type": PROBLEM_JSON})
 
 
-def bare_problem(code: RefusalCode, detail: str) -> bytes:
-    """Return the same as bytes, for a connection that is closed behind it."""
-    status = code.http_status or 400
-    body = pack_problem(code, detail)
-    retry = f"Retry-After: {_RETRY_SECONDS}\r\n" if status in _TO_RETRY else ""
-    head = (
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nServer: deniable\r\n"
-        f"Content-Type: {PROBLEM_JSON}\r\nContent-Length: {len(body)}\r\n{retry}"
-        "Connection: close\r\n\r\n"
-    )
-    return head.encode() + body
+def bare_problem(code: RefusalCode, detail: str, headers: Mapping[str, str]) -> bytes:
+    """Return the same as bytes with these headers, for a connection that is closed behind it."""
+    answer = problem(code, detail)
+    assert isinstance(answer.body, bytes)
+    complete(answer.headers, headers)
+    fields = dict(answer.headers) | {
+        "Content-Length": str(len(answer.body)),
+        "Connection": "close",
+    }
+    lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
+    lines += [f"{name}: {value}" for name, value in fields.items()]
+    return "\r\n".join([*lines, "", ""]).encode() + answer.body

@@ -11,6 +11,7 @@ from aiohttp import web
 from deniable.intake import judge_report
 from deniable.messages import (
     MAX_UPLOAD_BYTES,
+    MAX_UPLOAD_REPORTS,
     Refusal,
     RefusalCode,
     UploadAnswer,
@@ -18,6 +19,7 @@ from deniable.messages import (
 )
 from deniable.messages.receipt import Receipt
 from deniable.server.addresses import sender
+from deniable.server.arrival import observe_arrival
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
 from deniable.server.connections import Connection
@@ -173,9 +175,13 @@ class _Uploads:
             except Refusal as refusal:
                 judged.refused.append((place, refusal.code))
             else:
+                manifest = known(receipt.survey_id)
+                assert manifest is not None
+                observe_arrival(self._meters, manifest.schedule, receipt.epoch, now)
                 judged.receipts.append(receipt)
                 judged.places.append(place)
 
 
 def _buckets(rate: float) -> TokenBuckets:
-    return TokenBuckets(rate, rate * _BURST_SECONDS, monotonic)
+    # A batch that no bucket could ever hold would be refused for good.
+    return TokenBuckets(rate, max(rate * _BURST_SECONDS, MAX_UPLOAD_REPORTS), monotonic)

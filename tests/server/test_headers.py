@@ -1,0 +1,131 @@
+"""Every answer carries the same headers: good ones, refusals, and the last of a cut connection."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.server.headers import answer_headers
+from tests.server.collector import Collector, running
+from tests.server.raw import SECONDS, exchange, head_of, request
+from tests.support.surveys import MANIFEST
+
+EVERYWHERE = {
+    "server": "deniable",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+
+
+def check(answer: bytes, status: int, cache: str = "no-store") -> dict[str, str]:
+    found, headers = head_of(answer)
+    assert found == status
+    assert EVERYWHERE.items() <= headers.items()
+    assert headers["cache-control"] == cache
+    assert "set-cookie" not in headers
+    return headers
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("line", "status", "cache"),
+    [
+        (b"GET /healthz", 200, "no-store"),
+        (b"HEAD /healthz", 200, "no-store"),
+        (b"GET /v1/surveys", 200, "no-store"),
+        (f"GET /v1/surveys/{MANIFEST.name}/manifest".encode(), 200, "no-cache"),
+        (f"GET /v1/surveys/{MANIFEST.name}/histogram".encode(), 401, "no-store"),
+        (b"GET /nowhere", 404, "no-store"),
+        (b"DELETE /healthz", 405, "no-store"),
+        (b"POST /v1/reports", 415, "no-store"),
+    ],
+)
+async def test_an_answer_and_a_refusal_carry_them(
+    collector: Collector, line: bytes, status: int, cache: str
+) -> None:
+    check(await exchange(collector, request(line + b" HTTP/1.1")), status, cache)
+
+
+@pytest.mark.asyncio
+async def test_an_unforeseen_error_carries_them(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails() -> None:
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr(collector.store, "ping", fails)
+    check(await exchange(collector, request(b"GET /readyz HTTP/1.1")), 500)
+
+
+@pytest.mark.asyncio
+async def test_what_is_no_http_is_answered_with_them(collector: Collector) -> None:
+    check(await exchange(collector, b"xyzzy\r\n\r\n"), 400)
+
+
+@pytest.mark.asyncio
+async def test_an_expectation_that_fails_is_answered_with_them(collector: Collector) -> None:
+    sent = request(b"GET /healthz HTTP/1.1", b"Expect: xyzzy")
+    check(await exchange(collector, sent), 417)
+
+
+@pytest.mark.asyncio
+async def test_a_connection_too_many_is_turned_away_with_them(tmp_path: Path) -> None:
+    async with running(tmp_path, most_connections=1) as collector:
+        first = await asyncio.open_connection(collector.client.host, collector.client.port)
+        first[1].write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        await first[0].readuntil(b"\r\n\r\n")
+        headers = check(await exchange(collector, b""), 503)
+        assert int(headers["retry-after"]) > 0
+        assert headers["connection"] == "close"
+        first[1].close()
+        await first[1].wait_closed()
+
+
+@pytest.mark.asyncio
+async def test_a_head_that_does_not_come_is_ended_with_them(tmp_path: Path) -> None:
+    async with running(tmp_path, head_seconds=0.05) as collector:
+        headers = check(await exchange(collector, b"GET / HTTP/1.1\r\nHos"), 408)
+        assert headers["connection"] == "close"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("settings", "strict"),
+    [
+        ({"origin": "https://collector.example"}, True),
+        ({"origin": "http://127.0.0.1:1", "tls_certificate": Path("chain.pem")}, True),
+        ({"origin": "http://127.0.0.1:1"}, False),
+    ],
+    ids=["a proxy ends TLS", "TLS here", "no TLS"],
+)
+async def test_transport_security_is_strict_where_there_is_any(
+    tmp_path: Path, settings: dict[str, Any], strict: bool
+) -> None:
+    async with running(tmp_path, **settings) as collector:
+        for sent in (request(b"GET /nowhere HTTP/1.1"), b"xyzzy\r\n\r\n"):
+            _, headers = head_of(await exchange(collector, sent))
+            found = headers.get("strict-transport-security")
+            assert found == ("max-age=31536000" if strict else None)
+        assert ("Strict-Transport-Security" in answer_headers(collector.config)) is strict
+
+
+@pytest.mark.asyncio
+async def test_with_a_prefix_nothing_else_is_there(tmp_path: Path) -> None:
+    async with running(tmp_path, path_prefix="/telemetry/v2") as collector:
+        for path, status in (
+            ("/telemetry/v2/healthz", 200),
+            ("/telemetry/v2/v1/surveys", 200),
+            (f"/telemetry/v2/v1/surveys/{MANIFEST.name}", 200),
+            ("/telemetry/v2/v1/reports", 405),
+            ("/healthz", 404),
+            ("/v1/surveys", 404),
+            (f"/v1/surveys/{MANIFEST.name}", 404),
+            ("/telemetry/v2", 404),
+            ("/telemetry/v2healthz", 404),
+            ("/telemetry/v2/telemetry/v2/healthz", 404),
+        ):
+            async with asyncio.timeout(SECONDS):
+                assert (await collector.client.get(path)).status == status, path
