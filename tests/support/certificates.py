@@ -10,15 +10,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 
-def certificate(folder: Path, host: str) -> tuple[Path, ssl.SSLContext]:
-    """Make a certificate of this address or name; return its file and a server's use of it."""
+def certificate(folder: Path, host: str, days: int = 1) -> tuple[Path, ssl.SSLContext]:
+    """Make a certificate of this address or name; return its file and a server's use of it.
+
+    It is valid for so many days from now; its key is in ``key.pem`` beside it.
+    """
     key = Ed25519PrivateKey.generate()
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a test")])
     now = dt.datetime.now(dt.UTC)
     made = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
+        .not_valid_before(now - dt.timedelta(days=400))
+        .not_valid_after(now + dt.timedelta(days=days))
         .add_extension(x509.SubjectAlternativeName([_general_name(host)]), critical=False)
         .sign(key, None)
     )

@@ -1,5 +1,6 @@
 """``deniable init`` and ``serve``: making and running a collector."""
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from deniable.server import (
     CONFIG_FILE,
     Config,
     WorkersFailed,
+    configure_logging,
     run_in_loop,
     serve_with_workers,
 )
@@ -107,11 +109,12 @@ def serve(directory: Path, workers: int | None) -> None:
     config = Config.load(directory)
     if workers is not None:
         config = replace(config, workers=workers)
+    configure_logging(config.log_format)
+    check_store(config)
 
     def announce(address: str) -> None:
-        click.echo(f"deniable collector: listening on {address} for {config.origin}")
+        _tell(config, f"listening on {address} for {config.origin}")
 
-    check_store(config)
     try:
         if config.workers == 1:
             run_in_loop(serve_alone(config, announce))
@@ -122,6 +125,13 @@ def serve(directory: Path, workers: int | None) -> None:
     except OSError as error:
         raise click.ClickException(
             f"cannot listen on {config.host}:{config.port} ({error.strerror or error}); "
-            "change host or port in collector.toml"
+            "change host, port or metrics in collector.toml"
         ) from error
-    click.echo("deniable collector: stopped; everything acknowledged is stored")
+    _tell(config, "stopped; everything acknowledged is stored")
+
+
+def _tell(config: Config, line: str) -> None:
+    if config.log_format == "json":
+        logging.getLogger("deniable.collector").info(line)
+    else:
+        click.echo(f"deniable collector: {line}")

@@ -3,6 +3,7 @@
 from deniable.server.app import build_server
 from deniable.server.catalogue import authority_chain
 from deniable.server.config import CONFIG_FILE, Config, InvalidConfig
+from deniable.server.logs import configure_logging
 from deniable.server.serve import run_in_loop, serve
 from deniable.server.settings import SETTINGS, Setting
 from deniable.server.tokens import new_token, token_digest
@@ -17,6 +18,7 @@ __all__ = [
     "WorkersFailed",
     "authority_chain",
     "build_server",
+    "configure_logging",
     "new_token",
     "run_in_loop",
     "serve",

@@ -1,13 +1,17 @@
 """Who sends, as far as a limit needs to know: an address that is never stored or logged."""
 
+import re
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final
 
 __all__ = ["Network", "read_network", "sender"]
 
 Network = IPv4Network | IPv6Network
 
-_IPV6_SENDER_BITS = 64
+_IPV6_SENDER_BITS: Final = 64
+_MOST_PROXIES: Final = 16
+_WITH_PORT: Final = re.compile(r"\[([^\[\]]*)\](?::[0-9]*)?|([^:]*):[0-9]*", re.ASCII)
 
 
 def read_network(text: str) -> Network:
@@ -27,28 +31,31 @@ def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
         forwarded: the request's X-Forwarded-For, of all its lines; empty if there is none.
         trusted: proxies, each of which appends who it heard from. Without them the header is not
             looked at: anybody can send one.
+
+    Returns:
+        The empty text for what is no address: all such share one limit.
     """
-    if trusted and _is_trusted(peer, trusted):
-        # From the right: the last is what the trusted proxy saw, anything before the first
-        # address that is no proxy of ours was written by that sender.
-        for hop in reversed([part.strip() for part in forwarded.split(",") if part.strip()]):
-            peer = hop
-            if not _is_trusted(hop, trusted):
-                break
-    try:
-        address = ip_address(peer)
-    except ValueError:
-        return ""
+    address = _read(peer)
+    # From the right: the last is what the trusted proxy saw. Whatever stands before the first
+    # address that is no proxy of ours was written by that sender, and is not looked at.
+    hops = forwarded.rsplit(",", _MOST_PROXIES)[-_MOST_PROXIES:] if trusted and forwarded else []
+    while hops and address is not None and any(address in network for network in trusted):
+        address = _read(hops.pop())
     if isinstance(address, IPv6Address):
-        if address.ipv4_mapped is not None:
-            return str(address.ipv4_mapped)
-        return str(IPv6Network((address, _IPV6_SENDER_BITS), strict=False))
-    return str(address)
+        return str(IPv6Network((int(address), _IPV6_SENDER_BITS), strict=False))
+    return "" if address is None else str(address)
 
 
-def _is_trusted(text: str, trusted: Sequence[Network]) -> bool:
+def _read(text: str) -> IPv4Address | IPv6Address | None:
+    """Read an address, perhaps with a port as some proxies write it; None if it is none."""
+    text = text.strip()
+    with_port = _WITH_PORT.fullmatch(text)
+    if with_port is not None:
+        text = with_port[1] or with_port[2] or ""
     try:
         address = ip_address(text)
     except ValueError:
-        return False
-    return any(address in network for network in trusted)
+        return None
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address

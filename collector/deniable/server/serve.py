@@ -1,8 +1,6 @@
 """Running the collector: sockets, signals, and an end that loses nothing."""
 
 import asyncio
-import logging
-import math
 import signal
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -13,17 +11,16 @@ from aiohttp import web
 
 from deniable.server.app import build_server
 from deniable.server.config import Config
+from deniable.server.listening import listen, serving_metrics, shown_address
+from deniable.server.logs import LoopErrors
 from deniable.server.meters import Meters
+from deniable.server.tls import reload_certificate, tls_context
 from deniable.stores import SqliteStore
 
 __all__ = ["run_in_loop", "serve"]
 
 _ARRIVAL_SECONDS: Final = 0.5
 _DRAIN_SECONDS: Final = 30.0
-_SECONDS_BETWEEN_LINES: Final = 60.0
-_BACKLOG: Final = 1_024
-
-_LOG = logging.getLogger("deniable.collector")
 
 
 def run_in_loop(main: Coroutine[Any, Any, None]) -> None:
@@ -46,6 +43,8 @@ async def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT; then finish what was begun, and close the store.
 
+    With TLS, SIGHUP has the certificate read anew.
+
     Args:
         config: the collector's settings.
         announce: called with the address once requests are taken.
@@ -54,6 +53,7 @@ async def serve(
         until_closed: a file descriptor whose other end's closing is as good as SIGTERM.
 
     Raises:
+        InvalidConfig: if the certificate cannot be used.
         OSError: if the address cannot be listened on.
         StoreError: if the store cannot be opened.
     """
@@ -63,22 +63,25 @@ async def serve(
         loop.add_signal_handler(number, stop.set)
     if until_closed is not None:
         loop.add_reader(until_closed, stop.set)
-    loop.set_exception_handler(_OneLineAMinute())
+    loop.set_exception_handler(LoopErrors())
+    tls = tls_context(config)
+    if tls is not None:
+        loop.add_signal_handler(signal.SIGHUP, reload_certificate, tls, config)
+    meters = meters or Meters()
     store = await SqliteStore.open(Path(config.store), config.most_waiting)
     try:
         server = await build_server(config, store, meters=meters)
         runner = web.ServerRunner(server, shutdown_timeout=_DRAIN_SECONDS)
         await runner.setup()
         try:
-            site = web.TCPSite(
-                runner, config.host, config.port, backlog=_BACKLOG, reuse_port=share_port or None
-            )
-            await site.start()
-            announce(site.name if config.port else _bound_address(runner, config))
-            await stop.wait()
+            site = await listen(server, (config.host, config.port), tls=tls, share_port=share_port)
+            port = site.sockets[0].getsockname()[1]
+            async with serving_metrics(config, meters, share_port=share_port):
+                announce(shown_address(config.host, port, tls=tls is not None))
+                await stop.wait()
             # aiohttp's cleanup reads no more bytes, and waits in vain for a connection that it has
             # only just accepted: whatever is on its way must have arrived before.
-            await site.stop()
+            site.close()
             await asyncio.sleep(_ARRIVAL_SECONDS)
         finally:
             # Waits for requests under way, then cuts what is left.
@@ -88,25 +91,3 @@ async def serve(
             with suppress(OSError):
                 loop.remove_reader(until_closed)
         await store.close()
-
-
-class _OneLineAMinute:
-    """Logs what goes wrong in the event loop itself, such as running out of file descriptors.
-
-    It can happen a thousand times a second: a traceback each would fill the disk.
-    """
-
-    def __init__(self) -> None:
-        self._logged: dict[str, float] = {}
-
-    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        message = str(context.get("message", "unforeseen"))
-        now = loop.time()
-        if now - self._logged.get(message, -math.inf) >= _SECONDS_BETWEEN_LINES:
-            self._logged[message] = now
-            _LOG.error("event loop: %s (%s)", message, type(context.get("exception")).__name__)
-
-
-def _bound_address(runner: web.ServerRunner, config: Config) -> str:
-    port = runner.addresses[0][1]
-    return f"http://{config.host}:{port}"

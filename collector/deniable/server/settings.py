@@ -184,14 +184,14 @@ SETTINGS: Final = (
         "address_rate",
         "float",
         1_000.0,
-        "reports a second from one address to one worker, ten times that at once; 0 for any",
+        "reports a second that each worker takes from one address; 0 for any",
         _between(0, math.inf),
     ),
     Setting(
         "issuer_rate",
         "float",
         0.0,
-        "reports a second that one issuer vouches for, likewise; 0 for any",
+        "reports a second that it takes of those that one issuer vouches for; 0 for any",
         _between(0, math.inf),
     ),
     Setting(

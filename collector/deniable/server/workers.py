@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
 from deniable.server.config import Config
+from deniable.server.listening import shown_address
 from deniable.server.meters import Meters
 from deniable.server.serve import run_in_loop, serve
 
@@ -23,7 +24,8 @@ __all__ = ["WorkersFailed", "serve_with_workers"]
 
 _LOG = logging.getLogger("deniable.collector")
 
-_WATCHED: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGCHLD})
+_WATCHED: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGHUP})
+_ENDING: Final = frozenset({signal.SIGTERM, signal.SIGINT})
 _STABLE_SECONDS: Final = 60.0
 """A worker that lived as long is started anew at once; any other after longer and longer pauses."""
 _LONGEST_PAUSE: Final = 30.0
@@ -74,7 +76,7 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
         supervisor = _Supervisor(replace(config, port=port))
         try:
             supervisor.start_all()
-            announce(f"http://{config.host}:{port}")
+            announce(shown_address(config.host, port, tls=config.tls_certificate is not None))
             supervisor.watch()
         finally:
             supervisor.stop_all()
@@ -102,8 +104,10 @@ class _Supervisor:
         while True:
             pauses = [worker.due - time.monotonic() for worker in self._workers if not worker.pid]
             got = signal.sigtimedwait(_WATCHED, max(0.0, min(pauses, default=3_600.0)))
-            if got is not None and got.si_signo != signal.SIGCHLD:
+            if got is not None and got.si_signo in _ENDING:
                 return
+            if got is not None and got.si_signo == signal.SIGHUP:
+                self._tell(signal.SIGHUP)
             self._bury()
             for number, worker in enumerate(self._workers):
                 if not worker.pid and worker.due <= time.monotonic():
@@ -111,9 +115,7 @@ class _Supervisor:
 
     def stop_all(self) -> None:
         """Have every worker finish what it has begun."""
-        for worker in self._workers:
-            if worker.pid:
-                os.kill(worker.pid, signal.SIGTERM)
+        self._tell(signal.SIGTERM)
         deadline = time.monotonic() + _STOPPING_SECONDS
         for worker in self._workers:
             while worker.pid and not os.waitpid(worker.pid, os.WNOHANG)[0]:
@@ -123,6 +125,11 @@ class _Supervisor:
             worker.pid = 0
         os.close(self._life_write)
         os.close(self._life_read)
+
+    def _tell(self, number: signal.Signals) -> None:
+        for worker in self._workers:
+            if worker.pid:
+                os.kill(worker.pid, number)
 
     def _bury(self) -> None:
         for number, worker in enumerate(self._workers):

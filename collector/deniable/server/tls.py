@@ -1,0 +1,56 @@
+"""HTTPS without a proxy: the certificate, and its renewal while the collector runs."""
+
+import logging
+import ssl
+
+from deniable.server.config import Config, InvalidConfig
+
+__all__ = ["reload_certificate", "tls_context"]
+
+_LOG = logging.getLogger("deniable.collector")
+
+
+def tls_context(config: Config) -> ssl.SSLContext | None:
+    """Return how to speak TLS (1.2 or newer), None if the settings name no certificate.
+
+    Raises:
+        InvalidConfig: if certificate or key cannot be used.
+    """
+    if config.tls_certificate is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    _load(context, config)
+    return context
+
+
+def reload_certificate(context: ssl.SSLContext, config: Config) -> None:
+    """Take certificate and key anew for the connections to come; keep the old if they are bad."""
+    try:
+        tls_context(config)  # half a change would leave the context without a certificate
+        _load(context, config)
+    except InvalidConfig as error:
+        _LOG.error("the certificate in use is kept: %s", error)
+    else:
+        _LOG.info("the certificate was read anew")
+
+
+def _load(context: ssl.SSLContext, config: Config) -> None:
+    assert config.tls_certificate is not None
+    try:
+        context.load_cert_chain(config.tls_certificate, config.tls_key, _no_password)
+    except ssl.SSLError as error:
+        raise InvalidConfig(
+            "tls_certificate and tls_key must be PEM files of a certificate and its key "
+            f"({error.reason})"
+        ) from error
+    except OSError as error:
+        raise InvalidConfig(
+            f"tls_certificate or tls_key cannot be read: {error.strerror}"
+        ) from error
+
+
+def _no_password() -> str:
+    # Without this, OpenSSL would ask whoever sits at the terminal.
+    raise InvalidConfig("tls_key must not be encrypted: nobody is there to ask for its password")

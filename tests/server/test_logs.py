@@ -1,0 +1,209 @@
+"""Logs: one form, and nothing in it of who sent what."""
+
+import asyncio
+import io
+import json
+import logging
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from deniable.server import configure_logging
+from deniable.server.logs import LoopErrors
+from tests.support.logging_kept import logging_kept
+
+MARKER = "xyzzy-192.0.2.7"
+FORMATS = ["text", "json"]
+
+
+class Logs:
+    """What is logged from now on."""
+
+    def __init__(self) -> None:
+        self.stream = io.StringIO()
+
+    @property
+    def lines(self) -> list[str]:
+        return self.stream.getvalue().splitlines()
+
+    def objects(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.lines]
+
+
+@pytest.fixture
+def logs(request: pytest.FixtureRequest) -> Iterator[Logs]:
+    """Configure logging as serve does."""
+    with logging_kept():
+        made = Logs()
+        configure_logging(request.param, made.stream)
+        yield made
+
+
+in_json = pytest.mark.parametrize("logs", ["json"], indirect=True)
+in_both = pytest.mark.parametrize("logs", FORMATS, indirect=True)
+
+
+def fails() -> None:
+    try:
+        dict[str, int]()[MARKER]
+    except KeyError as error:
+        raise RuntimeError(f"unforeseen {MARKER}") from error
+
+
+@in_json
+def test_a_line_is_an_object_with_time_level_and_message(logs: Logs) -> None:
+    log = logging.getLogger("deniable.collector")
+    log.info("two\n lines of %s", "text", extra={"fields": {"number": 3, "path": object}})
+    (line,) = logs.objects()
+    assert line.pop("time").endswith("Z")
+    assert line.pop("process") > 0
+    assert line == {
+        "level": "info",
+        "message": "two lines of text",
+        "number": 3,
+        "path": "<class 'object'>",
+    }
+
+
+@pytest.mark.parametrize("logs", ["text"], indirect=True)
+def test_text_is_one_line_too(logs: Logs) -> None:
+    logging.getLogger("deniable.collector").warning("a\nb", extra={"fields": {"number": 3}})
+    (line,) = logs.lines
+    assert line.endswith("Z warning: a b  number=3")
+
+
+@in_json
+def test_ours_is_told_from_info_up_and_others_from_warning_up(logs: Logs) -> None:
+    for name in ("deniable.collector", "aiohttp.server"):
+        for level in (logging.DEBUG, logging.INFO, logging.WARNING):
+            logging.getLogger(name).log(level, "said")
+    assert [(line["level"], line["message"]) for line in logs.objects()] == [
+        ("info", "said"),
+        ("warning", "said"),
+        ("warning", "aiohttp.server: said"),
+    ]
+
+
+@in_both
+def test_of_an_error_only_kinds_and_places_are_told(logs: Logs) -> None:
+    try:
+        fails()
+    except RuntimeError:
+        logging.getLogger("deniable.collector").exception("failed")
+    (line,) = logs.lines
+    assert MARKER not in line
+    assert "RuntimeError from KeyError" in line
+    assert "server/test_logs.py:" in line
+
+
+@in_both
+def test_a_chain_of_errors_that_bites_its_tail_ends(logs: Logs) -> None:
+    first, second = ValueError(MARKER), TypeError(MARKER)
+    first.__cause__, second.__cause__ = second, first
+    logging.getLogger("deniable.collector").error("failed", exc_info=first)
+    (line,) = logs.lines
+    assert "ValueError from TypeError" in line
+
+
+@in_both
+def test_of_other_libraries_only_the_sentence_in_their_code_is_told(logs: Logs) -> None:
+    logging.getLogger("aiohttp.server").error("Error handling request from %s", MARKER)
+    logging.getLogger("asyncio").error(f"Task failed\ntransport: <{MARKER}>")
+    told = "\n".join(logs.lines)
+    assert "aiohttp.server: Error handling request from %s" in told
+    assert "asyncio: Task failed" in told
+    assert MARKER not in told
+    assert len(logs.lines) == 2
+
+
+@in_both
+def test_a_record_that_cannot_be_formatted_is_not_printed(
+    logs: Logs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logging.getLogger("deniable.collector").error("%d", MARKER)
+    assert MARKER not in capsys.readouterr().err + "\n".join(logs.lines)
+
+
+@in_both
+@pytest.mark.filterwarnings("default")
+def test_what_nobody_caught_is_told_likewise(logs: Logs) -> None:
+    try:
+        fails()
+    except RuntimeError as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+    thread = threading.Thread(target=fails)
+    thread.start()
+    thread.join()
+    warnings.warn(MARKER, ResourceWarning, stacklevel=1)
+    lines = logs.lines
+    assert [next(word for word in ("ends", "thread", "warns") if word in line) for line in lines]
+    assert len(lines) == 3
+    assert MARKER not in "".join(lines)
+
+
+@in_both
+def test_ctrl_c_stays_what_it_was(logs: Logs, capsys: pytest.CaptureFixture[str]) -> None:
+    sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert logs.lines == []
+    assert "KeyboardInterrupt" in capsys.readouterr().err
+
+
+@in_both
+def test_the_event_loop_s_errors_tell_no_arguments_and_once_a_minute_each(logs: Logs) -> None:
+    class Loop:
+        now = 0.0
+
+        def time(self) -> float:
+            return self.now
+
+    loop: Any = Loop()
+    told = LoopErrors()
+    for number in range(100):
+        told(loop, {"message": f"Exception in callback received(b'{MARKER}{number}')"})
+        told(loop, {"message": f"an error during closing <transport {MARKER}{number}>"})
+        told(loop, {"message": "socket.accept() out of system resource", "exception": OSError()})
+    assert len(logs.lines) == 3
+    assert MARKER not in "".join(logs.lines)
+    assert sum("OSError" in line for line in logs.lines) == 1
+    loop.now = 61.0
+    told(loop, {})
+    told(loop, {"message": "socket.accept() out of system resource"})
+    assert len(logs.lines) == 5
+
+
+@in_json
+def test_a_callback_that_fails_in_a_real_loop_is_one_line(logs: Logs) -> None:
+    def callback(_: str) -> None:
+        fails()
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(LoopErrors())
+        loop.call_soon(callback, MARKER)
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+    (line,) = logs.objects()
+    assert line["error"] == "RuntimeError from KeyError"
+    assert line["message"].startswith("event loop: Exception in callback")
+    assert MARKER not in json.dumps(line)
+
+
+def test_a_process_that_ends_by_an_error_says_so_in_one_object() -> None:
+    program = (
+        "from deniable.server import configure_logging\n"
+        f"configure_logging('json')\nraise RuntimeError({MARKER!r})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert json.loads(line)["level"] == "critical"
+    assert json.loads(line)["error"] == "RuntimeError"
+    assert MARKER not in line

@@ -1,0 +1,165 @@
+"""HTTPS of the collector itself: its certificate, its renewal, and handshakes that stall."""
+
+import asyncio
+import hashlib
+import logging
+import shutil
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+)
+
+from deniable.server import Config, InvalidConfig, build_server
+from deniable.server.listening import listen, shown_address
+from deniable.server.tls import reload_certificate, tls_context
+from deniable.stores import SqliteStore
+from tests.server.raw import SECONDS, head_of, request
+from tests.support.certificates import certificate
+from tests.support.surveys import AUTHORITY, ORIGIN
+
+
+def config_of(folder: Path, **settings: Any) -> Config:
+    """Return settings with a fresh certificate."""
+    folder.mkdir(exist_ok=True)
+    file, _ = certificate(folder, "127.0.0.1")
+    made = Config(origin=ORIGIN, authority=AUTHORITY.public_key, store=folder / "store.sqlite")
+    return replace(made, tls_certificate=file, tls_key=folder / "key.pem", **settings)
+
+
+def fingerprint(file: Path) -> str:
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(file.read_text("ascii"))).hexdigest()
+
+
+@asynccontextmanager
+async def listening(config: Config, tls: ssl.SSLContext | None) -> AsyncIterator[int]:
+    """Yield the port of a collector."""
+    assert isinstance(config.store, Path)
+    store = await SqliteStore.open(config.store)
+    server = await build_server(config, store)
+    site = await listen(server, ("127.0.0.1", 0), tls=tls)
+    try:
+        yield site.sockets[0].getsockname()[1]
+    finally:
+        site.close()
+        await server.shutdown(0)
+        await store.close()
+
+
+async def ask(port: int, trusted: Path) -> tuple[bytes, str]:
+    """Return an answer over TLS, and the fingerprint of who gave it."""
+    client = ssl.create_default_context(cafile=trusted)
+    async with asyncio.timeout(SECONDS):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=client)
+        writer.write(request(b"GET /healthz HTTP/1.1"))
+        answer = await reader.read()
+        certificate = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        writer.close()
+        await writer.wait_closed()
+    return answer, hashlib.sha256(certificate).hexdigest()
+
+
+def test_without_a_certificate_there_is_no_tls() -> None:
+    assert tls_context(Config(origin=ORIGIN, authority=AUTHORITY.public_key)) is None
+
+
+@pytest.mark.asyncio
+async def test_the_certificate_is_shown_and_transport_security_asked_for(tmp_path: Path) -> None:
+    config = config_of(tmp_path)
+    assert config.tls_certificate is not None
+    async with listening(config, tls_context(config)) as port:
+        answer, shown = await ask(port, config.tls_certificate)
+        status, headers = head_of(answer)
+        assert status == 200
+        assert headers["strict-transport-security"] == "max-age=31536000"
+        assert shown == fingerprint(config.tls_certificate)
+
+
+@pytest.mark.asyncio
+async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    config = config_of(tmp_path)
+    file = config.tls_certificate
+    context = tls_context(config)
+    assert file is not None
+    assert context is not None
+    async with listening(config, context) as port:
+        first = fingerprint(file)
+        assert (await ask(port, file))[1] == first
+        certificate(tmp_path, "127.0.0.1")  # another one in its place
+        assert fingerprint(file) != first
+        reload_certificate(context, config)
+        assert (await ask(port, file))[1] == fingerprint(file)
+        assert "read anew" in caplog.text
+        # Halfway through being replaced: a key of another certificate.
+        kept = tmp_path / "kept.pem"
+        shutil.copy(file, kept)
+        other = config_of(tmp_path / "other")
+        assert other.tls_key is not None
+        shutil.copy(other.tls_key, tmp_path / "key.pem")
+        reload_certificate(context, config)
+        assert (await ask(port, kept))[1] == fingerprint(kept)
+        assert "is kept: " in caplog.text
+
+
+@pytest.mark.asyncio
+async def test_a_handshake_that_stalls_is_ended(tmp_path: Path) -> None:
+    config = config_of(tmp_path, head_seconds=0.05)
+    async with listening(config, tls_context(config)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        async with asyncio.timeout(SECONDS):
+            assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()
+
+
+@pytest.mark.asyncio
+async def test_versions_that_are_broken_are_not_spoken(tmp_path: Path) -> None:
+    config = config_of(tmp_path)
+    context = tls_context(config)
+    assert context is not None
+    assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
+
+
+@pytest.mark.parametrize("name", ["tls_certificate", "tls_key"])
+@pytest.mark.parametrize("content", [None, b"", b"no PEM"])
+def test_a_file_that_is_none_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
+    config = config_of(tmp_path)
+    file = getattr(config, name)
+    file.unlink() if content is None else file.write_bytes(content)
+    with pytest.raises(InvalidConfig, match=r"tls_certificate .* tls_key"):
+        tls_context(config)
+
+
+def test_nobody_is_asked_for_a_password(tmp_path: Path) -> None:
+    config = config_of(tmp_path)
+    assert config.tls_key is not None
+    config.tls_key.write_bytes(
+        Ed25519PrivateKey.generate().private_bytes(
+            Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")
+        )
+    )
+    with pytest.raises(InvalidConfig, match="must not be encrypted"):
+        tls_context(config)
+
+
+@pytest.mark.parametrize(
+    ("host", "tls", "shown"),
+    [
+        ("127.0.0.1", False, "http://127.0.0.1:80"),
+        ("::1", True, "https://[::1]:80"),
+    ],
+)
+def test_an_address_is_shown_as_people_write_it(host: str, tls: bool, shown: str) -> None:
+    assert shown_address(host, 80, tls=tls) == shown
