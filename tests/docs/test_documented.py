@@ -87,7 +87,7 @@ async def test_every_route_stands_in_the_operations_guide(tmp_path: Path) -> Non
     server = await build_server(config, store)
     routes = {(route.method, route.path) for route in server.routes}
     await store.close()
-    assert len(routes) == 9
+    assert len(routes) == 10
     assert [route for route in routes if f"| `{route[0]} {route[1]}` |" not in OPERATIONS] == []
 
 

@@ -21,6 +21,7 @@ from deniable.server import Config, build_server, new_token, token_digest
 from deniable.server.connections import CollectorServer
 from deniable.server.meters import Meters
 from deniable.stores import Role, SqliteStore, Token
+from tests.server.conformity import conformity
 from tests.support.clock import FakeClock
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START
 
@@ -43,6 +44,7 @@ class Collector:
     """A running collector in which MANIFEST is published."""
 
     client: TestClient[web.BaseRequest, None]
+    server: CollectorServer
     store: SqliteStore
     clock: FakeClock
     config: Config
@@ -95,9 +97,11 @@ async def running(directory: Path, **settings: Any) -> AsyncIterator[Collector]:
     try:
         meters = Meters()
         server = await build_server(config, store, clock, meters)
-        client: TestClient[web.BaseRequest, None] = TestClient(OwnServer(server))
+        client: TestClient[web.BaseRequest, None] = TestClient(
+            OwnServer(server), trace_configs=[conformity(server, config)]
+        )
         async with client:
-            yield Collector(client, store, clock, config, meters)
+            yield Collector(client, server, store, clock, config, meters)
     finally:
         await store.close()
 

@@ -12,6 +12,7 @@ from deniable.server.connections import CollectorServer, Connection
 from deniable.server.headers import answer_headers, complete
 from deniable.server.meters import Meters
 from deniable.server.metrics import metrics_route
+from deniable.server.openapi import openapi_route
 from deniable.server.problems import answer_to, plain_problem
 from deniable.server.reading import reading_routes
 from deniable.server.routing import Route, Router
@@ -47,7 +48,7 @@ async def build_server(
         *_health_routes(store),
         metrics_route(meters, store),
     ]
-    return _server(config, routes, meters)
+    return _server(config, [*routes, openapi_route(routes, config)], meters)
 
 
 def build_metrics_server(config: Config, meters: Meters) -> CollectorServer:

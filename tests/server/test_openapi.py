@@ -1,0 +1,188 @@
+"""``/openapi.json`` is sound, lists what there is, and what it promises is kept under fuzzing."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import openapi_spec_validator
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from deniable.messages import RefusalCode, pack_upload
+from deniable.server.openapi import openapi_document
+from deniable.stores import Role
+from tests.server.collector import Collector, running
+from tests.support.reports import envelope
+from tests.support.surveys import MANIFEST
+
+EXAMPLES = 20
+SECONDS = 20
+
+
+@pytest.mark.asyncio
+async def test_it_is_sound_and_served_to_anyone(collector: Collector) -> None:
+    answer = await collector.client.get("/openapi.json")
+    document = await answer.json()
+    openapi_spec_validator.validate(document)
+    assert document["openapi"] == "3.1.0"
+    assert document["servers"] == [{"url": collector.config.origin}]
+    assert document == openapi_document(collector.server.routes, collector.config)
+
+
+@pytest.mark.asyncio
+async def test_it_lists_every_route_and_no_other(collector: Collector) -> None:
+    document = openapi_document(collector.server.routes, collector.config)
+    listed = {
+        (method, path)
+        for path, described in document["paths"].items()
+        for method in described
+        if method != "parameters"
+    }
+    assert listed == {
+        (method.lower(), route.path)
+        for route in collector.server.routes
+        for method in route.methods
+    }
+    assert len(collector.server.routes) == len(document["paths"])
+
+
+@pytest.mark.asyncio
+async def test_a_route_that_nobody_described_is_noticed(collector: Collector) -> None:
+    another = replace(collector.server.routes[0], path="/v1/another")
+    with pytest.raises(KeyError):
+        openapi_document([*collector.server.routes, another], collector.config)
+
+
+@pytest.mark.asyncio
+async def test_every_code_of_a_whole_request_stands_somewhere(collector: Collector) -> None:
+    text = await (await collector.client.get("/openapi.json")).text()
+    assert [
+        code
+        for code in RefusalCode
+        if code.http_status is not None and f'"urn:deniable:error:{code.value}"' not in text
+    ] == []
+
+
+@pytest.mark.asyncio
+async def test_roles_stand_where_the_routes_ask_for_them(collector: Collector) -> None:
+    """Without a token, and with each role, every route does as its description says."""
+    document = openapi_document(collector.server.routes, collector.config)
+    headers: dict[str, dict[str, str]] = {
+        "": {},
+        "analyst": await collector.token(Role.ANALYST),
+        "operator": await collector.token(Role.OPERATOR),
+    }
+    await collector.send(envelope(1))
+    for path, described in document["paths"].items():
+        if "get" not in described:
+            continue
+        roles = {role for each in described["get"]["security"] for role in each.get("token", [])}
+        for role, header in headers.items():
+            url = path.replace("{name}", MANIFEST.name)
+            status = (await collector.client.get(url, headers=header)).status
+            if not roles or role in roles or role == "operator":
+                assert status == 200, (path, role)
+            else:
+                assert status == (403 if role else 401), (path, role)
+
+
+@contextmanager
+def in_a_thread(directory: Path, **options: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield a running collector's address, document, and an operator's Authorization."""
+    started: Future[tuple[str, dict[str, Any], str]] = Future()
+    stop: Future[None] = Future()
+
+    async def main() -> None:
+        async with running(directory, **options) as collector:
+            token = await collector.token(Role.OPERATOR)
+            await collector.send(envelope(1), envelope(2, 1))
+            started.set_result(
+                (
+                    str(collector.client.make_url("")).rstrip("/"),
+                    openapi_document(collector.server.routes, collector.config),
+                    token["Authorization"],
+                )
+            )
+            await asyncio.wrap_future(stop)
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()))
+    thread.start()
+    try:
+        yield started.result(SECONDS)
+    finally:
+        stop.set_result(None)
+        thread.join(SECONDS)
+
+
+BODIES = st.one_of(
+    st.binary(max_size=200),
+    st.lists(
+        st.one_of(
+            st.builds(envelope, st.integers(0, 9), st.integers(0, 9), epoch=st.integers(0, 3)),
+            st.binary(max_size=200),
+        ),
+        min_size=1,
+        max_size=5,
+    ).map(pack_upload),
+)
+schemathesis.openapi.media_type("application/msgpack", BODIES)
+
+CHECKS: Any = [
+    schemathesis.checks.not_a_server_error,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+]
+
+
+def cases(document: dict[str, Any], mode: GenerationMode) -> Iterator[st.SearchStrategy[Any]]:
+    """Yield what to ask of each operation."""
+    for result in schemathesis.openapi.from_dict(document).get_all_operations():
+        assert isinstance(result, Ok)
+        operation = result.ok()
+        # What takes no parameters cannot be asked with wrong ones.
+        if mode is GenerationMode.POSITIVE or operation.path_parameters or operation.query:
+            yield operation.as_strategy(mode)
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+def test_what_it_promises_is_kept_whatever_is_asked(tmp_path: Path, mode: GenerationMode) -> None:
+    statuses: set[int] = set()
+    with in_a_thread(tmp_path) as (address, document, token), requests.Session() as session:
+        session.trust_env = False
+
+        def ask(case: Any, known: bool, allowed: bool) -> None:
+            if known and "name" in case.path_parameters:
+                case.path_parameters["name"] = MANIFEST.name
+            headers = {"Authorization": token} if allowed else {}
+            answer = case.call(address, session=session, headers=headers, timeout=SECONDS)
+            case.validate_response(answer, checks=CHECKS)
+            statuses.add(answer.status_code)
+
+        for strategy in cases(document, mode):
+            asked = given(case=strategy, known=st.booleans(), allowed=st.booleans())(ask)
+            settings(
+                max_examples=EXAMPLES,
+                deadline=None,
+                derandomize=True,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )(asked)()
+    assert statuses >= ({200, 400, 401, 404} if mode is GenerationMode.POSITIVE else {400, 401})
