@@ -11,6 +11,7 @@ from deniable.cli.authority_commands import authority
 from deniable.cli.budget_command import budget
 from deniable.cli.collector_commands import init, serve
 from deniable.cli.demo import demo
+from deniable.cli.doctor import doctor
 from deniable.cli.histogram_command import hist
 from deniable.cli.issuer_commands import issuer
 from deniable.cli.life_commands import LIFE_COMMANDS
@@ -103,6 +104,7 @@ for _command in (
     authority,
     budget,
     demo,
+    doctor,
     hist,
     init,
     issuer,

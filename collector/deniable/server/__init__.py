@@ -6,6 +6,7 @@ from deniable.server.config import CONFIG_FILE, Config, InvalidConfig
 from deniable.server.logs import configure_logging
 from deniable.server.serve import run_in_loop, serve
 from deniable.server.settings import SETTINGS, Setting
+from deniable.server.tls import tls_context
 from deniable.server.tokens import new_token, token_digest
 from deniable.server.workers import WorkersFailed, serve_with_workers
 
@@ -23,5 +24,6 @@ __all__ = [
     "run_in_loop",
     "serve",
     "serve_with_workers",
+    "tls_context",
     "token_digest",
 ]

@@ -1,0 +1,88 @@
+"""Files of a collector: who may read them, what must not be there, how much room there is."""
+
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from deniable.cli.authority import default_key_file
+from deniable.cli.doctor.finding import Finding, bad, doubtful, good
+from deniable.server import CONFIG_FILE, Config
+
+__all__ = ["check_authority_key", "check_disk", "check_modes", "judge_room"]
+
+_PRIVATE = b"PRIVATE KEY-----"
+_FULL_BYTES = 100 << 20
+_NARROW_BYTES = 1 << 30
+_MOST_READ = 64 << 10
+
+
+def check_modes(directory: Path, config: Config) -> Finding:
+    """Check that nobody else reads what is secret or about people."""
+    secret = [config.tls_key, config.store, directory / CONFIG_FILE, directory]
+    files = [each for each in secret if isinstance(each, Path) and each.exists()]
+    if directory in files and not _mode(directory) & 0o077:
+        # Nobody else gets to what is inside.
+        files = [each for each in files if not each.resolve().is_relative_to(directory.resolve())]
+    if isinstance(config.store, str) and (directory / CONFIG_FILE).exists():
+        files.append(directory / CONFIG_FILE)
+    open_to_others = sorted({f"{each}" for each in files if _mode(each) & 0o077})
+    if open_to_others:
+        return doubtful(
+            "file modes",
+            f"others may get at {', '.join(open_to_others)}",
+            "chmod go= " + " ".join(open_to_others),
+        )
+    return good("file modes", "nobody else reads settings, store and key")
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def check_authority_key(directory: Path, config: Config) -> Finding:
+    """Check that the authority's private key does not lie where the server could read it."""
+    served = config.tls_key.resolve() if config.tls_key is not None else None
+    inside = [
+        file
+        for file in sorted(directory.rglob("*"))
+        if file.is_file() and file.resolve() != served and _holds_private_key(file)
+    ]
+    if inside:
+        return bad(
+            "authority key",
+            f"a private key is in the collector's directory: {inside[0]}",
+            "move it away from the server; whoever takes over the server has it",
+        )
+    if default_key_file(directory).exists():
+        return doubtful(
+            "authority key",
+            f"on this machine: {default_key_file(directory)}",
+            "on a server, keep it elsewhere: only survey publish and authority rotate need it",
+        )
+    return good("authority key", "not on this machine, as far as can be seen")
+
+
+def _holds_private_key(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            return _PRIVATE in opened.read(_MOST_READ)
+    except OSError:
+        return False
+
+
+def check_disk(config: Config) -> Iterator[Finding]:
+    """Check that the store can grow."""
+    if isinstance(config.store, Path):
+        usage = shutil.disk_usage(config.store.parent)
+        yield judge_room(usage.free, usage.total)
+
+
+def judge_room(free: int, total: int) -> Finding:
+    """Judge how much room the store has, in bytes."""
+    found = f"{free / 2**30:,.1f} GiB free of {total / 2**30:,.1f}"
+    if free < _FULL_BYTES:
+        return bad("disk space", found, "make room: a full disk refuses reports (HTTP 507)")
+    if free < max(_NARROW_BYTES, total // 50):
+        return doubtful("disk space", found, "make room before reports are refused")
+    return good("disk space", found)

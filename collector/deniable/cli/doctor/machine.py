@@ -1,0 +1,103 @@
+"""The machine that serves: processors, open files, clock, libraries."""
+
+import ctypes
+import os
+import resource
+import sqlite3
+import time
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from deniable.cli.doctor.finding import Finding, bad, doubtful, good
+from deniable.server import Config
+
+__all__ = ["check_clock", "check_libraries", "check_machine", "judge_clock", "judge_files"]
+
+_OTHER_FILES = 64
+"""What a worker opens besides connections: store, logs, pipes, sockets."""
+_UNSYNCHRONISED = 5
+"""What adjtimex(2) returns of a clock that nothing sets: TIME_ERROR."""
+_TIMEX_BYTES = 512
+"""More than its structure has on any Linux."""
+_ONE_SECOND = 1.0
+
+
+def check_machine(config: Config) -> Iterator[Finding]:
+    """Check that there are processors and open files for what the settings ask for."""
+    cores = len(os.sched_getaffinity(0))
+    found = f"{config.workers}, on {cores} processor{'s' * (cores > 1)}"
+    if config.workers > cores:
+        yield doubtful("workers", found, f"more workers than processors gain nothing; set {cores}")
+    else:
+        yield good("workers", found)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield judge_files(config, soft)
+
+
+def judge_files(config: Config, allowed: int) -> Finding:
+    """Judge how many files a process may open."""
+    needed = config.most_connections + config.database_connections + _OTHER_FILES
+    if allowed == resource.RLIM_INFINITY or allowed >= needed:
+        return good("open files", f"{allowed} allowed, {needed} needed")
+    return doubtful(
+        "open files",
+        f"{allowed} allowed in this shell, {needed} needed",
+        f"allow the server {needed} (LimitNOFILE= in its unit), or lower most_connections",
+    )
+
+
+def check_clock(directory: Path, now: float) -> Finding:
+    """Check the clock: epochs open and close by it."""
+    newest = max((file.stat().st_mtime for file in directory.iterdir()), default=now)
+    return judge_clock(newest, now, synchronised=_synchronised())
+
+
+def judge_clock(newest: float, now: float, *, synchronised: bool | None) -> Finding:
+    """Judge the clock.
+
+    Args:
+        newest: when the newest file was written, in Unix seconds.
+        now: what the clock says.
+        synchronised: whether the kernel says that something sets it; None if it does not say.
+    """
+    if newest > now + _ONE_SECOND:
+        return bad(
+            "clock",
+            f"{newest - now:,.0f} s behind the newest file of the directory",
+            "set the clock before serving: reports of open epochs would be refused",
+        )
+    shown = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now)) + " UTC"
+    if synchronised is False:
+        return doubtful(
+            "clock",
+            f"{shown}, not synchronised",
+            "run a time service, such as chrony or systemd-timesyncd",
+        )
+    return good("clock", shown + (", synchronised" if synchronised else ""))
+
+
+def _synchronised() -> bool | None:
+    """Ask the kernel, which changes nothing; None where it cannot be asked."""
+    try:
+        state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))
+    except (AttributeError, OSError):
+        return None
+    return None if state < 0 else state != _UNSYNCHRONISED
+
+
+def check_libraries() -> Finding:
+    """Say which libraries the server uses, and whether the faster event loop is there."""
+    versions = {name: _version(name) for name in ("aiohttp", "PyNaCl", "uvloop")}
+    shown = [f"{name} {number}" for name, number in versions.items() if number]
+    found = ", ".join([*shown, f"SQLite {sqlite3.sqlite_version}"])
+    if versions["uvloop"] is None:
+        return doubtful("libraries", found, "pip install uvloop: it takes more reports a second")
+    return good("libraries", found)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,97 @@
+"""What devices meet: a certificate that holds, and at the origin this very collector."""
+
+import http.client
+import ssl
+from collections.abc import Iterator
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from cryptography import x509
+
+from deniable.cli.doctor.finding import Finding, bad, doubtful, good
+from deniable.server import Config, InvalidConfig, tls_context
+
+__all__ = ["check_certificate", "check_origin_answers"]
+
+_RENEWAL_DAYS = 14
+_SECONDS = 10.0
+_MOST_BYTES = 64 << 10
+
+
+def check_certificate(config: Config, now: datetime) -> Iterator[Finding]:
+    """Check the certificate, if the collector ends TLS itself."""
+    if config.tls_certificate is None:
+        return
+    try:
+        tls_context(config)
+        shown = x509.load_pem_x509_certificate(config.tls_certificate.read_bytes())
+    except (InvalidConfig, OSError, ValueError) as error:
+        yield bad("certificate", str(error), "give the PEM files of a certificate and its key")
+        return
+    ends = shown.not_valid_after_utc
+    days = (ends - now).total_seconds() / 86_400
+    found = f"{config.tls_certificate.name} holds until {ends:%Y-%m-%d}"
+    renew = "renew it, then send the server SIGHUP"
+    if days <= 0:
+        yield bad("certificate", found, renew)
+    elif now < shown.not_valid_before_utc:
+        yield bad("certificate", f"{found}, but not yet", "is the clock right?")
+    elif not _is_for(shown, urlsplit(config.origin).hostname or ""):
+        yield bad("certificate", f"{found}, but for another host", "devices will refuse it")
+    elif days < _RENEWAL_DAYS:
+        yield doubtful("certificate", found, renew)
+    else:
+        yield good("certificate", found)
+
+
+def _is_for(certificate: x509.Certificate, host: str) -> bool:
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return False
+    patterns = [name.lower() for name in names.get_values_for_type(x509.DNSName)]
+    addresses = [str(address) for address in names.get_values_for_type(x509.IPAddress)]
+    _, _, parent = host.partition(".")
+    return host in addresses or host in patterns or f"*.{parent}" in patterns
+
+
+def check_origin_answers(
+    config: Config, authority: bytes, context: ssl.SSLContext | None = None
+) -> Finding:
+    """Ask the origin, as a device would, for the authority that it serves.
+
+    Args:
+        config: the settings.
+        authority: the public key that signs now.
+        context: how to check the certificate; by default, as this system does.
+    """
+    origin = urlsplit(config.origin)
+    host = origin.hostname or ""
+    connection: http.client.HTTPConnection
+    if origin.scheme == "https":
+        context = context or ssl.create_default_context()
+        connection = http.client.HTTPSConnection(
+            host, origin.port, timeout=_SECONDS, context=context
+        )
+    else:
+        connection = http.client.HTTPConnection(host, origin.port, timeout=_SECONDS)
+    try:
+        connection.request("GET", "/v1/authority")
+        answer = connection.getresponse()
+        answer.read(_MOST_BYTES)
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        return bad("origin", f"{config.origin} does not answer: {reason}", "is the server running?")
+    finally:
+        connection.close()
+    if answer.status != 200:
+        return bad(
+            "origin",
+            f"{config.origin}/v1/authority answers {answer.status}",
+            "have the proxy pass on /v1/ as it is; does path_prefix fit?",
+        )
+    if answer.headers.get("ETag") != f'"{authority.hex()}"':
+        return bad(
+            "origin", f"another collector answers at {config.origin}", "look at DNS and the proxy"
+        )
+    return good("origin", f"{config.origin} is this collector")

@@ -1,0 +1,64 @@
+"""What the settings say, and whether it goes together."""
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from deniable.cli.doctor.finding import Finding, bad, doubtful, good
+from deniable.server import CONFIG_FILE, SETTINGS, Config, InvalidConfig
+
+__all__ = ["check_proxies", "check_variables", "read_settings"]
+
+_OTHERS = {"DENIABLE_DIR", "DENIABLE_CONSENT"}
+
+
+def read_settings(directory: Path, environment: Mapping[str, str]) -> tuple[Config | None, Finding]:
+    """Return the settings, None if they are wrong, and what to say about them."""
+    try:
+        config = Config.load(directory, environment)
+    except InvalidConfig as error:
+        return None, bad("settings", str(error), "correct it; nothing else was looked at")
+    return config, good("settings", f"{directory / CONFIG_FILE}, for {config.origin}")
+
+
+def check_variables(environment: Mapping[str, str]) -> Finding:
+    """Say which variables override settings, and which look as if they should."""
+    ours = {name for name in environment if name.startswith("DENIABLE_")} - _OTHERS
+    known = {variable for each in SETTINGS for variable in (each.variable, f"{each.variable}_FILE")}
+    unknown = sorted(ours - known)
+    if unknown:
+        return doubtful(
+            "environment",
+            f"no setting: {', '.join(unknown)}",
+            "is it misspelt? The settings are in docs/operations.md",
+        )
+    used = sorted(ours & known)
+    return good("environment", f"overrides: {', '.join(used)}" if used else "overrides nothing")
+
+
+def check_proxies(config: Config) -> Iterator[Finding]:
+    """Say how connections come in, and whether limits see who sends."""
+    secured = config.tls_certificate is not None
+    proxied = config.origin.startswith("https://") and not secured
+    if proxied and not _is_loopback(config.host):
+        yield doubtful(
+            "proxy",
+            f"plain HTTP on {config.host}, and an origin with https",
+            "let nobody but the proxy that ends TLS reach it, or set tls_certificate",
+        )
+    elif proxied and config.address_rate > 0 and not config.trusted_proxies:
+        yield doubtful(
+            "proxy",
+            "whatever comes through the proxy counts as one address's",
+            f"set trusted_proxies to its address, such as 127.0.0.1: {config.address_rate:g} "
+            "reports a second are a limit for all devices together now",
+        )
+    else:
+        yield good("proxy", f"{len(config.trusted_proxies)} trusted" if proxied else "none needed")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,424 @@
+"""``deniable doctor`` finds what is wrong, says what to do, and changes nothing."""
+
+import json
+import os
+import resource
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from deniable.cli.doctor.files import (
+    check_authority_key,
+    check_disk,
+    check_modes,
+    judge_room,
+)
+from deniable.cli.doctor.finding import Finding, Status
+from deniable.cli.doctor.machine import (
+    check_clock,
+    check_libraries,
+    check_machine,
+    judge_clock,
+    judge_files,
+)
+from deniable.cli.doctor.network import check_certificate, check_origin_answers
+from deniable.cli.doctor.settings import check_proxies, check_variables
+from deniable.cli.doctor.store import check_schema, judge_surveys
+from deniable.cli.root import deniable
+from deniable.messages import Manifest, Schedule
+from deniable.server import Config
+from deniable.stores import Seal
+from tests.cli.commands import Workplace, run
+from tests.support.certificates import certificate
+from tests.support.surveys import AUTHORITY, DAY, ORIGIN, START, manifest
+
+OK, WARN, FAIL = Status.OK, Status.WARN, Status.FAIL
+HTTPS = "https://collector.example"
+
+
+def config(**settings: Any) -> Config:
+    return replace(Config(origin=ORIGIN, authority=AUTHORITY.public_key), **settings)
+
+
+def examined(directory: Path, *options: str) -> tuple[int, dict[str, Finding]]:
+    """Return the exit status, and what was found by the name of the check."""
+    result = run("doctor", "--dir", directory, "--json", *options)
+    found = [
+        Finding(each["check"], Status(each["status"]), each["found"], each["remedy"])
+        for each in json.loads(result.stdout)
+    ]
+    assert len({finding.check for finding in found}) == len(found)
+    return result.exit_code, {finding.check: finding for finding in found}
+
+
+def everything(directory: Path) -> dict[Path, tuple[int, bytes]]:
+    return {
+        file: (file.stat().st_mode, file.read_bytes())
+        for file in directory.iterdir()
+        if not file.name.endswith(("-wal", "-shm"))
+    }
+
+
+def test_a_new_collector_has_nothing_wrong_and_stays_as_it_is(place: Workplace) -> None:
+    before = everything(place.directory)
+    status, found = examined(place.directory)
+    assert status == 0
+    assert {name for name, finding in found.items() if finding.status is FAIL} == set()
+    assert found["store"].status is OK
+    assert found["recount"].status is OK
+    assert found["surveys"].status is WARN, "none is published"
+    assert found["authority key"].status is WARN, "it is on this machine"
+    assert everything(place.directory) == before
+
+
+def test_every_finding_that_is_not_good_says_what_to_do(place: Workplace) -> None:
+    (place.directory / "key.pem").write_bytes(place.key_file.read_bytes())
+    status, found = examined(place.directory)
+    assert status == 1
+    assert {bool(finding.remedy) for finding in found.values() if finding.status is OK} == {False}
+    assert {bool(finding.remedy) for finding in found.values() if finding.status is not OK} == {
+        True
+    }
+
+
+def test_it_fits_eighty_columns(place: Workplace) -> None:
+    place.publish()
+    terminal = CliRunner(env={"COLUMNS": "80"})
+    result = terminal.invoke(deniable, ["doctor", "--dir", str(place.directory)])
+    lines = result.output.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("ok    settings")
+    assert "as they must be" in lines[-1]
+
+
+def test_wrong_settings_are_all_that_is_said(place: Workplace) -> None:
+    place.settings.write_text("port = 1\n", "utf-8")
+    status, found = examined(place.directory)
+    assert status == 1
+    assert set(found) == {"settings", "environment"}
+    assert "origin is missing" in found["settings"].found
+
+
+def test_a_secret_from_the_environment_is_not_shown(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DENIABLE_STORE", "mysql://me:hunter2@db.example/reports")
+    result = run("doctor", "--dir", place.directory)
+    assert result.exit_code == 1
+    assert "hunter2" not in result.output
+
+
+def test_variables_are_named_and_strange_ones_doubted() -> None:
+    environment = {"DENIABLE_PORT": "1", "DENIABLE_STORE_FILE": "x", "DENIABLE_DIR": ".", "A": "b"}
+    finding = check_variables(environment)
+    assert finding.status is OK
+    assert finding.found == "overrides: DENIABLE_PORT, DENIABLE_STORE_FILE"
+    finding = check_variables(environment | {"DENIABLE_PROT": "1"})
+    assert (finding.status, finding.found) == (WARN, "no setting: DENIABLE_PROT")
+    assert check_variables({"DENIABLE_CONSENT": "off"}).status is OK
+
+
+@pytest.mark.parametrize(
+    ("settings", "status"),
+    [
+        ({}, OK),
+        ({"host": "0.0.0.0"}, OK),
+        ({"origin": HTTPS}, WARN),
+        ({"origin": HTTPS, "address_rate": 0.0}, OK),
+        ({"origin": HTTPS, "trusted_proxies": ("any",)}, OK),
+        ({"origin": HTTPS, "trusted_proxies": ("any",), "host": "0.0.0.0"}, WARN),
+        ({"origin": HTTPS, "host": "0.0.0.0"}, WARN),
+        ({"origin": HTTPS, "host": "::1"}, WARN),
+        ({"origin": HTTPS, "host": "0.0.0.0", "tls_certificate": Path("chain.pem")}, OK),
+    ],
+)
+def test_behind_a_proxy_senders_must_be_told_apart(
+    settings: dict[str, Any], status: Status
+) -> None:
+    (finding,) = check_proxies(config(**settings))
+    assert finding.status is status
+
+
+def test_files_that_others_may_read_are_named(tmp_path: Path) -> None:
+    directory = tmp_path / "collector"
+    directory.mkdir(mode=0o700)
+    store, key = directory / "store.sqlite", tmp_path / "key.pem"
+    for file in (store, key, directory / "collector.toml"):
+        file.touch(mode=0o600)
+    settings = config(store=store, tls_key=key)
+    assert check_modes(directory, settings).status is OK
+    store.chmod(0o644)
+    assert check_modes(directory, settings).status is OK, "the directory is closed"
+    directory.chmod(0o750)
+    finding = check_modes(directory, settings)
+    assert finding.status is WARN
+    assert str(store) in finding.remedy
+    assert str(key) not in finding.remedy
+    directory.chmod(0o700)
+    key.chmod(0o640)
+    assert str(key) in check_modes(directory, settings).remedy
+    key.chmod(0o600)
+    # A password in the settings is worth more than the directory's mode.
+    (directory / "collector.toml").chmod(0o644)
+    assert check_modes(directory, settings).status is OK
+    with_password = replace(settings, store="postgresql://me:hunter2@db.example/reports")
+    assert check_modes(directory, with_password).status is WARN
+
+
+def test_a_private_key_in_the_directory_is_wrong_unless_it_is_that_of_tls(tmp_path: Path) -> None:
+    directory = tmp_path / "collector"
+    (directory / "deep").mkdir(parents=True)
+    assert check_authority_key(directory, config()).status is OK
+    certificate(directory / "deep", "127.0.0.1")
+    key = directory / "deep" / "key.pem"
+    assert check_authority_key(directory, config(tls_key=key)).status is OK
+    finding = check_authority_key(directory, config())
+    assert finding.status is FAIL
+    assert str(key) in finding.found
+
+
+@pytest.mark.parametrize(
+    ("free", "total", "status"),
+    [
+        (2**40, 2**41, OK),
+        (2**31, 2**33, OK),
+        (2**31, 2**40, WARN),
+        (2**29, 2**33, WARN),
+        (2**26, 2**33, FAIL),
+        (0, 2**33, FAIL),
+    ],
+)
+def test_room_is_judged_before_it_is_gone(free: int, total: int, status: Status) -> None:
+    assert judge_room(free, total).status is status
+
+
+def test_room_is_asked_where_the_store_is(tmp_path: Path) -> None:
+    assert [each.check for each in check_disk(config(store=tmp_path / "x"))] == ["disk space"]
+    assert list(check_disk(config(store="postgresql://db.example/reports"))) == []
+
+
+def test_workers_beyond_the_processors_are_doubted() -> None:
+    cores = len(os.sched_getaffinity(0))
+    workers, _ = check_machine(config(workers=cores))
+    assert workers.status is OK
+    workers, _ = check_machine(config(workers=cores + 1))
+    assert workers.status is WARN
+    assert str(cores) in workers.remedy
+
+
+@pytest.mark.parametrize(
+    ("allowed", "status"),
+    [(1_024, WARN), (1_071, WARN), (1_072, OK), (resource.RLIM_INFINITY, OK)],
+)
+def test_open_files_must_do_for_the_connections(allowed: int, status: Status) -> None:
+    assert judge_files(config(most_connections=1_000), allowed).status is status
+
+
+@pytest.mark.parametrize(
+    ("newest", "synchronised", "status"),
+    [
+        (START - 9, True, OK),
+        (START - 9, None, OK),
+        (START - 9, False, WARN),
+        (START + 60, True, FAIL),
+        (START + 60, False, FAIL),
+    ],
+)
+def test_a_clock_behind_what_was_written_is_wrong(
+    newest: float, synchronised: bool | None, status: Status
+) -> None:
+    assert judge_clock(newest, START, synchronised=synchronised).status is status
+
+
+def test_the_clock_is_compared_with_the_directory(tmp_path: Path) -> None:
+    assert check_clock(tmp_path, 0).status is not FAIL, "it is empty"
+    file = tmp_path / "file"
+    file.touch()
+    written = file.stat().st_mtime
+    assert check_clock(tmp_path, written).status is not FAIL
+    assert check_clock(tmp_path, written - 3_600).status is FAIL
+
+
+def test_the_faster_event_loop_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    finding = check_libraries()
+    assert finding.status is OK
+    assert "uvloop" in finding.found
+    assert "PyNaCl" in finding.found
+    monkeypatch.setattr("deniable.cli.doctor.machine._version", lambda _: None)
+    assert check_libraries().status is WARN
+
+
+@pytest.mark.parametrize(
+    ("origin", "days", "status", "found"),
+    [
+        ("https://127.0.0.1", 100, OK, "holds until"),
+        ("https://127.0.0.1", 10, WARN, "holds until"),
+        ("https://127.0.0.1", -1, FAIL, "holds until"),
+        ("https://127.0.0.2", 100, FAIL, "another host"),
+        (HTTPS, 100, FAIL, "another host"),
+    ],
+)
+def test_a_certificate_must_hold_and_be_for_the_origin(
+    tmp_path: Path, origin: str, days: int, status: Status, found: str
+) -> None:
+    file, _ = certificate(tmp_path, "127.0.0.1", days)
+    settings = config(origin=origin, tls_certificate=file, tls_key=tmp_path / "key.pem")
+    (finding,) = check_certificate(settings, datetime.now(UTC))
+    assert finding.status is status
+    assert found in finding.found
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "status"),
+    [
+        ("collector.example", "collector.example", OK),
+        ("*.example", "collector.example", OK),
+        ("*.example", "deep.collector.example", FAIL),
+        ("*.collector.example", "collector.example", FAIL),
+    ],
+)
+def test_a_certificate_may_be_for_names(
+    tmp_path: Path, name: str, host: str, status: Status
+) -> None:
+    file, _ = certificate(tmp_path, name, 100)
+    settings = config(origin=f"https://{host}", tls_certificate=file, tls_key=tmp_path / "key.pem")
+    (finding,) = check_certificate(settings, datetime.now(UTC))
+    assert finding.status is status
+
+
+def test_a_certificate_of_the_future_or_without_its_key_is_wrong(tmp_path: Path) -> None:
+    file, _ = certificate(tmp_path, "127.0.0.1", 100)
+    key = tmp_path / "key.pem"
+    settings = config(origin="https://127.0.0.1", tls_certificate=file, tls_key=key)
+    (finding,) = check_certificate(settings, datetime.now(UTC) - timedelta(days=500))
+    assert (finding.status, "not yet" in finding.found) == (FAIL, True)
+    key.write_text("no PEM", "utf-8")
+    (finding,) = check_certificate(settings, datetime.now(UTC))
+    assert finding.status is FAIL
+    assert list(check_certificate(config(), datetime.now(UTC))) == []
+
+
+def test_a_store_that_is_missing_foreign_older_or_newer_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "store.sqlite"
+
+    def schema() -> Finding:
+        finding = check_schema(config(store=file))
+        assert finding is not None
+        return finding
+
+    assert "does not exist" in schema().found
+    assert not file.exists()
+    file.write_bytes(b"no database, but long enough to be looked at" * 100)
+    assert "cannot be read" in schema().found
+    file.unlink()
+    with closing(sqlite3.connect(file)) as made:
+        made.execute("PRAGMA user_version=999")
+        assert "newer deniable" in schema().found
+        made.execute("PRAGMA user_version=1")
+    assert (schema().status, "back it up" in schema().remedy) == (WARN, True)
+    assert check_schema(config(store="postgresql://db.example/reports")) is None
+
+
+def test_counts_that_do_not_add_up_are_wrong(place: Workplace) -> None:
+    place.publish()
+    place.count([0, 1, 2, 3])
+    assert examined(place.directory)[1]["recount"].status is OK
+    with closing(sqlite3.connect(place.directory / "store.sqlite")) as store, store:
+        store.execute("DELETE FROM receipts WHERE response = 0")
+    status, found = examined(place.directory)
+    assert status == 1
+    assert found["recount"].status is FAIL
+
+
+def judged(
+    surveys: list[Manifest],
+    now: float,
+    sealed: tuple[int, ...] = (),
+    ended: tuple[Manifest, ...] = (),
+) -> dict[str, Finding]:
+    seals = [Seal(epoch, START, 0, bytes(32), None) for epoch in sealed]
+    found = judge_surveys(
+        surveys,
+        {survey.survey_id: seals for survey in surveys},
+        {survey.survey_id: START for survey in ended},
+        now,
+    )
+    return {finding.check: finding for finding in found}
+
+
+def test_a_survey_that_ends_soon_wants_a_successor() -> None:
+    old = manifest(schedule=Schedule(START, DAY, 30, DAY))
+    new = replace(old, sequence=1, schedule=Schedule(START, DAY, 90, DAY))
+    assert judged([], START)["surveys"].status is WARN
+    assert judged([old], START)["surveys"].status is OK
+    assert judged([old], START + 24 * DAY)["surveys"].status is WARN
+    assert judged([new, old], START + 24 * DAY)["surveys"].status is OK, "it has one"
+    assert judged([old], START + 24 * DAY, ended=(old,))["surveys"].status is OK
+    finding = judged([old], START + 40 * DAY)["surveys"]
+    assert (finding.status, finding.found) == (OK, "1 published, 0 still to take reports")
+
+
+def test_epochs_that_should_be_sealed_and_are_not_are_counted() -> None:
+    survey = manifest(schedule=Schedule(START, DAY, 30, DAY))
+    over = START + 2 * DAY  # of epoch 0, with its grace
+    assert judged([survey], over + 60)["seals"].status is OK, "not an hour ago"
+    finding = judged([survey], over + 3_600)["seals"]
+    assert finding.status is WARN
+    assert finding.found == f"1 overdue, such as epoch 0 of {survey.name}"
+    assert judged([survey], over + 3_600, sealed=(0,))["seals"].status is OK
+    finding = judged([survey], over + 3_600 + 3 * DAY, sealed=(0, 2))["seals"]
+    assert finding.found == f"2 overdue, such as epoch 1 of {survey.name}"
+    assert judged([survey], START + 400 * DAY)["seals"].found.startswith("30 overdue")
+
+
+@contextmanager
+def answering(status: int, tag: str) -> Iterator[str]:
+    """Yield the origin of a server that answers everything alike."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status if self.path == "/v1/authority" else 500)
+            self.send_header("ETag", f'"{tag}"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_the_origin_must_lead_to_this_collector() -> None:
+    key = AUTHORITY.public_key
+    with answering(200, key.hex()) as origin:
+        assert check_origin_answers(config(origin=origin), key).status is OK
+        finding = check_origin_answers(config(origin=origin), bytes(32))
+        assert (finding.status, "another collector" in finding.found) == (FAIL, True)
+    with answering(404, key.hex()) as origin:
+        finding = check_origin_answers(config(origin=origin), key)
+        assert (finding.status, "answers 404" in finding.found) == (FAIL, True)
+    finding = check_origin_answers(config(origin=origin), key)
+    assert (finding.status, "does not answer" in finding.found) == (FAIL, True)
+
+
+def test_the_origin_is_asked_only_if_told_to(place: Workplace) -> None:
+    assert "origin" not in examined(place.directory)[1]
+    status, found = examined(place.directory, "--online")
+    assert found["origin"].status in {OK, FAIL}
+    assert status == (found["origin"].status is FAIL)
