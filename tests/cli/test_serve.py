@@ -43,7 +43,7 @@ def await_refusal(port: int) -> None:
     raise AssertionError("the collector still listens")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_says_where_it_listens_and_ends_cleanly_when_told(
     place: Workplace, number: signal.Signals
 ) -> None:

@@ -121,8 +121,17 @@ SCHEMAS: Final[dict[str, Json]] = {
                 "epsilon": _DECIMAL,
                 "delta": _DECIMAL,
                 "pure_epsilon": _TEXT,
-                "influence": _NUMBER,
                 "enrolment": _TEXT,
+                "poisoning": _object(
+                    {
+                        "influence": _NUMBER,
+                        "bias_at_1_percent": _NUMBER,
+                        "bias_at_5_percent": _NUMBER,
+                        "fakes_for_one_error": _or_null(_COUNT),
+                        "detectable_share": _or_null(_NUMBER),
+                        "false_alarm": _NUMBER,
+                    }
+                ),
                 "reports_for_five_points": _COUNT,
                 "kept_range": _or_null(_list(_COUNT, minItems=2, maxItems=2)),
                 "numeric": _or_null(_ref("Numeric")),
@@ -134,6 +143,7 @@ SCHEMAS: Final[dict[str, Json]] = {
                             **_ESTIMATE,
                             "method": _TEXT,
                             "outside": {"type": "boolean"},
+                            "impossible": {"type": "boolean"},
                         }
                     )
                 ),

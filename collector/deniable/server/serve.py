@@ -43,7 +43,7 @@ async def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT; then finish what was begun, and close the store.
 
-    With TLS, SIGHUP has the certificate read anew.
+    With TLS, SIGHUP has the certificate read anew; without, it is as good as SIGTERM.
 
     Args:
         config: the collector's settings.
@@ -65,7 +65,9 @@ async def serve(
         loop.add_reader(until_closed, stop.set)
     loop.set_exception_handler(LoopErrors())
     tls = tls_context(config)
-    if tls is not None:
+    if tls is None:
+        loop.add_signal_handler(signal.SIGHUP, stop.set)
+    else:
         loop.add_signal_handler(signal.SIGHUP, reload_certificate, tls, config)
     meters = meters or Meters()
     store = await SqliteStore.open(Path(config.store), config.most_waiting)

@@ -20,16 +20,15 @@ from deniable.server.listening import shown_address
 from deniable.server.meters import Meters
 from deniable.server.serve import run_in_loop, serve
 
-__all__ = ["WorkersFailed", "serve_with_workers"]
+__all__ = ["STOPPING_SECONDS", "WorkersFailed", "serve_with_workers"]
 
 _LOG = logging.getLogger("deniable.collector")
 
 _WATCHED: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGHUP})
-_ENDING: Final = frozenset({signal.SIGTERM, signal.SIGINT})
 _STABLE_SECONDS: Final = 60.0
 """A worker that lived as long is started anew at once; any other after longer and longer pauses."""
 _LONGEST_PAUSE: Final = 30.0
-_STOPPING_SECONDS: Final = 75.0
+STOPPING_SECONDS: Final = 75.0
 """Longer than a worker needs to drain. One that hangs is killed, and loses nothing stored."""
 _LOOK_SECONDS: Final = 0.1
 _SERVING: Final = b"\1"
@@ -104,10 +103,10 @@ class _Supervisor:
         while True:
             pauses = [worker.due - time.monotonic() for worker in self._workers if not worker.pid]
             got = signal.sigtimedwait(_WATCHED, max(0.0, min(pauses, default=3_600.0)))
-            if got is not None and got.si_signo in _ENDING:
+            if got is not None and got.si_signo == signal.SIGHUP and self._config.tls_certificate:
+                self._tell(signal.SIGHUP)  # the workers read the certificate anew
+            elif got is not None and got.si_signo != signal.SIGCHLD:
                 return
-            if got is not None and got.si_signo == signal.SIGHUP:
-                self._tell(signal.SIGHUP)
             self._bury()
             for number, worker in enumerate(self._workers):
                 if not worker.pid and worker.due <= time.monotonic():
@@ -116,7 +115,7 @@ class _Supervisor:
     def stop_all(self) -> None:
         """Have every worker finish what it has begun."""
         self._tell(signal.SIGTERM)
-        deadline = time.monotonic() + _STOPPING_SECONDS
+        deadline = time.monotonic() + STOPPING_SECONDS
         for worker in self._workers:
             while worker.pid and not os.waitpid(worker.pid, os.WNOHANG)[0]:
                 if time.monotonic() >= deadline:

@@ -1,0 +1,132 @@
+"""What examples/operations hands to operators: as far as it can be tried without their machines."""
+
+import configparser
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.messages import MAX_UPLOAD_BYTES
+from deniable.server import SETTINGS, workers
+from tests.support.collector import CollectorProcess, free_port
+from tests.support.processes import ROOT, run
+
+OPERATIONS = ROOT / "examples" / "operations"
+UNIT = (OPERATIONS / "deniable.service").read_text("utf-8")
+CONTAINER = (OPERATIONS / "Containerfile").read_text("utf-8")
+NGINX = (OPERATIONS / "nginx.conf").read_text("utf-8")
+DEFAULTS: dict[str, Any] = {setting.name: setting.default for setting in SETTINGS}
+VARIABLES = {setting.variable for setting in SETTINGS}
+VARIABLES |= {f"{variable}_FILE" for variable in VARIABLES} | {"DENIABLE_DIR"}
+
+
+def service() -> dict[str, str]:
+    parser = configparser.RawConfigParser(strict=False)
+    parser.optionxform = str  # type: ignore[assignment, method-assign]
+    parser.read_string(UNIT)
+    return dict(parser["Service"])
+
+
+def test_the_unit_gives_time_files_and_no_rights() -> None:
+    unit = service()
+    assert float(unit["TimeoutStopSec"]) > workers.STOPPING_SECONDS
+    assert int(unit["LimitNOFILE"]) > DEFAULTS["most_connections"]
+    assert (unit["KillSignal"], unit["KillMode"]) == ("SIGTERM", "mixed")
+    assert unit["CapabilityBoundingSet"] == ""
+    assert unit["User"] != "root"
+    assert {unit[name] for name in ("NoNewPrivileges", "ProtectHome", "PrivateTmp")} == {"yes"}
+    assert unit["ProtectSystem"] == "strict"
+    assert unit["ExecStart"].split()[-1] == f"/var/lib/{unit['StateDirectory']}"
+
+
+def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+    if (analyze := shutil.which("systemd-analyze")) is None:
+        return  # the other test has read it
+    file = tmp_path / "deniable.service"
+    file.write_text(UNIT.replace("/opt/deniable/bin/deniable", "/bin/true"), "utf-8")
+    done = run([analyze, "verify", "--man=no", file])
+    assert "deniable.service" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("text", [UNIT, CONTAINER], ids=["unit", "container"])
+def test_variables_that_the_examples_set_are_settings(text: str) -> None:
+    assert set(re.findall(r"\bDENIABLE_[A-Z_]+", text)) <= VARIABLES
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Return the instructions of the container file, with their arguments in one line."""
+    lines = [line for line in CONTAINER.splitlines() if line and not line.startswith("#")]
+    joined = "\n".join(lines).replace("\\\n", " ").splitlines()
+    return [(word, rest) for word, _, rest in (line.partition(" ") for line in joined)]
+
+
+def test_the_container_runs_as_nobody_special_and_stops_gently() -> None:
+    found = dict(instructions())
+    assert int(found["USER"]) > 0
+    assert found["STOPSIGNAL"] == "SIGTERM"
+    assert json.loads(found["ENTRYPOINT"]) == ["deniable"]
+    assert json.loads(found["CMD"]) == ["serve"]
+    assert found["EXPOSE"] == str(DEFAULTS["port"])
+    assert all(
+        rest.split()[0].startswith("python:3") for word, rest in instructions() if word == "FROM"
+    )
+
+
+def test_the_container_s_health_check_tells_a_running_collector(tmp_path: Path) -> None:
+    command = json.loads(dict(instructions())["HEALTHCHECK"].partition("CMD ")[2])
+    assert command[:2] == ["python", "-c"]
+
+    def healthy(port: int) -> bool:
+        program = command[2].replace(str(DEFAULTS["port"]), str(port))
+        assert program != command[2]
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, timeout=60, check=False
+        )
+        return done.returncode == 0
+
+    collector = CollectorProcess(tmp_path / "collector")
+    collector.start()
+    try:
+        assert healthy(collector.port)
+    finally:
+        collector.close()
+    assert not healthy(free_port())
+
+
+def directives() -> dict[str, list[str]]:
+    """Return nginx's simple directives, with their values; blocks must be closed."""
+    text = re.sub(r"#.*", "", NGINX)
+    assert text.count("{") == text.count("}")
+    found: dict[str, list[str]] = {}
+    for statement in re.split(r"[{};]", text):
+        words = statement.split()
+        if words:
+            found.setdefault(words[0], []).append(" ".join(words[1:]))
+    for line in text.splitlines():
+        assert not line.strip() or line.strip()[-1] in "{};", line
+    return found
+
+
+def seconds(values: list[str]) -> list[float]:
+    assert all(value.endswith("s") for value in values)
+    return [float(value[:-1]) for value in values]
+
+
+def test_the_proxy_waits_and_lets_go_as_the_collector_s_settings_ask() -> None:
+    found = directives()
+    assert found["access_log"] == ["off"]
+    assert found["error_log"][0].endswith(" crit")
+    assert found["proxy_set_header"].count("X-Forwarded-For $remote_addr") == 1
+    upstream, _ = seconds(found["keepalive_timeout"])
+    assert upstream < DEFAULTS["idle_seconds"]
+    assert seconds(found["proxy_read_timeout"])[0] > DEFAULTS["answer_seconds"]
+    assert seconds(found["client_header_timeout"])[0] <= DEFAULTS["head_seconds"]
+    assert seconds(found["client_body_timeout"])[0] <= DEFAULTS["body_seconds"]
+    assert found["client_max_body_size"] == [f"{MAX_UPLOAD_BYTES // 1024}k"]
+    assert found["server"] == ["127.0.0.1:8377", ""]
+    assert found["location"] == ["/v1/", "/"]
