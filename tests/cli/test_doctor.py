@@ -39,6 +39,7 @@ from deniable.server import Config
 from deniable.stores import Seal
 from tests.cli.commands import Workplace, run
 from tests.support.certificates import certificate
+from tests.support.processes import ROOT
 from tests.support.surveys import AUTHORITY, DAY, ORIGIN, START, manifest
 
 OK, WARN, FAIL = Status.OK, Status.WARN, Status.FAIL
@@ -88,6 +89,12 @@ def test_every_finding_that_is_not_good_says_what_to_do(place: Workplace) -> Non
     assert {bool(finding.remedy) for finding in found.values() if finding.status is not OK} == {
         True
     }
+
+
+def test_every_check_stands_in_the_operations_guide(place: Workplace) -> None:
+    guide = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    _, found = examined(place.directory, "--online")
+    assert [name for name in [*found, "certificate"] if f"| `{name}` | " not in guide] == []
 
 
 def test_it_fits_eighty_columns(place: Workplace) -> None:

@@ -11,12 +11,16 @@ from deniable.cli.root import deniable
 from deniable.cli.survey_file import FIELDS, SurveyFile, next_manifest
 from deniable.messages import RefusalCode
 from deniable.server import SETTINGS, Config, build_server
+from deniable.server.meters import METERS, Meter
+from deniable.server.metrics import BUILD_INFO, exposed_name
 from deniable.server.settings import Setting
 from deniable.stores import SqliteStore
+from tests.support.surveys import AUTHORITY, ORIGIN
 
 ROOT = Path(__file__).parents[2]
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text("utf-8")
 PROTOCOL = (ROOT / "docs" / "protocol.md").read_text("utf-8")
+THREATS = (ROOT / "docs" / "threat-model.md").read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")
 
 
@@ -27,13 +31,39 @@ def test_every_setting_stands_in_the_table_with_its_default_and_meaning(setting:
     assert f"| `{setting.name}` | {default}| {setting.meaning} |" in OPERATIONS
 
 
+def test_the_environment_is_explained() -> None:
+    assert "`DENIABLE_PORT=8080`" in OPERATIONS
+    assert "`_FILE`" in OPERATIONS
+
+
+@pytest.mark.parametrize("meter", [BUILD_INFO, *METERS], ids=lambda meter: meter.name)
+def test_every_metric_stands_in_the_table_with_type_label_and_meaning(meter: Meter) -> None:
+    label = f"`{meter.label}` " if meter.label else ""
+    row = f"| `{exposed_name(meter)}` | {meter.kind} | {label}| {meter.meaning} |"
+    assert row in OPERATIONS
+
+
 @pytest.mark.parametrize("field", FIELDS)
 def test_every_field_of_a_survey_file_stands_in_the_table_with_its_meaning(field: str) -> None:
     rows = [line for line in OPERATIONS.splitlines() if line.startswith(f"| `{field}` |")]
     assert [FIELDS[field] in row for row in rows] == [True]
 
 
-SURVEY_FILES = re.findall(r"```toml\n(.*?)```", OPERATIONS, re.DOTALL)
+def shown_toml(text: str) -> list[str]:
+    return re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+
+
+_ABOUT_SETTINGS, _ABOUT_SURVEYS = OPERATIONS.split("## A survey file")
+SURVEY_FILES = shown_toml(_ABOUT_SURVEYS)
+
+
+@pytest.mark.parametrize("shown", shown_toml(_ABOUT_SETTINGS))
+def test_settings_that_are_shown_are_settings(tmp_path: Path, shown: str) -> None:
+    (tmp_path / "collector.toml").write_text(shown, "utf-8")
+    decided = {"DENIABLE_AUTHORITY": AUTHORITY.public_key.hex()}
+    if "origin" not in tomllib.loads(shown):
+        decided["DENIABLE_ORIGIN"] = ORIGIN
+    Config.load(tmp_path, decided)
 
 
 @pytest.mark.parametrize("shown", SURVEY_FILES)
@@ -46,6 +76,34 @@ def test_every_survey_file_that_is_shown_can_be_published(shown: str) -> None:
     written = SurveyFile.parse(shown)
     made = next_manifest(written, None, "https://collector.example", bytes(16), 0)
     assert made.mechanism.privacy.satisfies(written.epsilon, written.delta)
+
+
+@pytest.mark.parametrize(
+    "threat",
+    [
+        "Somebody takes part at all, and when",
+        "A device's reports are linked",
+        "Reports of many epochs are averaged",
+        "**that an answer changed**",
+        "Raises epsilon, adds delta, shortens epochs",
+        "Publishes again under the same name",
+        "Opens many surveys",
+        "Several surveys about correlated things",
+        "Shows different users different surveys",
+        "Several apps, or several state files on one device",
+        "Fakes many devices",
+        "Lies on purpose",
+        "Replays, or a wrong clock",
+        "Floating-point leaks",
+        "Timing leaks",
+        "A device's state is stolen",
+        "A live memo key is stolen",
+        "The store is stolen",
+        "What an analyst can do wrong",
+    ],
+)
+def test_the_threat_model_names_every_threat_that_the_protocol_lists(threat: str) -> None:
+    assert threat in THREATS
 
 
 @pytest.mark.parametrize("code", RefusalCode)
