@@ -50,6 +50,7 @@ def test_the_commands_are_these() -> None:
         "deniable budget",
         "deniable demo",
         "deniable device",
+        "deniable doctor",
         "deniable hist",
         "deniable init",
         "deniable issuer",

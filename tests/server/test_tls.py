@@ -102,12 +102,12 @@ async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(
         reload_certificate(context, config)
         assert (await ask(port, file))[1] == fingerprint(file)
         assert "read anew" in caplog.text
-        # Halfway through being replaced: a key of another certificate.
+        # Halfway through being replaced: the certificate is new, the key is not yet.
         kept = tmp_path / "kept.pem"
         shutil.copy(file, kept)
-        other = config_of(tmp_path / "other")
-        assert other.tls_key is not None
-        shutil.copy(other.tls_key, tmp_path / "key.pem")
+        other = config_of(tmp_path / "other").tls_certificate
+        assert other is not None
+        shutil.copy(other, file)
         reload_certificate(context, config)
         assert (await ask(port, kept))[1] == fingerprint(kept)
         assert "is kept: " in caplog.text
