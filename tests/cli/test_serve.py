@@ -9,7 +9,9 @@ from contextlib import closing
 
 import pytest
 
+from deniable.cli.workplace import with_store
 from deniable.messages import UploadAnswer, pack_upload
+from deniable.server import Config
 from tests.cli.commands import Workplace, fail, succeed
 from tests.cli.serving import SECONDS, received, serving
 from tests.support.reports import envelope
@@ -112,7 +114,8 @@ def test_only_the_owner_reads_the_files_of_a_running_collector(place: Workplace)
             for file in place.directory.glob("store.sqlite*")
         }
         assert server.end()[0] == 0
-    assert files == dict.fromkeys(("store.sqlite", "store.sqlite-wal", "store.sqlite-shm"), 0o600)
+    endings = ("", "-wal", "-shm", "-lock")
+    assert files == {f"store.sqlite{ending}": 0o600 for ending in endings}
 
 
 def test_it_keeps_no_record_of_who_sent_what(place: Workplace) -> None:
@@ -156,3 +159,20 @@ def test_what_is_no_http_is_refused_and_leaves_no_trace(place: Workplace, malfor
     assert answer.split(b" ", 2)[1][:1] == b"4"
     # docs/operations.md: no record of addresses beside times.
     assert server.log.read_bytes() == b""
+
+
+def test_a_running_collector_seals_and_ends_what_is_over_without_being_told(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.publish(epoch='"1 second"', epochs="1", grace='"0 seconds"', start="2026-01-01T00:00:00Z")
+    place.count([0, 1, 1])
+    config, survey_id = Config.load(place.directory), place.manifest().survey_id
+    monkeypatch.setenv("DENIABLE_UPKEEP_SECONDS", "0.05")
+    deadline = time.monotonic() + SECONDS
+    with serving(place) as server:
+        while survey_id not in with_store(config, lambda store: store.ended()):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert server.end()[0] == 0
+    (seal,) = with_store(config, lambda store: store.seals(survey_id))
+    assert (seal.epoch, seal.reports) == (0, 3)

@@ -27,6 +27,7 @@ async def build_server(
     store: Store,
     clock: Callable[[], float] = time.time,
     meters: Meters | None = None,
+    catalogue: Catalogue | None = None,
 ) -> CollectorServer:
     """Return the server, to be run by aiohttp's ``ServerRunner``; the surveys are read.
 
@@ -35,12 +36,13 @@ async def build_server(
         store: an open store, which the caller closes.
         clock: returns Unix seconds.
         meters: what is counted; by default, for this server alone.
+        catalogue: the published surveys; by default, read for this server alone.
 
     Raises:
         StoreError: if the store cannot be read.
     """
     meters = meters or Meters()
-    catalogue = Catalogue(store, config.authority, clock)
+    catalogue = catalogue or Catalogue(store, config.authority, clock)
     await catalogue.reread()
     routes = [
         upload_route(config, store, catalogue, clock, meters),

@@ -2,20 +2,22 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
-from pathlib import Path
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 from aiohttp import web
 
 from deniable.server.app import build_server
+from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
 from deniable.server.listening import listen, serving_metrics, shown_address
 from deniable.server.logs import LoopErrors
 from deniable.server.meters import Meters
 from deniable.server.tls import reload_certificate, tls_context
-from deniable.stores import SqliteStore
+from deniable.server.upkeep import Upkeep
+from deniable.stores import open_store
 
 __all__ = ["run_in_loop", "serve"]
 
@@ -70,15 +72,19 @@ async def serve(
     else:
         loop.add_signal_handler(signal.SIGHUP, reload_certificate, tls, config)
     meters = meters or Meters()
-    store = await SqliteStore.open(Path(config.store), config.most_waiting)
+    store = await open_store(config.store, config.most_waiting)
     try:
-        server = await build_server(config, store, meters=meters)
+        catalogue = Catalogue(store, config.authority, time.time)
+        server = await build_server(config, store, meters=meters, catalogue=catalogue)
         runner = web.ServerRunner(server, shutdown_timeout=_DRAIN_SECONDS)
         await runner.setup()
         try:
             site = await listen(server, (config.host, config.port), tls=tls, share_port=share_port)
             port = site.sockets[0].getsockname()[1]
-            async with serving_metrics(config, meters, share_port=share_port):
+            async with (
+                serving_metrics(config, meters, share_port=share_port),
+                _keeping_up(Upkeep(store, catalogue, time.time), config.upkeep_seconds),
+            ):
                 announce(shown_address(config.host, port, tls=tls is not None))
                 await stop.wait()
             # aiohttp's cleanup reads no more bytes, and waits in vain for a connection that it has
@@ -93,3 +99,18 @@ async def serve(
             with suppress(OSError):
                 loop.remove_reader(until_closed)
         await store.close()
+
+
+@asynccontextmanager
+async def _keeping_up(upkeep: Upkeep, seconds: float) -> AsyncIterator[None]:
+    """Do what falls due meanwhile, unless it is to be looked at every 0 seconds: never."""
+    if not seconds:
+        yield
+        return
+    task = asyncio.create_task(upkeep.run(seconds))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
