@@ -5,7 +5,7 @@ import os
 import platform
 import time
 
-from benchmarks import audit, budget, bulk, collector, device, estimates, exits, stores
+from benchmarks import audit, budget, bulk, collector, connections, device, estimates, exits, stores
 
 _SUBJECTS = {
     "device": device.run,
@@ -13,6 +13,7 @@ _SUBJECTS = {
     "bulk": bulk.run,
     "stores": stores.run,
     "collector": collector.run,
+    "connections": connections.run,
     "estimates": estimates.run,
     "audit": audit.run,
     "budget": budget.run,

@@ -63,7 +63,7 @@ def _serving(command: Sequence[str | Path]) -> Iterator[Server]:
         try:
             assert process.stdout is not None
             announced = process.stdout.readline()
-            address = re.search(r"http://127\.0\.0\.1:([0-9]+)", announced)
+            address = re.search(r"https?://127\.0\.0\.1:([0-9]+)", announced)
             if address is None:
                 raise RuntimeError(f"the server did not start: {announced!r}")
             yield Server(process.pid, int(address[1]))
