@@ -77,11 +77,9 @@ def publish(collector: CollectorProcess, folder: Path, *issuers: SigningKey) -> 
     return fetched()
 
 
-def device(
-    collector: CollectorProcess, backend: IssuerBackend, account: str, state: Path
-) -> type[Exception] | None:
-    """Report as one device of an account; return the kind of error that it met, if any."""
-    with Client(
+def embed(collector: CollectorProcess, backend: IssuerBackend, account: str, state: Path) -> Client:
+    """Return the client of one device of an account."""
+    return Client(
         collector.origin,
         authority=collector.authority,
         surveys=[DECLARED],
@@ -89,7 +87,14 @@ def device(
         consent="on",
         background=False,
         enrol=backend.account(account),
-    ) as client:
+    )
+
+
+def device(
+    collector: CollectorProcess, backend: IssuerBackend, account: str, state: Path
+) -> type[Exception] | None:
+    """Report as one device of an account; return the kind of error that it met, if any."""
+    with embed(collector, backend, account, state) as client:
         client.refresh()
         outcome = client.report("certified", "often")
         delivery = client.flush()
@@ -135,17 +140,33 @@ def test_each_account_is_counted_once_whichever_issuer_vouches(
         # A second device of hers, and a state of hers that was lost, get no certificate.
         assert device(collector, first, "ann", tmp_path / "ann's other") is NotEnrolled
         assert first.statuses == [200, 200, 200, 409]
+        with embed(collector, first, "eve", tmp_path / "eve") as client:
+            client.refresh()
+            assert client.report("certified", "never").ok  # and is not sent yet
+    # The key is stolen: the collector takes it no more.
+    stolen = current.public_key.hex()
+    distrust = ("survey", "distrust-issuer", stolen, "--yes", "--dir", collector.directory)
+    run([*DENIABLE, *distrust])
+    collector.terminate()
+    collector.wait()
+    collector.start()
     # The backend is started again with the next key, and the record that it had.
     with SqliteIssuanceRecord(file) as record, backend(following, record) as second:
         assert device(collector, second, "dan", tmp_path / "dan") is None
         assert device(collector, second, "ann", tmp_path / "ann's third") is NotEnrolled
         assert device(collector, second, "dan", tmp_path / "dan") is None  # repeated
         assert second.statuses == [200, 409]
+        # Her certificate is the stolen key's: her device asks once more, for the same key.
+        with embed(collector, second, "eve", tmp_path / "eve") as client:
+            assert client.flush().pending == 1
+            client.refresh()
+            assert client.flush().delivered == 1
+        assert second.statuses == [200, 409, 200]
     assert make_up(collector, manifest) == ["not-enrolled"]
     shown = json.loads(
         run([*DENIABLE, "hist", "certified", "--dir", collector.directory, "--json"]).stdout
     )
-    assert shown["n"] == 4
+    assert shown["n"] == 5
     for issuer in (current, following):
         assert issuer.public_key.hex()[:16] in shown["enrolment"]
     assert collector.complaints == ""

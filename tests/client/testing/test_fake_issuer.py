@@ -7,6 +7,7 @@ import pytest
 from deniable.client import Client, EnrolmentRequest, NotEnrolled, Survey
 from deniable.client.testing import FakeCollector, FakeIssuer, Refused
 from deniable.messages import RefusalCode, check_credential
+from tests.support.watched import until
 
 THEME = Survey("theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1")
 REQUEST = EnrolmentRequest("theme", bytes(32), 0, bytes(31) + b"\1")
@@ -37,8 +38,7 @@ def test_a_report_is_vouched_for_and_taken(tmp_path: Path, background: bool) -> 
                 client.start()
                 issuer.await_requests(1)
             client.refresh()
-            while isinstance(client.report("theme", "dark").error, NotEnrolled):
-                client.refresh()  # until the thread has stored it
+            until(lambda: client.report("theme", "dark").ok)  # the thread may be about to store it
             client.flush()
             collector.await_reports(1)
     (request,) = issuer.requests

@@ -94,12 +94,13 @@ class Enroller:
                 thread = threading.Thread(
                     target=self._ask_all, args=(due, asking), name="deniable-enrol", daemon=True
                 )
+                self._thread = thread  # before it starts: whoever closes must find it
                 try:
                     thread.start()
                 except RuntimeError as error:  # no more threads
                     _LOG.warning("certificates wait: %s", error)
                     return _CLAIM_SECONDS
-                self._thread, begun = thread, True
+                begun = True
         finally:
             if not begun:
                 asking.release()
@@ -132,7 +133,8 @@ class Enroller:
     def join(self, deadline: float) -> None:
         """Wait for a call under way, by a deadline of ``time.monotonic()``; then leave it."""
         thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
+        own = thread is threading.current_thread()
+        if thread is not None and thread.is_alive() and not own:
             thread.join(timeout=max(0.0, deadline - time.monotonic()))
         self._abandoned = True
 
