@@ -104,7 +104,7 @@ async def test_an_unforeseen_error_leaves_nobody_waiting(file: Path) -> None:
         second = asyncio.create_task(store.add([report(2)]))
         gate.open()
         outcomes = await asyncio.gather(first, second, return_exceptions=True)
-        assert [type(outcome) for outcome in outcomes] == [StoreError, StoreError]
+        assert [type(outcome) for outcome in outcomes] == [RuntimeError, RuntimeError]
         store.before = lambda _: None
         assert await store.add([report(1), report(2)]) == [A, A]
 
