@@ -1,8 +1,10 @@
-"""The fixture of a running collector."""
+"""The fixture of a running collector, and that of its silence."""
 
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from tests.server.collector import Collector, running
@@ -13,3 +15,13 @@ async def collector(tmp_path: Path) -> AsyncIterator[Collector]:
     """Yield a collector whose clock stands at the start of MANIFEST's first epoch."""
     async with running(tmp_path) as made:
         yield made
+
+
+@pytest.fixture
+def nothing_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Fail a test during which anything was logged, at any level."""
+    caplog.set_level(logging.DEBUG)
+    yield
+    # asyncio's own record names the kind of event loop.
+    said = [record for record in caplog.get_records("call") if record.name != "asyncio"]
+    assert [record.getMessage() for record in said] == []

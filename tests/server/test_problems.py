@@ -18,9 +18,11 @@ from deniable.messages import (
 from deniable.server import build_server
 from deniable.server.meters import Meters
 from deniable.server.problems import answer_to
-from deniable.stores import SqliteStore, StoreError
+from deniable.server.seldom import Seldom
+from deniable.stores import Overloaded, SqliteStore, StoreError, StoreFull
 from tests.server.collector import MSGPACK, Collector, problem, running
 from tests.stores.databases import HookedStore
+from tests.support.clock import FakeClock
 from tests.support.reports import envelope
 from tests.support.surveys import MANIFEST
 
@@ -188,7 +190,9 @@ async def test_no_answer_repeats_what_was_sent(
 
 
 def test_a_code_of_single_reports_never_becomes_a_status_of_its_own() -> None:
-    answer = answer_to(Refusal(RefusalCode.BAD_SIGNATURE, "of a report"), Meters())
+    answer = answer_to(
+        Refusal(RefusalCode.BAD_SIGNATURE, "of a report"), Meters(), Seldom(FakeClock())
+    )
     assert isinstance(answer.body, bytes)
     assert answer.status == 400
     assert read_problem(answer.body, answer.content_type, 400) is RefusalCode.MALFORMED
@@ -198,7 +202,7 @@ def test_a_code_of_single_reports_never_becomes_a_status_of_its_own() -> None:
 def test_a_device_that_is_gone_is_no_error_that_the_library_would_log(
     error: type[OSError], caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert answer_to(error("Connection lost"), Meters()).status == 400
+    assert answer_to(error("Connection lost"), Meters(), Seldom(FakeClock())).status == 400
     assert caplog.records == []
 
 
@@ -209,3 +213,18 @@ async def test_a_collector_does_not_start_on_a_store_that_cannot_be_read(
     monkeypatch.setattr(collector.store, "surveys", store_fails)
     with pytest.raises(StoreError):
         await build_server(collector.config, collector.store, collector.clock)
+
+
+@pytest.mark.parametrize("error", [Overloaded("x"), StoreError("x"), StoreFull("x"), KeyError("x")])
+def test_the_same_failure_is_logged_once_a_minute(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = FakeClock()
+    seldom = Seldom(clock)
+    for _ in range(100):
+        assert answer_to(error, Meters(), seldom).status >= 500
+    answer_to(RuntimeError("another"), Meters(), seldom)
+    assert len(caplog.records) == 2
+    clock.time += 60
+    answer_to(error, Meters(), seldom)
+    assert len(caplog.records) == 3

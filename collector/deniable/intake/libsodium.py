@@ -4,6 +4,7 @@ from nacl.bindings import crypto_sign_open
 from nacl.exceptions import CryptoError
 
 from deniable.messages import Refusal, RefusalCode
+from deniable.messages.ed25519 import KEY_BYTES, SIGNATURE_BYTES
 
 __all__ = ["verify"]
 
@@ -18,6 +19,9 @@ def verify(public_key: bytes, context: bytes, payload: bytes, signature: bytes) 
     Raises:
         Refusal: bad-signature.
     """
+    # The binding hands on a key without its length, and splits what it gets after 64 bytes.
+    if len(public_key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
+        raise Refusal(RefusalCode.BAD_SIGNATURE, "a key or a signature has another length")
     try:
         crypto_sign_open(signature + context + payload, public_key)
     except CryptoError as error:

@@ -1,25 +1,32 @@
 """The collector as one handler: what is asked, answered, and what every answer carries."""
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from aiohttp import web
+from aiohttp.http import HttpVersion10
 
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
 from deniable.server.connections import CollectorServer, Connection
-from deniable.server.headers import answer_headers, complete
+from deniable.server.headers import answer_headers
 from deniable.server.meters import Meters
 from deniable.server.metrics import metrics_route
 from deniable.server.openapi import openapi_route
 from deniable.server.problems import answer_to, plain_problem
 from deniable.server.reading import reading_routes
 from deniable.server.routing import Route, Router
+from deniable.server.seldom import Seldom
 from deniable.server.uploads import upload_route
 from deniable.stores import Store
 
 __all__ = ["build_metrics_server", "build_server"]
+
+_CONTINUE: Final = "100-continue"
+_CHUNKED: Final = "chunked"
 
 
 async def build_server(
@@ -66,32 +73,31 @@ def build_metrics_server(config: Config, meters: Meters) -> CollectorServer:
 def _server(config: Config, routes: Sequence[Route], meters: Meters) -> CollectorServer:
     router = Router(routes, config.path_prefix)
     headers = answer_headers(config)
+    seldom = Seldom(time.monotonic)
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
         assert isinstance(connection, Connection)
         connection.begin(request)
         try:
-            answer = await _unless_unexpected(request) or await router.answer(request)
+            answer = _unless_unexpected(request) or await router.answer(request)
         except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen
-            answer = answer_to(error, meters)
-        finally:
-            connection.end()
-        complete(answer.headers, headers)
+            answer = answer_to(error, meters, seldom)
         return answer
 
     return CollectorServer(handle, routes, config.limits, meters, headers)
 
 
-async def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:
-    expected = request.headers.get("Expect")
-    if expected is None:
-        return None
-    if expected.lower() != "100-continue":
+def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:
+    """Return the answer to what HTTP has and is not spoken here; None if it is nothing such."""
+    if request.version < HttpVersion10:
+        return plain_problem(505, "HTTP Version Not Supported")
+    headers = request.headers
+    if headers.get("Expect", _CONTINUE).lower() != _CONTINUE:
         return plain_problem(417, "Expectation Failed")
-    await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    # aiohttp would take those bytes for the begun answer.
-    request.writer.output_size = 0
+    # Further codings, such as gzip, would have to be undone.
+    if headers.get("Transfer-Encoding", _CHUNKED).lower() != _CHUNKED:
+        return plain_problem(501, "Not Implemented")
     return None
 
 
@@ -99,8 +105,15 @@ def _health_routes(store: Store) -> list[Route]:
     async def healthy(_: web.BaseRequest, __: str) -> web.Response:
         return web.json_response({"status": "ok"})
 
+    pinging: asyncio.Task[None] | None = None
+
     async def ready(_: web.BaseRequest, __: str) -> web.Response:
-        await store.ping()
+        nonlocal pinging
+        # Whoever asks meanwhile gets the same answer: strangers keep one connection of the store's
+        # busy at most.
+        if pinging is None or pinging.done():
+            pinging = asyncio.create_task(store.ping())
+        await asyncio.shield(pinging)
         return web.json_response({"status": "ready"})
 
     return [Route("GET", "/healthz", healthy), Route("GET", "/readyz", ready)]

@@ -51,6 +51,8 @@ class Catalogue:
         self._by_id: dict[bytes, Manifest] = {}
         self._by_name: dict[str, list[Manifest]] = {}
         self._envelopes: dict[bytes, bytes] = {}
+        self._stored: list[bytes] = []
+        self._changes = 0
         self._read_at: float | None = None
         self._reading = asyncio.Lock()
 
@@ -66,14 +68,22 @@ class Catalogue:
         envelopes = await self._store.surveys()
         # After the surveys: whatever key signed those is known then.
         self._follow(await self._store.rotations())
+        if envelopes == self._stored:
+            return
         by_name: dict[str, list[Manifest]] = {}
+        complete = True
         for envelope in envelopes:
             manifest = await asyncio.to_thread(self._open, envelope)
             if manifest is not None:
                 by_name.setdefault(manifest.name, []).append(manifest)
                 self._by_id[manifest.survey_id] = manifest
                 self._envelopes[manifest.survey_id] = envelope
+            else:
+                complete = False
         self._by_name = by_name
+        self._changes += 1
+        # What could not be opened is tried again: the key that signed it may come yet.
+        self._stored = envelopes if complete else []
 
     def _follow(self, rotations: list[bytes]) -> None:
         if rotations != self._rotations:
@@ -92,6 +102,11 @@ class Catalogue:
     def rotations(self) -> list[bytes]:
         """Return the envelopes of the authority's rotations, oldest first."""
         return self._rotations
+
+    @property
+    def changes(self) -> int:
+        """Return a number that grows whenever what is published may have changed."""
+        return self._changes
 
     def by_id(self, survey_id: bytes) -> Manifest | None:
         """Return the survey with this id, if it is published here."""

@@ -1,8 +1,17 @@
-"""Connections, each of which is bounded in time and all of which are bounded in number.
+"""Connections, each of which is bounded in time and memory, and all of which in number.
 
 aiohttp bounds neither how long a request's head may take nor how many connections there are, and
-its own answer to bytes that are no HTTP repeats them. A sweep once a second closes what is overdue,
+its own answer to bytes that are no HTTP repeats them. A sweep once a second ends what is overdue,
 so that a request costs no timer.
+
+What holds, whatever is sent:
+
+N1. Every connection is at any time arriving (a head, a body), being answered, or idle, and each of
+    these has its end: by a sweep, if nothing else ends it.
+N2. Whoever does not read is cut off: what waits to be sent never outlives its time.
+N3. Every answer is one of ours; whatever cannot be parsed is answered with 400, and is the last.
+N4. Nothing is read behind a request whose end is open to doubt (its body had not come when it was
+    answered, or came in chunks; CONNECT): what a proxy takes for a body is never a request here.
 """
 
 import asyncio
@@ -12,6 +21,7 @@ from typing import Any, Final
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import HttpVersion11
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
@@ -31,6 +41,9 @@ _LINGER_SECONDS: Final = 5.0
 """How long a refused body is still read, so that its sender gets to see why."""
 _MOST_HEADERS: Final = 64
 _MOST_LINE_BYTES: Final = 8_190
+_MOST_HEAD_BYTES: Final = 32_768
+_MOST_BUFFERED: Final = 65_536
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Connection(web.RequestHandler):
@@ -42,7 +55,18 @@ class Connection(web.RequestHandler):
         options: aiohttp's.
     """
 
-    __slots__ = ("_limits", "_overdue_at", "_request", "_server", "_told", "_unread")
+    __slots__ = (
+        "_head_bytes",
+        "_held",
+        "_leaving",
+        "_limits",
+        "_overdue_at",
+        "_parsed",
+        "_request",
+        "_server",
+        "_stream",
+        "_told",
+    )
 
     def __init__(
         self, server: "CollectorServer", loop: asyncio.AbstractEventLoop, **options: Any
@@ -50,66 +74,158 @@ class Connection(web.RequestHandler):
         super().__init__(server, loop=loop, **options)
         self._server = server
         self._limits = server.limits
+        # aiohttp forgets its own before the last bytes are sent.
+        self._stream: asyncio.Transport | None = None
         self._request: web.BaseRequest | None = None
-        self._told = self._unread = False
+        self._parsed = False  # a request's head has come, and its answer is not made
+        self._head_bytes = 0  # of the head that is arriving, or behind the request being answered
+        self._told = self._held = self._leaving = False
         self._overdue_at = loop.time() + self._limits.head_seconds
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection, or turn it away if there are too many."""
         super().connection_made(transport)
         self._server.meters.count("connections")
+        self._stream = self.transport
         if len(self._server.connections) > self._limits.connections:
             self._server.meters.count("connections_refused")
             self._hang_up(RefusalCode.OVERLOADED, "too many connections; send it later")
 
-    def connection_lost(self, exc: BaseException | None) -> None:
-        """Let go of the connection."""
-        self._server.meters.count("connections", -1)
-        super().connection_lost(exc)
-
     def data_received(self, data: bytes) -> None:
         """Take bytes; the first after an answer start the next request's time."""
-        if self._request is None and not self._unread:
-            self._unread = True
-            self._overdue_at = self._loop.time() + self._limits.head_seconds
+        request = self._request
+        if not self._parsed:
+            if not self._head_bytes:
+                self._overdue_at = self._loop.time() + self._limits.head_seconds
+            self._head_bytes += len(data)
+        elif request is not None and request.content.is_eof():
+            self._hold_back(len(data))
         super().data_received(data)
+        if self._messages:
+            self._parsed = True
+            if request is not None:
+                self._look_at_body(request)
+        elif not self._parsed and self._head_bytes > _MOST_HEAD_BYTES:
+            self._server.meters.count_code("requests_refused", RefusalCode.MALFORMED)
+            self._hang_up(RefusalCode.MALFORMED, "the request's head is too large")
+
+    def _hold_back(self, size: int) -> None:
+        """Read nothing more before the answer, if enough has come behind its request."""
+        self._head_bytes += size
+        if self._head_bytes > _MOST_BUFFERED and not self._held and self.transport is not None:
+            self._held = True
+            self.transport.pause_reading()
+
+    def _look_at_body(self, request: web.BaseRequest) -> None:
+        """Tell whoever reads a body that no more of it will come, if that is so.
+
+        Nothing is parsed behind an incomplete body but the error that ends it.
+        """
+        if self._messages and not request.content.is_eof():
+            if self._told:
+                request.content.feed_eof()  # it is read to be thrown away
+            else:
+                self._told = True
+                request.content.set_exception(web.RequestPayloadError())
 
     def begin(self, request: web.BaseRequest) -> None:
         """Start a request's time: its head is complete."""
-        self._request, self._told, self._unread = request, False, False
-        self._overdue_at = self._loop.time() + self._limits.body_seconds
+        self._request, self._told, self._head_bytes = request, False, 0
+        if request.content.is_eof():
+            self._overdue_at = self._loop.time() + self._limits.answer_seconds
+        else:
+            self._overdue_at = self._loop.time() + self._limits.body_seconds
+            self._look_at_body(request)
 
-    def answer(self) -> None:
-        """Start the answer's time: the body is complete."""
+    async def read(self, request: web.BaseRequest) -> bytes:
+        """Return the body, and start the answer's time.
+
+        Raises:
+            aiohttp.web.HTTPRequestEntityTooLarge: beyond what an upload may have.
+            aiohttp.web.RequestPayloadError: if it is malformed, or ends early.
+            TimeoutError: if it takes too long.
+            ConnectionError: if the sender is gone.
+        """
+        if "Expect" in request.headers and request.version >= HttpVersion11:
+            await request.writer.write(_CONTINUE)
+            # aiohttp would take those bytes for the begun answer.
+            request.writer.output_size = 0
+        body = await request.read()
         self._overdue_at = self._loop.time() + self._limits.answer_seconds
+        return body
 
-    def end(self) -> None:
-        """Start the time between requests: the answer is made."""
-        self._request = None
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Send the answer; then start the time between requests."""
+        complete(resp.headers, self._server.headers)
+        body = request.content
+        if (
+            not body.is_eof()
+            or "Transfer-Encoding" in request.headers
+            or request.method == "CONNECT"
+        ):
+            # aiohttp takes a chunked body's trailer for the first header of the next request.
+            resp.force_close()
+        try:
+            return await super().finish_response(request, resp, start_time)
+        finally:
+            if isinstance(body.exception(), web.RequestPayloadError):
+                body.feed_eof()  # aiohttp would read on, fail, and log it
+            if body.is_eof():
+                self._end()
+            else:
+                # aiohttp reads the rest for some seconds, and closes.
+                self._told = True
+                self._overdue_at = self._loop.time() + 2 * _LINGER_SECONDS
+
+    def _end(self) -> None:
+        self._request, self._head_bytes = None, 0
+        self._parsed = bool(self._messages)
         self._overdue_at = self._loop.time() + self._limits.idle_seconds
+        if self._held:
+            self._held = False
+            if self.transport is not None and not (self._reading_paused or self._buffer_paused):
+                self.transport.resume_reading()
 
     def sweep(self, now: float) -> None:
         """End what is overdue at this time of the event loop."""
         if now < self._overdue_at:
             return
-        self._overdue_at = math.inf
         request = self._request
         if request is not None and not request.content.is_eof() and not self._told:
             # Whoever reads the body gets this, and answers with a problem.
             self._told = True
+            self._overdue_at = now + self._limits.answer_seconds
             request.content.set_exception(TimeoutError())
-            self._overdue_at = now + self._limits.body_seconds
             return
-        self._server.meters.count("connections_overdue")
-        if request is None and self._unread:
+        if not self._leaving:
+            self._server.meters.count("connections_overdue")
+        if request is None and self._head_bytes and not self._leaving:
             self._hang_up(RefusalCode.TIMEOUT, "the request took too long to arrive")
         else:
-            self.force_close()
+            self._cut_off()
 
     def _hang_up(self, code: RefusalCode, detail: str) -> None:
+        """Say why, and close; whoever does not read it is cut off by a sweep."""
+        self._leaving = True
+        self._overdue_at = self._loop.time() + _LINGER_SECONDS
         if self.transport is not None:
             self.transport.write(bare_problem(code, detail, self._server.headers))
         self.force_close()
+
+    def _cut_off(self) -> None:
+        """Close, and throw away what was not read, which would be kept for as long as not."""
+        self._overdue_at = math.inf
+        self.force_close()
+        if self._stream is not None:
+            self._stream.abort()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Let go of the connection."""
+        self._server.meters.count("connections", -1)
+        super().connection_lost(exc)
+        self._stream = None
 
     def handle_error(
         self,
@@ -124,7 +240,6 @@ class Connection(web.RequestHandler):
             answer = problem(RefusalCode.MALFORMED, "this is no HTTP request")
         else:
             answer = plain_problem(status, "internal error")
-        complete(answer.headers, self._server.headers)
         answer.force_close()
         return answer
 
@@ -170,6 +285,7 @@ class CollectorServer(web.Server):
             max_headers=_MOST_HEADERS,
             max_line_size=_MOST_LINE_BYTES,
             max_field_size=_MOST_LINE_BYTES,
+            read_bufsize=_MOST_BUFFERED,
         )
 
     async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109

@@ -10,7 +10,6 @@ L4. In the format json, every line of a running collector is one object: also wh
 import asyncio
 import json
 import logging
-import math
 import sys
 import threading
 import traceback
@@ -18,14 +17,16 @@ import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import PurePath
+from time import monotonic
 from types import TracebackType
 from typing import Any, Final, TextIO
+
+from deniable.server.seldom import Seldom
 
 __all__ = ["LoopErrors", "configure_logging", "formatter"]
 
 _OURS: Final = "deniable"
 _LOG = logging.getLogger("deniable.collector")
-_SECONDS_BETWEEN_LINES: Final = 60.0
 
 
 def configure_logging(log_format: str, stream: TextIO | None = None) -> None:
@@ -111,23 +112,22 @@ def _places(error: BaseException) -> list[str]:
 
 
 class LoopErrors:
-    """Logs what goes wrong in the event loop itself, such as running out of file descriptors.
-
-    It can happen a thousand times a second: a line each would fill the disk.
-    """
+    """Logs what goes wrong in the event loop itself, such as running out of file descriptors."""
 
     def __init__(self) -> None:
-        self._logged: dict[str, float] = {}
+        self._seldom = Seldom(monotonic)
 
-    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def __call__(
+        self,
+        loop: asyncio.AbstractEventLoop,  # noqa: ARG002 - the signature of exception handlers
+        context: dict[str, Any],
+    ) -> None:
         """Log a context of the event loop's exception handler, once a minute."""
         # What follows is the repr of a callback with its arguments, or of a transport.
         message, _, _ = str(context.get("message", "unforeseen")).partition(" <")
         if message.startswith("Exception in callback"):
             message, _, _ = message.partition("(")
-        now = loop.time()
-        if now - self._logged.get(message, -math.inf) >= _SECONDS_BETWEEN_LINES:
-            self._logged[message] = now
+        if self._seldom(message):
             _LOG.error("event loop: %s", message, exc_info=context.get("exception"))
 
 

@@ -12,20 +12,29 @@ from deniable.messages import PROBLEM_JSON, Refusal, RefusalCode, pack_problem
 from deniable.server.headers import complete
 from deniable.server.meters import Meters
 from deniable.server.routing import MethodNotAllowed
-from deniable.stores import Overloaded, StoreError, StoreFull
+from deniable.server.seldom import Seldom
+from deniable.stores import StoreError, StoreFull
 
 __all__ = ["answer_to", "bare_problem", "plain_problem", "problem"]
 
 _LOG = logging.getLogger("deniable.collector")
 _RETRY_SECONDS: Final = "60"
+_STORE_FULL: Final = "the store is full: reports are refused until there is room"
 _TO_RETRY: Final = frozenset({408, 429, 503, 507})
 
 
-def answer_to(error: Exception, meters: Meters) -> web.Response:
+def answer_to(error: Exception, meters: Meters, seldom: Seldom) -> web.Response:
     """Return the answer to whatever a handler raised; count it.
 
-    What an operator should know is logged.
+    Args:
+        error: what was raised.
+        meters: what is counted.
+        seldom: says if an error of this kind is to be logged now: an operator should know, and any
+            number of requests can meet with it.
     """
+    if isinstance(error, StoreError) and seldom(type(error).__name__):
+        full = isinstance(error, StoreFull)
+        _LOG.log(logging.ERROR if full else logging.WARNING, "%s", _STORE_FULL if full else error)
     refusal = _refusal(error)
     if refusal is not None:
         answer = problem(refusal.code, refusal.reason)
@@ -36,13 +45,14 @@ def answer_to(error: Exception, meters: Meters) -> web.Response:
             answer = plain_problem(405, "Method Not Allowed")
             answer.headers["Allow"] = error.allowed
             return answer
-        case ConnectionError() | web.RequestPayloadError():
+        case ConnectionError():
             # The device is gone, and nobody reads this. Raised on, aiohttp would log who it was.
             return plain_problem(400, "connection lost")
         case _:
             # The last resort: no stack trace reaches the network.
             meters.count("requests_failed")
-            _LOG.error("a request failed in an unforeseen way", exc_info=error)
+            if seldom(type(error).__name__):
+                _LOG.error("a request failed in an unforeseen way", exc_info=error)
             return plain_problem(500, "internal error")
 
 
@@ -52,15 +62,15 @@ def _refusal(error: Exception) -> Refusal | None:
         case Refusal():
             return error
         case TimeoutError():
-            return Refusal(RefusalCode.TIMEOUT, "the request took too long to arrive")
+            return Refusal(RefusalCode.TIMEOUT, "the body took too long to arrive")
         case StoreFull():
-            _LOG.error("the store is full: reports are refused until there is room")
             return Refusal(RefusalCode.STORAGE_FULL, "the collector's disk is full; send it later")
-        case Overloaded() | StoreError():
-            _LOG.warning("%s", error)
+        case StoreError():
             return Refusal(
                 RefusalCode.OVERLOADED, "the collector cannot take it now; send it later"
             )
+        case web.RequestPayloadError():
+            return Refusal(RefusalCode.MALFORMED, "the body's chunks are no HTTP")
         case web.HTTPRequestEntityTooLarge():
             return Refusal(RefusalCode.TOO_LARGE, "the body is too large; send fewer at once")
         case _:

@@ -1,6 +1,6 @@
 """What can be read: surveys and authority by anyone, histograms by those who may."""
 
-import asyncio
+import io
 import json
 import math
 import re
@@ -12,15 +12,16 @@ from deniable.estimates import estimate_histogram
 from deniable.messages import Manifest, Refusal, RefusalCode, Specification, pack_rotations
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
+from deniable.server.estimating import Estimating
 from deniable.server.routing import Route
 from deniable.server.tokens import require_role
-from deniable.stores import Figures, Role, Store, shown_figures
+from deniable.stores import Role, Store, shown_figures
 
 __all__ = ["reading_routes"]
 
 _HEX_ID: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
-_KEPT_HISTOGRAMS: Final = 32
-_KEPT_BYTES: Final = 32 << 20
+_LARGE_BYTES: Final = 1 << 16
+_STRANGERS_REST: Final = 3.0
 _SIGNED_TYPE: Final = "application/msgpack"
 
 
@@ -41,18 +42,34 @@ class _Reading:
         self._config = config
         self._store = store
         self._catalogue = catalogue
-        self._estimating = asyncio.Lock()
-        self._made: dict[tuple[bytes, int, float], tuple[Figures, bytes]] = {}
+        self._described: dict[bytes, bytes] = {}
+        self._listed: tuple[int, bytes] = (-1, b"")
+        # Apart, so that strangers do not keep analysts waiting; and strangers have a quarter of the
+        # processor at most, since every epoch and level is work of its own.
+        self._for_strangers = Estimating(rest=_STRANGERS_REST)
+        self._for_analysts = Estimating()
 
     async def surveys(self, request: web.BaseRequest, _: str) -> web.Response:
         _only(request, ())
         await self._catalogue.reread()
-        surveys = [_describe(manifest) for manifest in self._catalogue.newest()]
-        return _json(_packed({"surveys": surveys}))
+        changes, listed = self._listed
+        if changes != self._catalogue.changes:
+            described = map(self._describe, self._catalogue.newest())
+            listed = b'{"surveys": [' + b", ".join(described) + b"]}"
+            self._listed = self._catalogue.changes, listed
+        return _json(listed)
 
     async def survey(self, request: web.BaseRequest, name: str) -> web.Response:
         _only(request, ("survey",))
-        return _json(_packed(_describe(await self._find(request, name))))
+        return _json(self._describe(await self._find(request, name)))
+
+    def _describe(self, manifest: Manifest) -> bytes:
+        """Return a survey's description as JSON, made once."""
+        described = self._described.get(manifest.survey_id)
+        if described is None:
+            described = json.dumps(_description(manifest), allow_nan=False).encode()
+            self._described[manifest.survey_id] = described
+        return described
 
     async def manifest(self, request: web.BaseRequest, name: str) -> web.Response:
         _only(request, ("survey",))
@@ -67,8 +84,7 @@ class _Reading:
 
     async def histogram(self, request: web.BaseRequest, name: str) -> web.Response:
         _only(request, ("survey", "epoch", "level"))
-        if name not in self._config.public:
-            await require_role(request, self._store, Role.ANALYST)
+        estimating = await self._queue(request, name)
         manifest = await self._find(request, name)
         level = _level(request.query.get("level", "0.95"))
         epoch = _epoch(request.query.get("epoch"), manifest)
@@ -79,35 +95,26 @@ class _Reading:
                 f"figures appear from {max(1, manifest.minimum_reports)} reports of an epoch on",
             )
 
-        return _json(await self._estimated(manifest, figures, level))
+        def estimated() -> dict[str, object]:
+            return estimate_histogram(
+                manifest, figures.epoch, figures.counts, level, distrusted=figures.distrusted
+            ).to_dict()
 
-    async def _estimated(self, manifest: Manifest, figures: Figures, level: float) -> bytes:
-        """Return a histogram as JSON, made once while nothing new has come."""
         key = (manifest.survey_id, figures.epoch, level)
+        return _json(await estimating.made(request, key, figures, estimated))
 
-        def estimated() -> bytes:
-            histogram = estimate_histogram(
-                manifest,
-                figures.epoch,
-                figures.counts,
-                level,
-                distrusted=figures.distrusted,
-            )
-            return _packed(histogram.to_dict())
-
-        # A matrix of thousands of categories takes seconds to invert: in a thread, so that uploads
-        # get their turn, and one at a time, so that many readers take no more than one.
-        async with self._estimating:
-            known, made = self._made.pop(key, (None, b""))
-            if known != figures:
-                made = await asyncio.to_thread(estimated)
-            self._made[key] = figures, made
-            while (
-                len(self._made) > _KEPT_HISTOGRAMS
-                or sum(len(body) for _, body in self._made.values()) > _KEPT_BYTES
-            ):
-                del self._made[next(iter(self._made))]
-        return made
+    async def _queue(self, request: web.BaseRequest, name: str) -> Estimating:
+        """Return the queue of whoever asks for a histogram, if they may."""
+        public = name in self._config.public
+        if public and "Authorization" not in request.headers:
+            return self._for_strangers
+        try:
+            await require_role(request, self._store, Role.ANALYST)
+        except Refusal:
+            if public:
+                return self._for_strangers
+            raise
+        return self._for_analysts
 
     async def _find(self, request: web.BaseRequest, name: str) -> Manifest:
         """Return the newest survey of the path's name, or the one of ``?survey=``."""
@@ -126,10 +133,10 @@ def _tagged(request: web.BaseRequest, tag: bytes, body: bytes) -> web.Response:
     headers = {"ETag": f'"{tag.hex()}"', "Cache-Control": "no-cache"}
     if any(match.value == tag.hex() for match in request.if_none_match or ()):
         return web.Response(status=304, headers=headers)
-    return web.Response(body=body, content_type=_SIGNED_TYPE, headers=headers)
+    return _answer(body, _SIGNED_TYPE, headers)
 
 
-def _describe(manifest: Manifest) -> dict[str, object]:
+def _description(manifest: Manifest) -> dict[str, object]:
     """Return what is being asked, with its privacy terms."""
     schedule = manifest.schedule
     return {
@@ -192,13 +199,14 @@ def _epoch(text: str | None, manifest: Manifest) -> int | None:
     return int(text)
 
 
-def _packed(value: object) -> bytes:
-    return json.dumps(value, allow_nan=False).encode()
-
-
 def _json(body: bytes) -> web.Response:
+    return _answer(body, "application/json", {"Cache-Control": "no-store"})
+
+
+def _answer(body: bytes, content_type: str, headers: dict[str, str]) -> web.Response:
+    # A large body is sent by pieces, as fast as it is read: whole, each slow reader would have a
+    # copy of it made.
+    large = len(body) > _LARGE_BYTES
     return web.Response(
-        body=body,
-        content_type="application/json",
-        headers={"Cache-Control": "no-store"},
+        body=io.BytesIO(body) if large else body, content_type=content_type, headers=headers
     )

@@ -1,0 +1,135 @@
+"""libsodium, which the collector verifies with, and our checks before OpenSSL answer alike."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.intake import judge_report
+from deniable.intake.libsodium import verify as libsodium_verify
+from deniable.messages import Refusal, SignedReport, SigningKey, open_manifest
+from deniable.messages.admissible import check_report
+from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT, Verify, verify
+from tests.vectors import edwards25519 as curve
+
+BAD: dict[str, Any] = json.loads(
+    Path(__file__).parents[1].joinpath("vectors", "bad.json").read_text("utf-8")
+)
+SURVEYS = {
+    survey.survey_id: survey
+    for survey in (
+        open_manifest(bytes.fromhex(envelope), bytes.fromhex(BAD["authority"]))
+        for envelope in BAD["surveys"].values()
+    )
+}
+REPORTS = [vector for vector in BAD["vectors"] if "envelope" in vector]
+TORSION = curve.small_order_points()
+MESSAGE = b"deniable"
+
+
+def accepts(check: Verify, key: bytes, signature: bytes, context: bytes = CONTEXT_REPORT) -> bool:
+    try:
+        check(key, context, MESSAGE, signature)
+    except Refusal:
+        return False
+    return True
+
+
+def accepted(key: bytes, signature: bytes, context: bytes = CONTEXT_REPORT) -> bool:
+    """Return what both libraries say."""
+    by_us = accepts(verify, key, signature, context)
+    assert accepts(libsodium_verify, key, signature, context) is by_us
+    return by_us
+
+
+def judged_with_openssl(envelope: bytes, now: float) -> str | None:
+    try:
+        signed = SignedReport.from_envelope(envelope)
+        manifest = SURVEYS.get(signed.report.survey_id)
+        if manifest is None:
+            return "unknown-survey"
+        check_report(signed, manifest, now, verify)
+    except Refusal as refusal:
+        return refusal.code.value
+    return None
+
+
+@pytest.mark.parametrize("vector", REPORTS, ids=lambda vector: str(vector["name"]))
+def test_every_bad_vector_has_the_same_code_by_both(vector: dict[str, Any]) -> None:
+    envelope = bytes.fromhex(vector["envelope"])
+    with pytest.raises(Refusal) as by_libsodium:
+        judge_report(envelope, vector["now"], SURVEYS.get)
+    assert by_libsodium.value.code.value == judged_with_openssl(envelope, vector["now"])
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_keys_and_signatures_with_torsion_components(number: int) -> None:
+    """A + T and R + T', for each pair of orders, with the S that suits their honest parts."""
+    chance = random.Random(number)
+    scalar = curve.secret_scalar(chance.randbytes(32))
+    r = chance.randrange(curve.L)
+    key = curve.add(curve.multiply(scalar, curve.BASE), TORSION[number % 8])
+    commitment = curve.add(curve.multiply(r, curve.BASE), TORSION[chance.randrange(8)])
+    key_bytes, r_bytes = curve.encode(key), curve.encode(commitment)
+    h = curve.challenge(r_bytes, key_bytes, CONTEXT_REPORT + MESSAGE)
+    signature = curve.signature_bytes(r_bytes, (r + h * scalar) % curve.L)
+    exact = curve.equation_holds(key, key_bytes, CONTEXT_REPORT + MESSAGE, commitment, signature)
+    # The equation without cofactor decides, in both.
+    assert accepted(key_bytes, signature) is exact
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_signatures_of_a_key_with_one_thing_wrong(number: int) -> None:
+    chance = random.Random(number)
+    key = SigningKey(chance.randbytes(32))
+    good = key.sign(CONTEXT_REPORT, MESSAGE)
+    r, s = good[:32], int.from_bytes(good[32:], "little")
+    assert accepted(key.public_key, good)
+    for context in (CONTEXT_ENROL, b"", CONTEXT_REPORT[:-1], CONTEXT_REPORT + b"\0"):
+        assert not accepted(key.public_key, good, context)
+    for multiple in (1, 2, 15):
+        if s + multiple * curve.L < 1 << 256:
+            assert not accepted(key.public_key, r + (s + multiple * curve.L).to_bytes(32, "little"))
+    assert not accepted(key.public_key, r + ((-s) % curve.L).to_bytes(32, "little"))
+    assert not accepted(SigningKey(chance.randbytes(32)).public_key, good)
+    for bit in chance.sample(range(512), 64):
+        flipped = int.from_bytes(good, "little") ^ (1 << bit)
+        assert not accepted(key.public_key, flipped.to_bytes(64, "little"))
+    for bit in chance.sample(range(256), 64):
+        flipped = int.from_bytes(key.public_key, "little") ^ (1 << bit)
+        assert not accepted(flipped.to_bytes(32, "little"), good)
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_random_bytes_verify_nothing(number: int) -> None:
+    chance = random.Random(number)
+    special = [curve.encode(point) for point in TORSION]
+    special += [(curve.P + extra).to_bytes(32, "little") for extra in range(19)]
+    special += [(curve.P + extra | 1 << 255).to_bytes(32, "little") for extra in range(19)]
+    special += [bytes(32), b"\xff" * 32]
+    for _ in range(100):
+        key = chance.choice([*special, chance.randbytes(32)])
+        r = chance.choice([*special, chance.randbytes(32)])
+        s = chance.choice([0, 1, curve.L - 1, curve.L, chance.randrange(1 << 256)])
+        assert not accepted(key, r + s.to_bytes(32, "little"))
+
+
+@pytest.mark.parametrize("length", [0, 1, 31, 33, 64])
+def test_a_key_of_another_length_verifies_nothing(length: int) -> None:
+    key = SigningKey(bytes(32))
+    shown = (key.public_key * 2)[:length]
+    assert not accepted(shown, key.sign(CONTEXT_REPORT, MESSAGE))
+
+
+@pytest.mark.parametrize("length", [0, 1, 32, 63, 65, 80])
+def test_a_signature_of_another_length_is_none(length: int) -> None:
+    # libsodium's own function takes signature and message in one: moving the border between them
+    # must not make anything of them.
+    key = SigningKey(bytes(32))
+    signed = key.sign(CONTEXT_REPORT, MESSAGE) + CONTEXT_REPORT + MESSAGE
+    for check in (verify, libsodium_verify):
+        check(key.public_key, b"", signed[64:], signed[:64])
+        with pytest.raises(Refusal):
+            check(key.public_key, b"", signed[length:], signed[:length])

@@ -1,0 +1,155 @@
+"""Bare sockets: what HTTP libraries are too polite to send, and answers as they come."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from deniable.messages import PROBLEM_JSON, pack_upload, read_problem
+from deniable.messages.receipt import Receipt
+from deniable.stores import Verdict
+from tests.server.collector import Collector
+from tests.support.reports import envelope
+
+SECONDS = 30
+"""Before this, whatever is to happen has happened, on however busy a machine."""
+
+MARKER = b"xyzzy"
+"""Stands in what is sent, and must stand in no answer."""
+
+UPLOAD = b"POST /v1/reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n"
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
+CLOSE = b"Connection: close\r\n"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer, whose body has come whole."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def problem(self) -> tuple[int, str]:
+        """Return status and code (else title) of a problem in the one shape of all of them."""
+        assert self.headers["content-type"] == PROBLEM_JSON
+        told = json.loads(self.body)
+        assert told["status"] == self.status
+        if told["type"] == "about:blank":
+            assert set(told) == {"type", "title", "status"}
+            return self.status, told["title"]
+        assert set(told) == {"type", "title", "status", "detail"}
+        code = read_problem(self.body, self.headers["content-type"], self.status)
+        assert code is not None, "a device would not act on this answer"
+        if self.status in {408, 429, 503, 507}:
+            assert int(self.headers["retry-after"]) > 0
+        return self.status, code.value
+
+
+def upload(device: int = 1, *, head: bytes = UPLOAD) -> bytes:
+    """Return a request with a good report."""
+    body = pack_upload([envelope(device)])
+    return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def chunked(*chunks: bytes, trailer: bytes = b"") -> bytes:
+    """Return a body in chunks."""
+    parts = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks)
+    return parts + b"0\r\n" + trailer + b"\r\n"
+
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@asynccontextmanager
+async def connected(collector: Collector) -> AsyncIterator[Streams]:
+    """Yield a connection that is closed at the end, whatever the other side did."""
+    reader, writer = await asyncio.open_connection(collector.client.host, collector.client.port)
+    try:
+        async with asyncio.timeout(SECONDS):
+            yield reader, writer
+    finally:
+        writer.transport.abort()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Return once something holds."""
+    async with asyncio.timeout(SECONDS):
+        while not holds():  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)
+
+
+async def read_answer(reader: asyncio.StreamReader, *, head_only: bool = False) -> Answer | None:
+    """Return the next answer; None if the connection ends instead."""
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+        line, *fields = head.decode().split("\r\n")[:-2]
+        headers = {name.lower(): value for name, _, value in (f.partition(": ") for f in fields)}
+        status = int(line.split()[1])
+        length = int(headers.get("content-length", 0))
+        body = b"" if head_only or status == 100 else await reader.readexactly(length)
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None
+    assert line.startswith("HTTP/"), line
+    assert MARKER not in head + body, "what was sent is repeated"
+    if status != 100:
+        assert headers["server"] == "deniable"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "content-security-policy" in headers
+    return Answer(status, headers, body)
+
+
+async def read_answers(reader: asyncio.StreamReader) -> list[Answer]:
+    """Return the answers until the connection ends, as it must."""
+    answers = []
+    while (answer := await read_answer(reader)) is not None:
+        answers.append(answer)
+    return answers
+
+
+async def exchange(collector: Collector, *segments: bytes) -> list[Answer]:
+    """Send segments, each once the one before was taken in; return answers until the end."""
+    async with connected(collector) as (reader, writer):
+        for segment in segments:
+            writer.write(segment)
+            await writer.drain()
+            # The server runs in this event loop: some turns later it has seen what was sent.
+            for _ in range(20):
+                await asyncio.sleep(0)
+        return await read_answers(reader)
+
+
+async def healthy(collector: Collector) -> bool:
+    """Return if a stranger's request on a connection of its own is answered."""
+    (answer,) = await exchange(collector, HEALTH + CLOSE + b"\r\n")
+    return answer.status == 200
+
+
+class HeldStore:
+    """Makes a store's ``add`` wait until it is let go.
+
+    Args:
+        collector: whose store it is.
+        monkeypatch: puts it back.
+        reports: ``entered`` is set once so many wait.
+    """
+
+    def __init__(
+        self, collector: Collector, monkeypatch: pytest.MonkeyPatch, reports: int = 1
+    ) -> None:
+        self.entered = asyncio.Event()
+        self.release = asyncio.Event()
+        self._add = collector.store.add
+        self._awaited = reports
+        monkeypatch.setattr(collector.store, "add", self.add)
+
+    async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
+        """Wait, and store."""
+        self._awaited -= len(receipts)
+        if self._awaited <= 0:
+            self.entered.set()
+        await self.release.wait()
+        return await self._add(receipts)

@@ -1,0 +1,375 @@
+"""What is no HTTP, or HTTP that nobody needs: one problem, nothing repeated, nothing logged."""
+
+import pytest
+
+from deniable.messages import pack_upload
+from tests.server.collector import Collector
+from tests.server.sockets import (
+    CLOSE,
+    HEALTH,
+    MARKER,
+    UPLOAD,
+    chunked,
+    connected,
+    exchange,
+    healthy,
+    read_answer,
+    read_answers,
+    upload,
+)
+from tests.support.reports import envelope
+
+pytestmark = pytest.mark.usefixtures("nothing_logged")
+
+BODY = pack_upload([envelope(1)])
+CHUNKED = UPLOAD + b"Transfer-Encoding: chunked\r\n"
+LENGTH = b"Content-Length: %d\r\n" % len(BODY)
+
+
+MALFORMED = {
+    "no request line": MARKER + b"\r\n\r\n",
+    "lower-case method": b"get /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+    "unknown method": b"BREW /xyzzy HTTP/1.1\r\nHost: x\r\n\r\n",
+    "version 1.2": b"GET /healthz HTTP/1.2\r\nHost: x\r\n\r\n",
+    "version 3": b"GET /healthz HTTP/3.0\r\nHost: x\r\n\r\n",
+    "HTTP/2 preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "TLS hello": bytes.fromhex("1603010200010001fc0303") + MARKER + bytes(500),
+    "authority-form": b"GET xyzzy:80 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "no target": b"GET  HTTP/1.1\r\nHost: x\r\n\r\n",
+    "NUL in the target": b"GET /\0xyzzy HTTP/1.1\r\nHost: x\r\n\r\n",
+    "bytes above 127 in the target": b"GET /\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n",
+    "long target": b"GET /" + MARKER * 1_700 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+    "no host": b"GET /healthz HTTP/1.1\r\n\r\n",
+    "two hosts": HEALTH + b"Host: xyzzy\r\n\r\n",
+    "NUL in a header": HEALTH + b"X: xyzzy\0\r\n\r\n",
+    "NUL in a header's name": HEALTH + b"X\0xyzzy: a\r\n\r\n",
+    "header without name": HEALTH + b": xyzzy\r\n\r\n",
+    "space before the colon": HEALTH + b"xyzzy : a\r\n\r\n",
+    "folded header": HEALTH + b"X: a\r\n xyzzy\r\n\r\n",
+    "bare LF": b"GET /healthz HTTP/1.1\nHost: xyzzy\n\n",
+    "bare CR": HEALTH + b"X: a\rxyzzy\r\n\r\n",
+    "long header": HEALTH + b"X: " + MARKER * 1_700 + b"\r\n\r\n",
+    "long header's name": HEALTH + MARKER * 1_700 + b": a\r\n\r\n",
+    "65 headers": HEALTH + b"".join(b"X%d: xyzzy\r\n" % i for i in range(64)) + b"\r\n",
+    "old websocket": HEALTH + b"Sec-WebSocket-Key1: xyzzy\r\n\r\n",
+    "length twice": UPLOAD + LENGTH + LENGTH + b"\r\n" + BODY,
+    "two lengths": UPLOAD + LENGTH + b"Content-Length: 0\r\n\r\n" + BODY,
+    "list of lengths": UPLOAD + b"Content-Length: 3, 3\r\n\r\nabc",
+    "negative length": UPLOAD + b"Content-Length: -1\r\n\r\n",
+    "signed length": UPLOAD + b"Content-Length: +3\r\n\r\nabc",
+    "hexadecimal length": UPLOAD + b"Content-Length: 0x3\r\n\r\nabc",
+    "length with an underscore": UPLOAD + b"Content-Length: 1_0\r\n\r\nabcabcabca",
+    "length that is no number": UPLOAD + b"Content-Length: xyzzy\r\n\r\n",
+    "length beyond 64 bits": UPLOAD + b"Content-Length: 1" + b"0" * 30 + b"\r\n\r\n",
+    "length and chunks": UPLOAD + LENGTH + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(BODY),
+    "chunks and length": CHUNKED + LENGTH + b"\r\n" + chunked(BODY),
+    "chunked twice": CHUNKED + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(BODY),
+    "chunked, chunked": UPLOAD + b"Transfer-Encoding: chunked, chunked\r\n\r\n" + chunked(BODY),
+    "chunked, then gzip": UPLOAD + b"Transfer-Encoding: chunked, gzip\r\n\r\n" + chunked(BODY),
+    "identity": UPLOAD + b"Transfer-Encoding: identity\r\n\r\n" + BODY,
+    "some other coding": UPLOAD + b"Transfer-Encoding: xyzzy\r\n\r\n" + chunked(BODY),
+    "vertical tab before chunked": UPLOAD + b"Transfer-Encoding: \x0bchunked\r\n\r\n",
+    "size of a chunk": CHUNKED + b"\r\nxyzzy\r\n",
+    "size of a chunk beyond 64 bits": CHUNKED + b"\r\n" + b"f" * 17 + b"\r\n",
+    "signed size of a chunk": CHUNKED + b"\r\n-1\r\n",
+    "no end of a chunk": CHUNKED + b"\r\n3\r\nabcxyzzy",
+    "good request, then none": upload() + MARKER + b"\r\n\r\n",
+}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("request_", MALFORMED.values(), ids=MALFORMED)
+async def test_what_is_no_http_is_malformed_and_ends_the_connection(
+    collector: Collector, request_: bytes
+) -> None:
+    (answer,) = await exchange(collector, request_)
+    assert answer.problem() == (400, "malformed")
+    assert await healthy(collector)
+
+
+CHUNKS = (
+    b"xyzzy\r\n",
+    b"3\r\nabcxyzzy",
+    b"-1\r\n",
+    b"3\nabc\n",
+    b"3\r\nabc\r\n0\r\n: xyzzy\r\n\r\n",
+)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("chunk", CHUNKS)
+async def test_a_malformed_chunk_is_answered_at_once_though_its_head_was_good(
+    collector: Collector, chunk: bytes
+) -> None:
+    (answer,) = await exchange(collector, CHUNKED + b"\r\n", chunk)
+    assert answer.problem() == (400, "malformed")
+    assert await healthy(collector)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("chunk", CHUNKS)
+async def test_a_malformed_chunk_behind_an_answer_ends_the_connection(
+    collector: Collector, chunk: bytes
+) -> None:
+    async with connected(collector) as (reader, writer):
+        writer.write(HEALTH + b"Transfer-Encoding: chunked\r\n\r\n")
+        answer = await read_answer(reader)
+        assert answer is not None
+        assert answer.status == 200
+        writer.write(chunk)
+        assert await read_answers(reader) == []
+    assert await healthy(collector)
+
+
+@pytest.mark.asyncio
+async def test_a_malformed_chunk_of_a_request_that_waits_for_its_turn(collector: Collector) -> None:
+    # Both heads come at once; the second's body breaks off before the first is answered.
+    async with connected(collector) as (reader, writer):
+        writer.write(upload(1) + CHUNKED + b"\r\n")
+        writer.write(b"xyzzy\r\n")
+        answers = await read_answers(reader)
+    assert answers[-1].problem() == (400, "malformed")
+    assert len(answers) <= 2
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("request_", "status", "title"),
+    [
+        (b"GET /healthz\r\n\r\n", 505, "HTTP Version Not Supported"),
+        (HEALTH + b"Expect: xyzzy\r\n" + CLOSE + b"\r\n", 417, "Expectation Failed"),
+        (HEALTH + b"Expect: 100-continue, x\r\n" + CLOSE + b"\r\n", 417, "Expectation Failed"),
+        (
+            UPLOAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n" + chunked(BODY),
+            501,
+            "Not Implemented",
+        ),
+        (b"TRACE /healthz HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n", 405, "Method Not Allowed"),
+        (b"OPTIONS /healthz HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n", 405, "Method Not Allowed"),
+        (b"PUT /v1/reports HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n", 405, "Method Not Allowed"),
+    ],
+)
+async def test_what_http_has_and_is_not_spoken_here_gets_a_plain_problem(
+    collector: Collector, request_: bytes, status: int, title: str
+) -> None:
+    (answer,) = await exchange(collector, request_)
+    assert answer.problem() == (status, title)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "target",
+    [
+        b"*",
+        b"http://xyzzy/",
+        b"//v1/surveys",
+        b"/v1//surveys",
+        b"/v1/surveys/",
+        b"/v1/./surveys",
+        b"/v1/../v1/surveys",
+        b"/../healthz",
+        b"/%68ealthz",
+        b"/healthz%00",
+        b"/healthz%20",
+        b"/healthz;a",
+        b"/HEALTHZ",
+        b"/v1%2fsurveys",
+        b"/v1/surveys/%2e%2e",
+        b"/v1/surveys/..",
+        b"/v1/surveys/../../etc/xyzzy",
+        b"/v1/surveys/%00",
+        b"/v1/surveys/%",
+        b"/v1/surveys/%zz",
+        b"/v1/surveys/%ff/manifest",
+        b"/v1/surveys/xyzzy%0d%0aX:%20y/manifest",
+        b"/v1/surveys/" + MARKER * 1_600,
+        b"/" + b"a/" * 4_000,
+    ],
+)
+async def test_a_path_that_is_none_of_ours_is_not_found(
+    collector: Collector, target: bytes
+) -> None:
+    method = b"OPTIONS" if target == b"*" else b"GET"
+    (answer,) = await exchange(
+        collector, method + b" " + target + b" HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
+    )
+    assert answer.problem() == (404, "not-found")
+
+
+@pytest.mark.asyncio
+async def test_connect_opens_no_tunnel(collector: Collector) -> None:
+    answers = await exchange(
+        collector, b"CONNECT xyzzy:80 HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /healthz\r\n\r\n"
+    )
+    assert [answer.status for answer in answers] == [404]
+
+
+@pytest.mark.asyncio
+async def test_the_absolute_form_is_taken_whatever_host_it_names(collector: Collector) -> None:
+    (answer,) = await exchange(
+        collector, b"GET http://xyzzy/healthz HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
+    )
+    assert answer.status == 200
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("protocol", [b"websocket", b"h2c", b"TLS/1.3", b"xyzzy"])
+async def test_an_upgrade_is_declined_by_answering_the_request(
+    collector: Collector, protocol: bytes
+) -> None:
+    upgrade = b"Connection: Upgrade\r\nUpgrade: " + protocol + b"\r\n"
+    key = b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+    first, second = await exchange(
+        collector, upload(head=UPLOAD + upgrade + key), HEALTH + CLOSE + b"\r\n"
+    )
+    assert first.status == second.status == 200
+    assert "upgrade" not in first.headers
+
+
+@pytest.mark.asyncio
+async def test_frames_behind_a_declined_upgrade_are_malformed(collector: Collector) -> None:
+    upgrade = HEALTH + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    first, second = await exchange(collector, upgrade + b"\x81\x85" + MARKER * 20)
+    assert first.status == 200
+    assert second.problem() == (400, "malformed")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("length", [b"65537", b"1000000000000000", b"9223372036854775808"])
+async def test_a_large_length_is_refused_before_its_body_comes(
+    collector: Collector, length: bytes
+) -> None:
+    async with connected(collector) as (reader, writer):
+        writer.write(UPLOAD + b"Content-Length: " + length + b"\r\n\r\n")
+        answer = await read_answer(reader)
+    assert answer is not None
+    assert answer.problem() == (413, "too-large")
+    assert answer.headers["connection"] == "close"
+
+
+@pytest.mark.asyncio
+async def test_a_body_that_is_asked_for_comes_after_100_continue(collector: Collector) -> None:
+    async with connected(collector) as (reader, writer):
+        writer.write(UPLOAD + LENGTH + b"Expect: 100-Continue\r\n\r\n")
+        asked = await read_answer(reader)
+        writer.write(BODY)
+        answer = await read_answer(reader)
+        writer.write(upload(2, head=UPLOAD + CLOSE))
+        (again,) = await read_answers(reader)
+    assert asked is not None
+    assert asked.status == 100
+    assert answer is not None
+    assert (answer.status, again.status) == (200, 200)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (UPLOAD + b"Content-Length: 65537\r\n", 413),
+        (UPLOAD + LENGTH + b"Content-Encoding: gzip\r\n", 415),
+        (UPLOAD.replace(b"msgpack", b"xyzzy") + LENGTH, 415),
+        (UPLOAD.replace(b"POST", b"PUT") + LENGTH, 405),
+        (UPLOAD.replace(b"reports", b"xyzzy") + LENGTH, 404),
+    ],
+)
+async def test_a_body_that_is_not_wanted_is_not_asked_for(
+    collector: Collector, head: bytes, status: int
+) -> None:
+    async with connected(collector) as (reader, writer):
+        writer.write(head + b"Expect: 100-continue\r\n\r\n")
+        answer = await read_answer(reader)
+    assert answer is not None
+    assert answer.problem()[0] == status
+    # Whether its sender sends it all the same is not known: nothing more is read from here.
+    assert answer.headers["connection"] == "close"
+
+
+@pytest.mark.asyncio
+async def test_who_speaks_http_1_0_is_not_told_to_continue(collector: Collector) -> None:
+    head = UPLOAD.replace(b"HTTP/1.1", b"HTTP/1.0") + b"Expect: 100-continue\r\n"
+    (answer,) = await exchange(collector, upload(head=head))
+    assert answer.status == 200
+
+
+@pytest.mark.asyncio
+async def test_head_is_answered_like_get_without_the_body(collector: Collector) -> None:
+    for path in (
+        b"/healthz",
+        b"/readyz",
+        b"/v1/surveys",
+        b"/v1/surveys/rating-of-marriage",
+        b"/v1/surveys/rating-of-marriage/manifest",
+        b"/v1/surveys/rating-of-marriage/histogram",
+        b"/v1/authority",
+        b"/nowhere",
+    ):
+        rest = b" " + path + b" HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
+        (whole,) = await exchange(collector, b"GET" + rest)
+        async with connected(collector) as (reader, writer):
+            writer.write(b"HEAD" + rest)
+            head = await read_answer(reader, head_only=True)
+            assert await reader.read() == b""
+        assert head is not None
+        assert head.status == whole.status
+        del head.headers["date"], whole.headers["date"]
+        assert head.headers == whole.headers
+        assert int(head.headers["content-length"]) == len(whole.body) > 0
+
+
+@pytest.mark.asyncio
+async def test_a_trailer_is_no_header_of_the_next_request(collector: Collector) -> None:
+    first = CHUNKED + b"\r\n" + chunked(BODY, trailer=b"Content-Encoding: gzip\r\n")
+    answers = await exchange(collector, first + upload(2) + upload(3))
+    # The connection ends with the chunks: whoever sent the others sends them again.
+    assert [answer.status for answer in answers] == [200]
+    assert answers[0].headers["connection"] == "close"
+
+
+@pytest.mark.asyncio
+async def test_chunks_may_have_extensions_and_trailers(collector: Collector) -> None:
+    body = b"%x;a=xyzzy\r\n" % len(BODY) + BODY + b"\r\n0;b\r\nX: xyzzy\r\n\r\n"
+    (answer,) = await exchange(collector, CHUNKED + b"\r\n" + body)
+    assert answer.status == 200
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", [b"a", b"survey", b"%00", b"%ff"])
+async def test_thousands_of_parameters_are_a_bad_query(collector: Collector, name: bytes) -> None:
+    for path in (b"/v1/surveys", b"/v1/surveys/rating-of-marriage", b"/v1/authority"):
+        query = b"&".join([name + b"="] * (8_000 // (len(name) + 2)))
+        (answer,) = await exchange(
+            collector, b"GET " + path + b"?" + query + b" HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
+        )
+        assert answer.problem() == (400, "bad-query")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "tag", [b'W/"xyzzy",' * 800, b'"' * 8_000, b"\\" * 8_000, b"xyzzy", b"\xff", b", " * 4_000]
+)
+async def test_any_if_none_match_is_answered(collector: Collector, tag: bytes) -> None:
+    head = b"GET /v1/authority HTTP/1.1\r\nHost: x\r\nIf-None-Match: "
+    (answer,) = await exchange(collector, head + tag + b"\r\n" + CLOSE + b"\r\n")
+    assert answer.status == 200
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        b'a;b=";' * 1_300,
+        b"application/msgpackx",
+        b"application/msgpack, application/msgpack",
+        b"multipart/form-data; boundary=application/msgpack",
+        b"\xff" * 8_000,
+        b";" * 8_000,
+        b"=?utf-8?q?application/msgpack?=",
+    ],
+)
+async def test_any_other_content_type_is_unsupported(
+    collector: Collector, media_type: bytes
+) -> None:
+    head = UPLOAD.replace(b"application/msgpack", media_type)
+    (answer,) = await exchange(collector, upload(head=head + CLOSE))
+    assert answer.problem() == (415, "unsupported-media-type")

@@ -1,0 +1,197 @@
+"""More than can be done: refused before it costs anything, in bounded memory, others served."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.intake import judge_report
+from deniable.messages import (
+    RefusalCode,
+    Report,
+    SignedReport,
+    SigningKey,
+    UploadAnswer,
+    enrolment_statement,
+    pack_upload,
+    sign_report,
+)
+from deniable.messages.ed25519 import CONTEXT_ENROL
+from deniable.server import uploads
+from deniable.server.addresses import read_network
+from tests.server.collector import problem, running
+from tests.server.sockets import SECONDS, HeldStore, healthy
+from tests.server.test_uploads import CERTIFIED
+from tests.support.reports import envelope, secret
+
+BATCH = 256
+
+
+class Judging:
+    """Counts how many reports are judged."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        monkeypatch.setattr(uploads, "judge_report", self.judge)
+
+    def judge(self, *arguments: Any) -> Any:
+        self.count += 1
+        return judge_report(*arguments)
+
+
+def resident_bytes() -> int:
+    """Return how much memory this process has."""
+    pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def batch(number: int, size: int = BATCH) -> bytes:
+    return pack_upload([envelope(number * size + device) for device in range(size)])
+
+
+@pytest.mark.asyncio
+async def test_what_is_too_much_is_refused_before_it_is_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path, most_waiting=4 * BATCH) as collector:
+        held = HeldStore(collector, monkeypatch, 4 * BATCH)
+        judging = Judging(monkeypatch)
+        taken = [asyncio.create_task(collector.upload(batch(number))) for number in range(4)]
+        async with asyncio.timeout(SECONDS):
+            await held.entered.wait()
+        assert judging.count == 4 * BATCH
+        for size in (1, BATCH):
+            answer = await collector.upload(batch(9, size))
+            assert await problem(answer) == (503, "overloaded")
+            assert int(answer.headers["Retry-After"]) > 0
+        assert judging.count == 4 * BATCH
+        assert await healthy(collector)
+        held.release.set()
+        for sent in asyncio.as_completed(taken, timeout=SECONDS):
+            answer = await sent
+            assert UploadAnswer.from_json(await answer.read(), BATCH) == UploadAnswer(BATCH, 0)
+        # Room again, as much as before.
+        again = await asyncio.gather(*(collector.upload(batch(number)) for number in range(4)))
+        assert [answer.status for answer in again] == [200] * 4
+
+
+@pytest.mark.asyncio
+async def test_whoever_leaves_before_the_answer_leaves_no_place_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path, most_waiting=BATCH) as collector:
+        held = HeldStore(collector, monkeypatch, BATCH)
+        sending = asyncio.create_task(collector.upload(batch(0)))
+        await held.entered.wait()
+        sending.cancel()
+        held.release.set()
+        async with asyncio.timeout(SECONDS):
+            answer = await collector.upload(batch(0))
+            while answer.status == 503:
+                answer = await collector.upload(batch(0))
+        # What the leaver sent was stored: nobody knew yet that there is nobody to tell.
+        assert UploadAnswer.from_json(await answer.read(), BATCH) == UploadAnswer(0, BATCH)
+
+
+@pytest.mark.asyncio
+async def test_others_get_their_turn_while_200_connections_send_the_largest_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No time is measured: between two turns of the event loop, at most 16 reports are judged.
+
+    So whoever is ready gets a turn after less than a millisecond of verification, whatever waits.
+    """
+    async with running(tmp_path, address_rate=0.0, most_waiting=200 * BATCH) as collector:
+        judging = Judging(monkeypatch)
+        body = batch(0)
+        before = resident_bytes()
+        done = asyncio.Event()
+        most = answered = 0
+
+        async def watch() -> None:
+            nonlocal most
+            seen = judging.count
+            while not done.is_set():
+                await asyncio.sleep(0)
+                most, seen = max(most, judging.count - seen), judging.count
+
+        async def ask() -> None:
+            nonlocal answered
+            while not done.is_set() and answered < 20:
+                assert await healthy(collector)
+                answered += 1
+
+        connector = collector.client.session.connector
+        assert connector is not None
+        monkeypatch.setattr(connector, "_limit", 0)
+        watching = [asyncio.create_task(watch()), asyncio.create_task(ask())]
+        answers = await asyncio.gather(*(collector.upload(body) for _ in range(200)))
+        done.set()
+        await asyncio.gather(*watching)
+        assert [answer.status for answer in answers] == [200] * 200
+        assert judging.count == 200 * BATCH
+        assert most <= uploads._JUDGED_AT_ONCE
+        assert answered >= 10
+        # 200 bodies of 42 KiB at both ends of their connections, and then some.
+        assert resident_bytes() - before < 200 << 20
+
+
+@pytest.mark.asyncio
+async def test_a_flood_from_one_address_is_refused_and_others_are_not(tmp_path: Path) -> None:
+    proxies = (read_network("127.0.0.1"),)
+    async with running(tmp_path, address_rate=1.0, trusted_proxies=proxies) as collector:
+        flooder = {"X-Forwarded-For": "192.0.2.1"}
+        statuses = []
+        for _ in range(12):
+            answer = await collector.upload(batch(0, 100), flooder)
+            statuses.append(answer.status)
+            if answer.status == 429:
+                assert await problem(answer) == (429, "rate-limited")
+                assert int(answer.headers["Retry-After"]) > 0
+        assert statuses[0] == 200
+        assert statuses[-1] == 429
+        other = await collector.upload(batch(1, 100), {"X-Forwarded-For": "192.0.2.2"})
+        assert other.status == 200
+        assert await healthy(collector)
+
+
+@pytest.mark.asyncio
+async def test_nonsense_is_counted_against_its_sender_too(tmp_path: Path) -> None:
+    async with running(tmp_path, address_rate=1.0) as collector:
+        for _ in range(2_000):
+            answer = await collector.upload(b"nonsense")
+            if answer.status == 429:
+                return
+            assert answer.status == 400
+    raise AssertionError("nonsense may be sent for ever")
+
+
+@pytest.mark.asyncio
+async def test_the_largest_batch_passes_whatever_the_rate(tmp_path: Path) -> None:
+    async with running(tmp_path, address_rate=0.5) as collector:
+        assert (await collector.upload(batch(0))).status == 200
+        assert (await collector.upload(batch(0))).status == 429
+
+
+@pytest.mark.asyncio
+async def test_a_flood_of_one_issuer_is_refused_by_index(tmp_path: Path) -> None:
+    issuer = SigningKey(b"issuer's seed of tests 000000001")
+
+    def vouched(device: int) -> bytes:
+        report = Report(CERTIFIED.survey_id, 0, 0)
+        key = SignedReport.from_envelope(sign_report(secret(device), report)).public_key
+        statement = enrolment_statement(CERTIFIED.survey_id, 0, key)
+        return sign_report(secret(device), report, issuer.sign(CONTEXT_ENROL, statement))
+
+    async with running(tmp_path, issuer_rate=0.001) as collector:
+        await collector.publish(CERTIFIED)
+        collector.clock.time += 1
+        batches = [[vouched(start + device) for device in range(200)] for start in (0, 200)]
+        answers = [await collector.send(*reports, envelope(1)) for reports in batches]
+        refused = [code for answer in answers for _, code in answer.refused]
+        assert refused == [RefusalCode.RATE_LIMITED] * len(refused)
+        # 256 pass at once, whatever the rate; and the open survey's report beside them.
+        assert sum(answer.accepted for answer in answers) == 256 + 1
+        assert len(refused) == 400 - 256
