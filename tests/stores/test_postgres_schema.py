@@ -11,7 +11,7 @@ import pytest_asyncio
 from deniable.stores import PostgresStore, StoreError, UnknownSchema
 from deniable.stores.postgres.migrating import VERSION
 from tests.stores.databases import many
-from tests.stores.places import ISSUER, NOW, A, counts, publish
+from tests.stores.places import ISSUER, NOW, A, D, K, counts, publish
 from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.surveys import MANIFEST
 
@@ -227,6 +227,26 @@ async def test_a_seal_gathers_what_all_slots_counted_in_one(url: str) -> None:
     assert await stores[1].check() == []
     await connection.close()
     for store in stores:
+        await store.close()
+
+
+@pytest.mark.asyncio
+async def test_an_epoch_that_a_restored_store_goes_on_with_can_be_sealed(
+    server: PostgresServer, url: str
+) -> None:
+    original = await PostgresStore.open(url, create=True)
+    copy = await PostgresStore.open(server.url(await server.create()), create=True)
+    await publish(original)
+    await original.add([receipt._replace(issuer=ISSUER) for receipt in many(3)])
+    await copy.fill(original.rows())
+    assert await copy.add([receipt._replace(issuer=ISSUER) for receipt in many(8)]) == (
+        [D] * 3 + [A] * 5
+    )
+    seal = await copy.seal(MANIFEST.survey_id, 0, NOW)
+    assert seal.reports == 8
+    assert await copy.counts(MANIFEST.survey_id, 0, K) == {ISSUER: [8, 0, 0, 0, 0]}
+    assert await copy.check() == []
+    for store in (original, copy):
         await store.close()
 
 
