@@ -5,13 +5,25 @@ import os
 import platform
 import time
 
-from benchmarks import audit, budget, bulk, collector, connections, device, estimates, exits, stores
+from benchmarks import (
+    audit,
+    budget,
+    bulk,
+    collector,
+    connections,
+    device,
+    estimates,
+    exits,
+    postgres,
+    stores,
+)
 
 _SUBJECTS = {
     "device": device.run,
     "exits": exits.run,
     "bulk": bulk.run,
     "stores": stores.run,
+    "postgres": postgres.run,
     "collector": collector.run,
     "connections": connections.run,
     "estimates": estimates.run,

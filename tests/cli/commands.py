@@ -1,6 +1,5 @@
 """The command line, run inside the test, and a collector's directory to run it on."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from deniable.cli.root import deniable
 from deniable.cli.workplace import find_survey, with_store
 from deniable.messages import Manifest
 from deniable.server import CONFIG_FILE, Config
-from deniable.stores import SqliteStore, Verdict
+from deniable.stores import Verdict
 from tests.support.reports import report
 
 SURVEY = """\
@@ -91,12 +90,5 @@ class Workplace:
             report(device, response, epoch=epoch, survey=survey)
             for device, response in enumerate(responses)
         ]
-
-        async def store_them() -> list[Verdict]:
-            store = await SqliteStore.open(Path(Config.load(self.directory).store))
-            try:
-                return await store.add(batch)
-            finally:
-                await store.close()
-
-        assert asyncio.run(store_them()) == [Verdict.ACCEPTED] * len(batch)
+        verdicts = with_store(Config.load(self.directory), lambda store: store.add(batch))
+        assert verdicts == [Verdict.ACCEPTED] * len(batch)

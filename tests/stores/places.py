@@ -9,7 +9,8 @@ from typing import Protocol
 
 from deniable.messages import Manifest, sign_manifest
 from deniable.messages.receipt import Receipt
-from deniable.stores import SqliteStore, Store, Verdict
+from deniable.stores import PostgresStore, SqliteStore, Store, Verdict
+from tests.support.postgres import postgres_server
 from tests.support.reports import report
 from tests.support.surveys import AUTHORITY, MANIFEST
 
@@ -41,7 +42,26 @@ class SqlitePlace:
         return await SqliteStore.open(self.file, most_waiting)
 
 
-PLACES: dict[str, Callable[[Path], Place]] = {"sqlite": SqlitePlace}
+class PostgresPlace:
+    """A database of its own in the test run's server; made when it is first opened."""
+
+    def __init__(self, _: Path) -> None:
+        self.server = postgres_server()
+        self._database: str | None = None
+
+    @property
+    def url(self) -> str:
+        """Return by which URL it is reached, once it was opened."""
+        assert self._database is not None
+        return self.server.url(self._database)
+
+    async def open(self, most_waiting: int = 20_000) -> PostgresStore:
+        if self._database is None:
+            self._database = await self.server.empty_store()
+        return await PostgresStore.open(self.url, most_waiting)
+
+
+PLACES: dict[str, Callable[[Path], Place]] = {"postgres": PostgresPlace, "sqlite": SqlitePlace}
 
 
 async def publish(store: Store, manifest: Manifest = MANIFEST) -> bytes:

@@ -29,7 +29,7 @@ def with_store(
         check_store(config)
 
     async def run() -> Result:
-        store = await open_store(config.store)
+        store = await open_store(config.store, create=create)
         try:
             return await work(store)
         finally:

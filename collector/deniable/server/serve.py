@@ -72,7 +72,9 @@ async def serve(
     else:
         loop.add_signal_handler(signal.SIGHUP, reload_certificate, tls, config)
     meters = meters or Meters()
-    store = await open_store(config.store, config.most_waiting)
+    store = await open_store(
+        config.store, config.most_waiting, most_connections=config.database_connections
+    )
     try:
         catalogue = Catalogue(store, config.authority, time.time)
         server = await build_server(config, store, meters=meters, catalogue=catalogue)

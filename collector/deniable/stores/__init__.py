@@ -5,6 +5,7 @@ from deniable.stores.copying import CopyableStore
 from deniable.stores.digest import counts_digest
 from deniable.stores.figures import Figures, shown_figures
 from deniable.stores.opening import migrate_store, open_store
+from deniable.stores.postgres import PostgresStore
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.store import (
     KEPT_SECONDS,
@@ -32,6 +33,7 @@ __all__ = [
     "NotEmpty",
     "NotSealed",
     "Overloaded",
+    "PostgresStore",
     "Role",
     "RotationConflict",
     "Seal",

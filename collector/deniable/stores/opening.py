@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final
 
 from deniable.stores.copying import CopyableStore
+from deniable.stores.postgres import PostgresStore
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.migrating import VERSION
-from deniable.stores.store import StoreError
 
 __all__ = ["is_postgresql", "migrate_store", "open_store"]
 
@@ -21,19 +21,29 @@ def is_postgresql(target: Path | str) -> bool:
     return isinstance(target, str) and target.startswith(_SCHEMES)
 
 
-async def open_store(target: Path | str, most_waiting: int = 20_000) -> CopyableStore:
+async def open_store(
+    target: Path | str,
+    most_waiting: int = 20_000,
+    *,
+    create: bool = False,
+    most_connections: int = 4,
+) -> CopyableStore:
     """Open a store; a SQLite file that is not there is created, one of an older schema migrated.
 
     Args:
         target: ``postgresql://…``, or the path of a SQLite file.
         most_waiting: how many reports may wait for their commit before ``add`` is overloaded.
+        create: make the tables in a PostgreSQL database that has none.
+        most_connections: how many there are to a PostgreSQL database at most.
 
     Raises:
         UnknownSchema: if another version of deniable wrote it.
         StoreError: if it cannot be opened.
     """
     if is_postgresql(target):
-        raise _no_postgresql()
+        return await PostgresStore.open(
+            str(target), most_waiting, create=create, most_connections=most_connections
+        )
     return await SqliteStore.open(Path(target), most_waiting)
 
 
@@ -45,10 +55,6 @@ async def migrate_store(target: Path | str) -> tuple[int, int]:
         StoreError: if it cannot be opened or written.
     """
     if is_postgresql(target):
-        raise _no_postgresql()
+        return await PostgresStore.migrate(str(target))
     with closing(await asyncio.to_thread(SqliteDatabase, Path(target))) as database:
         return database.found_version, VERSION
-
-
-def _no_postgresql() -> StoreError:
-    return StoreError("this version keeps its store in a SQLite file; give its path")

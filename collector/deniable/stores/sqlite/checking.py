@@ -4,7 +4,8 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from deniable.stores.sqlite.counting import counted, digest
+from deniable.stores.cells import Cells, StandingSeal, epoch_faults
+from deniable.stores.sqlite.counting import digest
 from deniable.stores.sqlite.database import SqliteDatabase
 
 __all__ = ["faults"]
@@ -22,9 +23,6 @@ _COUNTED = "SELECT issuer, response, reports FROM counts WHERE survey = ? AND ep
 _SHOWN = "SELECT issuer, response, reports FROM published_counts WHERE survey = ? AND epoch = ?"
 _KEPT = "SELECT issuer, response FROM receipts WHERE survey = ? AND epoch = ?"
 _SEAL = "SELECT reports, digest, pruning_at, pruned_at FROM seals WHERE survey = ? AND epoch = ?"
-
-_Cells = Counter[tuple[int, int]]
-"""How many reports, by issuer and response."""
 
 
 def faults(database: SqliteDatabase) -> list[str]:
@@ -69,23 +67,16 @@ def _epoch(
     in_counts = _cells(connection.execute(_COUNTED, slot))
     shown = _cells(connection.execute(_SHOWN, slot))
     # Counted here: SQLite would sort all receipts to group them.
-    kept: _Cells = Counter(connection.execute(_KEPT, slot))
+    kept: Cells = Counter(connection.execute(_KEPT, slot))
     seal = connection.execute(_SEAL, slot).fetchone()
-    reports, sealed_digest, pruning_at, pruned_at = seal or (None, None, None, None)
-    if pruned_at is not None and kept:
-        yield f"{kept.total()} receipts are kept, though they were pruned"
-    elif not (kept <= in_counts if pruning_at is not None else kept == in_counts):
-        yield (
-            f"receipts and counts do not agree: {kept.total()} receipts are kept, "
-            f"{in_counts.total()} reports counted"
-        )
-    if seal is not None and reports != counted(connection, survey, epoch):
-        yield f"{in_counts.total()} reports are counted, and were {reports} when it was sealed"
-    elif seal is not None and sealed_digest != digest(connection, survey, survey_id, epoch):
-        yield "the counts are not those that were sealed"
-    if not shown <= in_counts:
-        yield "figures show more than was counted"
+    yield from epoch_faults(
+        kept,
+        in_counts,
+        shown,
+        None if seal is None else StandingSeal(*seal),
+        digest(connection, survey, survey_id, epoch),
+    )
 
 
-def _cells(rows: Iterable[tuple[int, int, int]]) -> _Cells:
+def _cells(rows: Iterable[tuple[int, int, int]]) -> Cells:
     return Counter({(issuer, response): reports for issuer, response, reports in rows})

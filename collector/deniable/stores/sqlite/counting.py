@@ -2,10 +2,10 @@
 
 import sqlite3
 
+from deniable.stores.cells import as_counts
 from deniable.stores.digest import counts_digest
-from deniable.stores.store import Counts
 
-__all__ = ["as_counts", "counted", "digest"]
+__all__ = ["counted", "digest"]
 
 
 def counted(connection: sqlite3.Connection, survey: int, epoch: int) -> int:
@@ -24,13 +24,4 @@ def digest(connection: sqlite3.Connection, survey: int, survey_id: bytes, epoch:
         " WHERE survey = ? AND epoch = ?",
         (survey, epoch),
     ).fetchall()
-    responses = 1 + max((response for _, response, _ in rows), default=-1)
-    return counts_digest(survey_id, epoch, as_counts(rows, responses))
-
-
-def as_counts(rows: list[tuple[bytes, int, int]], responses: int) -> Counts:
-    """Return rows of issuer, response and reports as counts; the issuer b"" is nobody."""
-    counts: Counts = {}
-    for issuer, response, reports in rows:
-        counts.setdefault(issuer or None, [0] * responses)[response] = reports
-    return counts
+    return counts_digest(survey_id, epoch, as_counts(rows))

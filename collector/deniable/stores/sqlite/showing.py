@@ -3,7 +3,8 @@
 Of a survey without a minimum the counts themselves are shown, and nothing is written for it.
 """
 
-from deniable.stores.sqlite.counting import as_counts, counted
+from deniable.stores.cells import as_counts
+from deniable.stores.sqlite.counting import counted
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.store import Counts
 

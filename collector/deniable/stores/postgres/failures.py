@@ -1,0 +1,85 @@
+"""What an error of the database means: whether to try again, and what the caller is told.
+
+Of an error of PostgreSQL only the primary message is passed on. Its detail may quote a row, so that
+it is not kept as the cause either.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import asyncpg
+
+from deniable.stores.store import Overloaded, StoreError, StoreFull
+
+__all__ = ["DATABASE_ERRORS", "Failure", "failure_of"]
+
+DATABASE_ERRORS: Final = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,  # and with it TimeoutError
+)
+"""Whatever a database that fails, or one that is not there, can raise."""
+
+_SERIALISATION: Final = {"40001", "40P01"}
+_GONE: Final = {
+    "57P01",  # the administrator ended the connection, or the server is being stopped
+    "57P02",  # another process of the server crashed
+    "57P03",  # it is starting, or stopping
+    "57P05",  # idle for too long
+    "25P03",  # the same, within a transaction
+    "25006",  # read-only: after a fail-over this is not the primary any more
+}
+_BAD_VALUE: Final = "22"
+_FULL: Final = "53100"
+_TOO_MANY_CONNECTIONS: Final = "53300"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What to make of an error.
+
+    Attributes:
+        error: what the caller is told in the end.
+        again: whether the same may well succeed a moment later.
+        lost: whether the connection is of no more use.
+    """
+
+    error: StoreError
+    again: bool
+    lost: bool
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Return what one of DATABASE_ERRORS means."""
+    if isinstance(error, asyncpg.PostgresError):
+        return _of_postgres(error)
+    if isinstance(error, asyncpg.ClientConfigurationError):
+        # Not quoted: where a URL is misspelt, any part of it may be the password.
+        wrong = "the URL of the database cannot be used; it is postgresql://USER@HOST:PORT/DATABASE"
+        return Failure(StoreError(wrong), again=False, lost=True)
+    if isinstance(error, TimeoutError):
+        return Failure(StoreError("the database does not answer"), again=True, lost=True)
+    if isinstance(error, OSError):
+        reason = error.strerror or type(error).__name__
+        return Failure(
+            StoreError(f"the database cannot be reached: {reason}"), again=True, lost=True
+        )
+    return Failure(StoreError("the connection to the database was lost"), again=True, lost=True)
+
+
+def _of_postgres(error: asyncpg.PostgresError) -> Failure:
+    state = error.sqlstate or ""
+    message = f"the database failed: {error.args[0] if error.args else state}"
+    if state.startswith(_BAD_VALUE):
+        # Also what asyncpg itself says of an argument. Its message quotes the value.
+        return Failure(StoreError("the database cannot hold such a value"), again=False, lost=False)
+    if state in _SERIALISATION:
+        return Failure(StoreError(message), again=True, lost=False)
+    if state in _GONE or state.startswith("08"):
+        return Failure(StoreError(message), again=True, lost=True)
+    if state == _FULL:
+        return Failure(StoreFull(message), again=False, lost=False)
+    if state == _TOO_MANY_CONNECTIONS:
+        return Failure(Overloaded(message), again=False, lost=True)
+    return Failure(StoreError(message), again=False, lost=False)

@@ -1,0 +1,55 @@
+"""Bringing a database's schema to this version."""
+
+from importlib.resources import files
+from typing import Final
+
+from deniable.stores.postgres.connections import Connection
+from deniable.stores.postgres.locks import MIGRATION, lock
+from deniable.stores.store import UnknownSchema
+
+__all__ = ["VERSION", "migrate", "version"]
+
+_MIGRATIONS: Final = ("0001_initial.sql",)
+
+VERSION: Final = len(_MIGRATIONS)
+"""The version of the schema that this version of deniable reads and writes."""
+
+
+async def version(connection: Connection) -> int:
+    """Return the version of the schema, 0 if there is none.
+
+    Raises:
+        UnknownSchema: if a newer version of deniable made it, or something else.
+    """
+    # Asked of the tables: to_regnamespace would not see what another process made while this one
+    # waited for the lock.
+    if not await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'deniable')"
+    ):
+        return 0
+    if not await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM pg_tables"
+        " WHERE schemaname = 'deniable' AND tablename = 'schema_version')"
+    ):
+        raise UnknownSchema("the schema `deniable` of the database was not made by deniable")
+    found = int(await connection.fetchval("SELECT max(version) FROM deniable.schema_version") or 0)
+    if found > VERSION:
+        raise UnknownSchema("the store was written by a newer version of deniable; upgrade")
+    return found
+
+
+async def migrate(connection: Connection) -> int:
+    """Bring the schema to VERSION, within a transaction; return which version it had.
+
+    Any number of processes may do so at once.
+
+    Raises:
+        UnknownSchema: as :func:`version`.
+    """
+    await lock(connection, MIGRATION)
+    found = await version(connection)
+    for number, name in enumerate(_MIGRATIONS[found:], start=found + 1):
+        script = files("deniable.stores.postgres").joinpath("migrations", name).read_text("utf-8")
+        await connection.execute(script)
+        await connection.execute("INSERT INTO deniable.schema_version VALUES ($1)", number)
+    return found

@@ -1,0 +1,240 @@
+"""What a store on PostgreSQL makes of a server that refuses, is full, or is set up badly."""
+
+import asyncio
+import logging
+import re
+import traceback
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from deniable.stores import Overloaded, PostgresStore, Role, StoreError, StoreFull, Token
+from deniable.stores.postgres.connections import Connection
+from tests.stores.databases import many
+from tests.stores.places import A, D, counts, publish
+from tests.support.postgres import PostgresServer, postgres_server
+from tests.support.surveys import manifest
+
+PASSWORD = "p4ssw0rd-marker"
+
+
+@pytest.fixture
+def server() -> PostgresServer:
+    return postgres_server()
+
+
+@pytest_asyncio.fixture
+async def url(server: PostgresServer) -> str:
+    """Return the URL of a store of this test's own, in which MANIFEST is published."""
+    url = server.url(await server.create_store())
+    store = await PostgresStore.open(url)
+    await publish(store)
+    await store.close()
+    return url
+
+
+@pytest_asyncio.fixture
+async def administrator(url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """Yield another connection to the store's database."""
+    connection = await asyncpg.connect(url)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+def restarted(server: PostgresServer) -> Iterator[PostgresServer]:
+    """Yield the server to be started otherwise; afterwards it is as it was."""
+    server.stop()
+    yield server
+    server.stop()
+    server.start()
+
+
+async def fail_on(
+    connection: "asyncpg.Connection[asyncpg.Record]", table: str, when: str, state: str
+) -> None:
+    """Let inserts into a table fail, at once or at the commit."""
+    timing = "DEFERRABLE INITIALLY DEFERRED" if when == "commit" else ""
+    await connection.execute(
+        "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS"
+        f" $$ BEGIN RAISE EXCEPTION 'provoked' USING ERRCODE = '{state}'; END $$;"
+        f"CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON deniable.{table} {timing}"
+        " FOR EACH ROW EXECUTE FUNCTION fail()"
+    )
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("when", ["insert", "commit"])
+async def test_a_full_disk_refuses_the_whole_group_and_keeps_what_was_before(
+    url: str, administrator: "asyncpg.Connection[asyncpg.Record]", when: str
+) -> None:
+    store = await PostgresStore.open(url)
+    assert await store.add(many(10)) == [A] * 10
+    # The counts have a row of these already, so that only another response inserts one.
+    await fail_on(administrator, "counts", when, "53100")
+    others = [receipt._replace(response=1) for receipt in many(20, 10)]
+    answers = await asyncio.gather(
+        store.add(others), store.add(many(2, 30)), return_exceptions=True
+    )
+    assert [type(answer) for answer in answers] == [StoreFull, StoreFull]
+    assert await counts(store) == [10, 0, 0, 0, 0]
+    assert await administrator.fetchval("SELECT count(*) FROM deniable.receipts") == 10
+    await administrator.execute("DROP TRIGGER fail ON deniable.counts")
+    # There is room again: repeats are known, and nothing of the failed group is.
+    assert await store.add([*many(10), *others]) == [D] * 10 + [A] * 20
+    assert await store.check() == []
+    await store.close()
+
+
+@pytest.mark.asyncio
+async def test_s1_what_the_commit_itself_refuses_is_not_acknowledged(
+    url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    # The rows of the answer come before the commit: it is the server's last word that counts.
+    await fail_on(administrator, "counts", "commit", "23514")
+    store = await PostgresStore.open(url)
+    with pytest.raises(StoreError, match="provoked"):
+        await store.add(many(3))
+    assert await administrator.fetchval("SELECT count(*) FROM deniable.receipts") == 0
+    await store.close()
+
+
+@pytest.mark.asyncio
+async def test_a_lock_that_is_held_too_long_is_an_error_and_the_next_group_is_stored(
+    url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    store = await PostgresStore.open(f"{url}&lock_timeout=50ms")
+    async with administrator.transaction():
+        await administrator.execute("SELECT pg_advisory_xact_lock(1, 0)")
+        with pytest.raises(StoreError, match="lock timeout"):
+            await store.add(many(3))
+        # Another epoch is none of its business, and figures go on.
+        assert await store.add([r._replace(epoch=1) for r in many(3)]) == [A] * 3
+        assert sum(await counts(store)) == 0
+    assert await store.add(many(3)) == [A] * 3
+    await store.close()
+
+
+@pytest.mark.asyncio
+async def test_a_statement_that_takes_too_long_is_an_error(
+    url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    store = await PostgresStore.open(f"{url}&statement_timeout=100ms")
+    async with administrator.transaction():
+        await administrator.execute("LOCK TABLE deniable.tokens")
+        with pytest.raises(StoreError, match="statement timeout"):
+            await store.tokens()
+    assert await store.tokens() == []
+    await store.close()
+
+
+@pytest.mark.asyncio
+async def test_a_server_without_connections_to_spare_is_overloaded(
+    url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    await administrator.execute(
+        "DROP ROLE IF EXISTS crowd; CREATE ROLE crowd LOGIN CONNECTION LIMIT 0"
+    )
+    with pytest.raises(Overloaded, match="too many connections"):
+        await PostgresStore.open(url.replace("deniable@", "crowd@"))
+    await administrator.execute("DROP ROLE crowd")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [("fsync=off", "fsync = off"), ("track_commit_timestamp=on", "track_commit_timestamp off")],
+)
+async def test_a_server_that_would_break_a_promise_is_refused(
+    url: str, restarted: PostgresServer, setting: str, words: str
+) -> None:
+    restarted.start(setting)
+    with pytest.raises(StoreError, match=words):
+        await PostgresStore.open(url)
+
+
+async def show(setting: str, connection: Connection) -> str:
+    """Return a setting of a connection."""
+    return str(await connection.fetchval(f"SHOW {setting}"))
+
+
+@pytest.mark.asyncio
+async def test_s1_commits_wait_for_the_disk_whatever_the_databases_default_is(
+    url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    name = await administrator.fetchval("SELECT current_database()")
+    await administrator.execute(
+        f"ALTER DATABASE {name} SET synchronous_commit = off;"
+        f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'"
+    )
+    store = await PostgresStore.open(f"{url}&default_transaction_isolation=serializable")
+    for setting, value in (
+        ("synchronous_commit", "on"),
+        ("transaction_isolation", "read committed"),
+        ("statement_timeout", "30s"),
+    ):
+        assert await store._connections.run(partial(show, setting)) == value
+    await store.close()
+
+
+@pytest.mark.asyncio
+async def test_what_a_column_cannot_hold_is_an_error_of_the_store(url: str) -> None:
+    store = await PostgresStore.open(url)
+    with pytest.raises(StoreError, match="cannot hold"):
+        await store.add([many(1)[0]._replace(response=2**31)])
+    with pytest.raises(StoreError, match="cannot hold"):
+        await store.publish(manifest(name="huge", minimum_reports=1), "no bytes")  # type: ignore[arg-type]
+    assert await store.add(many(1)) == [A]
+    await store.close()
+
+
+BAD_URLS = {
+    "port": f"postgresql://user:{PASSWORD}@127.0.0.1:many/db",
+    "slash": f"postgresql://user:{PASSWORD}/more@127.0.0.1/db",
+    "query": f"postgresql://user:{PASSWORD}@127.0.0.1/db?{PASSWORD}",
+    "scheme": f"mysql://user:{PASSWORD}@127.0.0.1/db",
+    "brackets": f"postgresql://user:{PASSWORD}@[127.0.0.1/db",
+    "tls": f"postgresql://user:{PASSWORD}@127.0.0.1/db?sslmode={PASSWORD}",
+    "nobody there": f"postgresql://user:{PASSWORD}@127.0.0.1:1/db",
+    "no such socket": f"postgresql://user:{PASSWORD}@/db?host=/nowhere",
+}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", sorted(BAD_URLS))
+async def test_whatever_is_wrong_with_a_url_its_password_is_not_shown(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(StoreError) as caught:
+        await PostgresStore.open(BAD_URLS[kind], patience=0.05)
+    assert PASSWORD not in "".join(traceback.format_exception(caught.value))
+    assert PASSWORD not in caplog.text
+
+
+@pytest.mark.asyncio
+async def test_neither_reprs_nor_refusals_show_the_password(
+    url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    secret = url.replace("deniable@", f"deniable:{PASSWORD}@")
+    store = await PostgresStore.open(secret)
+    assert PASSWORD not in repr(store) + repr(store._connections) + repr(vars(store))
+    await store.close()
+    for changed in (secret.replace("deniable:", "stranger:"), re.sub(r"/d\d+\?", "/none?", secret)):
+        with pytest.raises(StoreError, match="does not exist") as caught:
+            await PostgresStore.open(changed)
+        assert PASSWORD not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.asyncio
+async def test_no_row_of_the_database_is_quoted(url: str) -> None:
+    store = await PostgresStore.open(url)
+    token = Token(b"\xab" * 32, Role.ANALYST, "label", 0)
+    await store.add_token(token)
+    with pytest.raises(StoreError) as caught:
+        await store.add_token(token)
+    assert "abab" not in "".join(traceback.format_exception(caught.value))
+    await store.close()

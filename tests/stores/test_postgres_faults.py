@@ -1,0 +1,381 @@
+"""PostgreSQL that dies, restarts and cuts connections: what is acknowledged is there, once."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from deniable.messages import Rotation
+from deniable.messages.receipt import Receipt
+from deniable.stores import (
+    KEPT_SECONDS,
+    PostgresStore,
+    Role,
+    RotationConflict,
+    StoreError,
+    Token,
+)
+from tests.stores.databases import many
+from tests.stores.places import NOW, A, C, D, counts, publish
+from tests.support.postgres import PostgresServer, postgres_server
+from tests.support.postgres_proxy import PostgresProxy, postgres_proxy
+from tests.support.reports import report
+from tests.support.surveys import MANIFEST
+
+ID = MANIFEST.survey_id
+SECONDS = 60.0
+TOKEN = Token(b"t" * 32, Role.ANALYST, "label", NOW)
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    server = postgres_server()
+    yield server
+    server.restart()
+
+
+@pytest_asyncio.fixture
+async def url(server: PostgresServer) -> str:
+    """Return the URL of a store in which MANIFEST is published."""
+    url = server.url(await server.empty_store())
+    store = await PostgresStore.open(url)
+    await publish(store)
+    await store.close()
+    return url
+
+
+@asynccontextmanager
+async def opened(url: str, patience: float = SECONDS) -> AsyncIterator[PostgresStore]:
+    store = await PostgresStore.open(url, patience=patience)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def through_proxy(
+    server: PostgresServer, url: str
+) -> AsyncIterator[tuple[PostgresStore, PostgresProxy]]:
+    """Yield a store behind a proxy."""
+    database = url.rpartition("/")[2] if "?" not in url else url.split("/")[3].partition("?")[0]
+    async with postgres_proxy(server.socket) as proxy:
+        address = f"postgresql://deniable@127.0.0.1:{proxy.port}/{database}"
+        async with opened(address) as store:
+            yield store, proxy
+
+
+async def rows(url: str, query: str) -> list[asyncpg.Record]:
+    connection = await asyncpg.connect(url)
+    try:
+        return await connection.fetch(query)
+    finally:
+        await connection.close()
+
+
+async def assert_stored_once(url: str, sent: dict[bytes, int]) -> None:
+    """Assert that exactly these are stored, with their responses, and counted once."""
+    stored = await rows(url, "SELECT key, response FROM deniable.receipts")
+    assert len(stored) == len(sent)
+    assert {row["key"].bytes: row["response"] for row in stored} == sent
+    async with opened(url) as store:
+        assert sum(await counts(store)) == len(sent)
+        assert await store.check() == []
+
+
+def devices(count: int, start: int = 0) -> list[Receipt]:
+    """Return a report of each device, whose response tells the device as far as it can."""
+    return [
+        receipt._replace(response=number % len(MANIFEST.categories))
+        for number, receipt in enumerate(many(count, start), start)
+    ]
+
+
+class Fleet:
+    """Sends the reports of many devices through several stores until each is acknowledged.
+
+    Attributes:
+        acknowledged: how many are.
+        failed: how many batches were not answered.
+        enough: set once so many are acknowledged as `after` says.
+        progress: set whenever a batch was.
+    """
+
+    def __init__(self, stores: list[PostgresStore], reports: list[Receipt], after: int) -> None:
+        self._stores, self._reports = stores, reports
+        self._after = after
+        self.acknowledged: dict[bytes, int] = {}
+        self.failed = 0
+        self.enough = asyncio.Event()
+        self.progress = asyncio.Event()
+
+    async def send(self) -> None:
+        await asyncio.gather(*(self._send(n) for n in range(2 * len(self._stores))))
+
+    async def _send(self, number: int) -> None:
+        mine = self._reports[number :: 2 * len(self._stores)]
+        choice = random.Random(number)
+        for start in range(0, len(mine), 7):
+            batch = mine[start : start + 7]
+            await self._deliver(choice, batch)
+            if choice.random() < 0.2:  # devices whose answer was lost send the same again
+                await self._deliver(choice, batch)
+
+    async def _deliver(self, choice: random.Random, batch: list[Receipt]) -> None:
+        while True:
+            try:
+                verdicts = await choice.choice(self._stores).add(batch)
+            except StoreError:
+                self.failed += 1
+                continue
+            assert set(verdicts) <= {A, D}
+            self.acknowledged |= {receipt.key: receipt.response for receipt in batch}
+            self.progress.set()
+            if len(self.acknowledged) >= self._after:
+                self.enough.set()
+            return
+
+
+@pytest.mark.asyncio
+async def test_s1_after_kills_of_the_server_all_that_was_acknowledged_is_there_once(
+    server: PostgresServer, url: str
+) -> None:
+    sent = devices(3_000)
+    async with opened(url) as one, opened(url) as two:
+        for third in range(3):
+            fleet = Fleet([one, two], sent[1_000 * third : 1_000 * (third + 1)], after=300)
+            sending = asyncio.create_task(fleet.send())
+            await asyncio.wait_for(fleet.enough.wait(), SECONDS)
+            await asyncio.to_thread(server.kill)
+            # What is acknowledged by now is durable, whatever comes.
+            surely = fleet.acknowledged.copy()
+            server.launch()
+            await asyncio.to_thread(server.wait)
+            stored = await rows(url, "SELECT key FROM deniable.receipts")
+            assert surely.keys() <= {row["key"].bytes for row in stored}
+            await asyncio.wait_for(sending, SECONDS)
+            assert len(fleet.acknowledged) == 1_000
+    await assert_stored_once(url, {receipt.key: receipt.response for receipt in sent})
+
+
+@pytest.mark.asyncio
+async def test_s3_backends_that_are_ended_in_the_middle_of_a_group_lose_and_double_nothing(
+    server: PostgresServer, url: str
+) -> None:
+    sent = devices(2_000)
+    async with opened(url) as one, opened(url) as two:
+        fleet = Fleet([one, two], sent, after=2_000)
+        sending = asyncio.create_task(fleet.send())
+        ended = 0
+        while not fleet.enough.is_set():
+            # Not more often: connecting takes longer than asking again.
+            await asyncio.wait_for(fleet.progress.wait(), SECONDS)
+            fleet.progress.clear()
+            found = await rows(
+                url,
+                "SELECT pg_terminate_backend(pid) AS done FROM pg_stat_activity"
+                " WHERE datname = current_database() AND application_name = 'deniable'",
+            )
+            ended += len(found)
+        assert ended > 20
+        await asyncio.wait_for(sending, SECONDS)
+        # They are patient: not one batch failed.
+        assert fleet.failed == 0
+    await assert_stored_once(url, {receipt.key: receipt.response for receipt in sent})
+
+
+@pytest.mark.asyncio
+async def test_s3_a_connection_that_is_cut_after_the_commit_counts_nothing_twice(
+    server: PostgresServer, url: str
+) -> None:
+    async with through_proxy(server, url) as (store, proxy):
+        assert await store.add(devices(5)) == [A] * 5
+        group = [*devices(5), *devices(10, 5), report(1)._replace(key=many(1)[0].key, response=4)]
+        proxy.answer = group[7].key
+        # It was stored by the first attempt, and so the second finds duplicates. Both acknowledge.
+        assert await store.add(group) == [D] * 15 + [C]
+        assert (proxy.cuts, proxy.connections) == (1, 2)
+    await assert_stored_once(url, {receipt.key: receipt.response for receipt in devices(15)})
+
+
+@pytest.mark.asyncio
+async def test_a_connection_that_is_cut_before_the_server_knows_stores_with_the_next(
+    server: PostgresServer, url: str
+) -> None:
+    async with through_proxy(server, url) as (store, proxy):
+        assert await store.add(devices(5)) == [A] * 5
+        proxy.request = devices(15)[7].key
+        assert await store.add(devices(15)) == [D] * 5 + [A] * 10
+        assert (proxy.cuts, proxy.connections) == (1, 2)
+    await assert_stored_once(url, {receipt.key: receipt.response for receipt in devices(15)})
+
+
+REPEATABLE: dict[str, Callable[[PostgresStore], Awaitable[object]]] = {
+    "publish": publish,
+    "seal": lambda store: store.seal(ID, 0, NOW),
+    "end": lambda store: store.end(ID, NOW),
+    "distrust": lambda store: store.distrust(b"i" * 32, NOW),
+}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("what", sorted(REPEATABLE))
+@pytest.mark.parametrize("side", ["request", "answer"])
+async def test_what_may_be_done_twice_is_done_whichever_side_of_its_commit_is_cut(
+    server: PostgresServer, url: str, what: str, side: str
+) -> None:
+    async with through_proxy(server, url) as (store, proxy):
+        await store.add(devices(5))
+        first = await REPEATABLE[what](store)
+        assert await REPEATABLE[what](store) == first
+    async with through_proxy(server, url) as (store, proxy):
+        await store.ping()
+        setattr(proxy, side, b"COMMIT")
+        assert await REPEATABLE[what](store) == first
+        assert proxy.cuts == 1
+        assert await store.check() == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("side", "there"), [("request", False), ("answer", True)])
+async def test_what_must_not_be_done_twice_is_not_known_after_a_cut_commit(
+    server: PostgresServer, url: str, side: str, there: bool
+) -> None:
+    async with through_proxy(server, url) as (store, proxy):
+        await store.ping()
+        setattr(proxy, side, b"COMMIT")
+        with pytest.raises(StoreError, match="not known: look"):
+            await store.add_token(TOKEN)
+        assert await store.tokens() == ([TOKEN] if there else [])
+
+
+@pytest.mark.asyncio
+async def test_what_must_not_be_done_twice_is_tried_again_before_its_commit(
+    server: PostgresServer, url: str
+) -> None:
+    async with through_proxy(server, url) as (store, proxy):
+        await store.ping()
+        proxy.answer = TOKEN.digest
+        await store.add_token(TOKEN)
+        assert proxy.cuts == 1
+        assert await store.tokens() == [TOKEN]
+
+
+@pytest.mark.asyncio
+async def test_a_pruning_that_is_cut_goes_on_where_it_was(server: PostgresServer, url: str) -> None:
+    async with through_proxy(server, url) as (store, proxy):
+        await store.add(devices(500))
+        await store.seal(ID, 0, NOW)
+        proxy.answer = b"COMMIT"
+        await store.prune(ID, 0, NOW + KEPT_SECONDS)
+        assert proxy.cuts == 1
+        assert await store.check() == []
+        assert [seal.pruned_at for seal in await store.seals(ID)] == [NOW + KEPT_SECONDS]
+    assert await rows(url, "SELECT FROM deniable.receipts") == []
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_restarts_is_waited_for(server: PostgresServer, url: str) -> None:
+    async with opened(url) as store:
+        assert await store.add(devices(1)) == [A]
+        await asyncio.to_thread(server.stop)
+        adding = asyncio.create_task(store.add(devices(3)))
+        reading = asyncio.create_task(store.surveys())
+        server.launch()
+        assert await adding == [D, A, A]
+        assert len(await reading) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_stays_away_is_an_error_and_the_next_group_after_it_is_stored(
+    server: PostgresServer, url: str
+) -> None:
+    async with opened(url, patience=0.1) as store:
+        assert await store.add(devices(1)) == [A]
+        await asyncio.to_thread(server.stop)
+        with pytest.raises(StoreError, match="reached"):
+            await store.add(devices(2))
+        with pytest.raises(StoreError, match="reached"):
+            await store.ping()
+        with pytest.raises(StoreError, match="reached"):
+            await PostgresStore.open(url, patience=0.1)
+        server.launch()
+        await asyncio.to_thread(server.wait)
+        assert await store.add(devices(3)) == [D, A, A]
+
+
+@pytest.mark.asyncio
+async def test_closing_a_store_whose_server_is_gone_ends(server: PostgresServer, url: str) -> None:
+    store = await PostgresStore.open(url, patience=0.1)
+    assert await store.add(devices(1)) == [A]
+    await asyncio.to_thread(server.kill)
+    with pytest.raises(StoreError):
+        await store.add(devices(2))
+    await store.close()
+
+
+@pytest_asyncio.fixture
+async def spoilt(server: PostgresServer) -> str:
+    """Return the URL of a store as `url`, which no later test gets."""
+    url = server.url(await server.create_store())
+    async with opened(url) as store:
+        await publish(store)
+    return url
+
+
+async def provoke(url: str, state: str, times: int) -> None:
+    """Let the first inserts of receipts fail in a way of PostgreSQL's."""
+    connection = await asyncpg.connect(url)
+    await connection.execute(
+        f"""
+        CREATE SEQUENCE attempts;
+        CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF nextval('attempts') <= {times} THEN
+                RAISE EXCEPTION 'provoked' USING ERRCODE = '{state}';
+            END IF;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER fail AFTER INSERT ON deniable.receipts FOR EACH STATEMENT
+        EXECUTE FUNCTION fail();
+        """
+    )
+    await connection.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("state", ["40001", "40P01", "57P01", "25006"])
+async def test_a_group_is_tried_again_where_that_may_help(spoilt: str, state: str) -> None:
+    await provoke(spoilt, state, 3)
+    async with opened(spoilt) as store:
+        assert await store.add(devices(4)) == [A] * 4
+    (attempts,) = await rows(spoilt, "SELECT last_value FROM attempts")
+    assert attempts["last_value"] == 4
+    await assert_stored_once(spoilt, {receipt.key: receipt.response for receipt in devices(4)})
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("state", ["40001", "08006"])
+async def test_what_fails_for_ever_is_given_up(spoilt: str, state: str) -> None:
+    await provoke(spoilt, state, 1_000_000)
+    async with opened(spoilt, patience=0.1) as store:
+        with pytest.raises(StoreError, match="provoked"):
+            await store.add(devices(4))
+        assert sum(await counts(store)) == 0
+
+
+@pytest.mark.asyncio
+async def test_two_collectors_publish_the_same_rotation_once(url: str) -> None:
+    rotation = Rotation(b"o" * 32, b"n" * 32, 1)
+    async with opened(url) as one, opened(url) as two:
+        answers: list[int | BaseException] = await asyncio.gather(
+            *(store.rotate(rotation, b"envelope", lambda e: e) for store in (one, two)),
+            return_exceptions=True,
+        )
+        assert sorted(type(answer).__name__ for answer in answers) == ["RotationConflict", "int"]
+        assert any(isinstance(answer, RotationConflict) for answer in answers)
+        assert await one.rotations() == [b"envelope"]

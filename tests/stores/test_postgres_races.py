@@ -1,0 +1,382 @@
+"""Several collectors on one PostgreSQL database, each a connection of its own, at the same time."""
+
+import asyncio
+import random
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import pairwise
+from uuid import UUID
+
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from deniable.stores import KEPT_SECONDS, PostgresStore, Store, Verdict, counts_digest
+from deniable.stores.postgres import sealing
+from tests.stores.databases import SECONDS, many
+from tests.stores.places import (
+    ISSUER,
+    NOW,
+    OTHER_ISSUER,
+    A,
+    C,
+    D,
+    E,
+    K,
+    S,
+    X,
+    counts,
+    publish,
+)
+from tests.support.postgres import postgres_server
+from tests.support.surveys import MANIFEST, manifest
+
+ID = MANIFEST.survey_id
+OTHER = manifest(name="another-survey")
+COURTEOUS = manifest(name="courteous", minimum_reports=7)
+
+
+class Collectors:
+    """Stores of one database.
+
+    Attributes:
+        url: of the database.
+        stores: open ones.
+    """
+
+    def __init__(self, url: str, stores: list[PostgresStore]) -> None:
+        self.url, self.stores = url, stores
+
+
+@pytest_asyncio.fixture(params=[2, 4])
+async def collectors(request: pytest.FixtureRequest) -> AsyncIterator[Collectors]:
+    """Yield stores of one database in which MANIFEST and OTHER are published."""
+    server = postgres_server()
+    url = server.url(await server.empty_store())
+    async with AsyncExitStack() as stack:
+        stores = []
+        for _ in range(request.param):
+            store = await PostgresStore.open(url)
+            stack.push_async_callback(store.close)
+            stores.append(store)
+        for survey in (MANIFEST, OTHER, COURTEOUS):
+            await publish(stores[0], survey)
+        yield Collectors(url, stores)
+
+
+@asynccontextmanager
+async def looking(url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """Yield a connection of nobody's."""
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def stored(url: str) -> dict[tuple[int, bytes], int]:
+    async with looking(url) as connection:
+        rows = await connection.fetch("SELECT epoch, key, response FROM deniable.receipts")
+    return {(row["epoch"], row["key"].bytes): row["response"] for row in rows}
+
+
+@pytest.mark.asyncio
+async def test_s2_collectors_that_race_on_the_same_devices_agree_on_each_ones_first_report(
+    collectors: Collectors,
+) -> None:
+    devices = many(400)
+    said: dict[bytes, list[tuple[int, Verdict]]] = defaultdict(list)
+
+    async def send(number: int, store: Store) -> None:
+        choice = random.Random(number)
+        # Each in an order of its own, each with another response: whose came first can be seen.
+        mine = [receipt._replace(response=number) for receipt in devices]
+        choice.shuffle(mine)
+        for start in range(0, len(mine), 40):
+            batch = mine[start : start + 40]
+            for receipt, verdict in zip(batch, await store.add(batch), strict=True):
+                said[receipt.key].append((receipt.response, verdict))
+
+    await asyncio.gather(*(send(n, store) for n, store in enumerate(collectors.stores)))
+    first = await stored(collectors.url)
+    assert len(first) == len(devices)
+    for receipt in devices:
+        accepted = [response for response, verdict in said[receipt.key] if verdict is A]
+        assert accepted == [first[0, receipt.key]]
+        verdicts = Counter(verdict for _, verdict in said[receipt.key])
+        assert verdicts == {A: 1, C: len(collectors.stores) - 1}
+    assert await counts(collectors.stores[0]) == [
+        list(first.values()).count(response) for response in range(K)
+    ]
+    assert await collectors.stores[0].check() == []
+
+
+@pytest.mark.asyncio
+async def test_s2_in_opposite_orders_over_surveys_epochs_and_issuers_nobody_waits_in_a_circle(
+    collectors: Collectors,
+) -> None:
+    devices = [
+        receipt._replace(survey_id=survey.survey_id, epoch=epoch, issuer=issuer)
+        for survey in (MANIFEST, OTHER)
+        for epoch in range(3)
+        for issuer in (None, ISSUER, OTHER_ISSUER)
+        for receipt in many(20, start=20 * len(issuer or b"") + epoch)
+    ]
+    async with looking(collectors.url) as connection:
+        before = await deadlocks(connection)
+        for _ in range(5):
+            batches = [devices if n % 2 else devices[::-1] for n in range(len(collectors.stores))]
+            answers = await asyncio.gather(
+                *(s.add(batch) for s, batch in zip(collectors.stores, batches, strict=True))
+            )
+            assert {verdict for answer in answers for verdict in answer} <= {A, D}
+        assert await deadlocks(connection) == before
+    assert len(await stored(collectors.url)) <= len(devices)
+    assert await collectors.stores[-1].check() == []
+
+
+@pytest.mark.asyncio
+async def test_s4_a_seal_waits_for_whatever_is_being_stored_and_its_digest_is_of_all_of_it(
+    collectors: Collectors,
+) -> None:
+    sealer, *_ = collectors.stores
+    taken: list[bytes] = []
+    enough = asyncio.Event()
+
+    async def send(number: int, store: Store) -> None:
+        for start in range(0, 4_000, 10):
+            batch = many(10, start=10_000 * number + start)
+            batch = [receipt._replace(response=number) for receipt in batch]
+            verdicts = await store.add(batch)
+            assert verdicts in ([A] * 10, [S] * 10)
+            if verdicts[0] is S:
+                return
+            taken.extend(receipt.key for receipt in batch)
+            if len(taken) >= 200:
+                enough.set()
+
+    sending = [asyncio.create_task(send(n, store)) for n, store in enumerate(collectors.stores)]
+    await enough.wait()
+    seal = await sealer.seal(ID, 0, NOW)
+    await asyncio.gather(*sending)
+    assert seal.reports == len(taken)
+    assert {key for _, key in await stored(collectors.url)} == set(taken)
+    now = await sealer.counts(ID, 0, K)
+    assert seal.digest == counts_digest(ID, 0, now)
+    assert sum(now[None]) == len(taken)
+    assert await sealer.check() == []
+
+
+@pytest.mark.asyncio
+async def test_s7_once_an_end_or_a_distrust_is_done_nothing_more_is_counted(
+    collectors: Collectors,
+) -> None:
+    deciding, *_ = collectors.stores
+    done = Counter[str]()
+
+    async def send(number: int, store: Store) -> None:
+        verdicts: list[Verdict] = []
+        start = 10_000 * number
+        while E not in verdicts:
+            ended, distrusted = done["end"], done["distrust"]
+            batch = many(4, start=start)
+            batch[2:] = [receipt._replace(issuer=ISSUER) for receipt in batch[2:]]
+            verdicts = await store.add(batch)
+            assert verdicts in ([A] * 4, [A, A, X, X], [E] * 4)
+            assert verdicts[3] is not A or not distrusted
+            assert verdicts[0] is not A or not ended
+            start += 4
+
+    sending = [asyncio.create_task(send(n, store)) for n, store in enumerate(collectors.stores)]
+    await deciding.add(many(1, start=900_000))
+    await deciding.distrust(ISSUER, NOW)
+    done["distrust"] += 1
+    counted = sum((await deciding.counts(ID, 0, K)).get(ISSUER, []))
+    await deciding.add(many(1, start=900_001))
+    await deciding.end(ID, NOW)
+    done["end"] += 1
+    total = sum(await counts(deciding))
+    await asyncio.gather(*sending)
+    assert sum((await deciding.counts(ID, 0, K)).get(ISSUER, [])) == counted
+    assert sum(await counts(deciding)) == total
+    assert await deciding.check() == []
+
+
+@pytest.mark.asyncio
+async def test_an_issuer_that_several_see_for_the_first_time_gets_one_number(
+    collectors: Collectors,
+) -> None:
+    issuers = [bytes([n]) * 32 for n in range(20)]
+    for issuer in issuers:
+        batches = [
+            [receipt._replace(issuer=issuer) for receipt in many(3, start=3 * n)]
+            for n in range(len(collectors.stores))
+        ]
+        await asyncio.gather(
+            *(store.add(batch) for store, batch in zip(collectors.stores, batches, strict=True)),
+            collectors.stores[0].distrust(issuer[:-1] + b"x", NOW),
+        )
+    async with looking(collectors.url) as connection:
+        rows = await connection.fetch("SELECT issuer, public_key FROM deniable.issuers")
+    assert sorted(row["issuer"] for row in rows) == list(range(41))
+    assert len({row["public_key"] for row in rows}) == 41
+
+
+@pytest.mark.asyncio
+async def test_figures_that_several_read_take_whole_steps_and_never_go_back(
+    collectors: Collectors,
+) -> None:
+    sending, *reading = collectors.stores
+    finished = asyncio.Event()
+
+    async def send() -> None:
+        for receipt in many(100):
+            await sending.add([receipt._replace(survey_id=COURTEOUS.survey_id)])
+        finished.set()
+
+    async def read(store: Store) -> None:
+        seen = [0]
+        while not finished.is_set():
+            seen.append(sum(await counts(store, 0, COURTEOUS)))
+        steps = [after - before for before, after in pairwise(seen)]
+        assert all(step == 0 or step >= 7 for step in steps)
+
+    await asyncio.gather(send(), *map(read, reading))
+    assert sum(await counts(sending, 0, COURTEOUS)) >= 94
+
+
+@pytest.mark.asyncio
+async def test_stores_that_share_a_slot_of_the_counts_only_wait_for_each_other(
+    collectors: Collectors,
+) -> None:
+    for store in collectors.stores:
+        store._slot = 7
+    answers = await asyncio.gather(
+        *(
+            store.add(many(5, start=1_000 * n + 5 * batch))
+            for batch in range(40)
+            for n, store in enumerate(collectors.stores)
+        )
+    )
+    assert all(answer == [A] * 5 for answer in answers)
+    assert sum(await counts(collectors.stores[0])) == 200 * len(collectors.stores)
+    assert await collectors.stores[0].check() == []
+
+
+async def until_somebody_waits(
+    connection: "asyncpg.Connection[asyncpg.Record]", for_what: str
+) -> None:
+    """Return once a backend of this database waits for such a lock."""
+    async with asyncio.timeout(SECONDS):
+        while not await connection.fetchval(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND wait_event_type = 'Lock' AND wait_event = $1",
+            for_what,
+        ):
+            await connection.execute("SELECT pg_stat_clear_snapshot()")
+
+
+DECISIONS: dict[str, Callable[[Store], Coroutine[object, object, object]]] = {
+    "seal": lambda store: store.seal(ID, 0, NOW),
+    "end": lambda store: store.end(ID, NOW),
+    "distrust": lambda store: store.distrust(ISSUER, NOW),
+}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("decision", sorted(DECISIONS))
+async def test_s4_s7_a_decision_waits_for_the_group_that_has_read_that_there_is_none(
+    collectors: Collectors, decision: str
+) -> None:
+    adding, deciding, *_ = collectors.stores
+    group = [receipt._replace(issuer=ISSUER) for receipt in many(3)]
+    await adding.add([group[0]])
+    async with looking(collectors.url) as blocker, looking(collectors.url) as observer:
+        transaction = blocker.transaction()
+        await transaction.start()
+        await blocker.execute(
+            "INSERT INTO deniable.receipts VALUES (1, 0, $1, 0, 0)", UUID(bytes=group[2].key)
+        )
+        stored = asyncio.create_task(adding.add(group))
+        await until_somebody_waits(observer, "transactionid")
+        decided: asyncio.Task[object] = asyncio.create_task(DECISIONS[decision](deciding))
+        await until_somebody_waits(observer, "advisory")
+        assert not stored.done()
+        assert not decided.done()
+        await transaction.rollback()
+    assert await stored == [D, A, A]
+    await decided
+    assert sum(await counts(deciding)) == 3
+    assert (await adding.add([group[0]]))[0] in {S, E, X}
+    assert await deciding.check() == []
+
+
+@pytest.mark.asyncio
+async def test_a_group_waits_for_a_decision_that_is_being_made_and_heeds_it(
+    collectors: Collectors,
+) -> None:
+    adding, *_ = collectors.stores
+    async with looking(collectors.url) as deciding, looking(collectors.url) as observer:
+        transaction = deciding.transaction()
+        await transaction.start()
+        await deciding.execute("SELECT pg_advisory_xact_lock(1, 0)")
+        stored = asyncio.create_task(adding.add(many(3)))
+        await until_somebody_waits(observer, "advisory")
+        # Written after the group's statement began, which must see it all the same.
+        await deciding.execute("INSERT INTO deniable.seals VALUES (1, 0, 0, 0, '')")
+        assert not stored.done()
+        await transaction.commit()
+    assert await stored == [S, S, S]
+
+
+@pytest.mark.asyncio
+async def test_figures_take_one_step_after_the_other_and_none_back(collectors: Collectors) -> None:
+    adding, reading, *_ = collectors.stores
+    devices = [receipt._replace(survey_id=COURTEOUS.survey_id) for receipt in many(9)]
+    await adding.add(devices[:8])
+    async with looking(collectors.url) as other, looking(collectors.url) as observer:
+        transaction = other.transaction()
+        await transaction.start()
+        await other.execute("SELECT FROM deniable.surveys WHERE survey = 3 FOR NO KEY UPDATE")
+        shown = asyncio.create_task(counts(reading, 0, COURTEOUS))
+        await until_somebody_waits(observer, "transactionid")
+        # Meanwhile another reader takes the step, and one more report is in it.
+        await adding.add(devices[8:])
+        await other.execute("INSERT INTO deniable.published_counts VALUES (3, 0, 0, 0, 9)")
+        await transaction.commit()
+    assert sum(await shown) == 9
+
+
+@pytest.mark.asyncio
+async def test_of_two_that_prune_none_says_it_is_done_before_it_is(
+    collectors: Collectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sealing, "_ERASED_AT_ONCE", 2)
+    pruning, *_ = collectors.stores
+    await pruning.add(many(5))
+    await pruning.seal(ID, 0, NOW)
+    async with looking(collectors.url) as other, looking(collectors.url) as observer:
+        await other.execute("UPDATE deniable.seals SET pruning_at = 0")
+        transaction = other.transaction()
+        await transaction.start()
+        await other.execute("SELECT FROM deniable.seals FOR UPDATE")
+        await other.execute(
+            "DELETE FROM deniable.receipts"
+            " WHERE key IN (SELECT key FROM deniable.receipts ORDER BY key LIMIT 2)"
+        )
+        pruned = asyncio.create_task(pruning.prune(ID, 0, NOW + KEPT_SECONDS))
+        await until_somebody_waits(observer, "transactionid")
+        await transaction.commit()
+    assert await pruned == 3
+    assert await stored(collectors.url) == {}
+    assert await pruning.check() == []
+
+
+async def deadlocks(connection: "asyncpg.Connection[asyncpg.Record]") -> int:
+    """Return how many deadlocks the server has broken in this database."""
+    await connection.execute("SELECT pg_stat_clear_snapshot()")
+    found = await connection.fetchval(
+        "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+    )
+    return int(found)

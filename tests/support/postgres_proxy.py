@@ -1,0 +1,90 @@
+"""A proxy before a PostgreSQL server that cuts a chosen message off, or the answer to it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+_SECONDS = 20.0
+_READY = b"Z\x00\x00\x00\x05"
+"""How PostgreSQL begins to say that it is done, committed and all."""
+
+
+class PostgresProxy:
+    """Forwards connections to a server's socket, in the loop of the test.
+
+    Attributes:
+        port: where it listens, on 127.0.0.1.
+        request: cut the connection instead of forwarding a message that contains this, once.
+        answer: forward a message that contains this, but cut once the server is done, once.
+        cuts: how many connections were cut so.
+        connections: how many were made.
+    """
+
+    def __init__(self, server: Path) -> None:
+        self._server = server
+        self.port = 0
+        self.request: bytes | None = None
+        self.answer: bytes | None = None
+        self.cuts = 0
+        self.connections = 0
+
+    async def serve(
+        self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter
+    ) -> None:
+        """Serve one connection until either side ends it, or it is cut."""
+        self.connections += 1
+        from_server, to_server = await asyncio.open_unix_connection(self._server)
+        held = asyncio.Event()
+
+        async def upwards() -> None:
+            while message := await from_client.read(1 << 20):
+                if self.request is not None and self.request in message:
+                    self.request, self.cuts = None, self.cuts + 1
+                    return
+                if self.answer is not None and self.answer in message:
+                    self.answer, self.cuts = None, self.cuts + 1
+                    held.set()
+                to_server.write(message)
+                await to_server.drain()
+
+        async def downwards() -> None:
+            while message := await from_server.read(1 << 20):
+                if held.is_set():
+                    if _READY in message:
+                        return
+                    continue
+                to_client.write(message)
+                await to_client.drain()
+
+        ways = {asyncio.ensure_future(upwards()), asyncio.ensure_future(downwards())}
+        try:
+            with suppress(OSError):
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+            for writer in (to_client, to_server):
+                writer.transport.abort()
+
+
+@asynccontextmanager
+async def postgres_proxy(server: Path) -> AsyncIterator[PostgresProxy]:
+    """Yield a proxy before the server that listens at a socket."""
+    proxy = PostgresProxy(server)
+    serving: set[asyncio.Task[None]] = set()
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving.add(asyncio.create_task(proxy.serve(reader, writer)))
+
+    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
+    proxy.port = listener.sockets[0].getsockname()[1]
+    try:
+        yield proxy
+    finally:
+        listener.close()
+        for task in serving:
+            task.cancel()
+        async with asyncio.timeout(_SECONDS):
+            await asyncio.gather(*serving, return_exceptions=True)
