@@ -122,6 +122,7 @@ SCHEMAS: Final[dict[str, Json]] = {
                 "delta": _DECIMAL,
                 "pure_epsilon": _TEXT,
                 "enrolment": _TEXT,
+                "distrusted": _COUNT,
                 "poisoning": _object(
                     {
                         "influence": _NUMBER,
