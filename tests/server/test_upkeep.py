@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from deniable.messages import Schedule
 from deniable.server.catalogue import Catalogue
+from deniable.server.meters import Meters
 from deniable.server.upkeep import Upkeep
 from deniable.stores import Seal, SqliteStore, StoreError
 from tests.stores.places import A, E, S, counts, publish, reports
@@ -30,8 +31,14 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     await store.close()
 
 
-def upkeep(store: SqliteStore, clock: FakeClock) -> Upkeep:
-    return Upkeep(store, Catalogue(store, AUTHORITY.public_key, clock), clock)
+def upkeep(store: SqliteStore, clock: FakeClock, meters: Meters | None = None) -> Upkeep:
+    return Upkeep(store, Catalogue(store, AUTHORITY.public_key, clock), clock, meters)
+
+
+def metered(meters: Meters) -> dict[str, float]:
+    """Return what upkeep counted."""
+    names = ("epochs_sealed", "receipts_erased", "upkeep_failed")
+    return {meter.name: numbers[0] for meter, numbers in meters.totals() if meter.name in names}
 
 
 @pytest.mark.asyncio
@@ -40,7 +47,8 @@ async def test_a_survey_lives_from_its_first_report_to_its_end(
 ) -> None:
     caplog.set_level(logging.INFO, logger="deniable.collector")
     clock = FakeClock(START)
-    keeper = upkeep(store, clock)
+    meters = Meters()
+    keeper = upkeep(store, clock, meters)
     await store.add(reports(range(5), 1, survey=SURVEY))
     await keeper.turn()
     assert await store.add([report(5, 1, survey=SURVEY)]) == [A]
@@ -72,6 +80,7 @@ async def test_a_survey_lives_from_its_first_report_to_its_end(
         clock.time += DAY
     assert [seal.pruned_at is not None for seal in await store.seals(ID)] == [True] * 3
     assert len(caplog.messages) == len(set(caplog.messages)) == 7
+    assert metered(meters) == {"epochs_sealed": 3, "receipts_erased": 6, "upkeep_failed": 0}
     assert await counts(store, 0, SURVEY) == [0, 6, 0, 0, 0]
     assert await store.check() == []
 
@@ -141,12 +150,14 @@ async def test_what_failed_is_done_at_the_next_turn(
     store = await _FailsAtFirst.open(tmp_path / "store.sqlite")
     sealed = store.prepare()
     await publish(store, SURVEY)
-    running = asyncio.create_task(upkeep(store, FakeClock(CLOSED)).run(0.001))
+    meters = Meters()
+    running = asyncio.create_task(upkeep(store, FakeClock(CLOSED), meters).run(0.001))
     try:
         await asyncio.wait_for(sealed.wait(), 20)
         assert not running.done()
         assert "upkeep is put off: the store failed: for a moment" in caplog.messages
         assert [seal.epoch for seal in await store.seals(ID)] == [0]
+        assert metered(meters)["upkeep_failed"] == 1
     finally:
         running.cancel()
         await asyncio.wait([running])

@@ -80,8 +80,12 @@ METERS: Final = (
         "how long after its epoch an admissible report came, if after it",
         bounds=_LATE,
     ),
-    Meter("epochs_sealed", "counter", "epochs sealed by the clock"),
-    Meter("receipts_erased", "counter", "receipts erased, their epochs being sealed"),
+    Meter("epochs_sealed", "counter", "epochs that upkeep sealed"),
+    Meter(
+        "receipts_erased",
+        "counter",
+        "receipts that upkeep erased, a day after the seal",
+    ),
     Meter("upkeep_failed", "counter", "rounds of upkeep that ended in an error"),
 )
 """Every meter there is; the documentation's table is tested against it."""

@@ -12,6 +12,7 @@ from typing import Final
 from deniable.intake import Action, Due, due, finished
 from deniable.messages import Manifest
 from deniable.server.catalogue import Catalogue
+from deniable.server.meters import Meters
 from deniable.stores import Store, StoreError
 
 __all__ = ["Upkeep"]
@@ -26,12 +27,20 @@ class Upkeep:
         store: where they are.
         catalogue: which surveys there are; those that are not offered are left alone.
         clock: returns Unix seconds.
+        meters: what is counted; by default, for this upkeep alone.
     """
 
-    def __init__(self, store: Store, catalogue: Catalogue, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        catalogue: Catalogue,
+        clock: Callable[[], float],
+        meters: Meters | None = None,
+    ) -> None:
         self._store = store
         self._catalogue = catalogue
         self._clock = clock
+        self._meters = meters or Meters()
         self._finished: set[bytes] = set()
 
     async def run(self, seconds: float) -> None:
@@ -40,6 +49,7 @@ class Upkeep:
             try:
                 await self.turn()
             except StoreError as error:
+                self._meters.count("upkeep_failed")
                 _LOG.error("upkeep is put off: %s", error)
             await asyncio.sleep(seconds)
 
@@ -69,6 +79,7 @@ class Upkeep:
         match each:
             case Due(Action.SEAL, int(epoch)):
                 seal = await self._store.seal(survey_id, epoch, now)
+                self._meters.count("epochs_sealed")
                 _LOG.info(
                     "sealed %s, epoch %d: reports %d, digest %s",
                     which,
@@ -78,6 +89,7 @@ class Upkeep:
                 )
             case Due(Action.PRUNE, int(epoch)):
                 erased = await self._store.prune(survey_id, epoch, now)
+                self._meters.count("receipts_erased", erased)
                 _LOG.info("pruned %s, epoch %d: receipts %d", which, epoch, erased)
             case Due(Action.END):
                 await self._store.end(survey_id, now)
