@@ -58,12 +58,23 @@ def test_the_commands_are_these() -> None:
         "deniable issuer show",
         "deniable report",
         "deniable serve",
+        "deniable store",
+        "deniable store backup",
+        "deniable store check",
+        "deniable store migrate",
+        "deniable store restore",
         "deniable survey",
+        "deniable survey distrust-issuer",
+        "deniable survey end",
         "deniable survey list",
+        "deniable survey prune",
         "deniable survey publish",
+        "deniable survey seal",
         "deniable survey show",
         "deniable token",
+        "deniable token list",
         "deniable token new",
+        "deniable token revoke",
     ]
 
 

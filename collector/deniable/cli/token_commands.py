@@ -60,7 +60,7 @@ def list_tokens(directory: Path) -> None:
     console().print(table)
 
 
-@token.command()
+@token.command(short_help="Revoke a token.")
 @click.argument("identifier", metavar="ID")
 @directory_option
 def revoke(identifier: str, directory: Path) -> None:
