@@ -86,7 +86,7 @@ async def test_a_connection_too_many_is_turned_away_with_them(tmp_path: Path) ->
 
 @pytest.mark.asyncio
 async def test_a_head_that_does_not_come_is_ended_with_them(tmp_path: Path) -> None:
-    async with running(tmp_path, head_seconds=0.05) as collector:
+    async with running(tmp_path, head_seconds=1.0) as collector:
         headers = check(await exchange(collector, b"GET / HTTP/1.1\r\nHos"), 408)
         assert headers["connection"] == "close"
 
