@@ -15,6 +15,7 @@ import pytest
 
 from deniable.server import configure_logging
 from deniable.server.logs import LoopErrors
+from tests.support.clock import FakeClock
 from tests.support.logging_kept import logging_kept
 
 MARKER = "xyzzy-192.0.2.7"
@@ -155,14 +156,9 @@ def test_ctrl_c_stays_what_it_was(logs: Logs, capsys: pytest.CaptureFixture[str]
 
 @in_both
 def test_the_event_loop_s_errors_tell_no_arguments_and_once_a_minute_each(logs: Logs) -> None:
-    class Loop:
-        now = 0.0
-
-        def time(self) -> float:
-            return self.now
-
-    loop: Any = Loop()
-    told = LoopErrors()
+    clock = FakeClock()
+    loop: Any = None  # nothing is asked of it
+    told = LoopErrors(clock)
     for number in range(100):
         told(loop, {"message": f"Exception in callback received(b'{MARKER}{number}')"})
         told(loop, {"message": f"an error during closing <transport {MARKER}{number}>"})
@@ -170,7 +166,7 @@ def test_the_event_loop_s_errors_tell_no_arguments_and_once_a_minute_each(logs: 
     assert len(logs.lines) == 3
     assert MARKER not in "".join(logs.lines)
     assert sum("OSError" in line for line in logs.lines) == 1
-    loop.now = 61.0
+    clock.time += 61
     told(loop, {})
     told(loop, {"message": "socket.accept() out of system resource"})
     assert len(logs.lines) == 5

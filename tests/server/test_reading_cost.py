@@ -33,11 +33,11 @@ class Counted:
         self.release = threading.Event()
         self.release.set()
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
         self.calls.append(arguments)
         self.entered.set()
         assert self.release.wait(SECONDS)
-        return self._function(*arguments)
+        return self._function(*arguments, **named)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import PurePath
 from time import monotonic
@@ -112,10 +112,14 @@ def _places(error: BaseException) -> list[str]:
 
 
 class LoopErrors:
-    """Logs what goes wrong in the event loop itself, such as running out of file descriptors."""
+    """Logs what goes wrong in the event loop itself, such as running out of file descriptors.
 
-    def __init__(self) -> None:
-        self._seldom = Seldom(monotonic)
+    Args:
+        clock: returns seconds that never run backwards.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._seldom = Seldom(clock)
 
     def __call__(
         self,
