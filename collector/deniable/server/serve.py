@@ -85,7 +85,7 @@ async def serve(
             port = site.sockets[0].getsockname()[1]
             async with (
                 serving_metrics(config, meters, share_port=share_port),
-                _keeping_up(Upkeep(store, catalogue, time.time), config.upkeep_seconds),
+                _keeping_up(Upkeep(store, catalogue, time.time, meters), config.upkeep_seconds),
             ):
                 announce(shown_address(config.host, port, tls=tls is not None))
                 await stop.wait()
