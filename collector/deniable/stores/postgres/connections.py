@@ -88,7 +88,7 @@ class Connections:
                 for that; it spares what fetching and returning cost, a third of a small group.
 
         Raises:
-            Overloaded: if the server, or this object, has no connection to spare.
+            Overloaded: if the server has no connection to spare.
             StoreFull: if the server's disk takes no more.
             StoreError: for whatever else fails, and if no attempt succeeded in time.
         """
@@ -188,8 +188,11 @@ class Connections:
         await self._pool  # asyncpg's way to begin; without a minimal size nothing is connected
         try:
             return await self._pool.acquire(timeout=_ANSWER_SECONDS)
+        except OSError:
+            raise
         except ValueError:
-            # A misspelt URL, such as a port that is no number: the message would quote it.
+            # A misspelt URL, such as a port that is no number: the message would quote it. (What is
+            # wrong with a certificate is an OSError, too.)
             raise asyncpg.ClientConfigurationError("unusable URL") from None
 
     @asynccontextmanager
