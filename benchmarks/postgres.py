@@ -44,6 +44,11 @@ class _Found:
     client: list[float] = field(default_factory=list)
     server: list[float] = field(default_factory=list)
 
+    def used(self) -> Rounds:
+        """Return the processor seconds of both together; the first round only warmed up."""
+        both = zip(self.client[1:], self.server[1:], strict=True)
+        return Rounds(tuple(map(sum, both)))
+
 
 def run() -> None:
     """Measure and print."""
@@ -89,8 +94,11 @@ def _measure(server: PostgresServer, runner: asyncio.Runner) -> None:
                 Row(f"{label}: the collector's processor time", client.scaled(1e6), "µs"),
                 Row(f"{label}: the server's", backend.scaled(1e6), "µs"),
             ]
+        used = {kind: others[f"{kind} {size}"].used() for kind in kinds}
         ours, floor = found[f"full {size}"], found[f"bare {size}"]
         rows += [
+            Row("both processors' time, 5 M ÷ bare insert", used["full"] / used["bare"]),
+            Row("both processors' time, 5 M ÷ empty", used["full"] / used["empty"]),
             Row("time, 5 M ÷ bare insert", ours / floor),
             Row("time, 5 M ÷ empty", ours / found[f"empty {size}"]),
         ]
