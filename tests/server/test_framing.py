@@ -137,6 +137,7 @@ async def test_a_malformed_chunk_of_a_request_that_waits_for_its_turn(collector:
     ("request_", "status", "title"),
     [
         (b"GET /healthz\r\n\r\n", 505, "HTTP Version Not Supported"),
+        (b"GET /healthz HTTP/2.0\r\nHost: x\r\n\r\n", 505, "HTTP Version Not Supported"),
         (HEALTH + b"Expect: xyzzy\r\n" + CLOSE + b"\r\n", 417, "Expectation Failed"),
         (HEALTH + b"Expect: 100-continue, x\r\n" + CLOSE + b"\r\n", 417, "Expectation Failed"),
         (
