@@ -1,9 +1,7 @@
 """Fuzz for as long as there is time: ``python -m tests.fuzz --minutes 60``.
 
 Half of the time goes to the decoder and the intake, half to a collector over sockets. Every case
-has a number, and ``--first`` with that number does it again, and those after it. With
-atheris installed, ``--guided`` lets libFuzzer look for bytes that reach code none has reached, in
-the first half's targets.
+has a number, and ``--first`` with that number does it again, and those after it.
 """
 
 import argparse
@@ -12,10 +10,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from importlib import import_module
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from tests.fuzz.mutations import mutated_bytes, requests, uploads
 from tests.fuzz.stranger import visited
@@ -67,33 +63,12 @@ async def fuzz_collector(first: int, until: float) -> tuple[int, Counter[int]]:
     return case - first, statuses
 
 
-def fuzz_guided(seconds: int) -> None:
-    """Have libFuzzer run the pure targets; never comes back."""
-    # It has no types, and is no dependency of ours.
-    atheris: Any = import_module("atheris")
-    with atheris.instrument_imports(include=["deniable.messages", "deniable.intake"]):
-        from tests.fuzz.targets import TARGETS as INSTRUMENTED
-
-    def every_target(data: bytes) -> None:
-        for target in INSTRUMENTED:
-            target(data)
-
-    with tempfile.TemporaryDirectory() as corpus:
-        for case in range(200):
-            Path(corpus, str(case)).write_bytes(uploads(Random(case)))
-        atheris.Setup(["fuzz", corpus, f"-max_total_time={seconds}", "-max_len=4096"], every_target)
-        atheris.Fuzz()
-
-
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--first", type=int, default=None, help="number of the first case")
-    parser.add_argument("--guided", action="store_true", help="libFuzzer, through atheris")
     given = parser.parse_args()
-    if given.guided:
-        fuzz_guided(round(given.minutes * 60))
     first = time.time_ns() >> 20 if given.first is None else given.first
     half = given.minutes * 30
     print(f"from case {first} on")

@@ -40,7 +40,7 @@ class Stranger(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep what is logged."""
-        self._logged.append(record.getMessage())
+        self._logged.append(logging.Formatter().format(record))
 
     async def send(self, segments: Sequence[bytes]) -> None:
         """Say something; the connection must end by itself, and every answer be one of ours."""
@@ -60,7 +60,7 @@ class Stranger(logging.Handler):
             finally:
                 writer.transport.abort()
         self._judge(heard, b"".join(segments))
-        assert self._logged == []
+        assert self._logged == [], "\n".join(self._logged)
 
     def _judge(self, heard: bytes, sent: bytes) -> None:
         assert MARKER not in heard, "what was sent is repeated"
