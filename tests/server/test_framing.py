@@ -1,9 +1,11 @@
 """What is no HTTP, or HTTP that nobody needs: one problem, nothing repeated, nothing logged."""
 
+from pathlib import Path
+
 import pytest
 
 from deniable.messages import pack_upload
-from tests.server.collector import Collector
+from tests.server.collector import Collector, running
 from tests.server.sockets import (
     CLOSE,
     HEALTH,
@@ -137,6 +139,7 @@ async def test_a_malformed_chunk_of_a_request_that_waits_for_its_turn(collector:
     ("request_", "status", "title"),
     [
         (b"GET /healthz\r\n\r\n", 505, "HTTP Version Not Supported"),
+        (b"GET /healthz HTTP/2.0\r\nHost: x\r\n\r\n", 505, "HTTP Version Not Supported"),
         (HEALTH + b"Expect: xyzzy\r\n" + CLOSE + b"\r\n", 417, "Expectation Failed"),
         (HEALTH + b"Expect: 100-continue, x\r\n" + CLOSE + b"\r\n", 417, "Expectation Failed"),
         (
@@ -373,3 +376,31 @@ async def test_any_other_content_type_is_unsupported(
     head = UPLOAD.replace(b"application/msgpack", media_type)
     (answer,) = await exchange(collector, upload(head=head + CLOSE))
     assert answer.problem() == (415, "unsupported-media-type")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        (b"/telemetry/healthz", 200),
+        (b"/healthz", 404),
+        (b"/telemetryhealthz", 404),
+        (b"/telemetry", 404),
+        (b"/telemetry/", 404),
+        (b"/telemetry//healthz", 404),
+        (b"/telemetry/../healthz", 404),
+        (b"/telemetry/telemetry/healthz", 404),
+        (b"/%74elemetry/healthz", 404),
+        (b"/xtelemetry/healthz", 404),
+        (b"/telemetryx/v1/surveys/rating-of-marriage", 404),
+        (b"/v1/surveys/rating-of-marriage", 404),
+        (b"/telemetry/v1/surveys/rating-of-marriage", 200),
+    ],
+)
+async def test_every_path_begins_with_the_prefix_and_nothing_else_does(
+    tmp_path: Path, target: bytes, status: int
+) -> None:
+    async with running(tmp_path, path_prefix="/telemetry") as collector:
+        request = b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
+        (answer,) = await exchange(collector, request)
+        assert answer.status == status

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from deniable.messages import UploadAnswer
 from deniable.server import connections
@@ -349,3 +350,22 @@ async def test_a_report_whose_sender_has_left_is_counted_once(
         held.release.set()
     await until_closed(collector)
     assert await collector.send(envelope(1)) == UploadAnswer(0, 1)
+
+
+@pytest.mark.asyncio
+async def test_a_sender_who_leaves_just_before_the_body_is_read_is_no_failure_of_ours(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = connections.Connection.begin
+
+    def begin_and_lose(self: connections.Connection, request: web.BaseRequest) -> None:
+        begin(self, request)
+        self.force_close()
+
+    monkeypatch.setattr(connections.Connection, "begin", begin_and_lose)
+    async with connected(collector) as (reader, writer):
+        writer.write(UPLOAD + b"Content-Length: 99\r\n\r\n\x91")
+        assert await read_answers(reader) == []
+    await until_closed(collector)
+    totals = {meter.name: values for meter, values in collector.meters.totals()}
+    assert totals["requests_failed"] == [0]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from aiohttp import web
-from aiohttp.http import HttpVersion10
+from aiohttp.http import HttpVersion10, HttpVersion11
 
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
@@ -27,6 +27,7 @@ __all__ = ["build_metrics_server", "build_server"]
 
 _CONTINUE: Final = "100-continue"
 _CHUNKED: Final = "chunked"
+_SPOKEN: Final = (HttpVersion10, HttpVersion11)
 
 
 async def build_server(
@@ -90,7 +91,7 @@ def _server(config: Config, routes: Sequence[Route], meters: Meters) -> Collecto
 
 def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:
     """Return the answer to what HTTP has and is not spoken here; None if it is nothing such."""
-    if request.version < HttpVersion10:
+    if request.version not in _SPOKEN:
         return plain_problem(505, "HTTP Version Not Supported")
     headers = request.headers
     if headers.get("Expect", _CONTINUE).lower() != _CONTINUE:

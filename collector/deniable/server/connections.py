@@ -150,6 +150,8 @@ class Connection(web.RequestHandler):
             await request.writer.write(_CONTINUE)
             # aiohttp would take those bytes for the begun answer.
             request.writer.output_size = 0
+        if self.transport is None and not request.content.is_eof():
+            raise ConnectionResetError  # aiohttp would raise what looks like a mistake of ours
         body = await request.read()
         self._overdue_at = self._loop.time() + self._limits.answer_seconds
         return body

@@ -1,0 +1,71 @@
+"""What must hold of the decoder and the intake, whatever bytes they are given."""
+
+from collections.abc import Callable
+from typing import Final
+
+from deniable.intake import judge_report
+from deniable.messages import (
+    Refusal,
+    RefusalCode,
+    SignedReport,
+    codec,
+    pack_upload,
+    split_upload,
+)
+from tests.fuzz.mutations import DEVICES
+from tests.support.reports import envelope
+from tests.support.surveys import MANIFEST, START
+
+__all__ = ["TARGETS"]
+
+_GENUINE: Final = {
+    (signed.public_key, signed.payload)
+    for signed in (
+        SignedReport.from_envelope(envelope(device, response))
+        for device in range(DEVICES)
+        for response in range(len(MANIFEST.categories))
+    )
+}
+_OF_THE_WHOLE: Final = {RefusalCode.MALFORMED, RefusalCode.TOO_LARGE}
+
+
+def decode(data: bytes) -> None:
+    """What is decoded has no other encoding."""
+    try:
+        value = codec.decode(data)
+    except Refusal as refusal:
+        if refusal.code is not RefusalCode.MALFORMED:
+            raise
+        return
+    assert codec.encode(value) == data
+
+
+def split(data: bytes) -> None:
+    """What is split can be joined again."""
+    try:
+        envelopes = list(split_upload(data))
+    except Refusal as refusal:
+        if refusal.code not in _OF_THE_WHOLE:
+            raise
+        return
+    assert pack_upload(envelopes) == data
+
+
+def judge(data: bytes) -> None:
+    """What is admissible was signed: nobody else's bytes are, however near to it."""
+    try:
+        envelopes = list(split_upload(data))
+    except Refusal:
+        envelopes = [data]
+    for each in envelopes:
+        try:
+            receipt = judge_report(each, START, {MANIFEST.survey_id: MANIFEST}.get)
+        except Refusal:
+            continue
+        signed = SignedReport.from_envelope(each)
+        assert (signed.public_key, signed.payload) in _GENUINE
+        assert receipt.response == signed.report.response < len(MANIFEST.categories)
+
+
+TARGETS: Final[tuple[Callable[[bytes], None], ...]] = (decode, split, judge)
+"""Each takes any bytes, and fails if what its docstring says does not hold."""
