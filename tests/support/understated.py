@@ -1,6 +1,6 @@
 """A manifest that declares less than its integers cost, which no honest code can make."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ class Understated:
 
 def understated(honest: Manifest | None = None) -> Manifest:
     """Return a manifest with such a mechanism in place of its own."""
-    changed = honest or manifest()
+    changed = replace(honest) if honest else manifest()  # the honest one is used by other tests
     declared = Understated(Fraction(changed.epsilon), Fraction(changed.delta))
     changed.__dict__["mechanism"] = cast("Any", declared)
     return changed
