@@ -167,12 +167,17 @@ def test_a_running_collector_seals_and_ends_what_is_over_without_being_told(
     place.publish(epoch='"1 second"', epochs="1", grace='"0 seconds"', start="2026-01-01T00:00:00Z")
     place.count([0, 1, 1])
     config, survey_id = Config.load(place.directory), place.manifest().survey_id
+    token = succeed("token", "new", "--role", "operator", "--dir", place.directory).split()[-1]
     monkeypatch.setenv("DENIABLE_UPKEEP_SECONDS", "0.05")
     deadline = time.monotonic() + SECONDS
     with serving(place) as server:
         while survey_id not in with_store(config, lambda store: store.ended()):
             assert time.monotonic() < deadline
             time.sleep(0.05)
+        status, metrics = server.request(
+            "GET", "/metrics", headers={"Authorization": f"Bearer {token}"}
+        )
+        assert (status, b"deniable_epochs_sealed_total 1.0" in metrics) == (200, True), metrics
         assert server.end()[0] == 0
     (seal,) = with_store(config, lambda store: store.seals(survey_id))
     assert (seal.epoch, seal.reports) == (0, 3)

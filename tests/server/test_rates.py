@@ -121,3 +121,15 @@ async def test_an_address_is_limited_and_only_a_trusted_proxy_says_whose_it_is(
 async def test_without_a_rate_nobody_is_limited(tmp_path: Path) -> None:
     async with running(tmp_path, address_rate=0.0) as collector:
         assert {(await collector.upload(BATCH)).status for _ in range(50)} == {200}
+
+
+def test_what_is_given_back_can_be_taken_again_and_never_overfills() -> None:
+    issuers, _ = buckets(1.0, 2.0)
+    assert [issuers.take("issuer") for _ in range(3)] == [True, True, False]
+    issuers.give_back("issuer")
+    assert [issuers.take("issuer") for _ in range(2)] == [True, False]
+    for _ in range(9):
+        issuers.give_back("issuer")
+    assert [issuers.take("issuer") for _ in range(3)] == [True, True, False]
+    issuers.give_back("nobody")
+    assert len(issuers) == 1

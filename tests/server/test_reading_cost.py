@@ -179,7 +179,12 @@ async def test_after_each_histogram_of_theirs_strangers_wait_three_times_as_long
         pauses.append(seconds)
         now += max(0.0, seconds)
 
-    def made() -> dict[str, object]:
+    async def read() -> Figures:
+        nonlocal now
+        now += 0.5
+        return Figures(0, [1, 1], 0)
+
+    def made(_: Figures) -> dict[str, object]:
         nonlocal now
         now += 2.0
         return {"categories": [1, 2], "n": 2}
@@ -189,13 +194,14 @@ async def test_after_each_histogram_of_theirs_strangers_wait_three_times_as_long
 
     monkeypatch.setattr(estimating, "monotonic", lambda: now)
     monkeypatch.setattr(estimating, "sleep", pause)
-    strangers, figures = estimating.Estimating(rest=3.0), Figures(0, [1, 1], 0)
+    strangers = estimating.Estimating(rest=3.0)
     request: Any = Request()
     for level in (0.1, 0.2, 0.2, 0.3):
-        body = await strangers.made(request, (b"id", 0, level), figures, made)
+        body = await strangers.made(request, (b"id", level), read, made)
         assert body == b'{"categories": [1, 2], "n": 2}'
     assert pauses[0] < 0
-    assert pauses[1:] == [6.0, 6.0]
+    # The third was made before, and took only the reading.
+    assert pauses[1:] == [7.5, 7.5, 1.5]
 
 
 @pytest.mark.asyncio

@@ -155,7 +155,7 @@ async def test_what_failed_is_done_at_the_next_turn(
     try:
         await asyncio.wait_for(sealed.wait(), 20)
         assert not running.done()
-        assert "upkeep is put off: the store failed: for a moment" in caplog.messages
+        assert "upkeep of three-days is put off: the store failed: for a moment" in caplog.messages
         assert [seal.epoch for seal in await store.seals(ID)] == [0]
         assert metered(meters)["upkeep_failed"] == 1
     finally:
@@ -163,3 +163,36 @@ async def test_what_failed_is_done_at_the_next_turn(
         await asyncio.wait([running])
         await store.close()
     assert running.cancelled()
+
+
+class _FailsFor(SqliteStore):
+    """A store that cannot seal one survey, for a reason that nobody foresaw."""
+
+    broken = b""
+
+    async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
+        if survey_id == self.broken:
+            raise RuntimeError("unforeseen")
+        return await super().seal(survey_id, epoch, now)
+
+
+@pytest.mark.asyncio
+async def test_a_survey_that_always_fails_keeps_no_other_from_being_sealed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = await _FailsFor.open(tmp_path / "store.sqlite")
+    first = manifest(name="a-first-one", schedule=SURVEY.schedule)
+    store.broken = first.survey_id
+    try:
+        await publish(store, SURVEY)
+        await publish(store, first)
+        meters = Meters()
+        keeper = upkeep(store, FakeClock(CLOSED), meters)
+        for _ in range(2):
+            await keeper.turn()
+        assert [seal.epoch for seal in await store.seals(ID)] == [0]
+        assert await store.seals(first.survey_id) == []
+        assert metered(meters) == {"epochs_sealed": 1, "receipts_erased": 0, "upkeep_failed": 2}
+        assert "upkeep of a-first-one failed in an unforeseen way" in caplog.text
+    finally:
+        await store.close()

@@ -14,7 +14,7 @@ from deniable.enrolment.exchange import (
     refuse_enrolment,
 )
 from deniable.enrolment.issuer import Issuer
-from deniable.messages import MAX_ENROLMENT_BYTES, Refusal, RefusalCode
+from deniable.messages import MAX_ENROLMENT_BYTES, Refusal, RefusalCode, media_type
 
 __all__ = ["enrolment_route"]
 
@@ -60,7 +60,10 @@ def enrolment_route(
 
 async def _read(request: web.Request) -> bytes:
     # No form of a browser has this type: other sites cannot enrol their keys for who is signed in.
-    if request.content_type != MEDIA_TYPE or "Content-Encoding" in request.headers:
+    if (
+        media_type(request.headers.get("Content-Type", "")) != MEDIA_TYPE
+        or "Content-Encoding" in request.headers
+    ):
         raise Refusal(
             RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {MEDIA_TYPE} without Content-Encoding"
         )

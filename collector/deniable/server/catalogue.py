@@ -51,7 +51,7 @@ class Catalogue:
         self._by_id: dict[bytes, Manifest] = {}
         self._by_name: dict[str, list[Manifest]] = {}
         self._envelopes: dict[bytes, bytes] = {}
-        self._stored: list[bytes] = []
+        self._read_last: tuple[list[bytes], tuple[bytes, ...]] | None = None
         self._changes = 0
         self._read_at: float | None = None
         self._reading = asyncio.Lock()
@@ -68,22 +68,19 @@ class Catalogue:
         envelopes = await self._store.surveys()
         # After the surveys: whatever key signed those is known then.
         self._follow(await self._store.rotations())
-        if envelopes == self._stored:
+        # What could not be opened is tried again with another chain only.
+        if (envelopes, self._chain) == self._read_last:
             return
         by_name: dict[str, list[Manifest]] = {}
-        complete = True
         for envelope in envelopes:
             manifest = await asyncio.to_thread(self._open, envelope)
             if manifest is not None:
                 by_name.setdefault(manifest.name, []).append(manifest)
                 self._by_id[manifest.survey_id] = manifest
                 self._envelopes[manifest.survey_id] = envelope
-            else:
-                complete = False
         self._by_name = by_name
         self._changes += 1
-        # What could not be opened is tried again: the key that signed it may come yet.
-        self._stored = envelopes if complete else []
+        self._read_last = envelopes, self._chain
 
     def _follow(self, rotations: list[bytes]) -> None:
         if rotations != self._rotations:

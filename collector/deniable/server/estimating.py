@@ -2,7 +2,7 @@
 
 import json
 from asyncio import Lock, sleep, to_thread
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
 from typing import Final
 
@@ -39,42 +39,58 @@ class Estimating:
     async def made(
         self,
         request: web.BaseRequest,
-        key: _Key,
-        figures: Figures,
-        estimated: Callable[[], Mapping[str, object]],
-    ) -> bytes:
+        asked: tuple[bytes, float],
+        read: Callable[[], Awaitable[Figures | None]],
+        estimated: Callable[[Figures], Mapping[str, object]],
+    ) -> bytes | None:
         """Return a histogram as JSON, made once while nothing new has come.
+
+        Also the store is asked in turn only: reading 65,536 counts takes a while, too.
 
         Args:
             request: who wants it.
-            key: survey id, epoch and level.
-            figures: what it is made of.
+            asked: survey id and level.
+            read: reads what it is made of.
             estimated: makes it.
+
+        Returns:
+            None if there is nothing to show.
 
         Raises:
             Overloaded: if too many wait.
             ConnectionError: if the reader is gone; nothing was made.
         """
-        kept = self._known(key, figures)
-        if kept is not None:
-            return kept
         if self._waiting >= _MOST_WAITING:
             raise Overloaded("too many histograms are asked for")
         self._waiting += 1
         try:
             async with self._turn:
-                kept = self._known(key, figures)
-                if kept is None:
-                    if request.transport is None:
-                        raise ConnectionResetError
-                    await sleep(self._rested_at - monotonic())
-                    begun = monotonic()
-                    kept = await to_thread(lambda: _packed(estimated()))
+                if request.transport is None:
+                    raise ConnectionResetError
+                await sleep(self._rested_at - monotonic())
+                begun = monotonic()
+                try:
+                    return await self._made(asked, await read(), estimated)
+                finally:
                     done = monotonic()
                     self._rested_at = done + self._rest * (done - begun)
-                    self._keep(key, figures, kept)
         finally:
             self._waiting -= 1
+
+    async def _made(
+        self,
+        asked: tuple[bytes, float],
+        figures: Figures | None,
+        estimated: Callable[[Figures], Mapping[str, object]],
+    ) -> bytes | None:
+        if figures is None:
+            return None
+        survey_id, level = asked
+        key = (survey_id, figures.epoch, level)
+        kept = self._known(key, figures)
+        if kept is None:
+            kept = await to_thread(lambda: _packed(estimated(figures)))
+            self._keep(key, figures, kept)
         return kept
 
     def _known(self, key: _Key, figures: Figures) -> bytes | None:

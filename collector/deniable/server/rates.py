@@ -46,3 +46,9 @@ class TokenBuckets:
         if len(self._buckets) > self._most:
             self._buckets.popitem(last=False)
         return enough
+
+    def give_back(self, sender: Hashable, tokens: float = 1.0) -> None:
+        """Undo a taking that came to nothing."""
+        if sender in self._buckets:
+            held, at = self._buckets[sender]
+            self._buckets[sender] = min(self._burst, held + tokens), at

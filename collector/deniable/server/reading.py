@@ -15,7 +15,7 @@ from deniable.server.config import Config
 from deniable.server.estimating import Estimating
 from deniable.server.routing import Route
 from deniable.server.tokens import require_role
-from deniable.stores import Role, Store, shown_figures
+from deniable.stores import Figures, Role, Store, shown_figures
 
 __all__ = ["reading_routes"]
 
@@ -88,20 +88,24 @@ class _Reading:
         manifest = await self._find(request, name)
         level = _level(request.query.get("level", "0.95"))
         epoch = _epoch(request.query.get("epoch"), manifest)
-        figures = await shown_figures(self._store, manifest, epoch)
-        if figures is None:
-            raise Refusal(
-                RefusalCode.TOO_FEW_REPORTS,
-                f"figures appear from {max(1, manifest.minimum_reports)} reports of an epoch on",
-            )
 
-        def estimated() -> dict[str, object]:
+        def estimated(figures: Figures) -> dict[str, object]:
             return estimate_histogram(
                 manifest, figures.epoch, figures.counts, level, distrusted=figures.distrusted
             ).to_dict()
 
-        key = (manifest.survey_id, figures.epoch, level)
-        return _json(await estimating.made(request, key, figures, estimated))
+        made = await estimating.made(
+            request,
+            (manifest.survey_id, level),
+            lambda: shown_figures(self._store, manifest, epoch),
+            estimated,
+        )
+        if made is None:
+            raise Refusal(
+                RefusalCode.TOO_FEW_REPORTS,
+                f"figures appear from {max(1, manifest.minimum_reports)} reports of an epoch on",
+            )
+        return _json(made)
 
     async def _queue(self, request: web.BaseRequest, name: str) -> Estimating:
         """Return the queue of whoever asks for a histogram, if they may."""

@@ -42,6 +42,7 @@ async def serve(
     meters: Meters | None = None,
     share_port: bool = False,
     until_closed: int | None = None,
+    keep_up: bool = True,
 ) -> None:
     """Serve until SIGTERM or SIGINT; then finish what was begun, and close the store.
 
@@ -53,6 +54,7 @@ async def serve(
         meters: what is counted; by default, for this process alone.
         share_port: whether other workers listen on the same port (SO_REUSEPORT).
         until_closed: a file descriptor whose other end's closing is as good as SIGTERM.
+        keep_up: whether this process seals, prunes and ends by the clock; one of them is enough.
 
     Raises:
         InvalidConfig: if the certificate cannot be used.
@@ -85,7 +87,9 @@ async def serve(
             port = site.sockets[0].getsockname()[1]
             async with (
                 serving_metrics(config, meters, share_port=share_port),
-                _keeping_up(Upkeep(store, catalogue, time.time, meters), config.upkeep_seconds),
+                _keeping_up(
+                    Upkeep(store, catalogue, time.time, meters), config.upkeep_seconds * keep_up
+                ),
             ):
                 announce(shown_address(config.host, port, tls=tls is not None))
                 await stop.wait()

@@ -6,7 +6,9 @@ it twice is to do it once. What could not be done is due again the next time.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import SystemRandom
 from typing import Final
 
 from deniable.intake import Action, Due, due, finished
@@ -18,6 +20,7 @@ from deniable.stores import Store, StoreError
 __all__ = ["Upkeep"]
 
 _LOG: Final = logging.getLogger("deniable.collector")
+_CHANCE: Final = SystemRandom()
 
 
 class Upkeep:
@@ -44,26 +47,36 @@ class Upkeep:
         self._finished: set[bytes] = set()
 
     async def run(self, seconds: float) -> None:
-        """Do what is due again and again, so many seconds apart, until cancelled."""
+        """Do what is due again and again, about so many seconds apart, until cancelled.
+
+        The first time only after as long: a machine that has just started may not know the time
+        yet, and what is sealed is sealed for good. Collectors that start together drift apart.
+        """
         while True:
-            try:
-                await self.turn()
-            except StoreError as error:
-                self._meters.count("upkeep_failed")
-                _LOG.error("upkeep is put off: %s", error)
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(seconds * _CHANCE.uniform(0.75, 1.25))
+            await self.turn()
 
     async def turn(self) -> None:
-        """Do all that is due now.
+        """Do all that is due now; what cannot be done is logged, and left for the next turn."""
+        with self._put_off("upkeep"):
+            await self._catalogue.reread()
+            ended = await self._store.ended()
+            for manifest in self._catalogue.all():
+                if manifest.survey_id not in self._finished:
+                    with self._put_off(f"upkeep of {manifest.name}"):
+                        await self._keep(manifest, ended.get(manifest.survey_id))
 
-        Raises:
-            StoreError: at the first that cannot be done; the rest of it is left for the next turn.
-        """
-        await self._catalogue.reread()
-        ended = await self._store.ended()
-        for manifest in self._catalogue.all():
-            if manifest.survey_id not in self._finished:
-                await self._keep(manifest, ended.get(manifest.survey_id))
+    @contextmanager
+    def _put_off(self, what: str) -> Iterator[None]:
+        """Log and count what goes wrong: one survey keeps no other from being looked at."""
+        try:
+            yield
+        except StoreError as error:
+            self._meters.count("upkeep_failed")
+            _LOG.error("%s is put off: %s", what, error)
+        except Exception:  # noqa: BLE001 - whatever it is, the next turn tries again
+            self._meters.count("upkeep_failed")
+            _LOG.exception("%s failed in an unforeseen way and is put off", what)
 
     async def _keep(self, manifest: Manifest, ended_at: int | None) -> None:
         seals = await self._store.seals(manifest.survey_id)

@@ -15,6 +15,7 @@ from deniable.messages import (
     Refusal,
     RefusalCode,
     UploadAnswer,
+    media_type,
     split_upload,
 )
 from deniable.messages.receipt import Receipt
@@ -93,9 +94,7 @@ class _Uploads:
 
     async def answer(self, request: web.BaseRequest, _: str) -> web.Response:
         headers = request.headers
-        # Not as aiohttp reads it: that takes half a second for what a stranger can think up.
-        media_type = headers.get("Content-Type", "")
-        if media_type != MEDIA_TYPE and media_type.split(";", 1)[0].strip().lower() != MEDIA_TYPE:
+        if media_type(headers.get("Content-Type", "")) != MEDIA_TYPE:
             raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {MEDIA_TYPE}")
         if "Content-Encoding" in headers:
             raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, "send it without Content-Encoding")
@@ -148,6 +147,11 @@ class _Uploads:
         verdicts = await self._store.add(judged.receipts) if judged.receipts else []
         if verdicts:
             meters.observe("commit_seconds", monotonic() - done)
+        if self._issuers.limited:
+            # Only what is counted costs: a replay is not to use an issuer's share up.
+            for receipt, verdict in zip(judged.receipts, verdicts, strict=True):
+                if verdict is not Verdict.ACCEPTED:
+                    self._issuers.give_back(receipt.issuer)
         accepted = verdicts.count(Verdict.ACCEPTED)
         duplicates = verdicts.count(Verdict.DUPLICATE)
         refused = judged.refused

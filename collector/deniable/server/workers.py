@@ -7,6 +7,7 @@ on the port by itself (SO_REUSEPORT); the kernel deals out the connections.
 
 import logging
 import os
+import select
 import signal
 import socket
 import sys
@@ -74,9 +75,9 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
         port = reserved.getsockname()[1]
         supervisor = _Supervisor(replace(config, port=port))
         try:
-            supervisor.start_all()
-            announce(shown_address(config.host, port, tls=config.tls_certificate is not None))
-            supervisor.watch()
+            if supervisor.start_all():
+                announce(shown_address(config.host, port, tls=config.tls_certificate is not None))
+                supervisor.watch()
         finally:
             supervisor.stop_all()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
@@ -90,13 +91,19 @@ class _Supervisor:
         # The workers hold the reading end: it ends when this process does, however that happens.
         self._life_read, self._life_write = os.pipe()
 
-    def start_all(self) -> None:
+    def start_all(self) -> bool:
+        """Start every worker; return once all serve, or False if told to stop before that."""
         for number in range(len(self._workers)):
             self._start(number)
         for worker in self._workers:
+            while not select.select([worker.ready], [], [], 0)[0]:
+                got = signal.sigtimedwait(_WATCHED, _LOOK_SECONDS)
+                if got is not None and got.si_signo in {signal.SIGTERM, signal.SIGINT}:
+                    return False
             said = os.read(worker.ready, 65_536)
             if not said.startswith(_SERVING):
                 raise WorkersFailed(said.decode() or "a worker ended before it served")
+        return True
 
     def watch(self) -> None:
         """Start anew whatever dies, until told to stop."""
@@ -139,9 +146,7 @@ class _Supervisor:
                 now = time.monotonic()
                 young = now - worker.started < _STABLE_SECONDS
                 worker.deaths = worker.deaths + 1 if young else 0
-                pause = (
-                    min(_LONGEST_PAUSE, 2.0 ** (worker.deaths - 2)) if worker.deaths > 1 else 0.0
-                )
+                pause = _pause(worker.deaths)
                 worker.pid, worker.due = 0, now + pause
                 _LOG.error(
                     "worker %d ended (%s) and is started anew in %.1f s",
@@ -178,6 +183,7 @@ class _Supervisor:
                     meters=Meters(self._memory, number),
                     share_port=True,
                     until_closed=self._life_read,
+                    keep_up=number == 0,
                 )
             )
             status = 0

@@ -39,7 +39,10 @@ def as_counts(rows: Collection[tuple[bytes, int, int]], responses: int | None = 
         responses = 1 + max((response for _, response, _ in rows), default=-1)
     counts: Counts = {}
     for issuer, response, reports in rows:
-        counts.setdefault(issuer or None, [0] * responses)[response] = reports
+        vouched = counts.get(issuer or None)
+        if vouched is None:
+            vouched = counts[issuer or None] = [0] * responses
+        vouched[response] = reports
     return counts
 
 

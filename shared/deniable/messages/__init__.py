@@ -4,6 +4,7 @@ from deniable.messages.answers import (
     MAX_ANSWER_BYTES,
     PROBLEM_JSON,
     UploadAnswer,
+    media_type,
     pack_problem,
     read_problem,
 )
@@ -96,6 +97,7 @@ __all__ = [
     "exact_value",
     "follow_rotations",
     "format_value",
+    "media_type",
     "open_manifest",
     "open_manifest_of_chain",
     "open_rotation",

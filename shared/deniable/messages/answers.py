@@ -10,6 +10,7 @@ __all__ = [
     "MAX_ANSWER_BYTES",
     "PROBLEM_JSON",
     "UploadAnswer",
+    "media_type",
     "pack_problem",
     "read_problem",
 ]
@@ -89,13 +90,22 @@ def pack_problem(code: RefusalCode, detail: str, status: int | None = None) -> b
 
 def read_problem(body: bytes, content_type: str, status: int) -> RefusalCode | None:
     """Return the code of a problem document whose type and status belong together, else None."""
-    if content_type.partition(";")[0].strip().lower() != PROBLEM_JSON:
+    if media_type(content_type) != PROBLEM_JSON:
         return None
     kind = (_json_object(body) or {}).get("type")
     if type(kind) is not str or not kind.startswith(ERROR_TYPE_PREFIX):
         return None
     code = _known_code(kind.removeprefix(ERROR_TYPE_PREFIX))
     return code if code is not None and code.http_status == status else None
+
+
+def media_type(content_type: str) -> str:
+    """Return the media type of a Content-Type header, without its parameters.
+
+    By hand: the standard library's parser, and aiohttp's on top of it, take half a second for what
+    a stranger can think up.
+    """
+    return content_type.partition(";")[0].strip().lower()
 
 
 def _json_object(body: bytes) -> dict[str, object] | None:
