@@ -4,13 +4,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Server", "bare_handler", "collector", "run_command"]
+__all__ = ["Server", "bare_handler", "children", "collector", "run_command"]
 
 _TICK: Final = 1 / os.sysconf("SC_CLK_TCK")
 _MOST_SECONDS: Final = 60.0
@@ -30,14 +30,24 @@ class Server:
 
     def cpu_seconds(self) -> float:
         """Return what its process and the children of that have used, in all threads."""
-        return sum(_cpu_seconds(pid) for pid in (self.pid, *_children(self.pid)))
+        return sum(_cpu_seconds(pid) for pid in (self.pid, *children(self.pid)))
 
 
-def run_command(*arguments: str | Path) -> str:
-    """Run the ``deniable`` command; return what it prints."""
+def run_command(*arguments: str | Path, settings: Mapping[str, str] | None = None) -> str:
+    """Run the ``deniable`` command; return what it prints.
+
+    Args:
+        arguments: of the command.
+        settings: environment variables that override the collector's.
+    """
     command = [sys.executable, "-m", "deniable.cli", *arguments]
     done = subprocess.run(
-        command, stdout=subprocess.PIPE, check=True, text=True, timeout=_MOST_SECONDS
+        command,
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
+        timeout=_MOST_SECONDS,
+        env={**os.environ, **(settings or {})},
     )
     return done.stdout
 
@@ -78,8 +88,9 @@ def _cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) * _TICK
 
 
-def _children(pid: int) -> Iterator[int]:
+def children(pid: int) -> Iterator[int]:
+    """Return the processes that a process started, and those that these started."""
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in map(int, (task / "children").read_text("ascii").split()):
             yield child
-            yield from _children(child)
+            yield from children(child)

@@ -1,5 +1,7 @@
 """A real collector: made, published to and read by the command line, served by its own process."""
 
+import asyncio
+import copy
 import json
 import os
 import re
@@ -7,11 +9,14 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
+
+import asyncpg
 
 from deniable.messages import SignedReport, split_upload
 from deniable.messages.receipt import RECEIPT_KEY_BYTES
@@ -55,33 +60,53 @@ class CollectorProcess:
     Args:
         directory: a new one; its logs and the authority's key are put beside it.
         origin: by which devices reach it; the address of a proxy, or ``None`` for its own.
+        environment: settings that override those of the directory, as ``DENIABLE_…``.
     """
 
-    def __init__(self, directory: Path, origin: str | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        origin: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.directory = directory
         self.port = free_port()
         self.origin = origin or f"http://127.0.0.1:{self.port}"
-        self.store = directory / "store.sqlite"
+        self._environment = dict(environment or {})
+        self.store = Path(self._environment.get("DENIABLE_STORE", directory / "store.sqlite"))
         self._log = directory.with_name(f"{directory.name}.log")
         self._process: subprocess.Popen[bytes] | None = None
         survey = directory.with_name(f"{directory.name}.toml")
         survey.write_text(_SURVEY, "utf-8")
         listen = ("--origin", self.origin, "--port", str(self.port))
-        run([*DENIABLE, "init", directory, *listen])
-        published = run([*DENIABLE, "survey", "publish", survey, "--dir", directory]).stdout
+        run([*DENIABLE, "init", directory, *listen], env=self._environment)
+        published = self._command("survey", "publish", survey)
         (survey_id,) = re.findall(r"\b[0-9a-f]{64}\b", published)
         self.survey_id = bytes.fromhex(survey_id)
         settings = tomllib.loads((directory / "collector.toml").read_text("utf-8"))
         self.authority = str(settings["authority"])
 
-    def start(self) -> None:
-        """Start the process; return once it takes requests."""
+    def beside(self) -> "CollectorProcess":
+        """Return another collector on the same store, which listens at a port of its own."""
+        other = copy.copy(self)
+        other.port = free_port()
+        other._environment = {**self._environment, "DENIABLE_PORT": str(other.port)}
+        other._process = None
+        return other
+
+    def start(self, *command: str | Path) -> None:
+        """Start the process; return once it takes requests.
+
+        Args:
+            command: what runs the command line, if it is not the interpreter by itself.
+        """
         assert self._process is None
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*DENIABLE, "serve", "--dir", self.directory],
+                [*(command or DENIABLE), "serve", "--dir", self.directory],
                 stdout=subprocess.PIPE,
                 stderr=log,
+                env={**os.environ, **self._environment},
             )
         await_line(self._process, b"listening")
 
@@ -91,10 +116,24 @@ class CollectorProcess:
         assert self._process is not None
         return self._process.pid
 
-    def kill(self) -> None:
+    def workers(self) -> list[int]:
+        """Return the ids of the processes that it has started, if it starts any."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text("ascii")
+        return sorted(map(int, children.split()))
+
+    def kill_parent(self) -> None:
         """Kill -9, at once."""
         os.kill(self.pid, signal.SIGKILL)
         assert self._wait(20) == -signal.SIGKILL
+
+    def kill(self) -> None:
+        """Kill -9, at once; return when its workers, if there are any, have noticed."""
+        workers = self.workers()
+        self.kill_parent()
+        deadline = time.monotonic() + 60
+        while any(map(runs, workers)):
+            assert time.monotonic() < deadline, "workers outlive their parent"
+            time.sleep(0.01)
 
     def terminate(self) -> None:
         """Send SIGTERM, and do not wait."""
@@ -129,11 +168,37 @@ class CollectorProcess:
 
     def shown_counts(self) -> list[int]:
         """Return the raw counts that ``deniable hist --json`` shows."""
-        shown = run([*DENIABLE, "hist", NAME, "--dir", self.directory, "--json"]).stdout
+        shown = self._command("hist", NAME, "--json")
         return [category["raw"] for category in json.loads(shown)["categories"]]
+
+    def _command(self, *arguments: str | Path) -> str:
+        """Return what the command line says about the directory."""
+        command = [*DENIABLE, *arguments, "--dir", self.directory]
+        return run(command, env=self._environment).stdout
 
     def receipts(self) -> Counter[Receipt]:
         """Return every receipt in the store, whether or not the process runs."""
+        url = self._environment.get("DENIABLE_STORE", "")
+        if url.startswith("postgresql:"):
+            return asyncio.run(_receipts_in(url))
         with closing(sqlite3.connect(self.store, timeout=10)) as store:
             rows = store.execute("SELECT key, response FROM receipts").fetchall()
         return Counter((bytes(key), int(response)) for key, response in rows)
+
+
+def runs(pid: int) -> bool:
+    """Return if a process is more than an exit status."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+async def _receipts_in(url: str) -> Counter[Receipt]:
+    connection = await asyncpg.connect(url)
+    try:
+        rows = await connection.fetch("SELECT key, response FROM deniable.receipts")
+    finally:
+        await connection.close()
+    return Counter((key.bytes, int(response)) for key, response in rows)

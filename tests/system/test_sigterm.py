@@ -123,3 +123,22 @@ def test_an_upload_whose_body_comes_after_sigterm_is_stored_and_acknowledged_or_
     # On a machine that stands still for half a second it comes too late, and is refused whole.
     assert (ACCEPTED in answer) != (b"urn:deniable:error:timeout" in answer)
     assert collector.receipts() == (receipts_of([body]) if ACCEPTED in answer else Counter())
+
+
+def test_a_body_that_never_ends_is_timed_out_while_the_collector_ends(tmp_path: Path) -> None:
+    collector = CollectorProcess(tmp_path / "collector", environment={"DENIABLE_BODY_SECONDS": "1"})
+    try:
+        collector.start()
+        with socket.create_connection(("127.0.0.1", collector.port), timeout=60) as connection:
+            connection.sendall(
+                b"POST /v1/reports HTTP/1.1\r\nHost: collector\r\n"
+                b"Content-Type: application/msgpack\r\nContent-Length: 1000\r\n\r\na"
+            )
+            collector.terminate()
+            await_refusal(collector.port)
+            answer = connection.recv(65_536)
+        assert collector.wait()[0] == 0
+    finally:
+        collector.close()
+    # It would be cut without an answer once nobody waits for it any more.
+    assert answer.startswith(b"HTTP/1.1 408 ")

@@ -291,11 +291,13 @@ class CollectorServer(web.Server):
         )
 
     async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        """Finish the requests under way; then close every connection."""
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-            self._sweeping = None
-        await super().shutdown(timeout)
+        """Finish the requests under way, but those that are overdue; close every connection."""
+        try:
+            await super().shutdown(timeout)
+        finally:
+            if self._sweeping is not None:
+                self._sweeping.cancel()
+                self._sweeping = None
 
     async def _sweep(self) -> None:
         while True:

@@ -73,7 +73,7 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     with _reserved(config) as reserved:
         port = reserved.getsockname()[1]
-        supervisor = _Supervisor(replace(config, port=port))
+        supervisor = _Supervisor(replace(config, port=port), reserved)
         try:
             if supervisor.start_all():
                 announce(shown_address(config.host, port, tls=config.tls_certificate is not None))
@@ -84,8 +84,9 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
 
 
 class _Supervisor:
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, reserved: socket.socket) -> None:
         self._config = config
+        self._reserved = reserved
         self._memory = Meters.shared(config.workers)
         self._workers = [_Worker() for _ in range(config.workers)]
         # The workers hold the reading end: it ends when this process does, however that happens.
@@ -173,6 +174,8 @@ class _Supervisor:
         status = 1
         try:
             os.close(self._life_write)
+            # Or the port was taken for as long as a worker drains whose supervisor is dead.
+            self._reserved.close()
             for other in self._workers:
                 os.close(other.ready) if other.ready >= 0 else None
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)

@@ -1,0 +1,130 @@
+"""A collector whose disk is full, or slow: it says so in time, and counts what it acknowledged."""
+
+import asyncio
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.collector import CollectorProcess
+from tests.support.stubborn import StubbornDevices
+
+STORAGE_FULL, OVERLOADED = 507, 503
+
+
+@dataclass
+class Disk:
+    """Where a store is.
+
+    Attributes:
+        folder: to put it in.
+        fill: leaves no room.
+        empty: makes room again.
+        status: of the answers in between.
+    """
+
+    folder: Path
+    fill: Callable[[CollectorProcess], None]
+    empty: Callable[[CollectorProcess], None]
+    status: int
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Disk]:
+    """Mount a small file system of its own, where we may; else see to it that no file grows."""
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        yield unable_to_grow(folder)
+        return
+    ballast = folder / "ballast"
+
+    def fill(_: CollectorProcess) -> None:
+        with suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while file.write(bytes(4_096)):
+                pass
+
+    try:
+        yield Disk(folder, fill, lambda _: ballast.unlink(), STORAGE_FULL)
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def unable_to_grow(folder: Path) -> Disk:
+    """Return a disk on which files must not grow: to SQLite an error like others."""
+
+    def limit(collector: CollectorProcess, *, grow: bool) -> None:
+        _, hard = resource.prlimit(collector.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(collector.pid, resource.RLIMIT_FSIZE, (hard if grow else 0, hard))
+
+    return Disk(
+        folder,
+        lambda collector: limit(collector, grow=False),
+        lambda collector: limit(collector, grow=True),
+        OVERLOADED,
+    )
+
+
+@pytest.mark.skipif(not shutil.which("mount"), reason="needs mount")
+def test_a_disk_that_fills_up_under_load_costs_nothing_that_was_acknowledged(
+    tmp_path: Path,
+) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        fills_up(tmp_path, disk)
+
+
+def test_files_that_cannot_grow_cost_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    fills_up(tmp_path, unable_to_grow(tmp_path / "disk"))
+
+
+def fills_up(folder: Path, disk: Disk) -> None:
+    store = {"DENIABLE_STORE": str(disk.folder / "store.sqlite")}
+    collector = CollectorProcess(folder / "collector", environment=store)
+    devices = StubbornDevices(collector.survey_id, 600)
+
+    async def scene() -> None:
+        await devices.send([collector.port], 0, 2)
+        disk.fill(collector)
+        sending = asyncio.create_task(devices.send([collector.port], 1, 2))
+        await devices.until(lambda: devices.statuses[disk.status] > 50)
+        before = devices.acknowledged
+        assert sum(collector.shown_counts()) >= before  # reading goes on
+        disk.empty(collector)
+        await sending
+
+    try:
+        collector.start()
+        asyncio.run(scene())
+        assert collector.receipts() == devices.receipts
+        assert collector.shown_counts() == devices.counts
+    finally:
+        collector.close()
+    assert devices.later.keys() == {"Retry-After: 60"}
+    assert "Traceback" not in collector.complaints
+
+
+def test_a_slow_disk_is_waited_for_or_the_collector_is_overloaded(tmp_path: Path) -> None:
+    settings = {"DENIABLE_MOST_WAITING": "256", "DENIABLE_ADDRESS_RATE": "0"}
+    collector = CollectorProcess(tmp_path / "collector", environment=settings)
+    devices = StubbornDevices(collector.survey_id, 3_200, together=32, at_once=64)
+    try:
+        collector.start(sys.executable, "-m", "tests.support.slow_disk", "0.1")
+        asyncio.run(devices.send([collector.port]))
+        assert collector.receipts() == devices.receipts
+        assert collector.shown_counts() == devices.counts
+    finally:
+        collector.close()
+    # 64 requests of 32 are under way, and 256 reports may be in hand: most are told to come later.
+    assert devices.statuses[OVERLOADED] > 0
+    assert set(devices.statuses) == {200, OVERLOADED}
+    assert devices.verdicts == {"accepted": 3_200, "duplicates": 0}
+    assert "Traceback" not in collector.complaints
