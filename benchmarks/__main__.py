@@ -16,6 +16,7 @@ from benchmarks import (
     exits,
     postgres,
     stores,
+    volume,
 )
 
 _SUBJECTS = {
@@ -24,6 +25,7 @@ _SUBJECTS = {
     "bulk": bulk.run,
     "stores": stores.run,
     "postgres": postgres.run,
+    "volume": volume.run,
     "collector": collector.run,
     "connections": connections.run,
     "estimates": estimates.run,

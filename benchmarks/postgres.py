@@ -23,14 +23,14 @@ from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
 from deniable.stores import PostgresStore, Verdict
 from tests.support.postgres import PostgresServer, find_binaries
 
-__all__ = ["run"]
+__all__ = ["SETTINGS", "group_of", "open_filled", "run"]
 
 _ROUNDS: Final = 5
 _STORED: Final = 5_000_000
 _GROUPS: Final = {1: 400, 50: 200, 500: 60, 5_000: 8}
 """Receipts in a group, and how many groups make a measurement."""
 _MANIFEST, _ENVELOPE = signed_survey(16, 8, "1")
-_SETTINGS: Final = ("shared_buffers=1GB", "max_wal_size=4GB", "checkpoint_timeout=30min")
+SETTINGS: Final = ("shared_buffers=1GB", "max_wal_size=4GB", "checkpoint_timeout=30min")
 _BARE: Final = """
     INSERT INTO bare SELECT 1, 0, k, r FROM unnest($1::uuid[], $2::integer[]) AS u (k, r)
     ON CONFLICT DO NOTHING RETURNING key
@@ -58,7 +58,7 @@ def run() -> None:
         return
     server = PostgresServer(binaries, Path(tempfile.gettempdir()))
     try:
-        server.start(*_SETTINGS)
+        server.start(*SETTINGS)
         with asyncio.Runner() as runner:
             _measure(server, runner)
     finally:
@@ -66,7 +66,7 @@ def run() -> None:
 
 
 def _measure(server: PostgresServer, runner: asyncio.Runner) -> None:
-    empty, full = (runner.run(_store(server, stored)) for stored in (0, _STORED))
+    empty, full = (runner.run(open_filled(server, stored))[0] for stored in (0, _STORED))
     bare = runner.run(_bare(server, _STORED))
     process = Server(server.pid, 0)
     kinds: dict[str, Callable[[list[Receipt]], Awaitable[int]]] = {
@@ -108,8 +108,8 @@ def _measure(server: PostgresServer, runner: asyncio.Runner) -> None:
     runner.run(bare.close())
 
 
-async def _store(server: PostgresServer, stored: int) -> PostgresStore:
-    """Return a store with the survey, and so many receipts, in it."""
+async def open_filled(server: PostgresServer, stored: int) -> tuple[PostgresStore, str]:
+    """Return a store with the survey, and so many receipts, in it; and its address."""
     url = server.url(await server.create())
     store = await PostgresStore.open(url, create=True)
     await store.publish(_MANIFEST, _ENVELOPE)
@@ -123,7 +123,7 @@ async def _store(server: PostgresServer, stored: int) -> PostgresStore:
         await connection.execute("VACUUM ANALYZE")
         await connection.execute("CHECKPOINT")
         await connection.close()
-    return store
+    return store, url
 
 
 async def _bare(server: PostgresServer, stored: int) -> "asyncpg.Connection[asyncpg.Record]":
@@ -170,7 +170,7 @@ def _cost(
                 raise RuntimeError("a receipt was not accepted")
 
     def measure() -> float:
-        groups = [_group(size) for _ in range(times)]
+        groups = [group_of(size) for _ in range(times)]
         before, used, started = server.cpu_seconds(), time.process_time(), time.perf_counter()
         runner.run(work(groups))
         seconds = time.perf_counter() - started
@@ -181,7 +181,8 @@ def _cost(
     return measure
 
 
-def _group(size: int) -> list[Receipt]:
+def group_of(size: int) -> list[Receipt]:
+    """Return so many receipts of devices that have not reported before."""
     keys = os.urandom(RECEIPT_KEY_BYTES * size)
     return [
         Receipt(_MANIFEST.survey_id, 0, keys[at : at + RECEIPT_KEY_BYTES], at // 16 % 16)
