@@ -369,3 +369,29 @@ async def test_a_sender_who_leaves_just_before_the_body_is_read_is_no_failure_of
     await until_closed(collector)
     totals = {meter.name: values for meter, values in collector.meters.totals()}
     assert totals["requests_failed"] == [0]
+
+
+@pytest.mark.asyncio
+async def test_a_connection_that_cannot_be_swept_leaves_the_others_their_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, told_: told.append(str(told_)))
+    sweep = connections.Connection.sweep
+    broken: list[connections.Connection] = []
+
+    def sweep_but_one(self: connections.Connection, now: float) -> None:
+        broken[:] = broken or [self]
+        if self is broken[0]:
+            raise KeyError
+        sweep(self, now)
+
+    monkeypatch.setattr(connections.Connection, "sweep", sweep_but_one)
+    async with (
+        impatient(tmp_path, monkeypatch, head_seconds=SHORT) as collector,
+        connected(collector),
+        connected(collector) as (reader, _),
+    ):
+        assert await read_answers(reader) == []
+        assert all("could not be swept" in each for each in told)
+        assert told

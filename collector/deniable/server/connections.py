@@ -305,7 +305,12 @@ class CollectorServer(web.Server):
             now = self._loop.time()
             for connection in self.connections:
                 assert isinstance(connection, Connection)
-                connection.sweep(now)
+                try:
+                    connection.sweep(now)
+                except Exception as error:  # noqa: BLE001 - all others must be swept all the same
+                    self._loop.call_exception_handler(
+                        {"message": "a connection could not be swept", "exception": error}
+                    )
 
     def _request(
         self,
