@@ -2,8 +2,11 @@
 
 import asyncio
 import random
+import socket
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from typing import Any, cast
 
 import asyncpg
 import pytest
@@ -18,7 +21,9 @@ from deniable.stores import (
     RotationConflict,
     StoreError,
     Token,
+    Verdict,
 )
+from deniable.stores.postgres.connections import Connection
 from tests.stores.databases import many
 from tests.stores.places import NOW, A, C, D, counts, publish
 from tests.support.postgres import PostgresServer, postgres_server
@@ -59,12 +64,12 @@ async def opened(url: str, patience: float = SECONDS) -> AsyncIterator[PostgresS
 
 @asynccontextmanager
 async def through_proxy(
-    server: PostgresServer, url: str
+    server: PostgresServer, url: str, parameters: str = ""
 ) -> AsyncIterator[tuple[PostgresStore, PostgresProxy]]:
     """Yield a store behind a proxy."""
     database = url.rpartition("/")[2] if "?" not in url else url.split("/")[3].partition("?")[0]
     async with postgres_proxy(server.socket) as proxy:
-        address = f"postgresql://deniable@127.0.0.1:{proxy.port}/{database}"
+        address = f"postgresql://deniable@127.0.0.1:{proxy.port}/{database}{parameters}"
         async with opened(address) as store:
             yield store, proxy
 
@@ -212,6 +217,48 @@ async def test_a_connection_that_is_cut_before_the_server_knows_stores_with_the_
         assert await store.add(devices(15)) == [D] * 5 + [A] * 10
         assert (proxy.cuts, proxy.connections) == (1, 2)
     await assert_stored_once(url, {receipt.key: receipt.response for receipt in devices(15)})
+
+
+@pytest.mark.asyncio
+async def test_s3_a_connection_that_falls_silent_is_given_up_and_its_group_stored_by_a_new_one(
+    server: PostgresServer, url: str
+) -> None:
+    async def store_in_silence(what: str, sent: list[Receipt]) -> list[Verdict]:
+        async with (
+            # How long an answer is waited for follows from the setting.
+            through_proxy(server, url, "?statement_timeout=5s") as (store, proxy),
+            asyncio.timeout(SECONDS),
+        ):
+            # One connection that is kept, and idle ones: none of them is of any use any more.
+            await asyncio.gather(store.add(sent[:5]), store.surveys(), store.surveys())
+            before = proxy.connections
+            proxy.silence(what)
+            verdicts = await store.add(sent)
+            assert proxy.connections == before + 1
+            return verdicts
+
+    sent = devices(30)
+    unheard, unanswered = await asyncio.gather(
+        store_in_silence("requests", sent[:15]), store_in_silence("answers", sent[15:])
+    )
+    assert unheard == [D] * 5 + [A] * 10
+    assert unanswered == [D] * 15
+    await assert_stored_once(url, {receipt.key: receipt.response for receipt in sent})
+
+
+@pytest.mark.asyncio
+async def test_the_kernel_asks_for_the_other_side_of_a_silent_connection(
+    server: PostgresServer, url: str
+) -> None:
+    async def options(connection: Connection) -> list[int]:
+        end = cast("Any", connection)._transport.get_extra_info("socket")
+        asked = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE)]
+        if sys.platform == "linux":
+            asked.append((socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
+        return [end.getsockopt(*option) for option in asked]
+
+    async with through_proxy(server, url) as (store, _):
+        assert 0 not in await store._connections.run(options)
 
 
 REPEATABLE: dict[str, Callable[[PostgresStore], Awaitable[object]]] = {

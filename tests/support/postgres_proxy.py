@@ -1,4 +1,7 @@
-"""A proxy before a PostgreSQL server that cuts a chosen message off, or the answer to it."""
+"""A proxy before a PostgreSQL server that cuts a chosen message off, or the answer to it.
+
+Or it falls silent, as a network that has forgotten a connection.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,17 +31,25 @@ class PostgresProxy:
         self.answer: bytes | None = None
         self.cuts = 0
         self.connections = 0
+        self._silenced = {"requests": 0, "answers": 0}
+
+    def silence(self, what: str) -> None:
+        """Forward no more `requests` or `answers` of the connections that there are now."""
+        self._silenced[what] = self.connections
 
     async def serve(
         self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter
     ) -> None:
         """Serve one connection until either side ends it, or it is cut."""
         self.connections += 1
+        number = self.connections
         from_server, to_server = await asyncio.open_unix_connection(self._server)
         held = asyncio.Event()
 
         async def upwards() -> None:
             while message := await from_client.read(1 << 20):
+                if number <= self._silenced["requests"]:
+                    await asyncio.Event().wait()
                 if self.request is not None and self.request in message:
                     self.request, self.cuts = None, self.cuts + 1
                     return
@@ -50,6 +61,8 @@ class PostgresProxy:
 
         async def downwards() -> None:
             while message := await from_server.read(1 << 20):
+                if number <= self._silenced["answers"]:
+                    await asyncio.Event().wait()
                 if held.is_set():
                     if _READY in message:
                         return

@@ -1,13 +1,20 @@
 """A few connections to one database, made anew when they are lost.
 
-Work is tried again where that may help, for some seconds in all: after a deadlock or a
-serialisation failure, while the server restarts, and on another connection if one was lost. A
-connection that is lost around the COMMIT leaves open whether the transaction took place. Work is
-therefore either *repeatable*, so that doing it twice is doing it once, or the caller is told that
-it is not known.
+Work is tried again where that may help, for some seconds from its first failure on: after a
+deadlock or a serialisation failure, while the server restarts, and on a new connection if one was
+lost. A connection that is lost around the COMMIT leaves open whether the transaction took place.
+Work is therefore either *repeatable*, so that doing it twice is doing it once, or the caller is
+told that it is not known.
+
+A connection can also fall silent. A group that gets no answer is then given up with its connection,
+without asking the server to cancel it. The server has its own time limit, but for the COMMIT, which
+may wait for a standby: that is still under way then. Cancelling would make the group visible before
+the standby has it. Left alone, its receipts are locked, so that the next attempt waits for it, and
+either finds duplicates or is refused for the time being (S1, S3).
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
@@ -15,6 +22,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 import asyncpg
 
 from deniable.stores.postgres.failures import DATABASE_ERRORS, failure_of
+from deniable.stores.postgres.sessions import (
+    ANSWER_SECONDS,
+    WatchedSession,
+    limit_groups,
+    prepare,
+    server_settings,
+    unreadable_file,
+)
 from deniable.stores.store import StoreError
 
 if TYPE_CHECKING:
@@ -28,27 +43,6 @@ Result = TypeVar("Result")
 _LEAST: Final = 2
 """One that stores, and one for all else."""
 _CONNECT_SECONDS: Final = 5.0
-_STATEMENT_SECONDS: Final = 30
-_LOCK_SECONDS: Final = 10
-_SETTINGS: Final = {
-    "application_name": "deniable",
-    # Nothing hangs for ever: neither a statement, nor its wait for a lock, nor a transaction whose
-    # collector is gone.
-    "statement_timeout": f"{_STATEMENT_SECONDS}s",
-    "lock_timeout": f"{_LOCK_SECONDS}s",
-    "idle_in_transaction_session_timeout": f"{2 * _STATEMENT_SECONDS}s",
-    # Nor does the server wait for one that the network has forgotten.
-    "tcp_keepalives_idle": "60",
-    "tcp_keepalives_interval": "10",
-    "tcp_keepalives_count": "3",
-    # Compiling would cost far more than these statements.
-    "jit": "off",
-}
-"""Unless the URL says otherwise."""
-_REQUIRED: Final = {"default_transaction_isolation": "read committed"}
-"""What the SQL of this package relies on, whatever URL and database say."""
-_ANSWER_SECONDS: Final = _STATEMENT_SECONDS + 10.0
-"""The server should have given up before: then it, or the network, is dead."""
 _FIRST_DELAY: Final = 0.02
 _LONGEST_DELAY: Final = 0.5
 
@@ -60,7 +54,7 @@ class Connections:
         url: ``postgresql://…``, with all that asyncpg understands. It may hold a password, and
             is never shown.
         most: how many there are at most.
-        patience: for how many seconds work is tried again.
+        patience: for how many seconds from its first failure on work is tried again.
     """
 
     def __init__(self, url: str, most: int = 4, patience: float = 5.0) -> None:
@@ -69,13 +63,16 @@ class Connections:
             min_size=0,
             max_size=max(most, _LEAST),
             timeout=_CONNECT_SECONDS,
-            command_timeout=_ANSWER_SECONDS,
-            server_settings={**_unless_given(url), **_REQUIRED},
-            init=_prepare,
+            command_timeout=ANSWER_SECONDS,
+            server_settings=server_settings(url),
+            connection_class=WatchedSession,
+            init=prepare,
             reset=_leave,
         )
+        self._url = url
         self._patience = patience
         self._kept: Connection | None = None
+        self._answer_seconds = ANSWER_SECONDS
 
     async def run(
         self, work: Callable[[Connection], Awaitable[Result]], *, keep: bool = False
@@ -93,7 +90,7 @@ class Connections:
             StoreError: for whatever else fails, and if no attempt succeeded in time.
         """
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._patience
+        deadline = None
         delay = _FIRST_DELAY
         while True:
             try:
@@ -101,6 +98,11 @@ class Connections:
                     return await work(connection)
             except DATABASE_ERRORS as error:
                 failure = failure_of(error)
+            if failure.lost:
+                # Whatever took this connection may have taken the idle ones.
+                await self._pool.expire_connections()
+            if deadline is None:  # however long the first attempt was, there is a second
+                deadline = loop.time() + self._patience
             if not failure.again or loop.time() + delay > deadline:
                 raise failure.error
             await asyncio.sleep(delay)
@@ -173,26 +175,54 @@ class Connections:
     @asynccontextmanager
     async def _kept_connection(self) -> AsyncIterator[Connection]:
         if self._kept is None:
-            self._kept = await self._acquire()
+            kept = await self._acquire()
+            try:
+                self._answer_seconds = await limit_groups(kept, self._url)
+            except BaseException:
+                await self._discard(kept)
+                raise
+            self._kept = kept
+        kept = self._kept
+        silent = False
+
+        def give_up() -> None:
+            nonlocal silent
+            silent = True
+            kept.terminate()
+
+        watch = asyncio.get_running_loop().call_later(self._answer_seconds, give_up)
         try:
-            yield self._kept
+            yield kept
         except DATABASE_ERRORS as error:
-            if failure_of(error).lost:
-                lost, self._kept = self._kept, None
-                with suppress(asyncpg.InterfaceError):  # it may be known to be closed already
-                    lost.terminate()
-                await self._pool.release(lost)
+            if silent or failure_of(error).lost:
+                self._kept = None
+                await self._discard(kept)
+            if silent:
+                raise TimeoutError from None
             raise
+        finally:
+            watch.cancel()
+
+    async def _discard(self, connection: Connection) -> None:
+        with suppress(asyncpg.InterfaceError):  # it may be known to be closed already
+            connection.terminate()
+        await self._pool.release(connection)
 
     async def _acquire(self) -> Connection:
         await self._pool  # asyncpg's way to begin; without a minimal size nothing is connected
         try:
-            return await self._pool.acquire(timeout=_ANSWER_SECONDS)
-        except OSError:
+            return await self._pool.acquire(timeout=ANSWER_SECONDS)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            name = unreadable_file(self._url, dict(os.environ))
+            if name is None:  # it is the server's socket
+                raise
+            raise StoreError(
+                f"the file for TLS that {name} names does not exist or cannot be read"
+            ) from None
+        except OSError:  # what is wrong with a certificate is one, and a ValueError too
             raise
         except ValueError:
-            # A misspelt URL, such as a port that is no number: the message would quote it. (What is
-            # wrong with a certificate is an OSError, too.)
+            # A misspelt URL, such as a port that is no number: the message would quote it.
             raise asyncpg.ClientConfigurationError("unusable URL") from None
 
     @asynccontextmanager
@@ -219,38 +249,6 @@ def translated() -> Iterator[None]:
         failure = failure_of(error)
     if failure is not None:
         raise failure.error
-
-
-def _unless_given(url: str) -> dict[str, str]:
-    """Return the settings that a URL does not make itself; asyncpg would have ours win."""
-    given = {pair.partition("=")[0] for pair in url.partition("?")[2].split("&")}
-    return {name: value for name, value in _SETTINGS.items() if name not in given}
-
-
-async def _prepare(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """Make a new connection fit for a store, or refuse a server that keeps no promise of it."""
-    # Keys are sixteen bytes: neither side has a use for UUID objects.
-    await connection.set_type_codec(
-        "uuid", schema="pg_catalog", encoder=bytes, decoder=bytes, format="binary"
-    )
-    row = await connection.fetchrow(
-        "SELECT current_setting('fsync') = 'off', current_setting('track_commit_timestamp') = 'on',"
-        " current_setting('synchronous_commit') = 'off'"
-    )
-    assert row is not None
-    forgetful, diary, hasty = row
-    if forgetful:
-        raise StoreError(
-            "the database server runs with fsync = off, and would lose reports that were"
-            " acknowledged: switch it on"
-        )
-    if diary:
-        raise StoreError(
-            "the database server keeps the time of every commit, and with it of every receipt:"
-            " switch track_commit_timestamp off"
-        )
-    if hasty:
-        await connection.execute("SET synchronous_commit = on")
 
 
 async def _leave(_: object) -> None:

@@ -4,6 +4,7 @@ Of an error of PostgreSQL only the primary message is passed on. Its detail may 
 it is not kept as the cause either.
 """
 
+import ssl
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,6 +35,13 @@ _BAD_VALUE: Final = "22"
 _FULL: Final = "53100"
 _TOO_MANY_CONNECTIONS: Final = "53300"
 
+_NO_ROOT: Final = (
+    "there is no root certificate to trust the database server by: name its file with sslrootcert"
+    " in the URL, or put it at ~/.postgresql/root.crt"
+)
+_OF_ANOTHER_HOST: Final = {62, 63, 64}
+"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH, and the same of e-mail and IP addresses."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -56,10 +64,21 @@ def failure_of(error: BaseException) -> Failure:
         return _of_postgres(error)
     if isinstance(error, asyncpg.ClientConfigurationError):
         # Not quoted: where a URL is misspelt, any part of it may be the password.
+        if str(error).startswith("root certificate file"):
+            return Failure(StoreError(_NO_ROOT), again=False, lost=True)
         wrong = "the URL of the database cannot be used; it is postgresql://USER@HOST:PORT/DATABASE"
         return Failure(StoreError(wrong), again=False, lost=True)
     if isinstance(error, TimeoutError):
         return Failure(StoreError("the database does not answer"), again=True, lost=True)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        # A host of another name would be quoted.
+        reason = (
+            "it is of another host"
+            if error.verify_code in _OF_ANOTHER_HOST
+            else error.verify_message
+        )
+        wrong = f"the certificate of the database server is not trusted: {reason}"
+        return Failure(StoreError(wrong), again=True, lost=True)
     if isinstance(error, OSError):
         reason = error.strerror or type(error).__name__
         return Failure(

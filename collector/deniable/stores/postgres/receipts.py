@@ -16,6 +16,7 @@ from typing import Final
 
 from deniable.messages.receipt import Receipt
 from deniable.stores.postgres.connections import Connection
+from deniable.stores.postgres.sessions import FORGETFUL
 from deniable.stores.store import StoreError, Verdict
 
 __all__ = ["add_receipts"]
@@ -35,7 +36,8 @@ async def add_receipts(
         receipts: at least one.
 
     Raises:
-        StoreError: if a survey is not in this store; nothing was stored.
+        StoreError: if a survey is not in this store, and nothing was stored; or if what was stored
+            may be lost.
     """
     ids, epochs, keys, responses, issuers = zip(*receipts, strict=True)
     terms = list(zip(ids, epochs, issuers, strict=True))
@@ -43,7 +45,8 @@ async def add_receipts(
     lots = [numbers[each] for each in terms]
     lot_ids, lot_epochs, lot_issuers = zip(*numbers, strict=True)
     row = await connection.fetchrow(
-        "SELECT * FROM deniable.add_receipts($1, $2, $3, $4, $5, $6, $7)",
+        "SELECT *, current_setting('fsync') = 'off'"
+        " FROM deniable.add_receipts($1, $2, $3, $4, $5, $6, $7)",
         slot,
         lot_ids,
         lot_epochs,
@@ -53,7 +56,9 @@ async def add_receipts(
         responses,
     )
     assert row is not None
-    refusals, repeats, stored = row
+    refusals, repeats, stored, forgetful = row
+    if forgetful:  # unlike synchronous_commit it can be switched off below a connection
+        raise StoreError(FORGETFUL)
     if refusals is None:
         raise StoreError("the survey is not in this store")
     if any(refusals):
