@@ -38,11 +38,13 @@ def run() -> None:
         # As many sets of requests as rounds, and one to warm up: a full store keeps what it got.
         sets = [sign_uploads(places.survey_id, _SINGLES, _BATCHES) for _ in range(_ROUNDS + 1)]
         rates: dict[str, list[float]] = {"one": [], "many": [], "many, two workers": []}
-        with bare_handler() as bare:
+        with bare_handler() as bare, bare_handler(verify=True) as verifying:
             found = interleave(
                 {
                     "one": _cost(places.fresh, _singles(sets), 1, rates["one"]),
                     "bare one": _bare_cost(bare, sets[0].singles, 1),
+                    "verifying one": _bare_cost(verifying, sets[0].singles, 1),
+                    "verifying many": _bare_cost(verifying, sets[0].batches, BATCH),
                     "many": _cost(places.fresh, _batches(sets), BATCH, rates["many"]),
                     "bare many": _bare_cost(bare, [*sets[0].batches] * _REPEATS, BATCH),
                     "one, full": _cost(places.full, _singles(sets), 1),
@@ -76,7 +78,9 @@ def _show(found: dict[str, Rounds], rates: dict[str, Rounds]) -> None:
             Row("rate, load on the same cores", rates["one"], "reports/s"),
             Row("collector's processor time a report", found["one"].scaled(1e6), "µs"),
             Row("a bare aiohttp handler's", found["bare one"].scaled(1e6), "µs"),
+            Row("one that verifies, too", found["verifying one"].scaled(1e6), "µs"),
             Row("collector ÷ (bare handler + libsodium)", found["one"] / floor),
+            Row("collector ÷ bare handler that verifies", found["one"] / found["verifying one"]),
             Row("with 10 M receipts ÷ with none", found["one, full"] / found["one"]),
         ],
     )
@@ -86,7 +90,9 @@ def _show(found: dict[str, Rounds], rates: dict[str, Rounds]) -> None:
             Row("rate, load on the same cores", rates["many"], "reports/s"),
             Row("collector's processor time a report", found["many"].scaled(1e6), "µs"),
             Row("a bare aiohttp handler's", found["bare many"].scaled(1e6), "µs"),
+            Row("one that verifies, too", found["verifying many"].scaled(1e6), "µs"),
             Row("collector ÷ libsodium", found["many"] / verified),
+            Row("collector ÷ bare handler that verifies", found["many"] / found["verifying many"]),
             Row("with 10 M receipts ÷ with none", found["many, full"] / found["many"]),
             Row("rate of two workers ÷ of one", rates["many, two workers"] / rates["many"]),
             Row("their processor time ÷ one's", found["many, two workers"] / found["many"]),

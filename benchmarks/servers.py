@@ -61,9 +61,10 @@ def collector(directory: Path, workers: int = 1) -> Iterator[Server]:
 
 
 @contextmanager
-def bare_handler() -> Iterator[Server]:
-    """Serve the handler that only reads a body and answers 200."""
-    with _serving([sys.executable, "-m", "benchmarks.bare_handler"]) as server:
+def bare_handler(*, verify: bool = False) -> Iterator[Server]:
+    """Serve the handler that only reads a body, verifies it if told to, and answers 200."""
+    options = ["--verify"] if verify else []
+    with _serving([sys.executable, "-m", "benchmarks.bare_handler", *options]) as server:
         yield server
 
 
