@@ -69,6 +69,7 @@ class Load:
         chance: random.Random,
     ) -> None:
         self._plan = plan
+        self._most_open = plan.connections * plan.workers
         self._port = port
         self._chunks = chunks
         self._invalid = invalid
@@ -217,7 +218,7 @@ class Load:
         self._request(invalid.request, judge)
 
     def _has_connection(self) -> bool:
-        return bool(self._idle) or (len(self._open) + len(self._opening) < self._plan.connections)
+        return bool(self._idle) or (len(self._open) + len(self._opening) < self._most_open)
 
     def _request(
         self, request: bytes, answered: Callable[[Answer | None], None], *, cut: bool = False
