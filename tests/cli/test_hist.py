@@ -97,9 +97,13 @@ def test_an_interval_outside_is_marked_and_explained(place: Workplace) -> None:
     place.publish()
     place.count([0] * 20 + [1] * 18 + [2] * 18 + [3] * 4)
     shown = hist(place)
-    assert "0.0%!" in shown
+    (row,) = [line for line in shown.splitlines() if line.startswith("always")]
+    assert "none in [0, 1]!" in row
+    # As if it were certain that nobody says so.
+    assert "0.0% – 0.0%" not in shown
     assert "! The whole interval lay outside" in shown
-    assert "!!" not in shown
+    assert "DO NOT USE" not in shown
+    assert "Mostly noise so far" in shown
     assert [row["outside"] for row in as_json(place)["categories"]] == [False] * 3 + [True]
 
 
@@ -107,8 +111,14 @@ def test_impossible_counts_are_marked_and_explained_in_every_form(place: Workpla
     place.publish()
     place.count([0] * 30 + [1] * 30 + [2] * 30)
     shown = hist(place)
-    assert [line.split()[0] for line in shown.splitlines() if "!!" in line] == ["always", "!!"]
-    assert "!! Honest devices do not cause such counts" in shown
+    rows = [line for line in shown.splitlines() if "[0, 1]!!" in line]
+    assert [row.split()[0] for row in rows] == ["always"]
+    told = " ".join(shown.split())
+    fewest = as_json(place)["poisoning"]["fewest_fakes"]
+    assert f"at least {fewest} of the 90 reports are fake" in told
+    # Before the figures, and nothing that more reports would mend.
+    assert told.index("!! DO NOT USE THESE FIGURES") < told.index(" raw ")
+    assert "Mostly noise" not in told
     # The one mark includes the other.
     assert "! The whole interval" not in shown
     assert [row["impossible"] for row in as_csv(place)] == ["0", "0", "0", "1"]
@@ -121,6 +131,17 @@ def test_the_table_says_what_fake_reports_can_do(counted: Workplace) -> None:
     # 1 % of 1 + 3/(e - 1)
     assert "if 1 % of reports are fake, an estimate is off by up to 2.7 percentage points" in shown
     assert f"; {fakes} more, all fake, would move any by its standard error" in shown
+
+
+def test_the_table_says_which_fakes_show_no_mark(place: Workplace) -> None:
+    place.publish()
+    place.count([0] * 300 + [1] * 200 + [2] * 200 + [3] * 200)
+    share = as_json(place)["poisoning"]["detectable_share"]
+    shown = " ".join(hist(place).split())
+    assert f"Fakes below about {100 * share:.2g} % of reports may show no mark" in shown
+    place.count([0, 1], epoch=1)
+    assert as_json(place)["poisoning"]["detectable_share"] is None
+    assert "No share of fake reports would be sure to show a mark" in " ".join(hist(place).split())
 
 
 def test_an_unknown_survey_is_one_line(place: Workplace) -> None:

@@ -76,8 +76,13 @@ def test_as_text_flagged_categories_are_marked() -> None:
     histogram = estimate_histogram(MANIFEST, 0, (1000, 1000, 1000, 1000, 400))
     assert histogram.impossible == CATEGORIES[-1:]
     lines = str(histogram).splitlines()
-    assert [line.endswith("!!") for line in lines[2:7]] == [False] * 4 + [True]
-    assert "!! honest devices do not cause such counts (1 of 5 categories)" in lines
+    fewest = histogram.poisoning.fewest_fakes
+    assert lines[2] == (
+        "!! not to be used: honest devices do not cause such counts (1 of 5 categories); at least "
+        f"{fewest:,} reports are fake"
+    )
+    assert [line.endswith("!!") for line in lines[3:8]] == [False] * 4 + [True]
+    assert "none in [0, 1]" in lines[7]
     honest = str(estimate_histogram(MANIFEST, 0, (1000, 1000, 1000, 1000, 700)))
     assert "!!" not in honest
     # 1 % of 1 + 4/(e - 1)
@@ -144,6 +149,7 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
         "fakes_for_one_error",
         "detectable_share",
         "false_alarm",
+        "fewest_fakes",
     }
     assert [row["impossible"] for row in written["categories"]] == [False] * 3 + [True] * 2
     assert written["epochs"] == [3]
@@ -192,12 +198,16 @@ def test_as_text_it_shows_every_category_with_estimate_and_interval() -> None:
     for i, (category, row) in enumerate(zip(CATEGORIES, rows, strict=True)):
         assert category in row
         assert f"{histogram.estimate[i]:.1%}" in row
-        assert f"{histogram.low[i]:.1%}" in row
+        ends = (histogram.low[i], histogram.high[i])
+        # The nearest end point of an interval that lay outside would look like certainty.
+        shown = "none in [0, 1]" if histogram.outside[i] else f"[{ends[0]:6.1%}, {ends[1]:6.1%}]"
+        assert shown in row
+    assert set(histogram.outside.tolist()) == {False, True}
     assert "nobody vouches" in lines[-1]
 
 
 def test_bars_grow_with_the_estimate_and_stay_within_the_line() -> None:
-    extreme = str(estimate_histogram(MANIFEST, 0, (1000, 0, 0, 0, 0))).splitlines()[2:7]
+    extreme = str(estimate_histogram(MANIFEST, 0, (1000, 0, 0, 0, 0))).splitlines()[3:8]
     assert [line.count("█") for line in extreme] == [24, 0, 0, 0, 0]
 
 

@@ -21,7 +21,13 @@ from deniable.estimates.intervals import (
 from deniable.estimates.inverse import NotInvertible, debias, left_inverse, solution_matrix
 from deniable.estimates.numeric import Bin, NumericSummary
 from deniable.estimates.planning import reports_for_half_width, reports_for_mean
-from deniable.estimates.poisoning import FALSE_ALARM, Poisoning, detectable_share, impossible_counts
+from deniable.estimates.poisoning import (
+    FALSE_ALARM,
+    Poisoning,
+    detectable_share,
+    fewest_fakes,
+    impossible_counts,
+)
 from deniable.estimates.quantiles import Quantile, quantiles
 from deniable.estimates.queries import Estimate, linear_query, mean
 
@@ -44,6 +50,7 @@ __all__ = [
     "estimate_histogram",
     "estimated_covariance",
     "fakes_needed",
+    "fewest_fakes",
     "frequency_intervals",
     "impossible_counts",
     "influence",

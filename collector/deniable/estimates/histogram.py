@@ -133,16 +133,21 @@ class Histogram:
             f"epsilon {self.epsilon}" + ("" if self.delta == "0" else f", delta {self.delta}"),
             self.question,
         ]
+        if impossible := self.impossible:
+            of = f"{len(impossible)} of {len(self.categories)}"
+            lines.append(
+                f"!! not to be used: honest devices do not cause such counts ({of} categories); at "
+                f"least {self.poisoning.fewest_fakes:,} reports are fake"
+            )
         if self.numeric is None:
-            rows = zip(self.categories, self.estimate, self.low, self.high, strict=True)
+            rows = zip(
+                self.categories, self.estimate, self.low, self.high, self.outside, strict=True
+            )
             marks = (" !!" if impossible else "" for impossible in self.poisoning.impossible)
             lines += [row + mark for row, mark in zip(_table(list(rows)), marks, strict=True)]
         else:
             # Of single values there may be thousands, and each by itself is mostly noise.
             lines += [*_summary(self.numeric), *_table(_bin_rows(self.numeric))]
-        if impossible := self.impossible:
-            of = f"{len(impossible)} of {len(self.categories)}"
-            lines.append(f"!! honest devices do not cause such counts ({of} categories)")
         off = (
             f"estimates are off by up to {self.poisoning.bias(0.01):.1%}"
             if self.numeric is None
@@ -229,26 +234,31 @@ def _kept_range(manifest: Manifest, epoch: int) -> tuple[int, int] | None:
     return epochs[0], min(epochs[-1], manifest.schedule.epochs - 1)
 
 
-def _table(rows: Sequence[tuple[str, float, float, float]]) -> list[str]:
-    """Return a line for each label, estimate and interval."""
+_Row = tuple[str, float, float, float, bool]
+
+
+def _table(rows: Sequence[_Row]) -> list[str]:
+    """Return a line for each label, estimate and interval; one wholly outside has no ends."""
     width = max(len(label) for label, *_ in rows)
     return [
-        f"{label:>{width}}  {estimate:7.1%}  [{low:6.1%}, {high:6.1%}]  "
+        f"{label:>{width}}  {estimate:7.1%}  "
+        + (" none in [0, 1] " if outside else f"[{low:6.1%}, {high:6.1%}]")
+        + "  "
         + "█" * round(_BAR * float(np.clip(estimate, 0, 1)))
-        for label, estimate, low, high in rows
+        for label, estimate, low, high, outside in rows
     ]
 
 
-def _bin_rows(numeric: NumericSummary) -> list[tuple[str, float, float, float]]:
-    return [
-        (group.label, group.share.value, group.share.low, group.share.high)
-        for group in numeric.bins
-    ]
+def _bin_rows(numeric: NumericSummary) -> list[_Row]:
+    shares = [(group.label, group.share) for group in numeric.bins]
+    return [(label, each.value, each.low, each.high, each.outside) for label, each in shares]
 
 
 def _summary(numeric: NumericSummary) -> list[str]:
     """Return the mean and the quartiles, and how the groups are to be read."""
-    lines = [f"mean  {numeric.mean.value:.6g}  [{numeric.mean.low:.6g}, {numeric.mean.high:.6g}]"]
+    mean = numeric.mean
+    interval = "none in the range" if mean.outside else f"[{mean.low:.6g}, {mean.high:.6g}]"
+    lines = [f"mean  {mean.value:.6g}  {interval}"]
     lines += [
         f"{quartile.probability:.0%} at or below  {quartile.value:.6g}  "
         f"[{quartile.low:.6g}, {quartile.high:.6g}]"

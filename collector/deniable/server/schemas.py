@@ -48,6 +48,7 @@ _ESTIMATE: Final[Json] = {
     "standard_error": _or_null(_NUMBER),
     "low": _NUMBER,
     "high": _NUMBER,
+    "outside": {"type": "boolean"},
 }
 
 SCHEMAS: Final[dict[str, Json]] = {
@@ -131,6 +132,7 @@ SCHEMAS: Final[dict[str, Json]] = {
                         "fakes_for_one_error": _or_null(_COUNT),
                         "detectable_share": _or_null(_NUMBER),
                         "false_alarm": _NUMBER,
+                        "fewest_fakes": _COUNT,
                     }
                 ),
                 "reports_for_five_points": _COUNT,
@@ -143,7 +145,6 @@ SCHEMAS: Final[dict[str, Json]] = {
                             "raw": _COUNT,
                             **_ESTIMATE,
                             "method": _TEXT,
-                            "outside": {"type": "boolean"},
                             "impossible": {"type": "boolean"},
                         }
                     )
