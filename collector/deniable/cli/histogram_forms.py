@@ -1,7 +1,5 @@
-"""A histogram for people and for spreadsheets."""
+"""A histogram for people."""
 
-import csv
-import io
 import math
 from fractions import Fraction
 
@@ -10,63 +8,47 @@ from rich.table import Table
 from rich.text import Text
 
 from deniable.cli.bars import bar
-from deniable.estimates import Estimate, Histogram, IntervalMethod, NumericSummary
+from deniable.cli.life_terms import instant_text
+from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary
 
-__all__ = ["histogram_csv", "show_histogram"]
+__all__ = ["show_histogram"]
 
-_FORMULA_SIGNS = tuple("=+-@\t\r")
-_CSV_COLUMNS = (
-    "survey",
-    "survey_id",
-    "epoch",
-    "n",
-    "category",
-    "raw",
-    "estimate",
-    "standard_error",
-    "low",
-    "high",
-    "level",
-    "method",
-    "outside",
-    "impossible",
-)
-_STATISTICS_COLUMNS = (
-    "survey",
-    "survey_id",
-    "epoch",
-    "n",
-    "statistic",
-    "estimate",
-    "standard_error",
-    "low",
-    "high",
-    "level",
-    "outside",
-)
 _NUMBERS_WIDTH = 54
 _SHARES_WIDTH = 44
 _WIDEST_LABEL = 40
 _NAMED = 5
+_STATES = {
+    EpochState.OPEN: "open: more reports may come",
+    EpochState.GRACE: "over; late reports are still taken",
+    EpochState.CLOSED: "over; no more reports are taken, and it is about to be sealed",
+    EpochState.SEALED: "sealed: these counts are final",
+}
 _NARROWEST_BAR, _WIDEST_BAR = 8, 30
 _NOWHERE = "none in [0, 1]"
 _OUTSIDE = "! The whole interval lay outside what is possible: chance, or false reports."
 
 
-def show_histogram(histogram: Histogram, screen: Console, step: int = 1) -> None:
+def show_histogram(
+    histogram: Histogram, screen: Console, step: int = 1, older: str | None = None
+) -> None:
     """Print a histogram as a table with bars, and what to mind when reading it.
 
     Args:
         histogram: what to print.
         screen: where to.
         step: in steps of how many reports figures appear.
+        older: how the id of an older survey of the name begins that has figures as well.
     """
     screen.print(Text(histogram.question, style="bold"))
     delta = "" if histogram.delta == "0" else f", delta {histogram.delta}"
     screen.print(
         f"{histogram.survey}, epoch {histogram.epochs[0]}; reports: {histogram.n:,}; "
-        f"epsilon {histogram.epsilon}{delta}\n"
+        f"epsilon {histogram.epsilon}{delta}"
     )
+    screen.print(f"{instant_text(histogram.start)} to {instant_text(histogram.end)}")
+    if histogram.standing is not None:
+        screen.print(_STATES[histogram.standing.state])
+    screen.print()
     if histogram.impossible:
         screen.print(_warning(histogram) + "\n", style="bold red")
     if histogram.numeric is None:
@@ -91,6 +73,8 @@ def show_histogram(histogram: Histogram, screen: Console, step: int = 1) -> None
         )
     if step > 1:
         notes.append(f"Figures advance in steps of {step:,} reports; those behind are stored.")
+    if older is not None:
+        notes.append(f"An older survey of this name has figures of its own: --survey {older}")
     screen.print("\n" + "\n".join(notes), style="dim")
 
 
@@ -241,70 +225,6 @@ def _table(histogram: Histogram, width: int) -> Table:
             cells.append(bar(estimate, low, high, bar_width))
         table.add_row(*cells)
     return table
-
-
-def histogram_csv(histogram: Histogram) -> str:
-    """Return a histogram as CSV, one row a category; a number that does not exist is empty.
-
-    Of a numeric survey, whose single values are noise, one row a statistic.
-    """
-    if histogram.numeric is not None:
-        return _numeric_csv(histogram, histogram.numeric)
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, _CSV_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for i, category in enumerate(histogram.categories):
-        error = float(histogram.standard_error[i])
-        writer.writerow(
-            {
-                "survey": histogram.survey,
-                "survey_id": histogram.survey_id,
-                "epoch": histogram.epochs[0],
-                "n": histogram.n,
-                # A spreadsheet would run a cell that looks like a formula.
-                "category": f"'{category}" if category.startswith(_FORMULA_SIGNS) else category,
-                "raw": int(histogram.raw[i]),
-                "estimate": float(histogram.estimate[i]),
-                "standard_error": "" if math.isnan(error) else error,
-                "low": float(histogram.low[i]),
-                "high": float(histogram.high[i]),
-                "level": histogram.level,
-                "method": histogram.methods[i].value,
-                "outside": int(histogram.outside[i]),
-                "impossible": int(histogram.poisoning.impossible[i]),
-            }
-        )
-    return stream.getvalue()
-
-
-def _numeric_csv(histogram: Histogram, numeric: NumericSummary) -> str:
-    rows: list[tuple[str, float, float | None, float, float, bool]] = [
-        ("mean", *_parts(numeric.mean)),
-        *(
-            (f"quantile {each.probability}", each.value, None, each.low, each.high, False)
-            for each in numeric.quartiles
-        ),
-        *((f"share of {group.label}", *_parts(group.share)) for group in numeric.bins),
-    ]
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(_STATISTICS_COLUMNS)
-    fixed = (histogram.survey, histogram.survey_id, histogram.epochs[0], histogram.n)
-    for statistic, value, error, low, high, outside in rows:
-        shown = "" if error is None or math.isnan(error) else error
-        numbers = (value, shown, low, high, histogram.level, int(outside))
-        writer.writerow([*fixed, statistic, *numbers])
-    return stream.getvalue()
-
-
-def _parts(estimate: Estimate) -> tuple[float, float, float, float, bool]:
-    return (
-        estimate.value,
-        estimate.standard_error,
-        estimate.low,
-        estimate.high,
-        estimate.outside,
-    )
 
 
 def _two_digits(number: float) -> str:

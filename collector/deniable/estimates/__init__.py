@@ -1,6 +1,7 @@
 """Estimates: from counts of responses to frequencies of true categories, with their uncertainty."""
 
 from deniable.estimates.covariance import Model, covariance, estimated_covariance, standard_errors
+from deniable.estimates.epochs import EpochStanding, EpochState, epoch_standing, iso_time
 from deniable.estimates.histogram import Histogram, estimate_histogram
 from deniable.estimates.influence import (
     fakes_needed,
@@ -34,6 +35,8 @@ from deniable.estimates.queries import Estimate, linear_query, mean
 __all__ = [
     "FALSE_ALARM",
     "Bin",
+    "EpochStanding",
+    "EpochState",
     "Estimate",
     "Histogram",
     "IntervalMethod",
@@ -47,6 +50,7 @@ __all__ = [
     "covariance",
     "debias",
     "detectable_share",
+    "epoch_standing",
     "estimate_histogram",
     "estimated_covariance",
     "fakes_needed",
@@ -54,6 +58,7 @@ __all__ = [
     "frequency_intervals",
     "impossible_counts",
     "influence",
+    "iso_time",
     "left_inverse",
     "linear_query",
     "lying_shifts",

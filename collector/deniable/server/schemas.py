@@ -115,6 +115,12 @@ SCHEMAS: Final[dict[str, Json]] = {
                 "survey_id": _ID,
                 "question": _TEXT,
                 "epochs": _list(_COUNT),
+                "start": _or_null({"type": "string", "format": "date-time"}),
+                "end": _or_null({"type": "string", "format": "date-time"}),
+                "state": _or_null(
+                    {"type": "string", "enum": ["open", "grace", "closed", "sealed"]}
+                ),
+                "seal": _or_null(_ID),
                 "n": _COUNT,
                 "level": _NUMBER,
                 "model": _TEXT,
