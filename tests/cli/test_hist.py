@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from deniable.cli.bars import bar
-from deniable.estimates import estimate_histogram
-from tests.cli.commands import Workplace, fail, succeed
+from deniable.estimates import EpochStanding, EpochState, estimate_histogram
+from tests.cli.commands import Workplace, fail, run, succeed
 
 MARKUP = ["[bold]x[/]", "[/]", ":smile:", "[link=x]y[/link]", "50 % [red]"]
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "plain", "'quoted", 'a, "b"', "1=1"]
@@ -41,8 +41,91 @@ def as_csv(place: Workplace, *options: str) -> list[dict[str, str]]:
 
 
 def test_json_is_the_histogram(counted: Workplace) -> None:
-    expected = estimate_histogram(counted.manifest(), 0, [20, 8, 8, 4], 0.9).to_dict()
-    assert as_json(counted, "--epoch", "0", "--level", "0.9") == expected
+    closed = EpochStanding(EpochState.CLOSED)
+    expected = estimate_histogram(counted.manifest(), 0, [20, 8, 8, 4], 0.9, standing=closed)
+    assert as_json(counted, "--epoch", "0", "--level", "0.9") == expected.to_dict()
+
+
+def test_every_form_says_when_the_epoch_was_and_whether_it_is_final(counted: Workplace) -> None:
+    assert "2026-01-05 00:00 UTC to 2026-01-06 00:00 UTC\n" in hist(counted, "--epoch", "0")
+    assert "about to be sealed" in hist(counted, "--epoch", "0")
+    digest = succeed("survey", "seal", "tea", "0", "--yes", "--dir", counted.directory).split()[-1]
+    assert "sealed: these counts are final" in hist(counted, "--epoch", "0")
+    whole = as_json(counted, "--epoch", "0")
+    assert (whole["state"], whole["seal"]) == ("sealed", digest)
+    for row in (whole, *as_csv(counted, "--epoch", "0")):
+        assert (row["start"], row["end"]) == ("2026-01-05T00:00:00Z", "2026-01-06T00:00:00Z")
+        assert row["state"] == "sealed"
+    assert as_csv(counted)[0]["state"] == "closed"
+
+
+def test_an_epoch_that_runs_is_open(place: Workplace) -> None:
+    place.publish()
+    place.count([0, 1, 2])
+    assert "open: more reports may come" in hist(place)
+    assert as_json(place)["state"] == "open"
+
+
+def test_epochs_lists_those_that_have_figures(counted: Workplace) -> None:
+    succeed("survey", "seal", "tea", "0", "--yes", "--dir", counted.directory)
+    shown = [line.split() for line in hist(counted, "--epochs").splitlines()]
+    assert [line[-2:] for line in shown if line and line[0] in {"0", "1", "2"}] == [
+        ["40", "sealed"],
+        ["3", "closed"],
+    ]
+    listed = as_json(counted, "--epochs")
+    assert listed["survey_id"] == counted.manifest().survey_id.hex()
+    rows = as_csv(counted, "--epochs")
+    for epoch, (row, one) in enumerate(zip(rows, listed["epochs"], strict=True)):
+        read = as_json(counted, "--epoch", str(2 * epoch))
+        assert [one["epoch"]] == read["epochs"]
+        for field in ("start", "end", "n", "state", "seal"):
+            assert one[field] == read[field]
+            assert row[field] == ("" if one[field] is None else str(one[field]))
+        assert row["survey_id"] == listed["survey_id"]
+
+
+def test_epochs_of_which_too_few_are_counted_are_not_listed(place: Workplace) -> None:
+    place.publish(minimum_reports="3")
+    place.count([0, 1])
+    assert hist(place, "--epochs") == "no figures yet: they appear from 3 reports of an epoch on\n"
+    assert as_json(place, "--epochs")["epochs"] == []
+    assert as_csv(place, "--epochs") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--json", "--csv"), "--json or --csv, not both"),
+        (("--epochs", "--epoch", "0"), "leave out --epoch"),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused(
+    counted: Workplace, options: tuple[str, ...], told: str
+) -> None:
+    result = run("hist", "tea", "--dir", counted.directory, *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
+
+
+def test_an_older_survey_that_has_figures_too_is_named(counted: Workplace) -> None:
+    assert "older survey" not in hist(counted)
+    older = counted.manifest().survey_id.hex()
+    counted.publish(start="2026-01-05T00:00:00Z", epochs="40")
+    counted.count([0, 1, 2])
+    shown = hist(counted)
+    assert f"An older survey of this name has figures of its own: --survey {older[:12]}" in shown
+    assert "older survey" not in hist(counted, "--survey", older)
+
+
+def test_csv_has_what_qualifies_the_figures(counted: Workplace) -> None:
+    whole = as_json(counted, "--epoch", "0")
+    for row in as_csv(counted, "--epoch", "0"):
+        assert row["enrolment"] == whole["enrolment"]
+        assert (row["epsilon"], row["delta"], row["distrusted"]) == ("1", "0", "0")
+        assert float(row["bias_at_1_percent"]) == whole["poisoning"]["bias_at_1_percent"]
+        assert int(row["fewest_fakes"]) == whole["poisoning"]["fewest_fakes"]
+        assert (row["kept_first"], row["kept_last"]) == ("", "")
 
 
 def test_csv_has_the_same_numbers_as_json(counted: Workplace) -> None:
@@ -97,9 +180,13 @@ def test_an_interval_outside_is_marked_and_explained(place: Workplace) -> None:
     place.publish()
     place.count([0] * 20 + [1] * 18 + [2] * 18 + [3] * 4)
     shown = hist(place)
-    assert "0.0%!" in shown
+    (row,) = [line for line in shown.splitlines() if line.startswith("always")]
+    assert "none in [0, 1]!" in row
+    # As if it were certain that nobody says so.
+    assert "0.0% – 0.0%" not in shown
     assert "! The whole interval lay outside" in shown
-    assert "!!" not in shown
+    assert "DO NOT USE" not in shown
+    assert "Mostly noise so far" in shown
     assert [row["outside"] for row in as_json(place)["categories"]] == [False] * 3 + [True]
 
 
@@ -107,8 +194,14 @@ def test_impossible_counts_are_marked_and_explained_in_every_form(place: Workpla
     place.publish()
     place.count([0] * 30 + [1] * 30 + [2] * 30)
     shown = hist(place)
-    assert [line.split()[0] for line in shown.splitlines() if "!!" in line] == ["always", "!!"]
-    assert "!! Honest devices do not cause such counts" in shown
+    rows = [line for line in shown.splitlines() if "[0, 1]!!" in line]
+    assert [row.split()[0] for row in rows] == ["always"]
+    told = " ".join(shown.split())
+    fewest = as_json(place)["poisoning"]["fewest_fakes"]
+    assert f"at least {fewest} of the 90 reports are fake" in told
+    # Before the figures, and nothing that more reports would mend.
+    assert told.index("!! DO NOT USE THESE FIGURES") < told.index(" raw ")
+    assert "Mostly noise" not in told
     # The one mark includes the other.
     assert "! The whole interval" not in shown
     assert [row["impossible"] for row in as_csv(place)] == ["0", "0", "0", "1"]
@@ -121,6 +214,17 @@ def test_the_table_says_what_fake_reports_can_do(counted: Workplace) -> None:
     # 1 % of 1 + 3/(e - 1)
     assert "if 1 % of reports are fake, an estimate is off by up to 2.7 percentage points" in shown
     assert f"; {fakes} more, all fake, would move any by its standard error" in shown
+
+
+def test_the_table_says_which_fakes_show_no_mark(place: Workplace) -> None:
+    place.publish()
+    place.count([0] * 300 + [1] * 200 + [2] * 200 + [3] * 200)
+    share = as_json(place)["poisoning"]["detectable_share"]
+    shown = " ".join(hist(place).split())
+    assert f"Fakes below about {100 * share:.2g} % of reports may show no mark" in shown
+    place.count([0, 1], epoch=1)
+    assert as_json(place)["poisoning"]["detectable_share"] is None
+    assert "No share of fake reports would be sure to show a mark" in " ".join(hist(place).split())
 
 
 def test_an_unknown_survey_is_one_line(place: Workplace) -> None:

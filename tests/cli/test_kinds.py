@@ -68,17 +68,19 @@ def test_how_far_shares_are_smoothed_is_told_in_the_surveys_unit(minutes: Workpl
 def test_single_values_with_impossible_counts_are_named(place: Workplace) -> None:
     place.publish(start="2026-01-05T00:00:00Z", **NUMERIC)
     place.count([y for y in range(13) for _ in range(20)], name="minutes")
-    assert "Honest devices" not in hist(place)
+    assert "DO NOT USE" not in hist(place)
     place.count([3] * 400, epoch=1, name="minutes")
     shown = " ".join(hist(place).split())
     flagged = [row["category"] for row in as_json(place)["categories"] if row["impossible"]]
     assert "5" in flagged
-    assert f"Single values: {', '.join(flagged[:5])}" in shown
+    assert f"that honest devices do not cause: {', '.join(flagged[:5])}" in shown
+    assert shown.index("DO NOT USE THESE FIGURES") < shown.index("median")
+    assert "Mostly noise" not in shown
 
 
 def test_a_wide_mean_says_how_many_reports_it_takes(place: Workplace) -> None:
     place.publish(**NUMERIC | {"epsilon": '"0.5"'})
-    place.count([6, 7, 8] * 10, name="minutes")
+    place.count([4, 6, 7, 8, 10] * 3, name="minutes")
     assert "Mostly noise so far: the mean within ± 2 % of the range takes about" in hist(place)
 
 

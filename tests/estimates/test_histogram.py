@@ -3,19 +3,24 @@
 import json
 import math
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 
 from deniable.estimates import (
+    EpochStanding,
+    EpochState,
     Histogram,
     IntervalMethod,
     Model,
     debias,
+    epoch_standing,
     estimate_histogram,
     frequency_intervals,
     influence,
+    iso_time,
     mean,
     reports_for_half_width,
     standard_errors,
@@ -54,6 +59,39 @@ def test_a_histogram_holds_what_the_parts_compute() -> None:
     assert (histogram.categories, histogram.epsilon) == (CATEGORIES, "1")
 
 
+def test_when_the_epoch_was_and_whether_its_figures_are_final_is_told() -> None:
+    schedule = MANIFEST.schedule
+    digest, closes = bytes(range(32)), schedule.closes(3)
+    states = [
+        (schedule.epoch_start(3) - 300, None, EpochState.OPEN),
+        (schedule.epoch_start(4) - 1, None, EpochState.OPEN),
+        (schedule.epoch_start(4), None, EpochState.GRACE),
+        (closes - 1, None, EpochState.GRACE),
+        (closes, None, EpochState.CLOSED),
+        (closes, digest, EpochState.SEALED),
+        # Sealed early.
+        (schedule.epoch_start(3), digest, EpochState.SEALED),
+    ]
+    for now, seal, state in states:
+        standing = epoch_standing(schedule, 3, now, seal)
+        assert standing == EpochStanding(state, None if seal is None else digest.hex())
+        histogram = estimate_histogram(MANIFEST, 3, COUNTS, standing=standing)
+        written = strict_json(histogram)
+        assert (written["state"], written["seal"]) == (state.value, standing.seal)
+        for end, epoch in (("start", 3), ("end", 4)):
+            instant = datetime.fromisoformat(written[end])
+            assert instant.utcoffset() == timedelta(0)
+            assert instant.timestamp() == schedule.epoch_start(epoch)
+        assert f"{written['start']} to {written['end']}, {state}" in str(histogram)
+    untold = strict_json(estimate_histogram(MANIFEST, 3, COUNTS))
+    assert (untold["state"], untold["seal"]) == (None, None)
+
+
+def test_dates_beyond_the_calendar_are_none() -> None:
+    assert iso_time(2**53) is None
+    assert iso_time(0) == "1970-01-01T00:00:00Z"
+
+
 def test_the_model_is_stated_and_used() -> None:
     fixed = estimate_histogram(MANIFEST, 0, COUNTS, model=Model.FIXED)
     assert fixed.model is Model.FIXED
@@ -76,8 +114,13 @@ def test_as_text_flagged_categories_are_marked() -> None:
     histogram = estimate_histogram(MANIFEST, 0, (1000, 1000, 1000, 1000, 400))
     assert histogram.impossible == CATEGORIES[-1:]
     lines = str(histogram).splitlines()
-    assert [line.endswith("!!") for line in lines[2:7]] == [False] * 4 + [True]
-    assert "!! honest devices do not cause such counts (1 of 5 categories)" in lines
+    fewest = histogram.poisoning.fewest_fakes
+    assert lines[3] == (
+        "!! not to be used: honest devices do not cause such counts (1 of 5 categories); at least "
+        f"{fewest:,} reports are fake"
+    )
+    assert [line.endswith("!!") for line in lines[4:9]] == [False] * 4 + [True]
+    assert "none in [0, 1]" in lines[8]
     honest = str(estimate_histogram(MANIFEST, 0, (1000, 1000, 1000, 1000, 700)))
     assert "!!" not in honest
     # 1 % of 1 + 4/(e - 1)
@@ -110,6 +153,10 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
         "survey_id",
         "question",
         "epochs",
+        "start",
+        "end",
+        "state",
+        "seal",
         "n",
         "level",
         "model",
@@ -144,6 +191,7 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
         "fakes_for_one_error",
         "detectable_share",
         "false_alarm",
+        "fewest_fakes",
     }
     assert [row["impossible"] for row in written["categories"]] == [False] * 3 + [True] * 2
     assert written["epochs"] == [3]
@@ -192,12 +240,16 @@ def test_as_text_it_shows_every_category_with_estimate_and_interval() -> None:
     for i, (category, row) in enumerate(zip(CATEGORIES, rows, strict=True)):
         assert category in row
         assert f"{histogram.estimate[i]:.1%}" in row
-        assert f"{histogram.low[i]:.1%}" in row
+        ends = (histogram.low[i], histogram.high[i])
+        # The nearest end point of an interval that lay outside would look like certainty.
+        shown = "none in [0, 1]" if histogram.outside[i] else f"[{ends[0]:6.1%}, {ends[1]:6.1%}]"
+        assert shown in row
+    assert set(histogram.outside.tolist()) == {False, True}
     assert "nobody vouches" in lines[-1]
 
 
 def test_bars_grow_with_the_estimate_and_stay_within_the_line() -> None:
-    extreme = str(estimate_histogram(MANIFEST, 0, (1000, 0, 0, 0, 0))).splitlines()[2:7]
+    extreme = str(estimate_histogram(MANIFEST, 0, (1000, 0, 0, 0, 0))).splitlines()[4:9]
     assert [line.count("█") for line in extreme] == [24, 0, 0, 0, 0]
 
 

@@ -15,12 +15,14 @@ from deniable.estimates import (
     detectable_share,
     estimate_histogram,
     fakes_needed,
+    fewest_fakes,
     impossible_counts,
     influence,
     left_inverse,
     solution_matrix,
     worst_shifts,
 )
+from deniable.estimates.poisoning import _chance_below_zero as chance_below_zero
 from deniable.mechanisms import (
     Mechanism,
     RandomisedResponse,
@@ -320,3 +322,73 @@ def test_a_histogram_states_what_fakes_can_do(survey: Manifest) -> None:
 @pytest.mark.parametrize("counts", [(0, 0, 1, 0, 0), (0, 0, 500, 0, 0)])
 def test_without_a_standard_error_no_number_of_fakes_moves_it(counts: tuple[int, ...]) -> None:
     assert estimate_histogram(MANIFEST, 0, counts).poisoning.fakes_for_one_error is None
+
+
+@every_small
+def test_the_fakes_said_to_be_there_are_there_but_so_seldom_exactly(mechanism: Mechanism) -> None:
+    # Six honest devices with all answers alike, and up to three fakes that all send one response,
+    # whatever they look like to the tests: the bound may exceed their number in a share of cases.
+    chance, responses = 0.5, mechanism.responses
+    most = 0
+    for category in range(mechanism.categories):
+        f = [Fraction(int(x == category)) for x in range(mechanism.categories)]
+        law = [(counts, p) for counts, p in sampled_law(mechanism, f, 6) if p]
+        for fakes, response in product((0, 1, 3), range(responses)):
+            wrong = Fraction()
+            for counts, p in law:
+                seen = [c + fakes * (y == response) for y, c in enumerate(counts)]
+                bound = fewest_fakes(mechanism, seen, chance)
+                most = max(most, bound)
+                wrong += p * (bound > fakes)
+            assert wrong <= chance
+    assert most > 0
+
+
+@every
+def test_fewer_fakes_than_the_bound_explain_no_flag_and_so_many_do(mechanism: Mechanism) -> None:
+    # The bound by its definition: by the binomial tails, and the inequality at each number.
+    matrix, n, chance = solution_matrix(mechanism), 400, 0.3
+    rarest, likeliest = matrix.min(axis=0), matrix.max(axis=0)
+    two_valued = isinstance(mechanism, TwoValuedMechanism)
+    each = chance / (2 * mechanism.responses + (0 if two_valued else mechanism.categories))
+    depth = -left_inverse(matrix).min(axis=1)
+
+    def explained(counts: list[int], fakes: int) -> bool:
+        honest = n - fakes
+        if honest == 0:
+            return True
+        seen = np.array(counts)
+        tails = binom.cdf(np.minimum(seen, honest), honest, rarest)
+        others = binom.cdf(np.minimum(n - seen, honest), honest, 1 - likeliest)
+        if min(tails.min(), others.min()) < each:
+            return False
+        if two_valued:
+            return True
+        best = n * debias(mechanism, counts) + fakes * depth
+        return bool((best >= -honest * chance_below_zero(mechanism, honest, each)).all())
+
+    bounds = set()
+    for response, share in product(range(mechanism.responses), (0.0, 0.3, 0.6, 1.0)):
+        f = np.full(mechanism.categories, 1 / mechanism.categories)
+        counts = expected_counts(mechanism, f, n, np.eye(mechanism.responses)[response], share)
+        counts[response] += n - sum(counts)
+        bound = fewest_fakes(mechanism, counts, chance)
+        assert (bound > 0) is alarm(mechanism, counts, chance)
+        assert bound <= n * share + 1
+        assert explained(counts, bound)
+        assert not any(explained(counts, fewer) for fewer in range(bound))
+        bounds.add(bound)
+    assert max(bounds) > n / 3
+
+
+def test_check_value_of_the_fewest_fakes() -> None:
+    # 465 honest reports at epsilon 1 of devices that hold 0, of which 69 are each of the lies, and
+    # 520 that all say 0: at most so many honest ones that 276 lies or fewer have a chance of .001.
+    mechanism = RandomisedResponse(5, "1")
+    counts = [520 + 189, 69, 69, 69, 69]
+    fewest, lie = fewest_fakes(mechanism, counts), 4 * float(mechanism.lie)
+    assert binom.cdf(276, 985 - fewest, lie) >= 0.001 > binom.cdf(276, 985 - fewest + 1, lie)
+    assert fewest == 462
+    histogram = estimate_histogram(MANIFEST, 0, counts)
+    assert histogram.poisoning.to_dict()["fewest_fakes"] == fewest
+    assert "at least 462 reports are fake" in str(histogram)

@@ -1,22 +1,25 @@
 """Histograms: for analysts, or for anybody where the operator says so; never raw counts alone."""
 
 import asyncio
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deniable.estimates import Histogram, estimate_histogram
+from deniable.estimates import EpochStanding, EpochState, Histogram, estimate_histogram
 from deniable.messages import Manifest, Repeat, UploadAnswer
 from deniable.server import new_token, reading
 from deniable.stores import Role
 from tests.server.collector import Collector, problem, running
+from tests.support.kinds import KINDS
 from tests.support.reports import envelope
 from tests.support.surveys import DAY, MANIFEST, START, manifest
 
 PATH = f"/v1/surveys/{MANIFEST.name}/histogram"
 SUCCESSOR = manifest(sequence=1)
 COURTEOUS = manifest(name="courteous", minimum_reports=3)
+OPEN = EpochStanding(EpochState.OPEN)
 MEMOISED = manifest(name="memoised", repeat=Repeat("memoised", 3))
 
 
@@ -37,7 +40,7 @@ async def read(collector: Collector, query: str = "", path: str = PATH) -> dict[
 @pytest.mark.asyncio
 async def test_an_analyst_reads_the_estimate_of_what_was_counted(collector: Collector) -> None:
     await fill(collector)
-    expected = estimate_histogram(MANIFEST, 0, [3, 1, 0, 0, 2]).to_dict()
+    expected = estimate_histogram(MANIFEST, 0, [3, 1, 0, 0, 2], standing=OPEN).to_dict()
     assert await read(collector) == expected
     assert [row["raw"] for row in (await read(collector))["categories"]] == [3, 1, 0, 0, 2]
 
@@ -54,7 +57,41 @@ async def test_the_level_is_that_of_the_query(collector: Collector) -> None:
     await fill(collector)
     for level in (0.5, 0.99, 1 - 2**-53):
         body = await read(collector, f"?level={level!r}")
-        assert body == estimate_histogram(MANIFEST, 0, [3, 1, 0, 0, 2], level).to_dict()
+        expected = estimate_histogram(MANIFEST, 0, [3, 1, 0, 0, 2], level, standing=OPEN)
+        assert body == expected.to_dict()
+
+
+@pytest.mark.asyncio
+async def test_it_says_when_the_epoch_was_and_whether_it_is_final(collector: Collector) -> None:
+    await fill(collector)
+    schedule = MANIFEST.schedule
+    body = await read(collector)
+    assert datetime.fromisoformat(body["start"]).timestamp() == schedule.epoch_start(0)
+    assert datetime.fromisoformat(body["end"]).timestamp() == schedule.epoch_start(1)
+    # What was made before is not given once it is true no more.
+    for time, state in (
+        (schedule.epoch_start(1) - 1, "open"),
+        (schedule.epoch_start(1), "grace"),
+        (schedule.closes(0) - 1, "grace"),
+        (schedule.closes(0), "closed"),
+    ):
+        collector.clock.time = time
+        body = await read(collector, "?epoch=0")
+        assert (body["state"], body["seal"]) == (state, None)
+    seal = await collector.store.seal(MANIFEST.survey_id, 0, schedule.closes(0))
+    body = await read(collector, "?epoch=0")
+    assert (body["state"], body["seal"]) == ("sealed", seal.digest.hex())
+
+
+@pytest.mark.asyncio
+async def test_a_numeric_survey_answers_as_the_schema_has_it(collector: Collector) -> None:
+    # Which the fixture's client checks of every answer.
+    numeric = KINDS["numeric"]
+    await collector.publish(numeric)
+    collector.clock.time += 1
+    await collector.send(*(envelope(d, d % 3, survey=numeric) for d in range(6)))
+    body = await read(collector, "", f"/v1/surveys/{numeric.name}/histogram")
+    assert body["numeric"]["mean"]["outside"] in {False, True}
 
 
 @pytest.mark.asyncio
@@ -222,10 +259,18 @@ async def test_a_histogram_is_made_once_while_nothing_new_comes(
     made: list[int] = []
 
     def counting(
-        manifest: Manifest, epoch: int, counts: list[int], level: float, *, distrusted: int
+        manifest: Manifest,
+        epoch: int,
+        counts: list[int],
+        level: float,
+        *,
+        distrusted: int,
+        standing: EpochStanding,
     ) -> Histogram:
         made.append(sum(counts))
-        return estimate_histogram(manifest, epoch, counts, level, distrusted=distrusted)
+        return estimate_histogram(
+            manifest, epoch, counts, level, distrusted=distrusted, standing=standing
+        )
 
     monkeypatch.setattr(reading, "estimate_histogram", counting)
     await fill(collector, devices=5)

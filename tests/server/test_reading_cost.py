@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from aiohttp import ClientResponse
 
-from deniable.estimates import estimate_histogram
+from deniable.estimates import EpochStanding, EpochState, estimate_histogram
 from deniable.server import estimating, reading
 from deniable.server.catalogue import Catalogue
+from deniable.server.estimating import Shown
 from deniable.stores import Figures
 from tests.server.collector import Collector, problem, running
 from tests.server.sockets import SECONDS, connected, healthy, until
@@ -179,12 +180,12 @@ async def test_after_each_histogram_of_theirs_strangers_wait_three_times_as_long
         pauses.append(seconds)
         now += max(0.0, seconds)
 
-    async def read() -> Figures:
+    async def read() -> Shown:
         nonlocal now
         now += 0.5
-        return Figures(0, [1, 1], 0)
+        return Shown(Figures(0, [1, 1], 0), EpochStanding(EpochState.OPEN))
 
-    def made(_: Figures) -> dict[str, object]:
+    def made(_: Shown) -> dict[str, object]:
         nonlocal now
         now += 2.0
         return {"categories": [1, 2], "n": 2}

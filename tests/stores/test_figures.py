@@ -115,6 +115,16 @@ async def test_figures_tell_how_many_reports_nobody_trusts_any_more(store: Store
 
 
 @pytest.mark.asyncio
+async def test_figures_tell_the_seal_that_makes_them_final(store: Store) -> None:
+    await publish(store, COURTEOUS)
+    await store.add(reports(range(3), 1, survey=COURTEOUS))
+    seal = await store.seal(ID, 0, NOW)
+    assert await shown_figures(store, COURTEOUS, None) == Figures(
+        0, [0, 3, 0, 0, 0], 0, seal.digest
+    )
+
+
+@pytest.mark.asyncio
 async def test_repeats_and_conflicts_advance_nothing(store: Store) -> None:
     await publish(store, COURTEOUS)
     await store.add(reports(range(2), survey=COURTEOUS))

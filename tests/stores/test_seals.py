@@ -60,6 +60,8 @@ async def test_s4_the_first_seal_stands_and_everybody_is_told_of_it(
     # Another collector's clock is late or early: no clock moves a seal.
     assert await other.seal(ID, 0, NOW - 100) == await store.seal(ID, 0, NOW + 100) == first
     assert await other.seals(ID) == await store.seals(ID) == [first]
+    assert await other.standing_seal(ID, 0) == first
+    assert await store.standing_seal(ID, 1) is None
     await other.close()
 
 
@@ -185,3 +187,5 @@ async def test_an_unknown_survey_cannot_be_sealed(store: Store) -> None:
         await store.seal(OTHER.survey_id, 0, NOW)
     with pytest.raises(StoreError):
         await store.seals(OTHER.survey_id)
+    with pytest.raises(StoreError):
+        await store.standing_seal(OTHER.survey_id, 0)

@@ -1,17 +1,20 @@
-"""``deniable hist``: the debiased histogram of a survey, as a table, JSON or CSV."""
+"""``deniable hist``: the debiased histogram of a survey, or its epochs; as table, JSON or CSV."""
 
 import json
 import math
+import time
 from pathlib import Path
 from typing import Any
 
 import click
 
-from deniable.cli.histogram_forms import histogram_csv, show_histogram
+from deniable.cli.epoch_list import epoch_list_csv, list_epochs, show_epochs
+from deniable.cli.histogram_csv import histogram_csv
+from deniable.cli.histogram_forms import show_histogram
 from deniable.cli.options import directory_option
 from deniable.cli.screen import console
 from deniable.cli.workplace import find_survey, published, with_store
-from deniable.estimates import Histogram, estimate_histogram
+from deniable.estimates import Histogram, epoch_standing, estimate_histogram
 from deniable.messages import Manifest
 from deniable.server import Config
 from deniable.stores import Store, shown_figures
@@ -46,52 +49,76 @@ class _Level(click.FloatRange):
     show_default=True,
     help="Confidence level of each interval.",
 )
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
-@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+@click.option("--epochs", "listing", is_flag=True, help="List the epochs that have figures.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 def hist(
     name: str,
     directory: Path,
     survey_id: str | None,
     epoch: int | None,
     level: float,
-    form: str | None,
+    listing: bool,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Show the debiased histogram of the newest survey of NAME, with intervals.
 
     Surveys of one name but different ids are never pooled.
     """
-    histogram, step = _read(Config.load(directory), name, survey_id, epoch, level)
-    if form == "json":
+    if as_json and as_csv:
+        raise click.UsageError("--json or --csv, not both")
+    config = Config.load(directory)
+    if listing:
+        if epoch is not None:
+            raise click.UsageError("--epochs lists them all: leave out --epoch")
+        listed = with_store(
+            config, lambda store: list_epochs(store, config, name, survey_id, time.time())
+        )
+        if as_json:
+            click.echo(json.dumps(listed.to_dict(), indent=2))
+        elif as_csv:
+            click.echo(epoch_list_csv(listed), nl=False)
+        else:
+            show_epochs(listed, console())
+        return
+    histogram, step, older = _read(config, name, survey_id, epoch, level)
+    if as_json:
         click.echo(json.dumps(histogram.to_dict(), indent=2, ensure_ascii=False))
-    elif form == "csv":
+    elif as_csv:
         click.echo(histogram_csv(histogram), nl=False)
     else:
-        show_histogram(histogram, console(), step)
+        show_histogram(histogram, console(), step, older)
 
 
 def _read(
     config: Config, name: str, survey_id: str | None, epoch: int | None, level: float
-) -> tuple[Histogram, int]:
-    """Return the histogram, and in steps of how many reports figures appear."""
+) -> tuple[Histogram, int, str | None]:
+    """Return the histogram, in steps of how many reports figures appear, and an older survey."""
 
-    async def work(store: Store) -> tuple[Histogram, int]:
+    async def work(store: Store) -> tuple[Histogram, int, str | None]:
         manifest = await find_survey(store, config, name, survey_id)
         epochs = manifest.schedule.epochs
         if epoch is not None and epoch >= epochs:
             raise click.ClickException(f"{name} has epochs 0 to {epochs - 1}")
+        older = await _older_with_figures(store, config, manifest)
         figures = await shown_figures(store, manifest, epoch)
         if figures is None:
             where = "yet" if epoch is None else f"for epoch {epoch}"
-            older = await _older_with_figures(store, config, manifest)
             hint = f"; an older survey has some: --survey {older}" if older else ""
             raise click.ClickException(
                 f"no figures {where}: they appear from {max(1, manifest.minimum_reports)} reports "
                 f"of an epoch on{hint}"
             )
         histogram = estimate_histogram(
-            manifest, figures.epoch, figures.counts, level, distrusted=figures.distrusted
+            manifest,
+            figures.epoch,
+            figures.counts,
+            level,
+            distrusted=figures.distrusted,
+            standing=epoch_standing(manifest.schedule, figures.epoch, time.time(), figures.seal),
         )
-        return histogram, manifest.minimum_reports
+        return histogram, manifest.minimum_reports, older
 
     return with_store(config, work)
 

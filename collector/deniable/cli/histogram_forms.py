@@ -1,7 +1,5 @@
-"""A histogram for people and for spreadsheets."""
+"""A histogram for people."""
 
-import csv
-import io
 import math
 from fractions import Fraction
 
@@ -10,61 +8,49 @@ from rich.table import Table
 from rich.text import Text
 
 from deniable.cli.bars import bar
-from deniable.estimates import Estimate, Histogram, IntervalMethod, NumericSummary
+from deniable.cli.life_terms import instant_text
+from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary
 
-__all__ = ["histogram_csv", "show_histogram"]
+__all__ = ["show_histogram"]
 
-_FORMULA_SIGNS = tuple("=+-@\t\r")
-_CSV_COLUMNS = (
-    "survey",
-    "survey_id",
-    "epoch",
-    "n",
-    "category",
-    "raw",
-    "estimate",
-    "standard_error",
-    "low",
-    "high",
-    "level",
-    "method",
-    "outside",
-    "impossible",
-)
-_STATISTICS_COLUMNS = (
-    "survey",
-    "survey_id",
-    "epoch",
-    "n",
-    "statistic",
-    "estimate",
-    "standard_error",
-    "low",
-    "high",
-    "level",
-    "outside",
-)
 _NUMBERS_WIDTH = 54
 _SHARES_WIDTH = 44
 _WIDEST_LABEL = 40
 _NAMED = 5
+_STATES = {
+    EpochState.OPEN: "open: more reports may come",
+    EpochState.GRACE: "over; late reports are still taken",
+    EpochState.CLOSED: "over; no more reports are taken, and it is about to be sealed",
+    EpochState.SEALED: "sealed: these counts are final",
+}
 _NARROWEST_BAR, _WIDEST_BAR = 8, 30
+_NOWHERE = "none in [0, 1]"
+_OUTSIDE = "! The whole interval lay outside what is possible: chance, or false reports."
 
 
-def show_histogram(histogram: Histogram, screen: Console, step: int = 1) -> None:
+def show_histogram(
+    histogram: Histogram, screen: Console, step: int = 1, older: str | None = None
+) -> None:
     """Print a histogram as a table with bars, and what to mind when reading it.
 
     Args:
         histogram: what to print.
         screen: where to.
         step: in steps of how many reports figures appear.
+        older: how the id of an older survey of the name begins that has figures as well.
     """
     screen.print(Text(histogram.question, style="bold"))
     delta = "" if histogram.delta == "0" else f", delta {histogram.delta}"
     screen.print(
         f"{histogram.survey}, epoch {histogram.epochs[0]}; reports: {histogram.n:,}; "
-        f"epsilon {histogram.epsilon}{delta}\n"
+        f"epsilon {histogram.epsilon}{delta}"
     )
+    screen.print(f"{instant_text(histogram.start)} to {instant_text(histogram.end)}")
+    if histogram.standing is not None:
+        screen.print(_STATES[histogram.standing.state])
+    screen.print()
+    if histogram.impossible:
+        screen.print(_warning(histogram) + "\n", style="bold red")
     if histogram.numeric is None:
         screen.print(_table(histogram, screen.width))
         notes = _category_notes(histogram)
@@ -87,6 +73,8 @@ def show_histogram(histogram: Histogram, screen: Console, step: int = 1) -> None
         )
     if step > 1:
         notes.append(f"Figures advance in steps of {step:,} reports; those behind are stored.")
+    if older is not None:
+        notes.append(f"An older survey of this name has figures of its own: --survey {older}")
     screen.print("\n" + "\n".join(notes), style="dim")
 
 
@@ -100,11 +88,9 @@ def _category_notes(histogram: Histogram) -> list[str]:
         "stands by itself. Raw counts contain the noise.",
         _manipulation(histogram, off),
     ]
-    if histogram.impossible:
-        notes.append(_impossible(histogram))
     if (histogram.outside & ~histogram.poisoning.impossible).any():
-        notes.append("! The whole interval lay outside: chance, or false reports.")
-    if histogram.reports_for_five_points > histogram.n:
+        notes.append(_OUTSIDE)
+    if histogram.reports_for_five_points > histogram.n and not histogram.impossible:
         notes.append(
             f"Mostly noise so far: intervals of ± 5 percentage points take about "
             f"{histogram.reports_for_five_points:,} reports at this epsilon."
@@ -129,34 +115,43 @@ def _numeric_notes(histogram: Histogram, numeric: NumericSummary) -> list[str]:
         )
     if impossible := histogram.impossible:
         shown = ", ".join(impossible[:_NAMED]) + (", …" if len(impossible) > _NAMED else "")
-        notes.append(f"{_impossible(histogram)} Single values: {shown}.")
+        notes.append(f"!! These values have counts that honest devices do not cause: {shown}.")
     width = numeric.mean.high - numeric.mean.low
     span = float(Fraction(histogram.categories[-1]) - Fraction(histogram.categories[0]))
-    if width > span / 5 and not math.isnan(numeric.mean.standard_error):
+    noisy = width > span / 5 and not math.isnan(numeric.mean.standard_error)
+    if noisy and not histogram.impossible:
         needed = histogram.n * (1.96 * numeric.mean.standard_error / (0.02 * span)) ** 2
         notes.append(
             f"Mostly noise so far: the mean within ± 2 % of the range takes about {needed:,.0f} "
             "reports at this epsilon."
         )
     if any(group.share.outside for group in numeric.bins) or numeric.mean.outside:
-        notes.append("! The whole interval lay outside: chance, or false reports.")
+        notes.append(_OUTSIDE)
     return notes
 
 
 def _manipulation(histogram: Histogram, off: str) -> str:
     """Return what fake reports could do, given how far off 1 % of them bring the figures."""
+    share = histogram.poisoning.detectable_share
+    seen = (
+        "No share of fake reports would be sure to show a mark (!!)"
+        if share is None
+        else f"Fakes below about {_two_digits(100 * share)} % of reports may show no mark (!!)"
+    )
     return (
-        f"Intervals exclude manipulation: if 1 % of reports are fake, {off}. "
-        f"Devices: {histogram.enrolment}."
+        f"Intervals exclude manipulation: if 1 % of reports are fake, {off}. {seen}, and those "
+        f"that only lie about their answer never do. Devices: {histogram.enrolment}."
     )
 
 
-def _impossible(histogram: Histogram) -> str:
-    """Return what is to be thought of flagged counts."""
+def _warning(histogram: Histogram) -> str:
+    """Return what is to be thought of figures with flagged counts."""
     chance = f"{100 * histogram.poisoning.false_alarm:.4g} %"
     return (
-        "!! Honest devices do not cause such counts: false reports, or chance (in at most "
-        f"{chance} of honest histograms)."
+        "!! DO NOT USE THESE FIGURES. Honest devices do not cause such counts (!!): at least "
+        f"{histogram.poisoning.fewest_fakes:,} of the {histogram.n:,} reports are fake. "
+        "What is not marked may be as wrong. (Chance does this to at most "
+        f"{chance} of honest histograms.)"
     )
 
 
@@ -168,9 +163,10 @@ def _numbers(numeric: NumericSummary) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     mean = numeric.mean
     # Two digits of what is uncertain.
-    places = max(0, 1 - math.floor(math.log10(max(mean.high - mean.low, 1e-9))))
+    spread = mean.standard_error if mean.outside else mean.high - mean.low
+    places = max(0, 1 - math.floor(math.log10(max(spread, 1e-9))))
     value, low, high = (f"{x:,.{places}f}" for x in (mean.value, mean.low, mean.high))
-    table.add_row("mean", value, f"{low} – {high}" + ("!" if mean.outside else ""))
+    table.add_row("mean", value, "none in the range!" if mean.outside else f"{low} – {high}")
     names = {0.25: "lower quartile", 0.5: "median", 0.75: "upper quartile"}
     for quartile in numeric.quartiles:
         interval = f"{quartile.low:.15g} – {quartile.high:.15g}"
@@ -191,7 +187,7 @@ def _bins(numeric: NumericSummary, width: int) -> Table:
     for group in numeric.bins:
         share = group.share
         error = "-" if math.isnan(share.standard_error) else f"{share.standard_error:.1%}"
-        interval = f"{share.low:.1%} – {share.high:.1%}" + ("!" if share.outside else "")
+        interval = f"{_NOWHERE}!" if share.outside else f"{share.low:.1%} – {share.high:.1%}"
         cells = [group.label, f"{share.value:.1%}", error, interval]
         if bar_width >= _NARROWEST_BAR:
             cells.append(bar(share.value, share.low, share.high, bar_width))
@@ -223,76 +219,12 @@ def _table(histogram: Histogram, width: int) -> Table:
             f"{int(histogram.raw[i]):,}",
             f"{estimate:.1%}",
             "-" if few else f"{error:.1%}",
-            f"{low:.1%} – {high:.1%}" + mark,
+            (_NOWHERE if histogram.outside[i] else f"{low:.1%} – {high:.1%}") + mark,
         ]
         if bar_width >= _NARROWEST_BAR:
             cells.append(bar(estimate, low, high, bar_width))
         table.add_row(*cells)
     return table
-
-
-def histogram_csv(histogram: Histogram) -> str:
-    """Return a histogram as CSV, one row a category; a number that does not exist is empty.
-
-    Of a numeric survey, whose single values are noise, one row a statistic.
-    """
-    if histogram.numeric is not None:
-        return _numeric_csv(histogram, histogram.numeric)
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, _CSV_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for i, category in enumerate(histogram.categories):
-        error = float(histogram.standard_error[i])
-        writer.writerow(
-            {
-                "survey": histogram.survey,
-                "survey_id": histogram.survey_id,
-                "epoch": histogram.epochs[0],
-                "n": histogram.n,
-                # A spreadsheet would run a cell that looks like a formula.
-                "category": f"'{category}" if category.startswith(_FORMULA_SIGNS) else category,
-                "raw": int(histogram.raw[i]),
-                "estimate": float(histogram.estimate[i]),
-                "standard_error": "" if math.isnan(error) else error,
-                "low": float(histogram.low[i]),
-                "high": float(histogram.high[i]),
-                "level": histogram.level,
-                "method": histogram.methods[i].value,
-                "outside": int(histogram.outside[i]),
-                "impossible": int(histogram.poisoning.impossible[i]),
-            }
-        )
-    return stream.getvalue()
-
-
-def _numeric_csv(histogram: Histogram, numeric: NumericSummary) -> str:
-    rows: list[tuple[str, float, float | None, float, float, bool]] = [
-        ("mean", *_parts(numeric.mean)),
-        *(
-            (f"quantile {each.probability}", each.value, None, each.low, each.high, False)
-            for each in numeric.quartiles
-        ),
-        *((f"share of {group.label}", *_parts(group.share)) for group in numeric.bins),
-    ]
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(_STATISTICS_COLUMNS)
-    fixed = (histogram.survey, histogram.survey_id, histogram.epochs[0], histogram.n)
-    for statistic, value, error, low, high, outside in rows:
-        shown = "" if error is None or math.isnan(error) else error
-        numbers = (value, shown, low, high, histogram.level, int(outside))
-        writer.writerow([*fixed, statistic, *numbers])
-    return stream.getvalue()
-
-
-def _parts(estimate: Estimate) -> tuple[float, float, float, float, bool]:
-    return (
-        estimate.value,
-        estimate.standard_error,
-        estimate.low,
-        estimate.high,
-        estimate.outside,
-    )
 
 
 def _two_digits(number: float) -> str:

@@ -62,9 +62,9 @@ def seal(
 
     async def work(store: Store) -> Seal:
         manifest = await _survey_with_epoch(store, config, name, survey_id, epoch)
-        standing = [seal for seal in await store.seals(manifest.survey_id) if seal.epoch == epoch]
-        if standing:
-            return standing[0]
+        standing = await store.standing_seal(manifest.survey_id, epoch)
+        if standing is not None:
+            return standing
         closes = manifest.schedule.closes(epoch)
         if _now() < closes and not early:
             raise click.ClickException(

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimates.covariance import Model, standard_errors
+from deniable.estimates.epochs import EpochStanding, iso_time
 from deniable.estimates.intervals import IntervalMethod, frequency_intervals
 from deniable.estimates.inverse import debias
 from deniable.estimates.numeric import NumericSummary, numeric_summary
@@ -30,6 +31,8 @@ class Histogram:
         survey_id: 64 hex digits; histograms of different ids are never pooled.
         question: what was asked.
         epochs: the epochs it covers.
+        start: when the first of them begins, Unix seconds.
+        end: when the last of them ends.
         n: number of reports.
         categories: the answers, in the survey's order.
         raw: how often each response was counted; noise included.
@@ -53,6 +56,7 @@ class Histogram:
         kept_range: first and last epoch in which the same devices may have given the same kept
             responses, so that figures of these epochs share noise: neither their average nor their
             difference has the error that independent figures would. None where all is fresh.
+        standing: whether more may be counted; None if nobody told.
         numeric: mean, quartiles and groups of values, if the categories are numbers; else None.
     """
 
@@ -60,6 +64,8 @@ class Histogram:
     survey_id: str
     question: str
     epochs: tuple[int, ...]
+    start: int
+    end: int
     n: int
     categories: tuple[str, ...]
     raw: NDArray[np.int64]
@@ -80,6 +86,7 @@ class Histogram:
     reports_for_five_points: int
     distrusted: int = 0
     kept_range: tuple[int, int] | None = None
+    standing: EpochStanding | None = None
     numeric: NumericSummary | None = None
 
     @property
@@ -95,6 +102,10 @@ class Histogram:
             "survey_id": self.survey_id,
             "question": self.question,
             "epochs": list(self.epochs),
+            "start": iso_time(self.start),
+            "end": iso_time(self.end),
+            "state": None if self.standing is None else self.standing.state.value,
+            "seal": None if self.standing is None else self.standing.seal,
             "n": self.n,
             "level": self.level,
             "model": self.model.value,
@@ -132,17 +143,24 @@ class Histogram:
             f"{self.survey}  epoch {', '.join(map(str, self.epochs))}  {self.n:,} reports  "
             f"epsilon {self.epsilon}" + ("" if self.delta == "0" else f", delta {self.delta}"),
             self.question,
+            f"{iso_time(self.start)} to {iso_time(self.end)}"
+            + ("" if self.standing is None else f", {self.standing.state}"),
         ]
+        if impossible := self.impossible:
+            of = f"{len(impossible)} of {len(self.categories)}"
+            lines.append(
+                f"!! not to be used: honest devices do not cause such counts ({of} categories); at "
+                f"least {self.poisoning.fewest_fakes:,} reports are fake"
+            )
         if self.numeric is None:
-            rows = zip(self.categories, self.estimate, self.low, self.high, strict=True)
+            rows = zip(
+                self.categories, self.estimate, self.low, self.high, self.outside, strict=True
+            )
             marks = (" !!" if impossible else "" for impossible in self.poisoning.impossible)
             lines += [row + mark for row, mark in zip(_table(list(rows)), marks, strict=True)]
         else:
             # Of single values there may be thousands, and each by itself is mostly noise.
             lines += [*_summary(self.numeric), *_table(_bin_rows(self.numeric))]
-        if impossible := self.impossible:
-            of = f"{len(impossible)} of {len(self.categories)}"
-            lines.append(f"!! honest devices do not cause such counts ({of} categories)")
         off = (
             f"estimates are off by up to {self.poisoning.bias(0.01):.1%}"
             if self.numeric is None
@@ -165,6 +183,7 @@ def estimate_histogram(
     level: float = 0.95,
     model: Model = Model.SAMPLED,
     distrusted: int = 0,
+    standing: EpochStanding | None = None,
 ) -> Histogram:
     """Debias the counts of one survey and epoch.
 
@@ -175,6 +194,7 @@ def estimate_histogram(
         level: confidence level of each interval, in (0, 1).
         model: what the standard errors take as random.
         distrusted: how many of the reports issuers vouched for that are not trusted any more.
+        standing: whether more may be counted (:func:`epoch_standing`), if known.
 
     Raises:
         ValueError: if there are no reports, or for a level outside (0, 1).
@@ -194,6 +214,8 @@ def estimate_histogram(
         survey_id=manifest.survey_id.hex(),
         question=manifest.question,
         epochs=(epoch,),
+        start=manifest.schedule.epoch_start(epoch),
+        end=manifest.schedule.epoch_start(epoch + 1),
         n=n,
         categories=manifest.categories,
         raw=np.asarray(counts, dtype=np.int64),
@@ -214,6 +236,7 @@ def estimate_histogram(
         reports_for_five_points=reports_for_half_width(mechanism, 0.05),
         distrusted=distrusted,
         kept_range=_kept_range(manifest, epoch),
+        standing=standing,
         numeric=(
             None
             if values is None
@@ -229,26 +252,31 @@ def _kept_range(manifest: Manifest, epoch: int) -> tuple[int, int] | None:
     return epochs[0], min(epochs[-1], manifest.schedule.epochs - 1)
 
 
-def _table(rows: Sequence[tuple[str, float, float, float]]) -> list[str]:
-    """Return a line for each label, estimate and interval."""
+_Row = tuple[str, float, float, float, bool]
+
+
+def _table(rows: Sequence[_Row]) -> list[str]:
+    """Return a line for each label, estimate and interval; one wholly outside has no ends."""
     width = max(len(label) for label, *_ in rows)
     return [
-        f"{label:>{width}}  {estimate:7.1%}  [{low:6.1%}, {high:6.1%}]  "
+        f"{label:>{width}}  {estimate:7.1%}  "
+        + (" none in [0, 1] " if outside else f"[{low:6.1%}, {high:6.1%}]")
+        + "  "
         + "█" * round(_BAR * float(np.clip(estimate, 0, 1)))
-        for label, estimate, low, high in rows
+        for label, estimate, low, high, outside in rows
     ]
 
 
-def _bin_rows(numeric: NumericSummary) -> list[tuple[str, float, float, float]]:
-    return [
-        (group.label, group.share.value, group.share.low, group.share.high)
-        for group in numeric.bins
-    ]
+def _bin_rows(numeric: NumericSummary) -> list[_Row]:
+    shares = [(group.label, group.share) for group in numeric.bins]
+    return [(label, each.value, each.low, each.high, each.outside) for label, each in shares]
 
 
 def _summary(numeric: NumericSummary) -> list[str]:
     """Return the mean and the quartiles, and how the groups are to be read."""
-    lines = [f"mean  {numeric.mean.value:.6g}  [{numeric.mean.low:.6g}, {numeric.mean.high:.6g}]"]
+    mean = numeric.mean
+    interval = "none in the range" if mean.outside else f"[{mean.low:.6g}, {mean.high:.6g}]"
+    lines = [f"mean  {mean.value:.6g}  {interval}"]
     lines += [
         f"{quartile.probability:.0%} at or below  {quartile.value:.6g}  "
         f"[{quartile.low:.6g}, {quartile.high:.6g}]"

@@ -19,7 +19,14 @@ from deniable.estimates.influence import fakes_needed, influence
 from deniable.estimates.inverse import check_counts, debias, extremes, tables
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
 
-__all__ = ["FALSE_ALARM", "Poisoning", "detectable_share", "impossible_counts", "poisoning"]
+__all__ = [
+    "FALSE_ALARM",
+    "Poisoning",
+    "detectable_share",
+    "fewest_fakes",
+    "impossible_counts",
+    "poisoning",
+]
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -39,14 +46,18 @@ class Poisoning:
         detectable_share: from which share of fake reports on a category that no honest device holds
             would be flagged at even odds, if they shun it as best they can; None if never. Fakes
             that let the mechanism speak are never told from honest devices.
-        false_alarm: the chance is at most this that honest devices alone cause any flag.
-        impossible: whose counts are impossible for honest devices, shape (categories,).
+        false_alarm: the chance is at most this that honest devices alone cause any flag, and that
+            fewer fakes were there than ``fewest_fakes``.
+        fewest_fakes: at least so many of the reports are fake; 0 where nothing is flagged.
+        impossible: whose counts are impossible for honest devices, shape (categories,). What is
+            not flagged may be as wrong: the fakes that leave one category too rare are somewhere.
     """
 
     influence: float
     fakes_for_one_error: int | None
     detectable_share: float | None
     false_alarm: float
+    fewest_fakes: int
     impossible: Flags
 
     def bias(self, share: float) -> float:
@@ -62,6 +73,7 @@ class Poisoning:
             "fakes_for_one_error": self.fakes_for_one_error,
             "detectable_share": self.detectable_share,
             "false_alarm": self.false_alarm,
+            "fewest_fakes": self.fewest_fakes,
         }
 
 
@@ -90,6 +102,7 @@ def poisoning(
         fakes_for_one_error=fakes_needed(n, error, float(furthest[worst])) if error > 0 else None,
         detectable_share=detectable_share(mechanism, n),
         false_alarm=FALSE_ALARM,
+        fewest_fakes=_fewest(mechanism, counts, responses, categories, FALSE_ALARM),
         impossible=responses | categories,
     )
 
@@ -127,6 +140,29 @@ def impossible_counts(
         # f_j = (c_j/n - q)/kappa is below 0 where c_j is below n q, which has been tested.
         return responses, np.zeros(mechanism.categories, dtype=np.bool_)
     return responses, debias(mechanism, counts) < -_chance_below_zero(mechanism, n, each)
+
+
+def fewest_fakes(
+    mechanism: Mechanism, counts: Sequence[int], false_alarm: float = FALSE_ALARM
+) -> int:
+    """Return a number of reports that are fake at least; 0 where no count is impossible.
+
+    It is the least for which no test of :func:`impossible_counts` flags the honest rest, whatever
+    the fakes said.
+
+    Args:
+        mechanism: what honest devices sample from.
+        counts: how often each response was seen.
+        false_alarm: the chance that fewer are fake is at most this, for every number of honest and
+            of fake reports, and every population.
+
+    Raises:
+        ValueError: for counts that allow no estimate.
+
+    Source: docs/mathematics.md, section 6.
+    """
+    flags = impossible_counts(mechanism, counts, false_alarm)
+    return _fewest(mechanism, counts, *flags, false_alarm)
 
 
 def detectable_share(
@@ -169,16 +205,67 @@ def _too_few(seen: Floats, n: int, p: Floats, chance: float) -> Flags:
     return np.asarray(flags)
 
 
+def _fewest(
+    mechanism: Mechanism,
+    counts: Sequence[int],
+    responses: Flags,
+    categories: Flags,
+    false_alarm: float,
+) -> int:
+    """Return the least number of fakes that explains each flag."""
+    n, reach, each = int(sum(counts)), extremes(mechanism), false_alarm / _tests(mechanism)
+    seen = np.asarray(counts, dtype=np.float64)[responses]
+    # Of h honest reports no more were seen than of all, so that h can be no more than this.
+    most = [
+        _most_honest(seen, n, reach.rarest[responses], each),
+        _most_honest(n - seen, n, 1 - reach.likeliest[responses], each),
+    ]
+    if categories.any():
+        sums = n * debias(mechanism, counts)
+        most.append(_most_honest_sums(mechanism, sums, n, each)[categories])
+    return n - int(min(float(honest.min(initial=n)) for honest in most))
+
+
+def _most_honest(seen: Floats, n: int, p: Floats, chance: float) -> Floats:
+    """Return of up to how many honest reports these binomial counts have no such lower tail."""
+    low, high = np.minimum(seen, n), np.full(len(seen), float(n))
+    low[~_too_few(seen, n, p, chance)] = n
+    while (low < high).any():
+        middle = np.ceil((low + high) / 2)
+        # The tail is 1 for as many reports as were seen, and falls with every further one.
+        flagged = (middle > seen) & (
+            special.betaincc(seen + 1, np.maximum(middle - seen, 1), p) < chance
+        )
+        low, high = np.where(flagged, low, middle), np.where(flagged, middle - 1, high)
+    return low
+
+
+def _most_honest_sums(mechanism: Mechanism, sums: Floats, n: int, chance: float) -> Floats:
+    """Return of up to how many honest reports these estimates times n are not too far below 0."""
+    depth = -extremes(mechanism).least
+    low, high = np.zeros(len(sums)), np.full(len(sums), float(n))
+    while (low < high).any():
+        middle = np.ceil((low + high) / 2)
+        # Each fake takes away depth at most. The sum of what is left and may be lacking by chance,
+        # sums + (n - h) depth + h t_h, is concave in h, since h t_h is a minimum of linear
+        # functions; at h = 0 it is not negative: it falls below 0 once at most.
+        lack = middle * _chance_below_zero(mechanism, np.maximum(middle, 1), chance)
+        flagged = sums + (n - middle) * depth + lack < 0
+        low, high = np.where(flagged, low, middle), np.where(flagged, middle - 1, high)
+    return low
+
+
 def _tests(mechanism: Mechanism) -> int:
     """Return how many tests share the false alarm: a union bound adds their chances."""
     kernels = 0 if isinstance(mechanism, TwoValuedMechanism) else mechanism.categories
     return 2 * mechanism.responses + kernels
 
 
-def _chance_below_zero(mechanism: Mechanism, n: int, chance: float) -> Floats:
+def _chance_below_zero(mechanism: Mechanism, n: int | Floats, chance: float) -> Floats:
     """Return how far below 0 an honest estimate is with at most this chance, shape (categories,).
 
-    By an inequality that holds for every n and every population.
+    Of n reports, or of another number for each category; by an inequality that holds for every n
+    and every population.
     """
     # Bernstein's, with second moments about 0. For g >= -B and s > 0, sB < 3,
     #   E e^(-sg) <= 1 - s E g + E g^2 h,   h = (e^sB - 1 - sB)/B^2 <= s^2 / (2 (1 - sB/3)).
@@ -188,9 +275,9 @@ def _chance_below_zero(mechanism: Mechanism, n: int, chance: float) -> Floats:
     # with r^2 = 2 ln(1/chance)/n. The best s makes t = r sqrt(other) + r^2 B/6, or is where the
     # condition ends, at 1/s = (own - other)/2 + B/3.
     moments, depth = tables(mechanism).moments, -extremes(mechanism).least
-    r = math.sqrt(-2 * math.log(chance) / n)
     deviation, excess = np.sqrt(moments.other), np.maximum(moments.own - moments.other, 0.0)
+    r = np.broadcast_to(np.sqrt(-2 * math.log(chance) / n), deviation.shape)
     capped = r * excess > 2 * deviation
     best = r * deviation
-    best[capped] = r * r * excess[capped] / 4 + moments.other[capped] / excess[capped]
+    best[capped] = r[capped] ** 2 * excess[capped] / 4 + moments.other[capped] / excess[capped]
     return np.asarray(best + r * r * depth / 6)

@@ -54,7 +54,7 @@ async def build_server(
     await catalogue.reread()
     routes = [
         upload_route(config, store, catalogue, clock, meters),
-        *reading_routes(config, store, catalogue),
+        *reading_routes(config, store, catalogue, clock),
         *_health_routes(store),
         metrics_route(meters, store),
     ]

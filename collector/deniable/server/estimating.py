@@ -3,20 +3,35 @@
 import json
 from asyncio import Lock, sleep, to_thread
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
 from aiohttp import web
 
+from deniable.estimates import EpochStanding
 from deniable.stores import Figures, Overloaded
 
-__all__ = ["Estimating"]
+__all__ = ["Estimating", "Shown"]
 
 _MOST_KEPT: Final = 32
 _MOST_KEPT_BYTES: Final = 32 << 20
 _MOST_WAITING: Final = 32
 
 _Key = tuple[bytes, int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a histogram is made of.
+
+    Attributes:
+        figures: the counts.
+        standing: whether they are final, which time alone can change.
+    """
+
+    figures: Figures
+    standing: EpochStanding
 
 
 class Estimating:
@@ -34,14 +49,14 @@ class Estimating:
         self._rested_at = 0.0
         self._waiting = 0
         self._turn = Lock()
-        self._kept: dict[_Key, tuple[Figures, bytes]] = {}
+        self._kept: dict[_Key, tuple[Shown, bytes]] = {}
 
     async def made(
         self,
         request: web.BaseRequest,
         asked: tuple[bytes, float],
-        read: Callable[[], Awaitable[Figures | None]],
-        estimated: Callable[[Figures], Mapping[str, object]],
+        read: Callable[[], Awaitable[Shown | None]],
+        estimated: Callable[[Shown], Mapping[str, object]],
     ) -> bytes | None:
         """Return a histogram as JSON, made once while nothing new has come.
 
@@ -80,29 +95,29 @@ class Estimating:
     async def _made(
         self,
         asked: tuple[bytes, float],
-        figures: Figures | None,
-        estimated: Callable[[Figures], Mapping[str, object]],
+        shown: Shown | None,
+        estimated: Callable[[Shown], Mapping[str, object]],
     ) -> bytes | None:
-        if figures is None:
+        if shown is None:
             return None
         survey_id, level = asked
-        key = (survey_id, figures.epoch, level)
-        kept = self._known(key, figures)
+        key = (survey_id, shown.figures.epoch, level)
+        kept = self._known(key, shown)
         if kept is None:
-            kept = await to_thread(lambda: _packed(estimated(figures)))
-            self._keep(key, figures, kept)
+            kept = await to_thread(lambda: _packed(estimated(shown)))
+            self._keep(key, shown, kept)
         return kept
 
-    def _known(self, key: _Key, figures: Figures) -> bytes | None:
+    def _known(self, key: _Key, shown: Shown) -> bytes | None:
         found = self._kept.get(key)
-        if found is None or found[0] != figures:
+        if found is None or found[0] != shown:
             return None
         self._kept[key] = self._kept.pop(key)  # the one asked for last is forgotten last
         return found[1]
 
-    def _keep(self, key: _Key, figures: Figures, body: bytes) -> None:
+    def _keep(self, key: _Key, shown: Shown, body: bytes) -> None:
         self._kept.pop(key, None)
-        self._kept[key] = figures, body
+        self._kept[key] = shown, body
         while (
             len(self._kept) > _MOST_KEPT
             or sum(len(kept) for _, kept in self._kept.values()) > _MOST_KEPT_BYTES

@@ -4,18 +4,19 @@ import io
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Final
 
 from aiohttp import web
 
-from deniable.estimates import estimate_histogram
+from deniable.estimates import epoch_standing, estimate_histogram
 from deniable.messages import Manifest, Refusal, RefusalCode, Specification, pack_rotations
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
-from deniable.server.estimating import Estimating
+from deniable.server.estimating import Estimating, Shown
 from deniable.server.routing import Route
 from deniable.server.tokens import require_role
-from deniable.stores import Figures, Role, Store, shown_figures
+from deniable.stores import Role, Store, shown_figures
 
 __all__ = ["reading_routes"]
 
@@ -25,9 +26,11 @@ _STRANGERS_REST: Final = 3.0
 _SIGNED_TYPE: Final = "application/msgpack"
 
 
-def reading_routes(config: Config, store: Store, catalogue: Catalogue) -> list[Route]:
+def reading_routes(
+    config: Config, store: Store, catalogue: Catalogue, clock: Callable[[], float]
+) -> list[Route]:
     """Return the routes for surveys, histograms and the authority."""
-    reading = _Reading(config, store, catalogue)
+    reading = _Reading(config, store, catalogue, clock)
     return [
         Route("GET", "/v1/surveys", reading.surveys),
         Route("GET", "/v1/surveys/{name}", reading.survey),
@@ -38,10 +41,13 @@ def reading_routes(config: Config, store: Store, catalogue: Catalogue) -> list[R
 
 
 class _Reading:
-    def __init__(self, config: Config, store: Store, catalogue: Catalogue) -> None:
+    def __init__(
+        self, config: Config, store: Store, catalogue: Catalogue, clock: Callable[[], float]
+    ) -> None:
         self._config = config
         self._store = store
         self._catalogue = catalogue
+        self._clock = clock
         self._described: dict[bytes, bytes] = {}
         self._listed: tuple[int, bytes] = (-1, b"")
         # Apart, so that strangers do not keep analysts waiting; and strangers have a quarter of the
@@ -89,17 +95,26 @@ class _Reading:
         level = _level(request.query.get("level", "0.95"))
         epoch = _epoch(request.query.get("epoch"), manifest)
 
-        def estimated(figures: Figures) -> dict[str, object]:
+        async def read() -> Shown | None:
+            figures = await shown_figures(self._store, manifest, epoch)
+            if figures is None:
+                return None
+            now = self._clock()
+            standing = epoch_standing(manifest.schedule, figures.epoch, now, figures.seal)
+            return Shown(figures, standing)
+
+        def estimated(shown: Shown) -> dict[str, object]:
+            figures = shown.figures
             return estimate_histogram(
-                manifest, figures.epoch, figures.counts, level, distrusted=figures.distrusted
+                manifest,
+                figures.epoch,
+                figures.counts,
+                level,
+                distrusted=figures.distrusted,
+                standing=shown.standing,
             ).to_dict()
 
-        made = await estimating.made(
-            request,
-            (manifest.survey_id, level),
-            lambda: shown_figures(self._store, manifest, epoch),
-            estimated,
-        )
+        made = await estimating.made(request, (manifest.survey_id, level), read, estimated)
         if made is None:
             raise Refusal(
                 RefusalCode.TOO_FEW_REPORTS,

@@ -48,6 +48,7 @@ _ESTIMATE: Final[Json] = {
     "standard_error": _or_null(_NUMBER),
     "low": _NUMBER,
     "high": _NUMBER,
+    "outside": {"type": "boolean"},
 }
 
 SCHEMAS: Final[dict[str, Json]] = {
@@ -114,6 +115,12 @@ SCHEMAS: Final[dict[str, Json]] = {
                 "survey_id": _ID,
                 "question": _TEXT,
                 "epochs": _list(_COUNT),
+                "start": _or_null({"type": "string", "format": "date-time"}),
+                "end": _or_null({"type": "string", "format": "date-time"}),
+                "state": _or_null(
+                    {"type": "string", "enum": ["open", "grace", "closed", "sealed"]}
+                ),
+                "seal": _or_null(_ID),
                 "n": _COUNT,
                 "level": _NUMBER,
                 "model": _TEXT,
@@ -131,6 +138,7 @@ SCHEMAS: Final[dict[str, Json]] = {
                         "fakes_for_one_error": _or_null(_COUNT),
                         "detectable_share": _or_null(_NUMBER),
                         "false_alarm": _NUMBER,
+                        "fewest_fakes": _COUNT,
                     }
                 ),
                 "reports_for_five_points": _COUNT,
@@ -143,7 +151,6 @@ SCHEMAS: Final[dict[str, Json]] = {
                             "raw": _COUNT,
                             **_ESTIMATE,
                             "method": _TEXT,
-                            "outside": {"type": "boolean"},
                             "impossible": {"type": "boolean"},
                         }
                     )

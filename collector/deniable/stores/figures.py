@@ -16,11 +16,13 @@ class Figures:
         epoch: which.
         counts: how often each response was counted; at least one report in all.
         distrusted: how many of these reports issuers vouched for that are distrusted now.
+        seal: the seal's digest, if these figures are final; None while more may be counted.
     """
 
     epoch: int
     counts: list[int]
     distrusted: int
+    seal: bytes | None = None
 
 
 async def shown_figures(store: Store, manifest: Manifest, epoch: int | None) -> Figures | None:
@@ -40,6 +42,8 @@ async def shown_figures(store: Store, manifest: Manifest, epoch: int | None) -> 
     shown = await store.newest_epoch(manifest.survey_id) if epoch is None else epoch
     if shown is None:
         return None
+    # Before the counts: those that are read once there is a seal never change.
+    seal = await store.standing_seal(manifest.survey_id, shown)
     by_issuer = await store.counts(manifest.survey_id, shown, manifest.mechanism.responses)
     if not by_issuer:
         return None
@@ -48,4 +52,5 @@ async def shown_figures(store: Store, manifest: Manifest, epoch: int | None) -> 
         shown,
         [sum(column) for column in zip(*by_issuer.values(), strict=True)],
         sum(sum(row) for issuer, row in by_issuer.items() if issuer in distrusted),
+        None if seal is None else seal.digest,
     )

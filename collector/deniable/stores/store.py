@@ -206,6 +206,9 @@ class Store(Protocol):
     async def seals(self, survey_id: bytes) -> list[Seal]:
         """Return the seals of a survey, by epoch."""
 
+    async def standing_seal(self, survey_id: bytes, epoch: int) -> Seal | None:
+        """Return the seal of an epoch; None while it has none."""
+
     async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
         """Erase the receipts of an epoch; return how many there were.
 

@@ -162,6 +162,12 @@ class PostgresStore:
         """Return the seals of a survey, by epoch."""
         return await self._connections.run(lambda connection: sealing.seals(connection, survey_id))
 
+    async def standing_seal(self, survey_id: bytes, epoch: int) -> Seal | None:
+        """Return the seal of an epoch; None while it has none."""
+        return await self._connections.run(
+            lambda connection: sealing.standing_seal(connection, survey_id, epoch)
+        )
+
     async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
         """Erase the receipts of an epoch, while others are stored; return how many there were."""
         erased = 0

@@ -10,7 +10,7 @@ from deniable.stores.postgres.locks import ISSUERS, lock, of_end, of_epoch
 from deniable.stores.postgres.publishing import find_survey
 from deniable.stores.store import KEPT_SECONDS, NotSealed, Seal
 
-__all__ = ["distrust", "distrusted", "end", "ended", "erase", "seal", "seals"]
+__all__ = ["distrust", "distrusted", "end", "ended", "erase", "seal", "seals", "standing_seal"]
 
 _ERASED_AT_ONCE: Final = 10_000
 """Receipts: some hundredths of a second, so that no transaction is long."""
@@ -25,14 +25,9 @@ async def seal(connection: Connection, survey_id: bytes, epoch: int, now: int) -
     """
     survey, _ = await find_survey(connection, survey_id)
     await lock(connection, of_epoch(survey, epoch))
-    standing = await connection.fetchrow(
-        "SELECT epoch, sealed_at, reports, digest, pruned_at FROM deniable.seals"
-        " WHERE survey = $1 AND epoch = $2",
-        survey,
-        epoch,
-    )
+    standing = await _standing(connection, survey, epoch)
     if standing is not None:
-        return Seal(*standing)
+        return standing
     rows = await counted(connection, survey, epoch)
     new = Seal(
         epoch=epoch,
@@ -75,6 +70,22 @@ async def seals(connection: Connection, survey_id: bytes) -> list[Seal]:
         survey,
     )
     return [Seal(*row) for row in rows]
+
+
+async def standing_seal(connection: Connection, survey_id: bytes, epoch: int) -> Seal | None:
+    """Return the seal of an epoch; None while it has none."""
+    survey, _ = await find_survey(connection, survey_id)
+    return await _standing(connection, survey, epoch)
+
+
+async def _standing(connection: Connection, survey: int, epoch: int) -> Seal | None:
+    row = await connection.fetchrow(
+        "SELECT epoch, sealed_at, reports, digest, pruned_at FROM deniable.seals"
+        " WHERE survey = $1 AND epoch = $2",
+        survey,
+        epoch,
+    )
+    return None if row is None else Seal(*row)
 
 
 async def erase(connection: Connection, survey_id: bytes, epoch: int, now: int) -> int:

@@ -1,12 +1,13 @@
 """What is final: seals of epochs, the erasure that follows them, ends of surveys, distrust."""
 
+import sqlite3
 from typing import Final
 
 from deniable.stores.sqlite.counting import counted, digest
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.store import KEPT_SECONDS, NotSealed, Seal
 
-__all__ = ["distrust", "distrusted", "end", "ended", "erase", "seal", "seals"]
+__all__ = ["distrust", "distrusted", "end", "ended", "erase", "seal", "seals", "standing_seal"]
 
 _ERASED_AT_ONCE: Final = 10_000
 """Receipts: some hundredths of a second, in which no report is stored."""
@@ -27,12 +28,24 @@ def seal(database: SqliteDatabase, survey_id: bytes, epoch: int, now: int) -> Se
                 digest(connection, survey, survey_id, epoch),
             ),
         )
-        row = connection.execute(
-            "SELECT epoch, sealed_at, reports, digest, pruned_at FROM seals"
-            " WHERE survey = ? AND epoch = ?",
-            (survey, epoch),
-        ).fetchone()
-    return Seal(*row)
+        standing = _standing(connection, survey, epoch)
+    assert standing is not None
+    return standing
+
+
+def standing_seal(database: SqliteDatabase, survey_id: bytes, epoch: int) -> Seal | None:
+    """Return the seal of an epoch; None while it has none."""
+    with database.reading() as connection:
+        return _standing(connection, database.survey(survey_id).number, epoch)
+
+
+def _standing(connection: sqlite3.Connection, survey: int, epoch: int) -> Seal | None:
+    row = connection.execute(
+        "SELECT epoch, sealed_at, reports, digest, pruned_at FROM seals"
+        " WHERE survey = ? AND epoch = ?",
+        (survey, epoch),
+    ).fetchone()
+    return None if row is None else Seal(*row)
 
 
 def seals(database: SqliteDatabase, survey_id: bytes) -> list[Seal]:

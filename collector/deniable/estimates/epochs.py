@@ -1,0 +1,63 @@
+"""When an epoch was, and whether its figures are final."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from deniable.messages import Schedule
+
+__all__ = ["EpochStanding", "EpochState", "epoch_standing", "iso_time"]
+
+
+class EpochState(StrEnum):
+    """Whether more reports of an epoch may be counted."""
+
+    OPEN = "open"
+    """It is not over, or has not even begun: devices' clocks may be ahead."""
+
+    GRACE = "grace"
+    """It is over, and late reports are taken."""
+
+    CLOSED = "closed"
+    """Nothing is taken any more, and nothing says so yet: it is about to be sealed."""
+
+    SEALED = "sealed"
+    """Its counts never change again."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpochStanding:
+    """Where an epoch stood when its figures were read.
+
+    Attributes:
+        state: which of the four.
+        seal: the seal's digest of the counts, 64 hex digits; None unless sealed.
+    """
+
+    state: EpochState
+    seal: str | None = None
+
+
+def epoch_standing(schedule: Schedule, epoch: int, now: float, seal: bytes | None) -> EpochStanding:
+    """Return where an epoch stands.
+
+    Args:
+        schedule: of its survey.
+        epoch: which.
+        now: Unix seconds.
+        seal: its seal's digest; None while it has none.
+    """
+    if seal is not None:
+        return EpochStanding(EpochState.SEALED, seal.hex())
+    if now >= schedule.closes(epoch):
+        return EpochStanding(EpochState.CLOSED)
+    over = now >= schedule.epoch_start(epoch + 1)
+    return EpochStanding(EpochState.GRACE if over else EpochState.OPEN)
+
+
+def iso_time(instant: int) -> str | None:
+    """Return Unix seconds in UTC as ISO 8601 has it; None beyond the year 9999."""
+    try:
+        return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError):
+        return None
