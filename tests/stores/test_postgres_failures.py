@@ -3,9 +3,12 @@
 import asyncio
 import logging
 import re
+import ssl
 import traceback
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -15,7 +18,8 @@ from deniable.stores import Overloaded, PostgresStore, Role, StoreError, StoreFu
 from deniable.stores.postgres.connections import Connection
 from tests.stores.databases import many
 from tests.stores.places import A, D, counts, publish
-from tests.support.postgres import PostgresServer, postgres_server
+from tests.support.certificates import certificate
+from tests.support.postgres import SECONDS, PostgresServer, postgres_server
 from tests.support.surveys import manifest
 
 PASSWORD = "p4ssw0rd-marker"
@@ -178,6 +182,137 @@ async def test_s1_commits_wait_for_the_disk_whatever_the_databases_default_is(
     ):
         assert await store._connections.run(partial(show, setting)) == value
     await store.close()
+
+
+@pytest_asyncio.fixture
+async def configure(server: PostgresServer) -> AsyncIterator[Callable[[str], Awaitable[None]]]:
+    """Yield what changes the running server's configuration; afterwards it is as it was."""
+
+    async def change(setting: str) -> None:
+        await server.administer(f"ALTER SYSTEM SET {setting}")
+        await server.administer("SELECT pg_reload_conf()")
+
+    yield change
+    await server.administer("ALTER SYSTEM RESET ALL")
+    await asyncio.to_thread(server.stop)
+    server.start()
+
+
+@pytest.mark.asyncio
+async def test_s1_a_reload_does_not_make_commits_hasty_below_a_connection(
+    url: str, configure: Callable[[str], Awaitable[None]]
+) -> None:
+    store = await PostgresStore.open(url)
+    assert await store.add(many(1)) == [A]
+    await configure("synchronous_commit = off")
+    await configure("work_mem = '5MB'")
+    async with asyncio.timeout(SECONDS):
+        # The later change tells that the connection knows the earlier one, too.
+        while await store._connections.run(partial(show, "work_mem"), keep=True) != "5MB":
+            pass
+    assert await store._connections.run(partial(show, "synchronous_commit"), keep=True) == "on"
+    await store.close()
+
+
+@pytest.mark.asyncio
+async def test_s1_a_reload_that_makes_the_server_forgetful_is_noticed_by_the_next_group(
+    url: str, configure: Callable[[str], Awaitable[None]]
+) -> None:
+    store = await PostgresStore.open(url)
+    assert await store.add(many(1)) == [A]
+    await configure("fsync = off")
+    async with asyncio.timeout(SECONDS):
+        while await store._connections.run(partial(show, "fsync"), keep=True) != "off":
+            pass
+    with pytest.raises(StoreError, match="fsync = off"):
+        await store.add(many(2))
+    await store.close()
+
+
+@pytest.mark.asyncio
+async def test_s1_a_commit_that_waits_for_its_standby_is_not_acknowledged_by_a_second_attempt(
+    url: str, configure: Callable[[str], Awaitable[None]]
+) -> None:
+    # How long an answer is waited for follows from the setting.
+    hurried = await PostgresStore.open(f"{url}&statement_timeout=2s")
+    await configure("synchronous_standby_names = 'away'")
+    async with asyncio.timeout(SECONDS):
+        while await hurried._connections.run(partial(show, "synchronous_standby_names")) != "away":
+            pass
+        # The commit is given up, not cancelled: its receipts are not there, and not free either.
+        with pytest.raises(StoreError, match="statement timeout"):
+            await hurried.add(many(3))
+        assert sum(await counts(hurried)) == 0
+        await configure("synchronous_standby_names = ''")
+        store = await PostgresStore.open(url)
+        assert await store.add(many(3)) == [D] * 3
+    assert await store.check() == []
+    await store.close()
+    await hurried.close()
+
+
+@asynccontextmanager
+async def tls_server(context: ssl.SSLContext) -> AsyncIterator[int]:
+    """Yield the port of what goes as far as a PostgreSQL server's TLS, and no farther."""
+
+    async def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readexactly(8)
+            writer.write(b"S")
+            await writer.drain()
+            await writer.start_tls(context)
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.transport.abort()
+
+    listener = await asyncio.start_server(begin, "127.0.0.1", 0)
+    try:
+        yield listener.sockets[0].getsockname()[1]
+    finally:
+        listener.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("host", "trusted", "words"),
+    [
+        ("127.0.0.1", "other", "certificate of the database server is not trusted: self-signed"),
+        ("127.0.0.2", "itself", "not trusted: it is of another host"),
+    ],
+)
+async def test_a_certificate_that_is_not_trusted_is_told_as_such(
+    tmp_path: Path, host: str, trusted: str, words: str
+) -> None:
+    folders = {name: tmp_path / name for name in ("itself", "other")}
+    for folder in folders.values():
+        folder.mkdir()
+    roots = {name: certificate(folder, host) for name, folder in folders.items()}
+    async with tls_server(roots["itself"][1]) as port:
+        address = f"postgresql://user:{PASSWORD}@127.0.0.1:{port}/db"
+        parameters = f"sslmode=verify-full&sslrootcert={roots[trusted][0]}"
+        with pytest.raises(StoreError, match=words) as caught:
+            await PostgresStore.open(f"{address}?{parameters}", patience=0.05)
+    assert PASSWORD not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.asyncio
+async def test_a_root_certificate_that_is_not_there_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("PGSSLROOTCERT", raising=False)
+    address = f"postgresql://user:{PASSWORD}@127.0.0.1:1/db?sslmode=verify-full"
+    missing = tmp_path / PASSWORD
+    with pytest.raises(StoreError, match="there is no root certificate") as none:
+        await PostgresStore.open(address)
+    with pytest.raises(StoreError, match="that sslrootcert names") as named:
+        await PostgresStore.open(f"{address}&sslrootcert={missing}")
+    monkeypatch.setenv("PGSSLROOTCERT", str(missing))
+    with pytest.raises(StoreError, match="that PGSSLROOTCERT names") as variable:
+        await PostgresStore.open(address)
+    for caught in (none, named, variable):
+        assert PASSWORD not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.asyncio

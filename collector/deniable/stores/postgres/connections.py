@@ -219,8 +219,8 @@ class Connections:
             raise StoreError(
                 f"the file for TLS that {name} names does not exist or cannot be read"
             ) from None
-        except OSError:  # what is wrong with a certificate is one, and a ValueError too
-            raise
+        except (OSError, asyncpg.ClientConfigurationError):
+            raise  # what is wrong with a certificate is one of these, and a ValueError too
         except ValueError:
             # A misspelt URL, such as a port that is no number: the message would quote it.
             raise asyncpg.ClientConfigurationError("unusable URL") from None

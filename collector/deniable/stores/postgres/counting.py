@@ -4,7 +4,10 @@ Figures advance in steps of ``minimum_reports``, when they are read. Of a survey
 the counts themselves are shown, and nothing is written for it.
 """
 
+import asyncio
 from typing import Final
+
+from asyncpg import Record
 
 from deniable.stores.cells import as_counts
 from deniable.stores.postgres.connections import Connection
@@ -20,11 +23,22 @@ _IS_DUE: Final = """
 """
 # Judged and read by one statement, and so of one moment.
 _SHOWN: Final = f"""
-    SELECT {_IS_DUE} AS due, public_key, response, reports
+    SELECT {_IS_DUE} AS due, public_key, array_agg(response) AS responses,
+           array_agg(reports) AS reports
       FROM (VALUES (1)) one
       LEFT JOIN (deniable.published_counts JOIN deniable.issuers USING (issuer))
         ON survey = $1 AND epoch = $2
+     GROUP BY public_key
 """  # noqa: S608 - put together from constants
+_COUNTED: Final = """
+    SELECT public_key, array_agg(response) AS responses, array_agg(reports) AS reports
+      FROM (
+        SELECT issuer, response, sum(reports)::bigint AS reports FROM deniable.counts
+         WHERE survey = $1 AND epoch = $2 GROUP BY issuer, response
+      ) cells
+      JOIN deniable.issuers USING (issuer)
+     GROUP BY public_key
+"""
 _STEP: Final = f"""
     INSERT INTO deniable.published_counts (survey, epoch, issuer, response, reports)
     SELECT survey, epoch, issuer, response, sum(reports)
@@ -37,14 +51,19 @@ _STEP: Final = f"""
 
 async def counted(connection: Connection, survey: int, epoch: int) -> list[tuple[bytes, int, int]]:
     """Return issuer, response and reports of all that was counted in an epoch."""
-    rows = await connection.fetch(
-        "SELECT public_key, response, sum(reports)::bigint AS reports FROM deniable.counts"
-        " JOIN deniable.issuers USING (issuer) WHERE survey = $1 AND epoch = $2"
-        " GROUP BY public_key, response",
-        survey,
-        epoch,
-    )
-    return [(row["public_key"], row["response"], row["reports"]) for row in rows]
+    rows = await connection.fetch(_COUNTED, survey, epoch)
+    # There may be 65,536 responses of every issuer, for which the event loop does not stand still.
+    return await asyncio.to_thread(_cells, rows)
+
+
+def _cells(rows: list[Record]) -> list[tuple[bytes, int, int]]:
+    """Return issuer, response and reports of rows that have an issuer's in arrays."""
+    return [
+        (row["public_key"], response, reports)
+        for row in rows
+        if row["public_key"] is not None
+        for response, reports in zip(row["responses"], row["reports"], strict=True)
+    ]
 
 
 async def shown_counts(
@@ -53,14 +72,10 @@ async def shown_counts(
     """Return the counts that figures show now, and if a step of theirs is due."""
     survey, minimum = await find_survey(connection, survey_id)
     if minimum == 1:
-        return as_counts(await counted(connection, survey, epoch), responses), False
-    rows = await connection.fetch(_SHOWN, survey, epoch, minimum)
-    shown = [
-        (row["public_key"], row["response"], row["reports"])
-        for row in rows
-        if row["reports"] is not None
-    ]
-    return as_counts(shown, responses), rows[0]["due"]
+        rows = await counted(connection, survey, epoch)
+        return await asyncio.to_thread(as_counts, rows, responses), False
+    shown = await connection.fetch(_SHOWN, survey, epoch, minimum)
+    return await asyncio.to_thread(lambda: as_counts(_cells(shown), responses)), shown[0]["due"]
 
 
 async def take_step(connection: Connection, survey_id: bytes, epoch: int) -> None:

@@ -1,5 +1,6 @@
 """What is final: seals of epochs, the erasure that follows them, ends of surveys, distrust."""
 
+import asyncio
 from typing import Final
 
 from deniable.stores.cells import as_counts
@@ -33,7 +34,9 @@ async def seal(connection: Connection, survey_id: bytes, epoch: int, now: int) -
         epoch=epoch,
         sealed_at=now,
         reports=sum(reports for _, _, reports in rows),
-        digest=counts_digest(survey_id, epoch, as_counts(rows)),
+        digest=await asyncio.to_thread(
+            lambda: counts_digest(survey_id, epoch, as_counts(rows)),
+        ),
         pruned_at=None,
     )
     await connection.execute(
