@@ -1,6 +1,7 @@
 """``deniable init`` and ``serve``: making and running a collector."""
 
 import logging
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import click
 from deniable.cli.authority import check_outside, create_authority_key, default_key_file
 from deniable.cli.options import directory_option
 from deniable.cli.settings_file import settings_file
+from deniable.cli.start_warnings import start_warnings
 from deniable.cli.survey_file import EXAMPLE
-from deniable.cli.workplace import check_store, with_store
+from deniable.cli.workplace import with_store
 from deniable.messages import check_origin
 from deniable.server import (
     CONFIG_FILE,
@@ -24,6 +26,8 @@ from deniable.server import serve as serve_alone
 from deniable.stores import Store
 
 __all__ = ["create_collector", "init", "serve"]
+
+_LOG = logging.getLogger("deniable.collector")
 
 _EXAMPLE_FILE = "example-survey.toml"
 
@@ -110,7 +114,8 @@ def serve(directory: Path, workers: int | None) -> None:
     if workers is not None:
         config = replace(config, workers=workers)
     configure_logging(config.log_format)
-    check_store(config)
+    for warning in start_warnings(config, os.environ):
+        _LOG.warning(warning)
 
     def announce(address: str) -> None:
         _tell(config, f"listening on {address} for {config.origin}")
@@ -132,6 +137,6 @@ def serve(directory: Path, workers: int | None) -> None:
 
 def _tell(config: Config, line: str) -> None:
     if config.log_format == "json":
-        logging.getLogger("deniable.collector").info(line)
+        _LOG.info(line)
     else:
         click.echo(f"deniable collector: {line}")

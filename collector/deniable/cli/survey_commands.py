@@ -117,7 +117,7 @@ def _planned(config: Config, written: SurveyFile) -> Manifest:
 async def _next(store: Store, config: Config, written: SurveyFile) -> Manifest:
     before = [old for old in await published(store, config) if old.name == written.name]
     predecessor = before[0] if before else None
-    if predecessor is not None and says_the_same(written, predecessor):
+    if predecessor is not None and says_the_same(written, predecessor, config.origin):
         raise InvalidManifest(
             written.name, "nothing has changed; the survey published before stands"
         )

@@ -234,8 +234,14 @@ def next_manifest(
     )
 
 
-def says_the_same(survey: SurveyFile, before: Manifest) -> bool:
-    """Tell whether a survey file asks for nothing that its predecessor does not already do."""
+def says_the_same(survey: SurveyFile, before: Manifest, origin: str) -> bool:
+    """Tell whether a survey file asks for nothing that its predecessor does not already do.
+
+    Args:
+        survey: what the operator wrote.
+        before: the newest manifest of that name.
+        origin: the collector's now. One that is signed for another reaches no device.
+    """
     asked = (before.question, before.categories, before.epsilon, before.delta)
     when = (before.schedule.epoch_seconds, before.schedule.epochs, before.schedule.grace_seconds)
     return (
@@ -248,6 +254,7 @@ def says_the_same(survey: SurveyFile, before: Manifest) -> bool:
         and (survey.epoch_seconds, survey.epochs, survey.grace_seconds) == when
         and survey.start in {None, before.schedule.start}
         and survey.minimum_reports == before.minimum_reports
+        and origin == before.origin
     )
 
 
