@@ -8,7 +8,7 @@ import pytest
 
 from deniable.server import Config, token_digest
 from deniable.stores import Role, SqliteStore
-from tests.cli.commands import Workplace, fail, succeed
+from tests.cli.commands import Workplace, fail, run, succeed
 
 
 def role_of(place: Workplace, token: str) -> Role | None:
@@ -23,9 +23,11 @@ def role_of(place: Workplace, token: str) -> Role | None:
 
 
 def make(place: Workplace, *options: str) -> str:
-    shown = succeed("token", "new", "--dir", place.directory, *options)
-    assert re.fullmatch("deniable_[0-9a-f]{64}\n", shown), "a script reads it as one line"
-    return shown.strip()
+    made = run("token", "new", "--dir", place.directory, *options)
+    assert made.exit_code == 0, made.output
+    assert re.fullmatch("deniable_[0-9a-f]{64}\n", made.stdout), "a script reads it as one line"
+    assert made.stderr == f"store     {place.directory / 'store.sqlite'}\n"
+    return made.stdout.strip()
 
 
 def test_a_token_is_for_an_analyst_unless_told_otherwise(place: Workplace) -> None:
@@ -67,7 +69,8 @@ def test_a_revoked_token_opens_nothing_and_the_others_do(place: Workplace) -> No
     secret, kept = make(place), make(place)
     identifier = token_digest(secret).hex()[:12]
     shown = succeed("token", "revoke", identifier, "--dir", place.directory)
-    assert shown == f"revoked   {identifier} (analyst)\n"
+    store = place.directory / "store.sqlite"
+    assert shown == f"revoked   {identifier} (analyst)\nstore     {store}\n"
     assert [role_of(place, secret), role_of(place, kept)] == [None, Role.ANALYST]
     assert "no such token" in fail("token", "revoke", identifier, "--dir", place.directory)
     assert "no such token" in fail("token", "revoke", "", "--dir", place.directory)

@@ -13,7 +13,7 @@ from deniable.cli.authority import (
     read_authority_key,
 )
 from deniable.cli.options import directory_option
-from deniable.cli.workplace import with_store
+from deniable.cli.workplace import store_text, with_store
 from deniable.messages import (
     Refusal,
     Rotation,
@@ -103,6 +103,7 @@ def rotate(directory: Path, authority_key: Path | None, new_key: Path | None) ->
     click.echo(f"rotated to     {new.public_key.hex()}  (sequence {rotation.sequence})")
     click.echo(f"authority key  {new_file}  (private; back it up, keep it off the server)")
     click.echo(f"signed anew    {signed} {'survey' if signed == 1 else 'surveys'}")
+    click.echo(f"store          {store_text(config)}")
     click.echo("\nApps that pin an earlier key follow; let your next version pin the new one.")
     click.echo("Leave `authority` in collector.toml as it is while older versions are about.")
 

@@ -12,7 +12,7 @@ from deniable.cli.options import directory_option
 from deniable.cli.settings_file import settings_file
 from deniable.cli.start_warnings import start_warnings
 from deniable.cli.survey_file import EXAMPLE
-from deniable.cli.workplace import with_store
+from deniable.cli.workplace import store_text, with_store
 from deniable.messages import check_origin
 from deniable.server import (
     CONFIG_FILE,
@@ -63,6 +63,7 @@ def init(directory: Path, origin: str | None, port: int, authority_key: Path | N
     reached = f"http://127.0.0.1:{port}" if origin is None else origin
     public_key = create_collector(directory, reached, port, key_file)
     click.echo(f"settings       {directory / CONFIG_FILE}")
+    click.echo(f"store          {store_text(Config.load(directory))}")
     click.echo(f"example        {directory / _EXAMPLE_FILE}")
     click.echo(f"authority key  {key_file}  (private; back it up, keep it off the server)")
     click.echo(f"authority      {public_key.hex()}  (public; your app ships it)")

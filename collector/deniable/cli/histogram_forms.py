@@ -86,7 +86,9 @@ def show_histogram(histogram: Histogram, screen: Console, step: int = 1) -> None
             "errors of their own."
         )
     if step > 1:
-        notes.append(f"Figures advance in steps of {step:,} reports; those behind are stored.")
+        notes.append(
+            f"Figures are renewed when at least {step:,} more reports have come; those are stored."
+        )
     screen.print("\n" + "\n".join(notes), style="dim")
 
 

@@ -12,7 +12,7 @@ import click
 
 from deniable.cli.life_terms import instant_text
 from deniable.cli.options import directory_option
-from deniable.cli.workplace import find_survey, published, with_store
+from deniable.cli.workplace import find_survey, published, store_text, with_store
 from deniable.messages import Manifest, check_public_key
 from deniable.server import Config
 from deniable.stores import Seal, Store
@@ -78,6 +78,7 @@ def seal(
     click.echo(f"sealed    epoch {made.epoch}, {instant_text(made.sealed_at)}")
     click.echo(f"reports   {made.reports:,}")
     click.echo(f"digest    {made.digest.hex()}")
+    click.echo(f"store     {store_text(config)}")
 
 
 @click.command(short_help="Erase the receipts of a sealed epoch.")
@@ -97,6 +98,7 @@ def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bo
         return await store.prune(manifest.survey_id, epoch, _now())
 
     click.echo(f"erased    {with_store(config, work):,} receipts; the counts stay")
+    click.echo(f"store     {store_text(config)}")
 
 
 @click.command(short_help="End a survey: it takes no further report.")
@@ -119,6 +121,7 @@ def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
 
     manifest = with_store(config, work)
     click.echo(f"ended     {_called(manifest)}")
+    click.echo(f"store     {store_text(config)}")
 
 
 @click.command("distrust-issuer", short_help="Take no report that an issuer vouches for.")
@@ -150,6 +153,7 @@ def distrust_issuer(key: str, directory: Path, yes: bool) -> None:
     listed = with_store(config, work)
     click.echo(f"distrusted  {issuer.hex()}")
     click.echo(f"named by    {', '.join(listed)}")
+    click.echo(f"store       {store_text(config)}")
 
 
 def _public_key(text: str) -> bytes:

@@ -16,7 +16,7 @@ from deniable.cli.options import directory_option
 from deniable.cli.repeat_terms import repeat_terms
 from deniable.cli.screen import console
 from deniable.cli.survey_file import SurveyFile, duration_text, next_manifest, says_the_same
-from deniable.cli.workplace import find_survey, published, with_store
+from deniable.cli.workplace import find_survey, published, store_text, with_store
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
 from deniable.estimates import NotInvertible, reports_for_half_width, reports_for_mean
 from deniable.mechanisms import (
@@ -68,6 +68,7 @@ def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bo
         manifest = publish_survey(config, written, key_file)
         click.echo(f"published {manifest.name}, sequence {manifest.sequence}")
         click.echo(f"id        {manifest.survey_id.hex()}")
+        click.echo(f"store     {store_text(config)}")
     click.echo(f"epochs    {_epochs(manifest)}")
     if manifest.specification.ratio is not None:
         click.echo(f"mechanism {_terms(manifest)}")
@@ -190,8 +191,14 @@ def show(name: str, directory: Path) -> None:
     click.echo(f"devices   {_devices(manifest)}")
     for label, text in life:
         click.echo(f"{label:<9} {text}")
-    click.echo(f"figures   appear in steps of {max(1, manifest.minimum_reports)} reports\n")
+    click.echo(f"figures   {_figures(max(1, manifest.minimum_reports))}\n")
     click.echo(_declaration(manifest))
+
+
+def _figures(step: int) -> str:
+    if step == 1:
+        return "are renewed with each report"
+    return f"appear from {step:,} reports on, and are renewed when at least {step:,} more have come"
 
 
 def _devices(manifest: Manifest) -> str:

@@ -56,7 +56,8 @@ FIELDS: Final = {
     "grace": 'how long after an epoch its reports are still taken, such as "1 day"',
     "start": "when epoch 0 begins, a time with offset; default: midnight UTC, or for shorter "
     "epochs the last whole one",
-    "minimum_reports": "figures appear from, and advance in steps of, this many reports",
+    "minimum_reports": "figures appear from this many reports on, and are renewed when at least as "
+    "many more have come",
     "enrolment": '"open", any device may report; or "certificate", only those for which an issuer '
     "vouches",
     "issuers": "of a certificate survey: public keys, 64 hex digits each, of the current issuer "

@@ -11,7 +11,7 @@ from rich.text import Text
 from deniable.cli.life_terms import instant_text
 from deniable.cli.options import directory_option
 from deniable.cli.screen import console
-from deniable.cli.workplace import with_store
+from deniable.cli.workplace import store_text, with_store
 from deniable.server import Config, new_token, token_digest
 from deniable.stores import Role, Store, Token
 
@@ -42,6 +42,8 @@ def new(directory: Path, role: str, label: str) -> None:
     made = Token(token_digest(secret), Role(role), label, int(time.time()))
     with_store(config, lambda store: store.add_token(made))
     click.echo(secret)
+    # Not where a script reads the token.
+    click.echo(f"store     {store_text(config)}", err=True)
 
 
 @token.command("list")
@@ -73,8 +75,10 @@ def revoke(identifier: str, directory: Path) -> None:
         await store.revoke_token(found[0].digest)
         return found[0]
 
-    revoked = with_store(Config.load(directory), work)
+    config = Config.load(directory)
+    revoked = with_store(config, work)
     click.echo(f"revoked   {_identifier(revoked)} ({revoked.role.value})")
+    click.echo(f"store     {store_text(config)}")
 
 
 def _identifier(held: Token) -> str:

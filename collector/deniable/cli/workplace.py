@@ -18,6 +18,7 @@ __all__ = [
     "find_survey",
     "published",
     "signed_surveys",
+    "store_text",
     "with_store",
 ]
 
@@ -54,6 +55,13 @@ def check_store(config: Config) -> None:
     """
     if isinstance(config.store, Path) and not config.store.exists():
         raise InvalidConfig(f"{config.store} does not exist; is `store` in collector.toml right?")
+
+
+def store_text(config: Config) -> str:
+    """Return which store that is: a file, or what names the database, whose URL is not shown."""
+    if isinstance(config.store, Path):
+        return str(config.store)
+    return f"PostgreSQL, by {config.places.get('store', 'store')}"
 
 
 async def signed_surveys(store: Store, config: Config) -> tuple[list[Manifest], int]:

@@ -14,7 +14,14 @@ from deniable.cli.doctor.surveys import (
 from deniable.cli.workplace import current, signed_surveys, with_store
 from deniable.messages import Refusal
 from deniable.server import Config, authority_chain
-from deniable.stores import Store, StoreError
+from deniable.stores import (
+    NotAdmitted,
+    Overloaded,
+    Store,
+    StoreError,
+    UnknownSchema,
+    Unreachable,
+)
 from deniable.stores.sqlite.migrating import VERSION
 
 __all__ = ["Looked", "check_schema", "look_into_store"]
@@ -74,10 +81,28 @@ def look_into_store(config: Config, now: float) -> Looked:
     except Refusal as refusal:
         return [bad("store", f"its rotations are not sound: {refusal}", _RESTORE)], config.authority
     except (StoreError, OSError) as error:
-        return [bad("store", " ".join(str(error).split()), _RESTORE)], config.authority
+        return [
+            bad("store", " ".join(str(error).split()), _remedy(config, error))
+        ], config.authority
 
 
 _RESTORE = "restore a backup, or see docs/operations.md"
+
+
+def _remedy(config: Config, error: Exception) -> str:
+    """Return what to do about a store that cannot be opened or read."""
+    if isinstance(config.store, Path):
+        return _RESTORE
+    match error:
+        case UnknownSchema():
+            return "deniable store migrate makes the tables; is it the right database?"
+        case NotAdmitted():
+            return "look at role, password, rights and the database's name (docs/postgres.md)"
+        case Overloaded():
+            return "allow more connections (max_connections), or lower database_connections"
+        case Unreachable():
+            return "does it run? Are address and certificate in its URL right? (docs/postgres.md)"
+    return "look at the database server's own log; docs/postgres.md tells what it must be set to"
 
 
 def _where(config: Config) -> str:
