@@ -67,6 +67,17 @@ def test_a_closed_epoch_is_sealed_and_its_digest_told(counted: Workplace) -> Non
     assert succeed("survey", "seal", "tea", "0", "--dir", counted.directory) == shown
 
 
+def test_seals_are_looked_at_without_making_one(counted: Workplace) -> None:
+    seals = ("survey", "seals", "tea", "--dir", counted.directory)
+    assert succeed(*seals) == "no epoch is sealed\n"
+    assert json.loads(succeed(*seals, "--json")) == []
+    made = succeed("survey", "seal", "tea", "0", "--yes", "--dir", counted.directory)
+    assert succeed(*seals) + store_line(counted) == made
+    (seal,) = json.loads(succeed(*seals, "--json"))
+    assert (seal["epoch"], seal["reports"], seal["pruned_at"]) == (0, 5, None)
+    assert f"digest    {seal['digest']}\n" in made
+
+
 def test_an_epoch_that_takes_reports_is_sealed_only_if_told_twice(running: Workplace) -> None:
     options = ("survey", "seal", "tea", "0", "--yes", "--dir", running.directory)
     assert "--early" in fail(*options)

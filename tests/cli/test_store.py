@@ -79,6 +79,21 @@ def test_what_is_no_backup_restores_nothing(place: Workplace, tmp_path: Path) ->
     assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
 
 
+def test_the_file_at_fault_is_the_one_that_was_given(place: Workplace, tmp_path: Path) -> None:
+    other = tmp_path / "tuesday.backup"
+    other.write_bytes(b"something else entirely, longer than the header of SQLite's files" * 99)
+    said = fail("store", "restore", other, "--dir", place.directory)
+    assert str(other) in said
+    assert "deniable-restore-" not in said
+
+
+def test_a_backup_needs_a_directory_that_is_there(counted: Workplace, tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    said = fail("store", "backup", missing / "copy", "--dir", counted.directory)
+    assert f"{missing} is no directory" in said
+    assert not missing.exists()
+
+
 def test_migrate_says_which_version_the_schema_has(place: Workplace) -> None:
     migrate = ("store", "migrate", "--dir", place.directory)
     assert succeed(*migrate) == f"schema    version {VERSION}\n{store_line(place)}"

@@ -6,15 +6,12 @@ import time
 from pathlib import Path
 
 import click
-from rich.table import Table
-from rich.text import Text
 
 from deniable.budget import NANO, RangeCost, format_nano, pure_cost
 from deniable.cli.authority import AuthorityKeyError, find_key_file, read_authority_key
 from deniable.cli.life_terms import instant_text, life_terms
 from deniable.cli.options import directory_option
 from deniable.cli.repeat_terms import repeat_terms
-from deniable.cli.screen import console
 from deniable.cli.survey_file import SurveyFile, duration_text, next_manifest, says_the_same
 from deniable.cli.workplace import find_survey, published, store_text, with_store
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
@@ -127,33 +124,6 @@ async def _next(store: Store, config: Config, written: SurveyFile) -> Manifest:
     return manifest
 
 
-@survey.command("list")
-@directory_option
-def list_surveys(directory: Path) -> None:
-    """List the published surveys, the newest of each name first."""
-    config = Config.load(directory)
-    manifests = with_store(config, lambda store: published(store, config))
-    if not manifests:
-        click.echo("no survey is published; see: deniable survey publish --help")
-        return
-    table = Table(
-        "name", "seq", "id begins", "epsilon", "repeat", "epoch now", "question", box=None
-    )
-    now = time.time()
-    for manifest in manifests:
-        epoch = manifest.schedule.epoch_at(now)
-        table.add_row(
-            manifest.name,
-            str(manifest.sequence),
-            manifest.survey_id.hex()[:12],
-            manifest.epsilon,
-            _repeat(manifest),
-            "-" if epoch is None else f"{epoch} of {manifest.schedule.epochs}",
-            Text(manifest.question),
-        )
-    console().print(table)
-
-
 @survey.command(short_help="Show what NAME asks, and its privacy in words.")
 @click.argument("name")
 @directory_option
@@ -208,13 +178,6 @@ def _devices(manifest: Manifest) -> str:
         return "open: nobody vouches that each report comes from another device"
     listed = ",\n          then ".join(issuer.hex() for issuer in issuers)
     return f"certificate: only those for which an issuer vouches:\n          {listed}"
-
-
-def _repeat(manifest: Manifest) -> str:
-    if manifest.repeat.epochs is None:
-        return manifest.repeat.kind
-    two_round = manifest.specification.kind == "two-round"
-    return f"{'two-round' if two_round else 'memoised'}, {manifest.repeat.epochs}"
 
 
 def _answers(manifest: Manifest) -> tuple[str, ...]:

@@ -278,7 +278,7 @@ def _text(table: dict[str, object], field: str) -> str:
     value = _field(table, field)
     if isinstance(value, float | int) and field in {"epsilon", "delta", "kept_epsilon"}:
         raise InvalidManifest(
-            field, f'must be a string, such as {field} = "0.5": floats are inexact'
+            field, f'must be a string, such as {field} = "1" or {field} = "0.5", with the quotes'
         )
     if not isinstance(value, str):
         raise InvalidManifest(field, "must be a string")

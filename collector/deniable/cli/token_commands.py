@@ -1,5 +1,6 @@
 """``deniable token``: who may read histograms."""
 
+import json
 import time
 from pathlib import Path
 from typing import Final
@@ -37,6 +38,8 @@ def token() -> None:
 @click.option("--label", default="", help="Whose it is, for your own records.")
 def new(directory: Path, role: str, label: str) -> None:
     """Make a token and print it, once; the store keeps only its SHA-256."""
+    if not label.isprintable():
+        raise click.BadParameter("must have no control characters", param_hint="--label")
     secret = new_token()
     config = Config.load(directory)
     made = Token(token_digest(secret), Role(role), label, int(time.time()))
@@ -48,9 +51,13 @@ def new(directory: Path, role: str, label: str) -> None:
 
 @token.command("list")
 @directory_option
-def list_tokens(directory: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_tokens(directory: Path, *, as_json: bool) -> None:
     """List the tokens, the oldest first, by how their SHA-256 begins."""
     tokens = with_store(Config.load(directory), lambda store: store.tokens())
+    if as_json:
+        click.echo(json.dumps([_plain(each) for each in tokens], indent=2, ensure_ascii=False))
+        return
     if not tokens:
         click.echo("there is no token; see: deniable token new --help")
         return
@@ -66,12 +73,20 @@ def list_tokens(directory: Path) -> None:
 @click.argument("identifier", metavar="ID")
 @directory_option
 def revoke(identifier: str, directory: Path) -> None:
-    """Revoke the token whose id, as `token list` shows it, is ID; at once, for good."""
+    """Revoke the token whose id, as `token list` shows it, begins with ID; at once, for good."""
 
     async def work(store: Store) -> Token:
-        found = [each for each in await store.tokens() if _identifier(each) == identifier]
-        if len(found) != 1:
+        found = [
+            each
+            for each in await store.tokens()
+            if identifier and each.digest.hex().startswith(identifier)
+        ]
+        if not found:
             raise click.ClickException("there is no such token; see: deniable token list")
+        if len(found) > 1:
+            raise click.ClickException(
+                f"{len(found)} ids begin so; give more of it, as deniable token list shows it"
+            )
         await store.revoke_token(found[0].digest)
         return found[0]
 
@@ -79,6 +94,16 @@ def revoke(identifier: str, directory: Path) -> None:
     revoked = with_store(config, work)
     click.echo(f"revoked   {_identifier(revoked)} ({revoked.role.value})")
     click.echo(f"store     {store_text(config)}")
+
+
+def _plain(held: Token) -> dict[str, object]:
+    return {
+        "id": _identifier(held),
+        "role": held.role.value,
+        # The first version of the store kept no time.
+        "created_at": held.created_at or None,
+        "label": held.label,
+    }
 
 
 def _identifier(held: Token) -> str:

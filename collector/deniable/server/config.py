@@ -150,7 +150,8 @@ def _read(file: Path) -> dict[str, object]:
         return tomllib.loads(file.read_text("utf-8"))
     except FileNotFoundError as error:
         raise InvalidConfig(
-            f"{file} does not exist; make a collector with: deniable init {file.parent}"
+            f"{file} does not exist; name the collector's directory with --dir or DENIABLE_DIR,"
+            f" or make one with: deniable init {file.parent}"
         ) from error
     except OSError as error:
         raise InvalidConfig(f"{file}: {error.strerror}") from error
