@@ -13,7 +13,7 @@ from deniable.messages import (
     open_rotation,
 )
 from deniable.server import Config
-from tests.cli.commands import Workplace, fail, succeed
+from tests.cli.commands import Workplace, fail, run, succeed
 
 
 def rotations(place: Workplace) -> list[bytes]:
@@ -29,7 +29,7 @@ def next_file(place: Workplace, number: int = 2) -> Path:
 
 
 def rotate(place: Workplace, *options: str | Path) -> str:
-    return succeed("authority", "rotate", "--dir", place.directory, *options)
+    return succeed("authority", "rotate", "--yes", "--dir", place.directory, *options)
 
 
 def test_a_rotation_makes_a_key_that_signs_everything_from_now_on(place: Workplace) -> None:
@@ -49,6 +49,14 @@ def test_a_rotation_makes_a_key_that_signs_everything_from_now_on(place: Workpla
     assert "published" in place.publish(epsilon='"0.5"')
     assert open_manifest(envelopes(place)[0], new.public_key) == place.manifest()
     assert place.manifest().sequence == before.sequence + 1
+
+
+def test_whoever_does_not_say_yes_has_handed_over_nothing(place: Workplace) -> None:
+    result = run("authority", "rotate", "--dir", place.directory)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "for good?" in result.stderr
+    assert rotations(place) == []
+    assert not next_file(place).exists()
 
 
 def test_keys_are_rotated_again_and_again(place: Workplace) -> None:
@@ -88,7 +96,7 @@ def test_the_former_key_signs_nothing_any_more(place: Workplace) -> None:
     publish = ("survey", "publish", place.written(), "--dir", place.directory)
     assert "was rotated" in fail(*publish, *former)
     assert "not the key that signs now" in fail(
-        "authority", "rotate", "--dir", place.directory, *former
+        "authority", "rotate", "--yes", "--dir", place.directory, *former
     )
     assert envelopes(place) == []
     assert len(rotations(place)) == 1
@@ -97,7 +105,9 @@ def test_the_former_key_signs_nothing_any_more(place: Workplace) -> None:
 def test_a_strangers_key_rotates_nothing(place: Workplace, tmp_path: Path) -> None:
     stranger = tmp_path / "stranger.pem"
     create_authority_key(stranger)
-    message = fail("authority", "rotate", "--dir", place.directory, "--authority-key", stranger)
+    message = fail(
+        "authority", "rotate", "--yes", "--dir", place.directory, "--authority-key", stranger
+    )
     assert "not the key that signs now" in message
     assert rotations(place) == []
     assert not next_file(place).exists()
@@ -128,14 +138,18 @@ def test_a_next_key_that_is_there_is_used_and_never_overwritten(
 def test_no_key_takes_over_twice(place: Workplace, which: str) -> None:
     if which == "a former one":
         rotate(place)
-    message = fail("authority", "rotate", "--dir", place.directory, "--new-key", place.key_file)
+    message = fail(
+        "authority", "rotate", "--yes", "--dir", place.directory, "--new-key", place.key_file
+    )
     assert "malformed" in message
     assert len(rotations(place)) == (which == "a former one")
 
 
 def test_the_next_key_must_be_outside_the_servers_directory(place: Workplace) -> None:
     inside = place.directory / "next.pem"
-    assert "outside" in fail("authority", "rotate", "--dir", place.directory, "--new-key", inside)
+    assert "outside" in fail(
+        "authority", "rotate", "--yes", "--dir", place.directory, "--new-key", inside
+    )
     assert not inside.exists()
 
 

@@ -32,9 +32,10 @@ from deniable.cli.doctor.machine import (
 )
 from deniable.cli.doctor.network import check_certificate, check_origin_answers
 from deniable.cli.doctor.settings import check_proxies, check_variables
-from deniable.cli.doctor.store import check_schema, judge_surveys
+from deniable.cli.doctor.store import check_schema
+from deniable.cli.doctor.surveys import judge_issuers, judge_surveys
 from deniable.cli.root import deniable
-from deniable.messages import Manifest, Schedule
+from deniable.messages import Enrolment, Manifest, Schedule, SigningKey
 from deniable.server import Config
 from deniable.stores import Seal
 from tests.cli.commands import Workplace, run
@@ -372,6 +373,48 @@ def test_a_survey_that_ends_soon_wants_a_successor() -> None:
     assert judged([old], START + 24 * DAY, ended=(old,))["surveys"].status is OK
     finding = judged([old], START + 40 * DAY)["surveys"]
     assert (finding.status, finding.found) == (OK, "1 published, 0 still to take reports")
+
+
+def test_a_short_survey_ends_soon_only_in_its_last_quarter() -> None:
+    week = manifest(schedule=Schedule(START, DAY, 8, DAY))
+    assert judged([week], START + DAY)["surveys"].status is OK
+    assert judged([week], START + 6 * DAY)["surveys"].status is OK
+    finding = judged([week], START + 6 * DAY + 1)["surveys"]
+    assert (finding.status, "ends on" in finding.found) == (WARN, True)
+
+
+def test_a_survey_that_is_signed_for_another_origin_is_wrong(place: Workplace) -> None:
+    place.publish()
+    place.publish(name='"coffee"')
+    assert examined(place.directory)[1]["signed origin"].status is OK
+    text = place.settings.read_text("utf-8")
+    place.settings.write_text(text.replace(":8377", ":8378"), "utf-8")
+    status, found = examined(place.directory)
+    assert (status, found["signed origin"].status) == (1, FAIL)
+    assert "tea (for http://127.0.0.1:8377)" in found["signed origin"].found
+    assert "sequence 1" in place.publish(), "another origin is a change"
+    assert "tea" not in examined(place.directory)[1]["signed origin"].found
+    place.publish(name='"coffee"')
+    assert examined(place.directory)[1]["signed origin"].status is OK
+
+
+def test_a_wrong_authority_is_wrong(place: Workplace) -> None:
+    place.publish()
+    assert examined(place.directory)[1]["authority"].status is OK
+    text = place.settings.read_text("utf-8")
+    own = Config.load(place.directory).authority.hex()
+    place.settings.write_text(text.replace(own, AUTHORITY.public_key.hex()), "utf-8")
+    status, found = examined(place.directory)
+    assert (status, found["authority"].status) == (1, FAIL)
+    assert found["authority"].found.startswith("1 of 1 stored surveys")
+
+
+def test_surveys_none_of_whose_issuers_is_trusted_are_wrong() -> None:
+    one, two = (SigningKey(bytes([seed] * 32)).public_key for seed in (1, 2))
+    both = manifest(enrolment=Enrolment("certificate", (one, two)))
+    assert judge_issuers([both, manifest()], {one}).status is OK
+    finding = judge_issuers([both], {one, two})
+    assert (finding.status, both.name in finding.found) == (FAIL, True)
 
 
 def test_epochs_that_should_be_sealed_and_are_not_are_counted() -> None:

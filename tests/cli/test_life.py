@@ -41,6 +41,10 @@ def running(place: Workplace) -> Workplace:
     return place
 
 
+def store_line(place: Workplace) -> str:
+    return f"store     {place.directory / 'store.sqlite'}\n"
+
+
 def at(place: Workplace, work: Callable[[Store], Awaitable[Result]]) -> Result:
     return with_store(Config.load(place.directory), work)
 
@@ -57,9 +61,21 @@ def test_a_closed_epoch_is_sealed_and_its_digest_told(counted: Workplace) -> Non
     (seal,) = at(counted, lambda store: store.seals(survey_id))
     assert f"digest    {seal.digest.hex()}\n" in shown
     assert "reports   5\n" in shown
+    assert shown.endswith(store_line(counted))
     assert verdict(counted) is Verdict.SEALED
     # To seal again is to be told of the seal that stands, and asks nothing.
     assert succeed("survey", "seal", "tea", "0", "--dir", counted.directory) == shown
+
+
+def test_seals_are_looked_at_without_making_one(counted: Workplace) -> None:
+    seals = ("survey", "seals", "tea", "--dir", counted.directory)
+    assert succeed(*seals) == "no epoch is sealed\n"
+    assert json.loads(succeed(*seals, "--json")) == []
+    made = succeed("survey", "seal", "tea", "0", "--yes", "--dir", counted.directory)
+    assert succeed(*seals) + store_line(counted) == made
+    (seal,) = json.loads(succeed(*seals, "--json"))
+    assert (seal["epoch"], seal["reports"], seal["pruned_at"]) == (0, 5, None)
+    assert f"digest    {seal['digest']}\n" in made
 
 
 def test_an_epoch_that_takes_reports_is_sealed_only_if_told_twice(running: Workplace) -> None:
@@ -102,15 +118,15 @@ def test_receipts_are_erased_a_day_after_the_seal(
     assert "24 hours" in fail(*prune)
     tomorrow = int(time.time()) + KEPT_SECONDS
     monkeypatch.setattr(life_commands, "_now", lambda: tomorrow)
-    assert succeed(*prune) == "erased    5 receipts; the counts stay\n"
-    assert succeed(*prune) == "erased    0 receipts; the counts stay\n"
+    assert succeed(*prune) == f"erased    5 receipts; the counts stay\n{store_line(counted)}"
+    assert succeed(*prune) == f"erased    0 receipts; the counts stay\n{store_line(counted)}"
     body = json.loads(succeed("hist", "tea", "--json", "--dir", counted.directory))
     assert body["n"] == 5
 
 
 def test_an_ended_survey_takes_nothing_and_its_successor_does(running: Workplace) -> None:
     shown = succeed("survey", "end", "tea", "--yes", "--dir", running.directory)
-    assert shown == "ended     tea (sequence 0)\n"
+    assert shown == f"ended     tea (sequence 0)\n{store_line(running)}"
     assert verdict(running) is Verdict.ENDED
     assert succeed("survey", "end", "tea", "--dir", running.directory) == shown
     running.publish(question='"How often do you drink green tea?"')
@@ -162,6 +178,7 @@ def test_a_distrusted_issuer_vouches_for_nobody_and_figures_say_so(certified: Wo
         "survey", "distrust-issuer", ISSUER.hex(), "--yes", "--dir", certified.directory
     )
     assert "tea (sequence 0)" in shown
+    assert shown.endswith(f"store       {certified.directory / 'store.sqlite'}\n")
     assert f"issuer    {ISSUER.hex()} (DISTRUSTED" in succeed(*show)
     assert "3 of the reports were vouched for by issuers" in succeed(*hist)
     assert json.loads(succeed(*hist, "--json"))["distrusted"] == 3

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from deniable.messages import UploadAnswer, pack_upload
-from tests.cli.commands import Workplace, fail, succeed
+from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import serving
 from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.reports import envelope
 
+STORE_LINE = "store     PostgreSQL, by DENIABLE_STORE\n"
+"""How the store is named: nothing of its URL."""
 MSGPACK = {"Content-Type": "application/msgpack"}
 
 
@@ -52,8 +54,10 @@ def test_a_database_without_a_store_is_no_store_until_it_is_migrated(
     use(asyncio.run(server.create()))
     here = ("--dir", shared.directory)
     assert "deniable store migrate" in fail("survey", "list", *here)
-    assert succeed("store", "migrate", *here) == "schema    version 1, was 0\n"
-    assert succeed("store", "migrate", *here) == "schema    version 1\n"
+    (finding,) = [each for each in examined(shared) if each["check"] == "store"]
+    assert (finding["status"], "store migrate" in finding["remedy"]) == ("fail", True)
+    assert succeed("store", "migrate", *here) == f"schema    version 1, was 0\n{STORE_LINE}"
+    assert succeed("store", "migrate", *here) == f"schema    version 1\n{STORE_LINE}"
     shared.publish()
     assert "tea" in succeed("survey", "list", *here)
 
@@ -72,12 +76,37 @@ def test_a_backup_goes_from_a_database_to_a_file_and_into_another_database(
     backup = tmp_path / "monday"
     assert succeed("store", "backup", backup, *here).startswith("backup    ")
     restored = "restored  1 surveys, 1 of them signed by this authority\n"
+    into_file = f"store     {shared.directory / 'store.sqlite'}\n"
     use(asyncio.run(server.create()))
-    assert succeed("store", "restore", backup, *here) == restored
+    assert succeed("store", "restore", backup, *here) == restored + STORE_LINE
     assert succeed("hist", "tea", "--json", *here) == figures
     monkeypatch.delenv("DENIABLE_STORE")
-    assert succeed("store", "restore", backup, *here) == restored
+    assert succeed("store", "restore", backup, *here) == restored + into_file
     assert succeed("hist", "tea", "--json", *here) == figures
+
+
+def examined(place: Workplace) -> list[dict[str, str]]:
+    findings: list[dict[str, str]] = json.loads(
+        run("doctor", "--json", "--dir", place.directory).stdout
+    )
+    return findings
+
+
+def test_the_remedy_fits_what_keeps_the_database_away(
+    shared: Workplace, monkeypatch: pytest.MonkeyPatch, server: PostgresServer
+) -> None:
+    nobody = server.url("none").replace("deniable@", "stranger@")
+    for url, remedy in (
+        ("postgresql://somebody:secret-word@127.0.0.1:1/none", "does it run?"),
+        ("postgres://somebody:secret-word@127.0.0.1:1/none", "does it run?"),
+        (nobody, "role, password"),
+        (server.url("none"), "the database's name"),
+    ):
+        monkeypatch.setenv("DENIABLE_STORE", url)
+        (finding,) = [each for each in examined(shared) if each["check"] == "store"]
+        assert finding["status"] == "fail"
+        assert remedy in finding["remedy"]
+        assert "secret-word" not in str(finding)
 
 
 def test_two_collectors_share_a_database(shared: Workplace) -> None:

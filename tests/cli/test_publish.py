@@ -1,5 +1,6 @@
 """Publishing a survey: only with the authority's key, and shown as it was written."""
 
+import json
 import stat
 from pathlib import Path
 
@@ -157,6 +158,34 @@ def test_the_list_shows_every_survey_the_newest_of_a_name_first(place: Workplace
     assert place.manifest().survey_id.hex().startswith(rows[1][2])
 
 
+def test_the_list_tells_states_and_cuts_no_name(place: Workplace) -> None:
+    long = "a-name-as-long-as-names-may-be-" + "x" * 33
+    place.publish()
+    place.publish(epsilon='"0.5"')
+    place.publish(name=f'"{long}"', start="2020-01-01T00:00:00Z")
+    place.publish(name='"later"', start="2090-01-01T00:00:00Z")
+    place.publish(name='"stopped"')
+    succeed("survey", "end", "stopped", "--yes", "--dir", place.directory)
+    listed = json.loads(succeed("survey", "list", "--json", "--dir", place.directory))
+    states = {(each["name"], each["sequence"]): each["state"] for each in listed}
+    assert states == {
+        (long, 0): "over",
+        ("later", 0): "not begun",
+        ("stopped", 0): "ended",
+        ("tea", 0): "superseded by 1",
+        ("tea", 1): "open",
+    }
+    shown = succeed("survey", "list", "--dir", place.directory)
+    for each in listed:
+        (line,) = [
+            line
+            for line in shown.splitlines()
+            if line.split()[:2] == [each["name"], str(each["sequence"])]
+        ]
+        assert f" {each['state']} " in line
+        assert f" {each['id'][:12]} " in line
+
+
 def test_an_unchanged_file_is_no_successor(place: Workplace) -> None:
     place.publish()
     assert "nothing has changed" in refused(place)
@@ -216,7 +245,7 @@ def test_a_dry_run_shows_everything_and_publishes_nothing(place: Workplace) -> N
     assert "epsilon 30.000 in all" in shown
     assert "percentage points takes at most" in shown
     assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
-    assert place.publish().splitlines()[2:] == shown.splitlines()[1:]
+    assert place.publish().splitlines()[3:] == shown.splitlines()[1:]
 
 
 def test_what_nobody_could_estimate_is_not_published(place: Workplace) -> None:

@@ -22,6 +22,10 @@ def file_of(place: Workplace) -> Path:
     return place.directory / "store.sqlite"
 
 
+def store_line(place: Workplace) -> str:
+    return f"store     {file_of(place)}\n"
+
+
 def test_a_store_in_order_is_called_so(counted: Workplace) -> None:
     assert succeed("store", "check", "--dir", counted.directory) == "the store is in order\n"
 
@@ -48,7 +52,8 @@ def test_a_backup_fills_a_new_collector(counted: Workplace, tmp_path: Path) -> N
     for lost in counted.directory.glob("store.sqlite*"):
         lost.unlink()
     shown = succeed("store", "restore", backup, "--dir", counted.directory)
-    assert shown == "restored  1 surveys, 1 of them signed by this authority\n"
+    restored = "restored  1 surveys, 1 of them signed by this authority\n"
+    assert shown == restored + store_line(counted)
     assert succeed("survey", "show", "tea", "--dir", counted.directory) == survey
     assert succeed("hist", "tea", "--json", "--dir", counted.directory) == figures
     assert file_of(counted).stat().st_mode & 0o777 == 0o600
@@ -74,11 +79,37 @@ def test_what_is_no_backup_restores_nothing(place: Workplace, tmp_path: Path) ->
     assert "no survey is published" in succeed("survey", "list", "--dir", place.directory)
 
 
+def test_the_file_at_fault_is_the_one_that_was_given(place: Workplace, tmp_path: Path) -> None:
+    other = tmp_path / "tuesday.backup"
+    other.write_bytes(b"something else entirely, longer than the header of SQLite's files" * 99)
+    said = fail("store", "restore", other, "--dir", place.directory)
+    assert str(other) in said
+    assert "deniable-restore-" not in said
+
+
+def test_a_backup_needs_a_directory_that_is_there(counted: Workplace, tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    said = fail("store", "backup", missing / "copy", "--dir", counted.directory)
+    assert f"{missing} is no directory" in said
+    assert not missing.exists()
+
+
 def test_migrate_says_which_version_the_schema_has(place: Workplace) -> None:
     migrate = ("store", "migrate", "--dir", place.directory)
-    assert succeed(*migrate) == f"schema    version {VERSION}\n"
+    assert succeed(*migrate) == f"schema    version {VERSION}\n{store_line(place)}"
     for file in place.directory.glob("store.sqlite*"):
         file.unlink()
     assert "does not exist" in fail(*migrate)
     file_of(place).touch()
-    assert succeed(*migrate) == f"schema    version {VERSION}, was 0\n"
+    assert succeed(*migrate) == f"schema    version {VERSION}, was 0\n{store_line(place)}"
+
+
+def test_a_backup_of_another_authority_is_restored_with_a_word_of_warning(
+    counted: Workplace, tmp_path: Path
+) -> None:
+    backup = tmp_path / "copy"
+    succeed("store", "backup", backup, "--dir", counted.directory)
+    succeed("init", tmp_path / "other")
+    shown = succeed("store", "restore", backup, "--dir", tmp_path / "other")
+    assert shown.startswith("restored  1 surveys, 0 of them signed by this authority\n")
+    assert "`authority` in collector.toml" in shown

@@ -120,7 +120,8 @@ def test_a_password_is_in_no_repr(tmp_path: Path) -> None:
 
 
 def test_the_table_of_settings_is_complete() -> None:
-    assert [setting.name for setting in SETTINGS] == [field.name for field in fields(Config)]
+    settings = [field.name for field in fields(Config) if field.name != "places"]
+    assert [setting.name for setting in SETTINGS] == settings
     assert len({setting.name for setting in SETTINGS}) == len(SETTINGS)
     for setting in SETTINGS:
         assert setting.meaning
@@ -194,7 +195,6 @@ def test_a_value_of_another_type_is_refused(tmp_path: Path, name: str, value: st
         ("most_waiting", "255"),
         ("store", '""'),
         ("store", '"mysql://me:hunter2@db.example/reports"'),
-        ("store", '"postgres://me:hunter2@db.example/reports"'),
         ("path_prefix", '"/"'),
         ("path_prefix", '"telemetry"'),
         ("path_prefix", '"/telemetry/"'),
@@ -233,7 +233,9 @@ def test_a_value_outside_its_domain_is_refused_by_name(
 
 @pytest.mark.parametrize("alone", ["tls_certificate", "tls_key"])
 def test_certificate_and_key_need_each_other(tmp_path: Path, alone: str) -> None:
-    assert "need each other" in refusal(write(tmp_path, **{alone: '"file.pem"'}))
+    message = refusal(write(tmp_path, **{alone: '"file.pem"'}))
+    assert "need each other" in message
+    assert message.startswith(f"{tmp_path / CONFIG_FILE}: {alone} is set")
 
 
 @pytest.mark.parametrize("name", ["Origin", "ports", "authority-key", "secret"])

@@ -41,6 +41,22 @@ def test_every_setting_can_come_from_a_file_of_its_own(tmp_path: Path) -> None:
     assert Config.load(write(tmp_path), variables("_FILE", **pointers)) == everything(tmp_path)
 
 
+def test_the_settings_know_where_each_stands(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(URL, "utf-8")
+    given = variables(port="2") | variables("_FILE", store=str(tmp_path / "secret"))
+    config = Config.load(write(tmp_path), given)
+    assert config.place("store") == "DENIABLE_STORE_FILE: store"
+    assert config.place("port") == "DENIABLE_PORT: port"
+    assert config.place("host") == f"{tmp_path / 'collector.toml'}: host"
+    assert SECRET not in repr(config)
+
+
+@pytest.mark.parametrize("scheme", ["postgresql://", "postgres://"])
+def test_a_database_has_either_scheme(tmp_path: Path, scheme: str) -> None:
+    url = f"{scheme}deniable@db.example/deniable"
+    assert Config.load(write(tmp_path), variables(store=url)).store == url
+
+
 def test_a_variable_beats_the_file(tmp_path: Path) -> None:
     given = write(tmp_path, port="1", host='"10.0.0.1"')
     config = Config.load(given, variables(port="2"))

@@ -138,7 +138,16 @@ def test_a_file_that_is_none_is_named(tmp_path: Path, name: str, content: bytes 
     config = config_of(tmp_path)
     file = getattr(config, name)
     file.unlink() if content is None else file.write_bytes(content)
-    with pytest.raises(InvalidConfig, match=r"tls_certificate .* tls_key"):
+    at_fault = f"^{name}: " if content is None else r"^tls_certificate and tls_key must be"
+    with pytest.raises(InvalidConfig, match=at_fault):
+        tls_context(config)
+
+
+def test_an_error_says_where_the_setting_at_fault_stands(tmp_path: Path) -> None:
+    config = config_of(tmp_path, places={"tls_key": "DENIABLE_TLS_KEY"})
+    assert config.tls_key is not None
+    config.tls_key.unlink()
+    with pytest.raises(InvalidConfig, match=r"^DENIABLE_TLS_KEY: tls_key: .* cannot be read"):
         tls_context(config)
 
 

@@ -118,6 +118,29 @@ async def test_many_collectors_do_it_once(store: SqliteStore, tmp_path: Path) ->
 
 
 @pytest.mark.asyncio
+async def test_a_seal_is_told_and_counted_by_whoever_set_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="deniable.collector")
+    late = await _Overtaken.open(tmp_path / "store.sqlite")
+    await publish(late, SURVEY)
+    meters = Meters()
+    await upkeep(late, FakeClock(CLOSED + 60), meters).turn()
+    assert [seal.sealed_at for seal in await late.seals(ID)] == [CLOSED]
+    assert caplog.messages == []
+    assert metered(meters)["epochs_sealed"] == 0
+    await late.close()
+
+
+class _Overtaken(SqliteStore):
+    """A store whose epochs another collector seals a minute before, every time."""
+
+    async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
+        await super().seal(survey_id, epoch, now - 60)
+        return await super().seal(survey_id, epoch, now)
+
+
+@pytest.mark.asyncio
 async def test_a_clock_that_is_set_back_reopens_nothing(store: SqliteStore) -> None:
     clock = FakeClock(CLOSED)
     await upkeep(store, clock).turn()

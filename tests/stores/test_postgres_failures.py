@@ -14,7 +14,15 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
-from deniable.stores import Overloaded, PostgresStore, Role, StoreError, StoreFull, Token
+from deniable.stores import (
+    Overloaded,
+    PostgresStore,
+    Role,
+    StoreError,
+    StoreFull,
+    Token,
+    Unreachable,
+)
 from deniable.stores.postgres.connections import Connection
 from tests.stores.databases import many
 from tests.stores.places import A, D, counts, publish
@@ -348,6 +356,20 @@ async def test_whatever_is_wrong_with_a_url_its_password_is_not_shown(
         await PostgresStore.open(BAD_URLS[kind], patience=0.05)
     assert PASSWORD not in "".join(traceback.format_exception(caught.value))
     assert PASSWORD not in caplog.text
+
+
+@pytest.mark.asyncio
+async def test_a_missing_root_certificate_is_told_from_a_bad_url(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("PGSSLROOTCERT", raising=False)
+    with pytest.raises(Unreachable, match="sslrootcert"):
+        await PostgresStore.open(
+            f"postgresql://user:{PASSWORD}@127.0.0.1:1/db?sslmode=verify-full", patience=0.05
+        )
+    with pytest.raises(Unreachable, match="%2F"):
+        await PostgresStore.open(BAD_URLS["slash"], patience=0.05)
 
 
 @pytest.mark.asyncio

@@ -42,7 +42,7 @@ def test_devices_of_every_age_follow_a_rotation(
     assert published() == b"\x90"
     with device(collector, tmp_path / "old.sqlite") as client:
         assert client.refresh().errors == {}
-    run([*DENIABLE, "authority", "rotate", "--dir", collector.directory])
+    run([*DENIABLE, "authority", "rotate", "--yes", "--dir", collector.directory])
     until(lambda: published() != b"\x90")
     for state in ("old.sqlite", "new.sqlite"):
         with device(collector, tmp_path / state) as client:

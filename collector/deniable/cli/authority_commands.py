@@ -12,12 +12,11 @@ from deniable.cli.authority import (
     find_key_file,
     read_authority_key,
 )
-from deniable.cli.options import directory_option
-from deniable.cli.workplace import with_store
+from deniable.cli.options import confirm, directory_option, yes_option
+from deniable.cli.workplace import store_text, with_store
 from deniable.messages import (
     Refusal,
     Rotation,
-    SigningKey,
     follow_rotations,
     open_manifest_of_chain,
     open_rotation,
@@ -70,7 +69,8 @@ def _whereabouts(file: Path, public_key: bytes) -> str:
     type=click.Path(dir_okay=False, path_type=Path),
     help="The next private key; made, unless it is there.  [default: beside the directory]",
 )
-def rotate(directory: Path, authority_key: Path | None, new_key: Path | None) -> None:
+@yes_option
+def rotate(directory: Path, authority_key: Path | None, new_key: Path | None, yes: bool) -> None:
     """Hand over from the key that signs now to a new one, and sign every survey anew with it.
 
     Devices that pin the old key follow; the surveys' ids and figures stay. Rotate while the old key
@@ -84,7 +84,10 @@ def rotate(directory: Path, authority_key: Path | None, new_key: Path | None) ->
     if old.public_key != chain[-1]:
         raise AuthorityKeyError(f"{old_file} is not the key that signs now, {chain[-1].hex()}")
     new_file = new_key or default_key_file(directory, len(rotations) + 2)
-    new = _next_key(new_file, directory)
+    check_outside(new_file, directory)
+    # The next key may be there: an attempt that failed, or another machine, made it.
+    confirm(yes, f"Hand over from {old_file} to {new_file} for good?")
+    new = read_authority_key(new_file) if new_file.exists() else create_authority_key(new_file)
     last = next((each for each in rotations if each.new_key == chain[-1]), None)
     rotation = Rotation(old.public_key, new.public_key, 1 if last is None else last.sequence + 1)
     after = follow_rotations(config.authority, [*rotations, rotation])
@@ -103,15 +106,10 @@ def rotate(directory: Path, authority_key: Path | None, new_key: Path | None) ->
     click.echo(f"rotated to     {new.public_key.hex()}  (sequence {rotation.sequence})")
     click.echo(f"authority key  {new_file}  (private; back it up, keep it off the server)")
     click.echo(f"signed anew    {signed} {'survey' if signed == 1 else 'surveys'}")
+    click.echo(f"store          {store_text(config)}")
     click.echo("\nApps that pin an earlier key follow; let your next version pin the new one.")
     click.echo("Leave `authority` in collector.toml as it is while older versions are about.")
 
 
 async def _rotations(store: Store) -> list[Rotation]:
     return [open_rotation(envelope) for envelope in await store.rotations()]
-
-
-def _next_key(file: Path, directory: Path) -> SigningKey:
-    """Make the next key, or read the one that an attempt that failed, or another machine, made."""
-    check_outside(file, directory)
-    return read_authority_key(file) if file.exists() else create_authority_key(file)

@@ -1,6 +1,7 @@
 """``deniable init`` and ``serve``: making and running a collector."""
 
 import logging
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import click
 from deniable.cli.authority import check_outside, create_authority_key, default_key_file
 from deniable.cli.options import directory_option
 from deniable.cli.settings_file import settings_file
+from deniable.cli.start_warnings import start_warnings
 from deniable.cli.survey_file import EXAMPLE
-from deniable.cli.workplace import check_store, with_store
+from deniable.cli.workplace import store_text, with_store
 from deniable.messages import check_origin
 from deniable.server import (
     CONFIG_FILE,
@@ -24,6 +26,8 @@ from deniable.server import serve as serve_alone
 from deniable.stores import Store
 
 __all__ = ["create_collector", "init", "serve"]
+
+_LOG = logging.getLogger("deniable.collector")
 
 _EXAMPLE_FILE = "example-survey.toml"
 
@@ -59,6 +63,7 @@ def init(directory: Path, origin: str | None, port: int, authority_key: Path | N
     reached = f"http://127.0.0.1:{port}" if origin is None else origin
     public_key = create_collector(directory, reached, port, key_file)
     click.echo(f"settings       {directory / CONFIG_FILE}")
+    click.echo(f"store          {store_text(Config.load(directory))}")
     click.echo(f"example        {directory / _EXAMPLE_FILE}")
     click.echo(f"authority key  {key_file}  (private; back it up, keep it off the server)")
     click.echo(f"authority      {public_key.hex()}  (public; your app ships it)")
@@ -110,7 +115,8 @@ def serve(directory: Path, workers: int | None) -> None:
     if workers is not None:
         config = replace(config, workers=workers)
     configure_logging(config.log_format)
-    check_store(config)
+    for warning in start_warnings(config, os.environ):
+        _LOG.warning(warning)
 
     def announce(address: str) -> None:
         _tell(config, f"listening on {address} for {config.origin}")
@@ -132,6 +138,6 @@ def serve(directory: Path, workers: int | None) -> None:
 
 def _tell(config: Config, line: str) -> None:
     if config.log_format == "json":
-        logging.getLogger("deniable.collector").info(line)
+        _LOG.info(line)
     else:
         click.echo(f"deniable collector: {line}")

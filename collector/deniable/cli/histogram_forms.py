@@ -72,7 +72,9 @@ def show_histogram(
             "errors of their own."
         )
     if step > 1:
-        notes.append(f"Figures advance in steps of {step:,} reports; those behind are stored.")
+        notes.append(
+            f"Figures are renewed when at least {step:,} more reports have come; those are stored."
+        )
     if older is not None:
         notes.append(f"An older survey of this name has figures of its own: --survey {older}")
     screen.print("\n" + "\n".join(notes), style="dim")

@@ -1,8 +1,9 @@
-"""``deniable survey seal``, ``prune``, ``end`` and ``distrust-issuer``: what is final.
+"""``deniable survey seal``, ``seals``, ``prune``, ``end``, ``distrust-issuer``: what is final.
 
 A running server seals, prunes and ends by the clock; these are for whoever cannot wait.
 """
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,8 @@ from typing import Any, Final, TypeVar
 import click
 
 from deniable.cli.life_terms import instant_text
-from deniable.cli.options import directory_option
-from deniable.cli.workplace import find_survey, published, with_store
+from deniable.cli.options import confirm, directory_option, yes_option
+from deniable.cli.workplace import find_survey, published, store_text, with_store
 from deniable.messages import Manifest, check_public_key
 from deniable.server import Config
 from deniable.stores import Seal, Store
@@ -34,23 +35,17 @@ def _which_survey(command: Command) -> Command:
 
 
 _epoch_argument = click.argument("epoch", type=click.IntRange(0))
-_yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
 def _now() -> int:
     return int(time.time())
 
 
-def _confirm(yes: bool, question: str) -> None:
-    if not yes:
-        click.confirm(question, abort=True, err=True)
-
-
 @click.command(short_help="Seal an epoch: its counts stand.")
 @_which_survey
 @_epoch_argument
 @click.option("--early", is_flag=True, help="Also while it still takes reports.")
-@_yes_option
+@yes_option
 def seal(
     name: str, survey_id: str | None, directory: Path, epoch: int, early: bool, yes: bool
 ) -> None:
@@ -71,19 +66,53 @@ def seal(
                 f"epoch {epoch} takes reports until {instant_text(closes)}; "
                 "--early refuses those that are still to come"
             )
-        _confirm(yes, f"Seal epoch {epoch} of {_called(manifest)} for good?")
+        confirm(yes, f"Seal epoch {epoch} of {_called(manifest)} for good?")
         return await store.seal(manifest.survey_id, epoch, _now())
 
     made = with_store(config, work)
     click.echo(f"sealed    epoch {made.epoch}, {instant_text(made.sealed_at)}")
     click.echo(f"reports   {made.reports:,}")
     click.echo(f"digest    {made.digest.hex()}")
+    click.echo(f"store     {store_text(config)}")
+
+
+@click.command(short_help="Show the seals that stand.")
+@_which_survey
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def seals(name: str, survey_id: str | None, directory: Path, *, as_json: bool) -> None:
+    """Show the sealed epochs of NAME, with how many reports each has, and its digest."""
+    config = Config.load(directory)
+
+    async def work(store: Store) -> list[Seal]:
+        manifest = await find_survey(store, config, name, survey_id)
+        return await store.seals(manifest.survey_id)
+
+    standing = with_store(config, work)
+    if as_json:
+        click.echo(json.dumps([_plain(each) for each in standing], indent=2))
+    elif not standing:
+        click.echo("no epoch is sealed")
+    for each in standing if not as_json else ():
+        pruned = "" if each.pruned_at is None else ", receipts erased"
+        click.echo(f"sealed    epoch {each.epoch}, {instant_text(each.sealed_at)}{pruned}")
+        click.echo(f"reports   {each.reports:,}")
+        click.echo(f"digest    {each.digest.hex()}")
+
+
+def _plain(made: Seal) -> dict[str, object]:
+    return {
+        "epoch": made.epoch,
+        "sealed_at": made.sealed_at,
+        "reports": made.reports,
+        "digest": made.digest.hex(),
+        "pruned_at": made.pruned_at,
+    }
 
 
 @click.command(short_help="Erase the receipts of a sealed epoch.")
 @_which_survey
 @_epoch_argument
-@_yes_option
+@yes_option
 def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bool) -> None:
     """Erase the receipts of EPOCH of NAME; its counts stay. Only 24 hours after its seal.
 
@@ -93,15 +122,16 @@ def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bo
 
     async def work(store: Store) -> int:
         manifest = await _survey_with_epoch(store, config, name, survey_id, epoch)
-        _confirm(yes, f"Erase the receipts of epoch {epoch} of {_called(manifest)} for good?")
+        confirm(yes, f"Erase the receipts of epoch {epoch} of {_called(manifest)} for good?")
         return await store.prune(manifest.survey_id, epoch, _now())
 
     click.echo(f"erased    {with_store(config, work):,} receipts; the counts stay")
+    click.echo(f"store     {store_text(config)}")
 
 
 @click.command(short_help="End a survey: it takes no further report.")
 @_which_survey
-@_yes_option
+@yes_option
 def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
     """End the newest survey of NAME for good: it takes no report of any epoch.
 
@@ -113,18 +143,19 @@ def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
     async def work(store: Store) -> Manifest:
         manifest = await find_survey(store, config, name, survey_id)
         if manifest.survey_id not in await store.ended():
-            _confirm(yes, f"End {_called(manifest)} for good?")
+            confirm(yes, f"End {_called(manifest)} for good?")
             await store.end(manifest.survey_id, _now())
         return manifest
 
     manifest = with_store(config, work)
     click.echo(f"ended     {_called(manifest)}")
+    click.echo(f"store     {store_text(config)}")
 
 
 @click.command("distrust-issuer", short_help="Take no report that an issuer vouches for.")
 @click.argument("key")
 @directory_option
-@_yes_option
+@yes_option
 def distrust_issuer(key: str, directory: Path, yes: bool) -> None:
     """Take no further report that the issuer with this public KEY (64 hex digits) vouches for.
 
@@ -143,13 +174,14 @@ def distrust_issuer(key: str, directory: Path, yes: bool) -> None:
             # Nobody it vouches for is taken anyway; so the key was mistyped, and another is meant.
             raise click.ClickException("no published survey names this issuer; is the key right?")
         if issuer not in await store.distrusted():
-            _confirm(yes, f"Distrust this issuer of {', '.join(listed)} for good?")
+            confirm(yes, f"Distrust this issuer of {', '.join(listed)} for good?")
             await store.distrust(issuer, _now())
         return listed
 
     listed = with_store(config, work)
     click.echo(f"distrusted  {issuer.hex()}")
     click.echo(f"named by    {', '.join(listed)}")
+    click.echo(f"store       {store_text(config)}")
 
 
 def _public_key(text: str) -> bytes:
@@ -173,5 +205,5 @@ def _called(manifest: Manifest) -> str:
     return f"{manifest.name} (sequence {manifest.sequence})"
 
 
-LIFE_COMMANDS: Final = (seal, prune, end, distrust_issuer)
+LIFE_COMMANDS: Final = (seal, seals, prune, end, distrust_issuer)
 """Commands of the group ``survey``."""

@@ -17,6 +17,7 @@ from deniable.cli.issuer_commands import issuer
 from deniable.cli.life_commands import LIFE_COMMANDS
 from deniable.cli.store_commands import store
 from deniable.cli.survey_commands import survey
+from deniable.cli.survey_list import list_surveys
 from deniable.cli.token_commands import token
 from deniable.client import TransportError
 from deniable.client.console.device_commands import device as inspect_device
@@ -114,5 +115,5 @@ for _command in (
     token,
 ):
     deniable.add_command(_command)
-for _command in LIFE_COMMANDS:
+for _command in (list_surveys, *LIFE_COMMANDS):
     survey.add_command(_command)

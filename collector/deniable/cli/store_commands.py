@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from deniable.cli.options import directory_option
-from deniable.cli.workplace import check_store, published, with_store
+from deniable.cli.workplace import check_store, signed_surveys, store_text, with_store
 from deniable.server import Config
 from deniable.stores import CopyableStore, back_up, migrate_store, restore
 
@@ -61,12 +61,19 @@ def restore_store(file: Path, directory: Path) -> None:
 
     async def work(store: CopyableStore) -> tuple[int, int]:
         await restore(store, file)
-        return len(await store.surveys()), len(await published(store, config))
+        offered, others = await signed_surveys(store, config)
+        return len(offered) + others, others
 
-    surveys, offered = with_store(config, work, create=True)
+    surveys, others = with_store(config, work, create=True)
     if isinstance(config.store, Path):
         config.store.chmod(0o600)
-    click.echo(f"restored  {surveys} surveys, {offered} of them signed by this authority")
+    click.echo(f"restored  {surveys} surveys, {surveys - others} of them signed by this authority")
+    click.echo(f"store     {store_text(config)}")
+    if others:
+        click.echo(
+            f"warning   {others} surveys are signed by another authority, and not offered: is"
+            " `authority` in collector.toml the key that apps pin?"
+        )
 
 
 @store.command(short_help="Bring the schema to this version.")
@@ -80,3 +87,4 @@ def migrate(directory: Path) -> None:
     check_store(config)
     before, now = asyncio.run(migrate_store(config.store))
     click.echo(f"schema    version {now}" + ("" if before == now else f", was {before}"))
+    click.echo(f"store     {store_text(config)}")

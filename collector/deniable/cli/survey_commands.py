@@ -6,17 +6,14 @@ import time
 from pathlib import Path
 
 import click
-from rich.table import Table
-from rich.text import Text
 
 from deniable.budget import NANO, RangeCost, format_nano, pure_cost
 from deniable.cli.authority import AuthorityKeyError, find_key_file, read_authority_key
 from deniable.cli.life_terms import instant_text, life_terms
 from deniable.cli.options import directory_option
 from deniable.cli.repeat_terms import repeat_terms
-from deniable.cli.screen import console
 from deniable.cli.survey_file import SurveyFile, duration_text, next_manifest, says_the_same
-from deniable.cli.workplace import find_survey, published, with_store
+from deniable.cli.workplace import find_survey, published, store_text, with_store
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
 from deniable.estimates import NotInvertible, reports_for_half_width, reports_for_mean
 from deniable.mechanisms import (
@@ -68,6 +65,7 @@ def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bo
         manifest = publish_survey(config, written, key_file)
         click.echo(f"published {manifest.name}, sequence {manifest.sequence}")
         click.echo(f"id        {manifest.survey_id.hex()}")
+        click.echo(f"store     {store_text(config)}")
     click.echo(f"epochs    {_epochs(manifest)}")
     if manifest.specification.ratio is not None:
         click.echo(f"mechanism {_terms(manifest)}")
@@ -117,40 +115,13 @@ def _planned(config: Config, written: SurveyFile) -> Manifest:
 async def _next(store: Store, config: Config, written: SurveyFile) -> Manifest:
     before = [old for old in await published(store, config) if old.name == written.name]
     predecessor = before[0] if before else None
-    if predecessor is not None and says_the_same(written, predecessor):
+    if predecessor is not None and says_the_same(written, predecessor, config.origin):
         raise InvalidManifest(
             written.name, "nothing has changed; the survey published before stands"
         )
     manifest = next_manifest(written, predecessor, config.origin, os.urandom(16), time.time())
     _check_estimable(manifest)
     return manifest
-
-
-@survey.command("list")
-@directory_option
-def list_surveys(directory: Path) -> None:
-    """List the published surveys, the newest of each name first."""
-    config = Config.load(directory)
-    manifests = with_store(config, lambda store: published(store, config))
-    if not manifests:
-        click.echo("no survey is published; see: deniable survey publish --help")
-        return
-    table = Table(
-        "name", "seq", "id begins", "epsilon", "repeat", "epoch now", "question", box=None
-    )
-    now = time.time()
-    for manifest in manifests:
-        epoch = manifest.schedule.epoch_at(now)
-        table.add_row(
-            manifest.name,
-            str(manifest.sequence),
-            manifest.survey_id.hex()[:12],
-            manifest.epsilon,
-            _repeat(manifest),
-            "-" if epoch is None else f"{epoch} of {manifest.schedule.epochs}",
-            Text(manifest.question),
-        )
-    console().print(table)
 
 
 @survey.command(short_help="Show what NAME asks, and its privacy in words.")
@@ -190,8 +161,14 @@ def show(name: str, directory: Path) -> None:
     click.echo(f"devices   {_devices(manifest)}")
     for label, text in life:
         click.echo(f"{label:<9} {text}")
-    click.echo(f"figures   appear in steps of {max(1, manifest.minimum_reports)} reports\n")
+    click.echo(f"figures   {_figures(max(1, manifest.minimum_reports))}\n")
     click.echo(_declaration(manifest))
+
+
+def _figures(step: int) -> str:
+    if step == 1:
+        return "are renewed with each report"
+    return f"appear from {step:,} reports on, and are renewed when at least {step:,} more have come"
 
 
 def _devices(manifest: Manifest) -> str:
@@ -201,13 +178,6 @@ def _devices(manifest: Manifest) -> str:
         return "open: nobody vouches that each report comes from another device"
     listed = ",\n          then ".join(issuer.hex() for issuer in issuers)
     return f"certificate: only those for which an issuer vouches:\n          {listed}"
-
-
-def _repeat(manifest: Manifest) -> str:
-    if manifest.repeat.epochs is None:
-        return manifest.repeat.kind
-    two_round = manifest.specification.kind == "two-round"
-    return f"{'two-round' if two_round else 'memoised'}, {manifest.repeat.epochs}"
 
 
 def _answers(manifest: Manifest) -> tuple[str, ...]:

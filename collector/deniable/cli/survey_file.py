@@ -56,7 +56,8 @@ FIELDS: Final = {
     "grace": 'how long after an epoch its reports are still taken, such as "1 day"',
     "start": "when epoch 0 begins, a time with offset; default: midnight UTC, or for shorter "
     "epochs the last whole one",
-    "minimum_reports": "figures appear from, and advance in steps of, this many reports",
+    "minimum_reports": "figures appear from this many reports on, and are renewed when at least as "
+    "many more have come",
     "enrolment": '"open", any device may report; or "certificate", only those for which an issuer '
     "vouches",
     "issuers": "of a certificate survey: public keys, 64 hex digits each, of the current issuer "
@@ -234,8 +235,14 @@ def next_manifest(
     )
 
 
-def says_the_same(survey: SurveyFile, before: Manifest) -> bool:
-    """Tell whether a survey file asks for nothing that its predecessor does not already do."""
+def says_the_same(survey: SurveyFile, before: Manifest, origin: str) -> bool:
+    """Tell whether a survey file asks for nothing that its predecessor does not already do.
+
+    Args:
+        survey: what the operator wrote.
+        before: the newest manifest of that name.
+        origin: the collector's now. One that is signed for another reaches no device.
+    """
     asked = (before.question, before.categories, before.epsilon, before.delta)
     when = (before.schedule.epoch_seconds, before.schedule.epochs, before.schedule.grace_seconds)
     return (
@@ -248,6 +255,7 @@ def says_the_same(survey: SurveyFile, before: Manifest) -> bool:
         and (survey.epoch_seconds, survey.epochs, survey.grace_seconds) == when
         and survey.start in {None, before.schedule.start}
         and survey.minimum_reports == before.minimum_reports
+        and origin == before.origin
     )
 
 
@@ -270,7 +278,7 @@ def _text(table: dict[str, object], field: str) -> str:
     value = _field(table, field)
     if isinstance(value, float | int) and field in {"epsilon", "delta", "kept_epsilon"}:
         raise InvalidManifest(
-            field, f'must be a string, such as {field} = "0.5": floats are inexact'
+            field, f'must be a string, such as {field} = "1" or {field} = "0.5", with the quotes'
         )
     if not isinstance(value, str):
         raise InvalidManifest(field, "must be a string")

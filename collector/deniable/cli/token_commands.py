@@ -1,5 +1,6 @@
 """``deniable token``: who may read histograms."""
 
+import json
 import time
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,7 @@ from rich.text import Text
 from deniable.cli.life_terms import instant_text
 from deniable.cli.options import directory_option
 from deniable.cli.screen import console
-from deniable.cli.workplace import with_store
+from deniable.cli.workplace import store_text, with_store
 from deniable.server import Config, new_token, token_digest
 from deniable.stores import Role, Store, Token
 
@@ -37,18 +38,26 @@ def token() -> None:
 @click.option("--label", default="", help="Whose it is, for your own records.")
 def new(directory: Path, role: str, label: str) -> None:
     """Make a token and print it, once; the store keeps only its SHA-256."""
+    if not label.isprintable():
+        raise click.BadParameter("must have no control characters", param_hint="--label")
     secret = new_token()
     config = Config.load(directory)
     made = Token(token_digest(secret), Role(role), label, int(time.time()))
     with_store(config, lambda store: store.add_token(made))
     click.echo(secret)
+    # Not where a script reads the token.
+    click.echo(f"store     {store_text(config)}", err=True)
 
 
 @token.command("list")
 @directory_option
-def list_tokens(directory: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_tokens(directory: Path, *, as_json: bool) -> None:
     """List the tokens, the oldest first, by how their SHA-256 begins."""
     tokens = with_store(Config.load(directory), lambda store: store.tokens())
+    if as_json:
+        click.echo(json.dumps([_plain(each) for each in tokens], indent=2, ensure_ascii=False))
+        return
     if not tokens:
         click.echo("there is no token; see: deniable token new --help")
         return
@@ -64,17 +73,37 @@ def list_tokens(directory: Path) -> None:
 @click.argument("identifier", metavar="ID")
 @directory_option
 def revoke(identifier: str, directory: Path) -> None:
-    """Revoke the token whose id, as `token list` shows it, is ID; at once, for good."""
+    """Revoke the token whose id, as `token list` shows it, begins with ID; at once, for good."""
 
     async def work(store: Store) -> Token:
-        found = [each for each in await store.tokens() if _identifier(each) == identifier]
-        if len(found) != 1:
+        found = [
+            each
+            for each in await store.tokens()
+            if identifier and each.digest.hex().startswith(identifier)
+        ]
+        if not found:
             raise click.ClickException("there is no such token; see: deniable token list")
+        if len(found) > 1:
+            raise click.ClickException(
+                f"{len(found)} ids begin so; give more of it, as deniable token list shows it"
+            )
         await store.revoke_token(found[0].digest)
         return found[0]
 
-    revoked = with_store(Config.load(directory), work)
+    config = Config.load(directory)
+    revoked = with_store(config, work)
     click.echo(f"revoked   {_identifier(revoked)} ({revoked.role.value})")
+    click.echo(f"store     {store_text(config)}")
+
+
+def _plain(held: Token) -> dict[str, object]:
+    return {
+        "id": _identifier(held),
+        "role": held.role.value,
+        # The first version of the store kept no time.
+        "created_at": held.created_at or None,
+        "label": held.label,
+    }
 
 
 def _identifier(held: Token) -> str:

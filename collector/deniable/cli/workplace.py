@@ -1,7 +1,8 @@
 """A collector's directory, as the commands open it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,7 +12,15 @@ from deniable.messages import Manifest, Refusal, open_manifest_of_chain
 from deniable.server import Config, InvalidConfig, authority_chain
 from deniable.stores import CopyableStore, Store, open_store
 
-__all__ = ["check_store", "find_survey", "published", "with_store"]
+__all__ = [
+    "check_store",
+    "current",
+    "find_survey",
+    "published",
+    "signed_surveys",
+    "store_text",
+    "with_store",
+]
 
 Result = TypeVar("Result")
 
@@ -48,18 +57,53 @@ def check_store(config: Config) -> None:
         raise InvalidConfig(f"{config.store} does not exist; is `store` in collector.toml right?")
 
 
-async def published(store: Store, config: Config) -> list[Manifest]:
-    """Return the surveys that this collector's authority signed, by name, the newest first."""
-    manifests = []
+def store_text(config: Config) -> str:
+    """Return which store that is: a file, or what names the database, whose URL is not shown."""
+    if isinstance(config.store, Path):
+        return str(config.store)
+    return f"PostgreSQL, by {config.places.get('store', 'store')}"
+
+
+async def signed_surveys(store: Store, config: Config) -> tuple[list[Manifest], int]:
+    """Return the surveys that this collector's authority signed, and how many others there are.
+
+    They come by name, the newest first.
+    """
+    manifests: list[Manifest] = []
     envelopes = await store.surveys()
     # After the surveys: whatever key signed those is known then.
     chain = await authority_chain(store, config.authority)
     for envelope in envelopes:
-        try:
+        with suppress(Refusal):
             manifests.append(open_manifest_of_chain(envelope, chain)[0])
-        except Refusal:
-            click.echo("a stored survey is not signed by this collector's authority", err=True)
+    return manifests, len(envelopes) - len(manifests)
+
+
+async def published(store: Store, config: Config) -> list[Manifest]:
+    """Return the surveys that this collector's authority signed, by name, the newest first."""
+    manifests, others = await signed_surveys(store, config)
+    if others:
+        surveys = "stored survey is" if others == 1 else "stored surveys are"
+        click.echo(f"{others} {surveys} not signed by this collector's authority", err=True)
     return manifests
+
+
+def current(surveys: list[Manifest], ended: Collection[bytes], now: float) -> list[Manifest]:
+    """Return those that devices are to answer: the newest of each name, unless it is over.
+
+    Args:
+        surveys: by name, the newest first.
+        ended: the ids of those that were ended.
+        now: Unix seconds.
+    """
+    newest: dict[str, Manifest] = {}
+    for manifest in surveys:
+        newest.setdefault(manifest.name, manifest)
+    return [
+        manifest
+        for manifest in newest.values()
+        if manifest.survey_id not in ended and now <= manifest.schedule.end
+    ]
 
 
 async def find_survey(

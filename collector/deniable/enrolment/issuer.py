@@ -46,7 +46,7 @@ class Issuer:
         key: the issuer's own; its public half stands in the surveys.
         record: of what was issued, which outlives this object and this key.
         record_key: 32 secret bytes that belong to the record, kept apart from it.
-        authority: the public key that the apps pin: 32 bytes.
+        authority: the public key that the apps pin: 32 bytes, or 64 hex digits.
         rotations: signed hand-overs of the authority, if there were any.
         manifests: signed manifests to vouch for; ``add_manifest`` takes more.
 
@@ -65,21 +65,24 @@ class Issuer:
         record: IssuanceRecord,
         *,
         record_key: bytes,
-        authority: bytes,
+        authority: bytes | str,
         rotations: Iterable[bytes] = (),
         manifests: Iterable[bytes] = (),
     ) -> None:
         if len(record_key) != KEY_BYTES:
             raise ValueError(f"record_key must be {KEY_BYTES} random bytes; see read_record_key")
         try:
-            check_public_key(authority)
-        except Refusal as error:
-            raise ValueError("authority must be a public key: 32 bytes") from error
+            pinned = bytes.fromhex(authority) if isinstance(authority, str) else authority
+            check_public_key(pinned)
+        except (ValueError, Refusal) as error:
+            raise ValueError(
+                "authority must be a public key: 32 bytes, or 64 hex digits"
+            ) from error
         self.public_key: Final = key.public_key
         self._key = key
         self._record = record
         self._record_key = record_key
-        self._chain = follow_rotations(authority, map(open_rotation, rotations))
+        self._chain = follow_rotations(pinned, map(open_rotation, rotations))
         self._surveys: dict[bytes, Manifest] = {}
         self._check_record_key()
         for envelope in manifests:

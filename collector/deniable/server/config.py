@@ -14,7 +14,7 @@ from typing import Any, Final
 from deniable.messages import InvalidManifest, Refusal
 from deniable.server.addresses import Network, read_network
 from deniable.server.limits import Limits
-from deniable.server.settings import DATABASE_SCHEME, SETTINGS, Setting, read_address
+from deniable.server.settings import DATABASE_SCHEMES, SETTINGS, Setting, read_address
 
 __all__ = ["CONFIG_FILE", "Config", "InvalidConfig"]
 
@@ -39,7 +39,8 @@ class Config:
     """A collector's settings, checked.
 
     Attributes: see :data:`SETTINGS`. ``store`` is the path of an SQLite file, or the text of a
-        PostgreSQL URL; ``authority`` the key's bytes.
+        PostgreSQL URL; ``authority`` the key's bytes; ``places`` tells of each setting by its name
+        where it stands, a file or a variable.
     """
 
     origin: str
@@ -65,6 +66,11 @@ class Config:
     metrics: tuple[str, int] | None = None
     log_format: str = "text"
     upkeep_seconds: float = 60.0
+    places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def place(self, name: str) -> str:
+        """Return the name of a setting, behind where it stands."""
+        return f"{self.places[name]}: {name}" if name in self.places else name
 
     @property
     def limits(self) -> Limits:
@@ -99,10 +105,19 @@ class Config:
                     _checked(setting, table, file, environment), directory
                 )
                 for setting in SETTINGS
-            }
+            },
+            places={
+                setting.name: given[0] if given is not None else str(file)
+                for setting in SETTINGS
+                for given in [_from_environment(setting, environment)]
+            },
         )
         if (config.tls_certificate is None) != (config.tls_key is None):
-            raise InvalidConfig(f"{file}: tls_certificate and tls_key need each other")
+            names = ("tls_certificate", "tls_key")
+            there, missing = names if config.tls_certificate else reversed(names)
+            raise InvalidConfig(
+                f"{config.place(there)} is set, and {missing} is not; they need each other"
+            )
         return config
 
 
@@ -115,7 +130,7 @@ def _path(value: str, directory: Path) -> Path | None:
 
 
 def _store(value: str, directory: Path) -> Path | str:
-    return value if value.startswith(DATABASE_SCHEME) else directory / value
+    return value if value.startswith(DATABASE_SCHEMES) else directory / value
 
 
 _MADE: Final[dict[str, Callable[[Any, Path], Any]]] = {
@@ -135,7 +150,8 @@ def _read(file: Path) -> dict[str, object]:
         return tomllib.loads(file.read_text("utf-8"))
     except FileNotFoundError as error:
         raise InvalidConfig(
-            f"{file} does not exist; make a collector with: deniable init {file.parent}"
+            f"{file} does not exist; name the collector's directory with --dir or DENIABLE_DIR,"
+            f" or make one with: deniable init {file.parent}"
         ) from error
     except OSError as error:
         raise InvalidConfig(f"{file}: {error.strerror}") from error

@@ -9,9 +9,9 @@ from typing import Final, Literal
 from deniable.messages import MAX_UPLOAD_REPORTS, check_origin, check_public_key
 from deniable.server.addresses import read_network
 
-__all__ = ["DATABASE_SCHEME", "SETTINGS", "Setting", "read_address"]
+__all__ = ["DATABASE_SCHEMES", "SETTINGS", "Setting", "read_address"]
 
-DATABASE_SCHEME: Final = "postgresql://"
+DATABASE_SCHEMES: Final = ("postgresql://", "postgres://")
 _PREFIX: Final = re.compile(r"(/[A-Za-z0-9._~-]+)*", re.ASCII)
 _ADDRESS: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+)):([0-9]{1,5})", re.ASCII)
 
@@ -100,8 +100,8 @@ def _check_networks(value: object) -> None:
 def _check_store(value: object) -> None:
     # Whatever is wrong is not repeated: it may hold a password.
     text = str(value)
-    if not text or ("://" in text and not text.startswith(DATABASE_SCHEME)):
-        raise ValueError(f"must be a file, or {DATABASE_SCHEME}…")
+    if not text or ("://" in text and not text.startswith(DATABASE_SCHEMES)):
+        raise ValueError(f"must be a file, or {DATABASE_SCHEMES[0]}…")
 
 
 def _check_prefix(value: object) -> None:

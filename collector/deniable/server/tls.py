@@ -38,19 +38,27 @@ def reload_certificate(context: ssl.SSLContext, config: Config) -> None:
 
 def _load(context: ssl.SSLContext, config: Config) -> None:
     assert config.tls_certificate is not None
+    for name, file in (("tls_certificate", config.tls_certificate), ("tls_key", config.tls_key)):
+        try:
+            assert file is not None
+            file.open("rb").close()
+        except OSError as error:
+            raise InvalidConfig(
+                f"{config.place(name)}: {file} cannot be read ({error.strerror})"
+            ) from error
     try:
-        context.load_cert_chain(config.tls_certificate, config.tls_key, _no_password)
-    except ssl.SSLError as error:
-        raise InvalidConfig(
-            "tls_certificate and tls_key must be PEM files of a certificate and its key "
-            f"({error.reason})"
-        ) from error
+        context.load_cert_chain(
+            config.tls_certificate, config.tls_key, lambda: _no_password(config)
+        )
     except OSError as error:
         raise InvalidConfig(
-            f"tls_certificate or tls_key cannot be read: {error.strerror}"
+            f"{config.place('tls_certificate')} and {config.place('tls_key')} must be PEM files of"
+            f" a certificate and its key ({getattr(error, 'reason', None) or error.strerror})"
         ) from error
 
 
-def _no_password() -> str:
+def _no_password(config: Config) -> str:
     # Without this, OpenSSL would ask whoever sits at the terminal.
-    raise InvalidConfig("tls_key must not be encrypted: nobody is there to ask for its password")
+    raise InvalidConfig(
+        f"{config.place('tls_key')} must not be encrypted: nobody is there to ask for its password"
+    )

@@ -92,6 +92,8 @@ class Upkeep:
         match each:
             case Due(Action.SEAL, int(epoch)):
                 seal = await self._store.seal(survey_id, epoch, now)
+                if seal.sealed_at != now:
+                    return  # another collector was first, and tells of it
                 self._meters.count("epochs_sealed")
                 _LOG.info(
                     "sealed %s, epoch %d: reports %d, digest %s",

@@ -10,6 +10,7 @@ from deniable.stores.sqlite import SqliteStore
 from deniable.stores.store import (
     KEPT_SECONDS,
     Counts,
+    NotAdmitted,
     NotEmpty,
     NotSealed,
     Overloaded,
@@ -22,6 +23,7 @@ from deniable.stores.store import (
     SurveyConflict,
     Token,
     UnknownSchema,
+    Unreachable,
     Verdict,
 )
 
@@ -30,6 +32,7 @@ __all__ = [
     "CopyableStore",
     "Counts",
     "Figures",
+    "NotAdmitted",
     "NotEmpty",
     "NotSealed",
     "Overloaded",
@@ -44,6 +47,7 @@ __all__ = [
     "SurveyConflict",
     "Token",
     "UnknownSchema",
+    "Unreachable",
     "Verdict",
     "back_up",
     "counts_digest",

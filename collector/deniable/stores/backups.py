@@ -30,8 +30,10 @@ async def back_up(store: CopyableStore, file: Path) -> None:
     Raises:
         FileExistsError: if there is something already.
         StoreError: if the store cannot be read, or the copy is not in order.
-        OSError: if the file cannot be written.
+        OSError: if the file cannot be written, or its directory is not there.
     """
+    if not file.parent.is_dir():
+        raise NotADirectoryError(f"{file.parent} is no directory; make it first")
     with _reserved(file), tempfile.TemporaryDirectory(dir=file.parent, prefix=".backup-") as place:
         copy = Path(place) / "store.sqlite"
         if isinstance(store, SqliteStore):
@@ -64,14 +66,27 @@ async def restore(store: CopyableStore, file: Path) -> None:
         # Opening would write into it: a log, and the migrations since it was written.
         copy = Path(place) / "store.sqlite"
         await asyncio.to_thread(shutil.copyfile, file, copy)
-        await _check(copy, f"{file} is not in order")
-        source = await SqliteStore.open(copy)
+        source = await _opened(copy, file)
         try:
             if not await source.surveys():
                 raise StoreError(f"{file} holds no survey")
             await store.fill(source.rows())
         finally:
             await source.close()
+
+
+async def _opened(copy: Path, file: Path) -> SqliteStore:
+    """Check and open the copy of a backup.
+
+    Raises:
+        StoreError: naming the file that was copied, of which alone the caller knows.
+    """
+    try:
+        await _check(copy, f"{file} is not in order")
+        return await SqliteStore.open(copy)
+    except StoreError as error:
+        told = str(error).replace(str(copy), str(file))
+        raise type(error)(told) from None
 
 
 async def _copy(store: CopyableStore, file: Path) -> None:

@@ -24,6 +24,7 @@ from deniable.messages.receipt import KEPT_SECONDS, Receipt
 __all__ = [
     "KEPT_SECONDS",
     "Counts",
+    "NotAdmitted",
     "NotEmpty",
     "NotSealed",
     "Overloaded",
@@ -36,6 +37,7 @@ __all__ = [
     "SurveyConflict",
     "Token",
     "UnknownSchema",
+    "Unreachable",
     "Verdict",
 ]
 
@@ -105,6 +107,14 @@ class Token:
 
 class StoreError(Exception):
     """The store could not do what was asked; nothing of it was done."""
+
+
+class Unreachable(StoreError):
+    """The database does not answer, or not at this address."""
+
+
+class NotAdmitted(StoreError):
+    """The database lets this role or password not in, or has not what its address names."""
 
 
 class StoreFull(StoreError):

@@ -137,7 +137,10 @@ def _get(collector: str, path: str, most: int) -> HttpAnswer:
     try:
         return HttpTransport(collector).request("GET", path, {}, b"", most)
     except TransportError as error:
-        raise NotReady(f"{collector} cannot be reached ({error}); is it running?") from error
+        remedy = "is it running?"
+        if type(error.__cause__).__name__ == "SSLCertVerificationError":  # spares importing ssl
+            remedy = "if a private authority signed for it, give its certificate by SSL_CERT_FILE"
+        raise NotReady(f"{collector} cannot be reached ({error}); {remedy}") from error
 
 
 def _show_terms(manifest: Manifest, collector: str) -> None:

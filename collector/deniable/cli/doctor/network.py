@@ -79,6 +79,13 @@ def check_origin_answers(
         connection.request("GET", "/v1/authority")
         answer = connection.getresponse()
         answer.read(_MOST_BYTES)
+    except ssl.SSLCertVerificationError as error:
+        return bad(
+            "origin",
+            f"the certificate at {config.origin} is not trusted: {error.verify_message}",
+            "if a private authority signed it, set SSL_CERT_FILE to that one's certificate, here"
+            " and on devices (docs/device.md)",
+        )
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         return bad("origin", f"{config.origin} does not answer: {reason}", "is the server running?")

@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
-from deniable.server import CONFIG_FILE, SETTINGS, Config, InvalidConfig
+from deniable.cli.variables import KNOWN, unknown
+from deniable.server import CONFIG_FILE, Config, InvalidConfig
 
 __all__ = ["check_proxies", "check_variables", "read_settings"]
-
-_OTHERS = {"DENIABLE_DIR", "DENIABLE_CONSENT"}
 
 
 def read_settings(directory: Path, environment: Mapping[str, str]) -> tuple[Config | None, Finding]:
@@ -23,16 +22,14 @@ def read_settings(directory: Path, environment: Mapping[str, str]) -> tuple[Conf
 
 def check_variables(environment: Mapping[str, str]) -> Finding:
     """Say which variables override settings, and which look as if they should."""
-    ours = {name for name in environment if name.startswith("DENIABLE_")} - _OTHERS
-    known = {variable for each in SETTINGS for variable in (each.variable, f"{each.variable}_FILE")}
-    unknown = sorted(ours - known)
-    if unknown:
+    strange = unknown(environment)
+    if strange:
         return doubtful(
             "environment",
-            f"no setting: {', '.join(unknown)}",
+            f"no setting: {', '.join(strange)}",
             "is it misspelt? The settings are in docs/operations.md",
         )
-    used = sorted(ours & known)
+    used = sorted(KNOWN & environment.keys())
     return good("environment", f"overrides: {', '.join(used)}" if used else "overrides nothing")
 
 

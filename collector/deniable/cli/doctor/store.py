@@ -1,23 +1,32 @@
-"""The store and what is published in it: its schema, its order, surveys that need somebody."""
+"""The store: its schema, its order, and what is published in it."""
 
 import sqlite3
-import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
-from deniable.cli.workplace import published, with_store
-from deniable.messages import Manifest, Refusal
+from deniable.cli.doctor.surveys import (
+    judge_issuers,
+    judge_origin,
+    judge_signatures,
+    judge_surveys,
+)
+from deniable.cli.workplace import current, signed_surveys, with_store
+from deniable.messages import Refusal
 from deniable.server import Config, authority_chain
-from deniable.stores import Seal, Store, StoreError
+from deniable.stores import (
+    NotAdmitted,
+    Overloaded,
+    Store,
+    StoreError,
+    UnknownSchema,
+    Unreachable,
+)
 from deniable.stores.sqlite.migrating import VERSION
 
-__all__ = ["Looked", "check_schema", "judge_surveys", "look_into_store"]
+__all__ = ["Looked", "check_schema", "look_into_store"]
 
 _QUICK_BYTES = 64 << 20
-_ENDING_DAYS = 7
-_OVERDUE_SECONDS = 3_600.0
 
 Looked = tuple[list[Finding], bytes]
 """What was found in the store, and the public key that signs now."""
@@ -57,10 +66,14 @@ def look_into_store(config: Config, now: float) -> Looked:
         else:
             findings.append(good("recount", "left out, being long: deniable store check"))
         chain = await authority_chain(store, config.authority)
-        surveys = await published(store, config)
+        surveys, others = await signed_surveys(store, config)
         ended = await store.ended()
         seals = {each.survey_id: await store.seals(each.survey_id) for each in surveys}
+        asked = current(surveys, ended, now)
+        findings.append(judge_signatures(others, others + len(surveys)))
         findings += judge_surveys(surveys, seals, ended, now)
+        findings.append(judge_origin(asked, config.origin))
+        findings.append(judge_issuers(asked, await store.distrusted()))
         return findings, chain[-1]
 
     try:
@@ -68,10 +81,28 @@ def look_into_store(config: Config, now: float) -> Looked:
     except Refusal as refusal:
         return [bad("store", f"its rotations are not sound: {refusal}", _RESTORE)], config.authority
     except (StoreError, OSError) as error:
-        return [bad("store", " ".join(str(error).split()), _RESTORE)], config.authority
+        return [
+            bad("store", " ".join(str(error).split()), _remedy(config, error))
+        ], config.authority
 
 
 _RESTORE = "restore a backup, or see docs/operations.md"
+
+
+def _remedy(config: Config, error: Exception) -> str:
+    """Return what to do about a store that cannot be opened or read."""
+    if isinstance(config.store, Path):
+        return _RESTORE
+    match error:
+        case UnknownSchema():
+            return "deniable store migrate makes the tables; is it the right database?"
+        case NotAdmitted():
+            return "look at role, password, rights and the database's name (docs/postgres.md)"
+        case Overloaded():
+            return "allow more connections (max_connections), or lower database_connections"
+        case Unreachable():
+            return "does it run? Are address and certificate in its URL right? (docs/postgres.md)"
+    return "look at the database server's own log; docs/postgres.md tells what it must be set to"
 
 
 def _where(config: Config) -> str:
@@ -85,69 +116,3 @@ def _judge_order(faults: list[str]) -> Finding:
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
         return bad("recount", faults[0] + more, "deniable store check lists all; keep a copy")
     return good("recount", "counts are those of the receipts and seals")
-
-
-def judge_surveys(
-    surveys: list[Manifest],
-    seals: dict[bytes, list[Seal]],
-    ended: dict[bytes, int],
-    now: float,
-) -> Iterator[Finding]:
-    """Judge what is published.
-
-    Args:
-        surveys: by name, the newest first.
-        seals: of each, by its id.
-        ended: when surveys were ended, by their ids.
-        now: Unix seconds.
-    """
-    newest: dict[str, Manifest] = {}
-    for manifest in surveys:
-        newest.setdefault(manifest.name, manifest)
-    if not newest:
-        yield doubtful("surveys", "none is published", "deniable survey publish FILE")
-        return
-    soon = {
-        name: manifest.schedule.end
-        for name, manifest in newest.items()
-        if manifest.survey_id not in ended
-        and now <= manifest.schedule.end < now + _ENDING_DAYS * 86_400
-    }
-    if soon:
-        name = min(soon, key=soon.__getitem__)
-        yield doubtful(
-            "surveys",
-            f"{len(newest)} published; {name} ends on {_day(soon[name])}",
-            "publish a successor, if it is to go on",
-        )
-    else:
-        running = sum(
-            each.survey_id not in ended and now <= each.schedule.end for each in newest.values()
-        )
-        yield good("surveys", f"{len(newest)} published, {running} still to take reports")
-    overdue = [
-        (manifest, epoch) for manifest in surveys for epoch in _overdue(manifest, seals, now)
-    ]
-    if overdue:
-        manifest, epoch = overdue[0]
-        yield doubtful(
-            "seals",
-            f"{len(overdue)} overdue, such as epoch {epoch} of {manifest.name}",
-            "deniable serve sets them by the clock, unless upkeep_seconds is 0: does it run?",
-        )
-    else:
-        yield good("seals", "every epoch that is over is sealed")
-
-
-def _overdue(manifest: Manifest, seals: dict[bytes, list[Seal]], now: float) -> Iterator[int]:
-    standing = {seal.epoch for seal in seals.get(manifest.survey_id, [])}
-    schedule = manifest.schedule
-    for epoch in range(schedule.epochs):
-        if schedule.closes(epoch) + _OVERDUE_SECONDS > now:
-            return
-        if epoch not in standing:
-            yield epoch
-
-
-def _day(when: int) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(when))

@@ -30,7 +30,7 @@ from deniable.stores.postgres.sessions import (
     server_settings,
     unreadable_file,
 )
-from deniable.stores.store import StoreError
+from deniable.stores.store import StoreError, Unreachable
 
 if TYPE_CHECKING:
     from asyncpg.pool import Pool, PoolConnectionProxy
@@ -216,11 +216,12 @@ class Connections:
             name = unreadable_file(self._url, dict(os.environ))
             if name is None:  # it is the server's socket
                 raise
-            raise StoreError(
+            raise Unreachable(
                 f"the file for TLS that {name} names does not exist or cannot be read"
             ) from None
         except (OSError, asyncpg.ClientConfigurationError):
-            raise  # what is wrong with a certificate is one of these, and a ValueError too
+            # What is wrong with a certificate is an OSError, and both are a ValueError too.
+            raise
         except ValueError:
             # A misspelt URL, such as a port that is no number: the message would quote it.
             raise asyncpg.ClientConfigurationError("unusable URL") from None

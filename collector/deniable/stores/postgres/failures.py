@@ -10,7 +10,7 @@ from typing import Final
 
 import asyncpg
 
-from deniable.stores.store import Overloaded, StoreError, StoreFull
+from deniable.stores.store import NotAdmitted, Overloaded, StoreError, StoreFull, Unreachable
 
 __all__ = ["DATABASE_ERRORS", "Failure", "failure_of"]
 
@@ -34,7 +34,12 @@ _GONE: Final = {
 _BAD_VALUE: Final = "22"
 _FULL: Final = "53100"
 _TOO_MANY_CONNECTIONS: Final = "53300"
-
+_NOT_ADMITTED: Final = ("28", "3D", "42501")
+"""Role or password, database, rights."""
+_BAD_URL: Final = (
+    "the URL of the database cannot be used; it is postgresql://USER@HOST:PORT/DATABASE, and in a"
+    " password # is written %23, / %2F, ? %3F, @ %40, % %25"
+)
 _NO_ROOT: Final = (
     "there is no root certificate to trust the database server by: name its file with sslrootcert"
     " in the URL, or put it at ~/.postgresql/root.crt"
@@ -64,12 +69,10 @@ def failure_of(error: BaseException) -> Failure:
         return _of_postgres(error)
     if isinstance(error, asyncpg.ClientConfigurationError):
         # Not quoted: where a URL is misspelt, any part of it may be the password.
-        if str(error).startswith("root certificate file"):
-            return Failure(StoreError(_NO_ROOT), again=False, lost=True)
-        wrong = "the URL of the database cannot be used; it is postgresql://USER@HOST:PORT/DATABASE"
-        return Failure(StoreError(wrong), again=False, lost=True)
+        no_root = str(error).startswith("root certificate file")
+        return Failure(Unreachable(_NO_ROOT if no_root else _BAD_URL), again=False, lost=True)
     if isinstance(error, TimeoutError):
-        return Failure(StoreError("the database does not answer"), again=True, lost=True)
+        return Failure(Unreachable("the database does not answer"), again=True, lost=True)
     if isinstance(error, ssl.SSLCertVerificationError):
         # A host of another name would be quoted.
         reason = (
@@ -78,11 +81,11 @@ def failure_of(error: BaseException) -> Failure:
             else error.verify_message
         )
         wrong = f"the certificate of the database server is not trusted: {reason}"
-        return Failure(StoreError(wrong), again=True, lost=True)
+        return Failure(Unreachable(wrong), again=True, lost=True)
     if isinstance(error, OSError):
         reason = error.strerror or type(error).__name__
         return Failure(
-            StoreError(f"the database cannot be reached: {reason}"), again=True, lost=True
+            Unreachable(f"the database cannot be reached: {reason}"), again=True, lost=True
         )
     return Failure(StoreError("the connection to the database was lost"), again=True, lost=True)
 
@@ -101,4 +104,6 @@ def _of_postgres(error: asyncpg.PostgresError) -> Failure:
         return Failure(StoreFull(message), again=False, lost=False)
     if state == _TOO_MANY_CONNECTIONS:
         return Failure(Overloaded(message), again=False, lost=True)
+    if state.startswith(_NOT_ADMITTED):
+        return Failure(NotAdmitted(message), again=False, lost=False)
     return Failure(StoreError(message), again=False, lost=False)

@@ -20,7 +20,7 @@ from deniable.stores.postgres import (
 )
 from deniable.stores.postgres.connections import Connections, translated
 from deniable.stores.postgres.migrating import VERSION, migrate, version
-from deniable.stores.store import Counts, Role, Seal, StoreError, Token, UnknownSchema, Verdict
+from deniable.stores.store import Counts, Role, Seal, Token, UnknownSchema, Verdict
 
 __all__ = ["PostgresStore"]
 
@@ -61,14 +61,14 @@ class PostgresStore:
             patience: for how many seconds a server that is away is waited for.
 
         Raises:
-            UnknownSchema: if another version of deniable made the tables.
-            StoreError: if it cannot be opened, or there are no tables.
+            UnknownSchema: if another version of deniable made the tables, or there are none.
+            StoreError: if it cannot be opened.
         """
         connections = Connections(url, most_connections, patience)
         try:
             found = await connections.run(version)
             if found == 0 and not create:
-                raise StoreError(
+                raise UnknownSchema(
                     "there is no store in this database; make one with: deniable store migrate"
                 )
             if 0 < found < VERSION:

@@ -1,0 +1,135 @@
+"""What is published: whether devices can take it, how long it lasts, what is overdue."""
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+
+from deniable.cli.doctor.finding import Finding, bad, doubtful, good
+from deniable.cli.workplace import current
+from deniable.messages import Manifest
+from deniable.stores import Seal
+
+__all__ = ["judge_issuers", "judge_origin", "judge_signatures", "judge_surveys"]
+
+_ENDING_DAYS = 7
+_LAST_PART = 4
+"""A short survey's end is no news before its last quarter."""
+_OVERDUE_SECONDS = 3_600.0
+
+
+def judge_signatures(others: int, stored: int) -> Finding:
+    """Judge who signed what is stored.
+
+    Args:
+        others: how many surveys another authority signed.
+        stored: how many there are.
+    """
+    if others:
+        return bad(
+            "authority",
+            f"{others} of {stored} stored surveys are signed by another authority, and not offered",
+            "is `authority` the key that apps pin? It stands as such in the collector.toml from"
+            " which they were published",
+        )
+    return good("authority", "it signed all that is stored")
+
+
+def judge_origin(surveys: Sequence[Manifest], origin: str) -> Finding:
+    """Judge whether devices that come to the origin can take what is asked there.
+
+    Args:
+        surveys: the current ones.
+        origin: that of the settings.
+    """
+    elsewhere = [f"{each.name} (for {each.origin})" for each in surveys if each.origin != origin]
+    if elsewhere:
+        return bad(
+            "signed origin",
+            f"not signed for {origin}, so that no device takes them: {', '.join(elsewhere)}",
+            "put `origin` back; or publish their files again: a successor is signed for the new"
+            " one, and takes an app that asks there",
+        )
+    return good("signed origin", f"current surveys are signed for {origin}")
+
+
+def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) -> Finding:
+    """Judge whether anybody is left to vouch for devices.
+
+    Args:
+        surveys: the current ones.
+        distrusted: public keys of issuers.
+    """
+    stuck = [
+        each.name
+        for each in surveys
+        if each.enrolment.issuers and all(key in distrusted for key in each.enrolment.issuers)
+    ]
+    if stuck:
+        return bad(
+            "trusted issuers",
+            f"none is trusted, so that no report is taken, of {', '.join(stuck)}",
+            "publish a successor that lists an issuer whose key is safe",
+        )
+    return good("trusted issuers", "each current survey that needs one has one that is trusted")
+
+
+def judge_surveys(
+    surveys: list[Manifest],
+    seals: dict[bytes, list[Seal]],
+    ended: dict[bytes, int],
+    now: float,
+) -> Iterator[Finding]:
+    """Judge what is published.
+
+    Args:
+        surveys: by name, the newest first.
+        seals: of each, by its id.
+        ended: when surveys were ended, by their ids.
+        now: Unix seconds.
+    """
+    names = {manifest.name for manifest in surveys}
+    if not names:
+        yield doubtful("surveys", "none is published", "deniable survey publish FILE")
+        return
+    running = current(surveys, ended, now)
+    soon = [each for each in running if _ends_soon(each, now)]
+    if soon:
+        first = min(soon, key=lambda each: each.schedule.end)
+        yield doubtful(
+            "surveys",
+            f"{len(names)} published; {first.name} ends on {_day(first.schedule.end)}",
+            "publish a successor, if it is to go on",
+        )
+    else:
+        yield good("surveys", f"{len(names)} published, {len(running)} still to take reports")
+    overdue = [
+        (manifest, epoch) for manifest in surveys for epoch in _overdue(manifest, seals, now)
+    ]
+    if overdue:
+        manifest, epoch = overdue[0]
+        yield doubtful(
+            "seals",
+            f"{len(overdue)} overdue, such as epoch {epoch} of {manifest.name}",
+            "deniable serve sets them by the clock, unless upkeep_seconds is 0: does it run?",
+        )
+    else:
+        yield good("seals", "every epoch that is over is sealed")
+
+
+def _overdue(manifest: Manifest, seals: dict[bytes, list[Seal]], now: float) -> Iterator[int]:
+    standing = {seal.epoch for seal in seals.get(manifest.survey_id, [])}
+    schedule = manifest.schedule
+    for epoch in range(schedule.epochs):
+        if schedule.closes(epoch) + _OVERDUE_SECONDS > now:
+            return
+        if epoch not in standing:
+            yield epoch
+
+
+def _ends_soon(manifest: Manifest, now: float) -> bool:
+    schedule = manifest.schedule
+    last_part = min(_ENDING_DAYS * 86_400, (schedule.end - schedule.start) / _LAST_PART)
+    return now > schedule.end - last_part
+
+
+def _day(when: int) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(when))

@@ -1,0 +1,57 @@
+"""What an operator should know when a collector starts, though it can serve all the same."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+from deniable.cli.variables import meant, unknown
+from deniable.cli.workplace import current, signed_surveys, with_store
+from deniable.messages import Manifest, Refusal
+from deniable.server import Config
+from deniable.stores import Store
+
+__all__ = ["start_warnings"]
+
+
+def start_warnings(config: Config, environment: Mapping[str, str]) -> list[str]:
+    """Return a line for each thing that is hardly meant so; the store is only read.
+
+    Args:
+        config: the settings.
+        environment: the variables.
+
+    Raises:
+        StoreError: if the store cannot be opened.
+    """
+
+    async def look(store: Store) -> tuple[list[Manifest], list[Manifest]]:
+        try:
+            surveys, _ = await signed_surveys(store, config)
+        except Refusal:  # rotations that are not sound: the server logs them, and offers the rest
+            return [], []
+        return surveys, current(surveys, await store.ended(), time.time())
+
+    surveys, asked = with_store(config, look)
+    return [
+        *_about_variables(environment),
+        *_about_surveys(config, surveys, asked),
+    ]
+
+
+def _about_variables(environment: Mapping[str, str]) -> Iterator[str]:
+    for variable in unknown(environment):
+        setting = meant(variable)
+        if setting is not None:
+            yield f"{variable} is no setting, and without effect; is {setting} meant?"
+
+
+def _about_surveys(
+    config: Config, surveys: Sequence[Manifest], asked: Sequence[Manifest]
+) -> Iterator[str]:
+    for each in asked:
+        if each.origin != config.origin:
+            yield (
+                f"{each.name} is signed for {each.origin}, not for {config.origin}: no device takes"
+                " it; put origin back, or publish its file again"
+            )
+    for name in sorted(config.public - {each.name for each in surveys}):
+        yield f"{name!r} in public is not published"

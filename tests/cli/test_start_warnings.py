@@ -1,0 +1,79 @@
+"""What ``deniable serve`` warns of when it starts: settings and surveys that do not fit."""
+
+import pytest
+
+from deniable.cli.start_warnings import start_warnings
+from deniable.cli.variables import KNOWN, meant, unknown
+from deniable.messages import Refusal, RefusalCode
+from deniable.server import Config
+from tests.cli.commands import Workplace, succeed
+from tests.cli.serving import serving
+
+
+def warnings(place: Workplace, **environment: str) -> list[str]:
+    return start_warnings(Config.load(place.directory, {}), environment)
+
+
+def test_nothing_is_said_of_a_collector_as_it_should_be(place: Workplace) -> None:
+    assert warnings(place) == []
+    place.publish()
+    assert warnings(place, DENIABLE_DIR="x", DENIABLE_PORT="1", PATH="y") == []
+
+
+def test_a_survey_for_another_origin_is_named_until_it_is_over(place: Workplace) -> None:
+    place.publish()
+    text = place.settings.read_text("utf-8")
+    place.settings.write_text(text.replace(":8377", ":8378"), "utf-8")
+    (warning,) = warnings(place)
+    assert warning.startswith("tea is signed for http://127.0.0.1:8377, not for http://127.0.0.1:8")
+    succeed("survey", "end", "tea", "--yes", "--dir", place.directory)
+    assert warnings(place) == []
+
+
+def test_serve_says_it_in_its_log(place: Workplace) -> None:
+    text = place.settings.read_text("utf-8")
+    place.settings.write_text(f'public = ["taa"]\n{text}', "utf-8")
+    with serving(place, "--workers", "2") as server:
+        assert server.end()[0] == 0
+        logged = server.log.read_text("utf-8")
+    assert logged.count("'taa' in public is not published") == 1
+
+
+def test_rotations_that_are_not_sound_do_not_keep_it_from_serving(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.publish()
+    monkeypatch.setattr("deniable.cli.workplace.authority_chain", refuse)
+    assert warnings(place) == []
+
+
+async def refuse(*_: object) -> None:
+    raise Refusal(RefusalCode.MALFORMED, "no")
+
+
+@pytest.mark.parametrize(
+    ("variable", "setting"),
+    [
+        ("DENIABLE_PROT", "DENIABLE_PORT"),
+        ("DENIABLE_WORKER", "DENIABLE_WORKERS"),
+        ("DENIABLE_STOREFILE", "DENIABLE_STORE_FILE"),
+        ("DENIABLE_ADDRES_RATE", "DENIABLE_ADDRESS_RATE"),
+        # What Kubernetes sets for a service that is called deniable.
+        ("DENIABLE_SERVICE_HOST", None),
+        ("DENIABLE_SERVICE_PORT", None),
+        ("DENIABLE_PORT_8377_TCP", None),
+        ("DENIABLE_PORT_8377_TCP_ADDR", None),
+        ("DENIABLE_PORT_8377_TCP_PROTO", None),
+    ],
+)
+def test_a_misspelt_variable_is_told_from_a_strange_one(
+    place: Workplace, variable: str, setting: str | None
+) -> None:
+    assert unknown({variable: ""}) == [variable]
+    assert meant(variable) == setting
+    assert len(warnings(place, **{variable: "hunter2"})) == (setting is not None)
+    assert "hunter2" not in "".join(warnings(place, **{variable: "hunter2"}))
+
+
+def test_every_setting_is_known() -> None:
+    assert unknown(KNOWN) == []
