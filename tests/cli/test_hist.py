@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,8 @@ def test_json_is_the_histogram(counted: Workplace) -> None:
 def test_every_form_says_when_the_epoch_was_and_whether_it_is_final(counted: Workplace) -> None:
     assert "2026-01-05 00:00 UTC to 2026-01-06 00:00 UTC\n" in hist(counted, "--epoch", "0")
     assert "about to be sealed" in hist(counted, "--epoch", "0")
-    digest = succeed("survey", "seal", "tea", "0", "--yes", "--dir", counted.directory).split()[-1]
+    sealed = succeed("survey", "seal", "tea", "0", "--yes", "--dir", counted.directory)
+    (digest,) = re.findall(r"\b[0-9a-f]{64}\b", sealed)
     assert "sealed: these counts are final" in hist(counted, "--epoch", "0")
     whole = as_json(counted, "--epoch", "0")
     assert (whole["state"], whole["seal"]) == ("sealed", digest)
