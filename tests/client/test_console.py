@@ -2,14 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deniable.client import console
-from deniable.messages import Repeat, Rotation, SigningKey, sign_rotation
+from deniable.messages import Repeat, Rotation, Schedule, SigningKey, sign_rotation
 from tests.support.devices import read_upload
-from tests.support.shell import NAME, Shell, running
-from tests.support.surveys import AUTHORITY, CATEGORIES, MANIFEST, ORIGIN
+from tests.support.shell import NAME, Shell, one_line, running
+from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, ORIGIN
 
 CONSENT = "Take part"
 
@@ -65,8 +66,10 @@ def test_consent_is_asked_once_and_an_epoch_is_answered_once(
 ) -> None:
     shell.run("Y", "4")
     capsys.readouterr()
+    assert [prompt.startswith(ANSWER) for prompt in shell.asked] == [False, True]
+    # Nobody is asked for an answer that could not count.
     assert shell.run("2") == 0
-    assert [prompt.startswith(ANSWER) for prompt in shell.asked] == [True]
+    assert shell.asked == []
     assert "was answered before" in capsys.readouterr().out
     assert len(shell.transport.uploads) == 1
 
@@ -135,3 +138,22 @@ def test_where_the_environment_forbids_sending_nobody_is_asked(
     assert not shell.state.exists()
     assert shell.transport.requests == []
     assert "DO_NOT_TRACK" in capsys.readouterr().err
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "wrong-origin": {"origin": "https://elsewhere.example"},
+    "ended": {"schedule": Schedule(0, DAY, 2, DAY)},
+    "too-high-epsilon": {"epsilon": "3"},
+    "not begun": {"schedule": Schedule(2**40, DAY, 2, DAY)},
+}
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_nobody_is_asked_about_a_survey_that_is_refused(
+    shell: Shell, capsys: pytest.CaptureFixture[str], fault: str
+) -> None:
+    shell.transport.publish(replace(running(), **REFUSED[fault]), AUTHORITY)
+    assert shell.run("y", "4") == 1
+    assert shell.asked == []
+    assert fault in one_line(capsys)
+    assert not shell.state.exists()

@@ -79,6 +79,7 @@ def test_a_report_that_was_refused_for_good_is_said_and_fails(
     assert shell.run("y", "1") == 1
     assert "refused the report for good" in capsys.readouterr().out
     assert shell.run("1") == 1
+    assert shell.asked == []
     assert "dropped (report-conflict)" in one_line(capsys)
 
 

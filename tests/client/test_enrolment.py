@@ -526,3 +526,42 @@ def test_an_open_survey_tells_of_no_issuer(bench: Bench) -> None:
     assert "Vouching" not in str(page)
     assert DECLARED.name == MANIFEST.name
     assert manifest().enrolment.issuers == ()
+
+
+def test_a_report_in_vain_says_what_the_callback_did_and_not_what_it_said(bench: Bench) -> None:
+    vouched, does = Vouched(bench), [None, ConnectionError("zq-secret")]
+
+    def enrol(request: EnrolmentRequest) -> bytes | None:
+        done = does.pop(0)
+        if done is not None:
+            raise done
+        return done
+
+    client = vouched.client(enrol=enrol)
+    said = not_enrolled(client)
+    assert "asked for epoch 0: enrol= returned None" in said
+    client.refresh()
+    said = not_enrolled(client)
+    assert "asked for epoch 0: enrol= raised ConnectionError" in said
+    assert "zq-secret" not in said
+    client.close()
+    # Not yet is not never: nobody was asked since the app started.
+    again = bench.client(enrol=enrol)
+    assert "this process has not asked enrol= yet" in not_enrolled(again)
+
+
+def test_before_the_survey_is_known_an_app_that_enrols_says_what_its_backend_may_see(
+    bench: Bench,
+) -> None:
+    vouched = Vouched(bench)
+    asks, asks_not = bench.client(enrol=vouched.issuer), bench.client()
+    for text in (str(asks.explain()), asks.explain().brief()):
+        assert "which sees account and key together" in " ".join(text.split())
+        assert max(map(len, text.splitlines())) <= 80
+    for text in (str(asks_not.explain()), asks_not.explain().brief()):
+        assert "Vouching" not in text
+    # Once it is known, its own terms say so, and are not said twice.
+    asks.refresh()
+    for text in (str(asks.explain()), asks.explain().brief()):
+        assert text.count("Vouching") == 1
+        assert "The survey may demand" not in text

@@ -36,6 +36,7 @@ from deniable.client.enrolling.enroller import Enroller
 from deniable.client.enrolment import Enrol
 from deniable.client.errors import (
     ConsentMissing,
+    NotEnrolled,
     NotReady,
     NotRecorded,
     UndeclaredAnswer,
@@ -321,6 +322,7 @@ class Client:
             self._linkable_batches,
             self._errors,
             self._manifests.foreseen,
+            self._enroller is not None,
         )
         return explain_declared(self._state, self._ledger, asked, self._clock.now())
 
@@ -424,7 +426,11 @@ class Client:
         return Outcome(survey.name, status, decision.epoch)
 
     def _draw_once(self, survey: Survey, index: int, now: float) -> Decision:
-        return self._ledger.decide(survey, index, self._allowance, now, self._delay, self._draw)
+        try:
+            return self._ledger.decide(survey, index, self._allowance, now, self._delay, self._draw)
+        except NotEnrolled as error:
+            told = None if self._enroller is None else self._enroller.told(survey.name)
+            raise error if told is None else NotEnrolled(f"{error}; {told}") from None
 
     def _delay(self, closes: float) -> float:
         """Return a random wait with a report that closes then: half of what is left, at most.

@@ -8,16 +8,25 @@ import argparse
 import math
 import os
 import sys
+import time
 from collections.abc import Sequence
 
-from deniable.budget import RangeCost, format_nano
-from deniable.client.client import Client
+from deniable.budget import Ceiling, RangeCost, epsilon_to_nano, format_nano
+from deniable.client.client import DEFAULT_LIFETIME_EPSILON, Client
 from deniable.client.consent import Consent, lowered_by_environment
 from deniable.client.console.place import add_place_options, state_file, whom
-from deniable.client.errors import ConsentMissing, DeniableError, NotReady
+from deniable.client.errors import (
+    ConsentMissing,
+    DeniableError,
+    NotReady,
+    NotRunning,
+    ReportDropped,
+)
+from deniable.client.ledger.admission import NameRecord, admit_manifest, check_addressee
 from deniable.client.outcome import OutcomeStatus
 from deniable.client.sending.transport import HttpAnswer, HttpTransport, TransportError
 from deniable.client.survey import Survey
+from deniable.client.transparency.journal import ReportEntry
 from deniable.client.transparency.plain_text import counted, shown_duration, wrapped
 from deniable.client.transparency.terms import Terms
 from deniable.messages import (
@@ -89,6 +98,7 @@ def _report(options: argparse.Namespace) -> int:
     with Client(
         collector, authority=authority, surveys=[survey], state=state, background=False
     ) as client:
+        _check_admissible(manifest, survey, collector)
         _show_terms(manifest, collector)
         if client.consent is not Consent.ON:
             if input("Take part, now and whenever you call this command? [y/N] ").lower() != "y":
@@ -98,10 +108,15 @@ def _report(options: argparse.Namespace) -> int:
         refreshed = client.refresh()
         if survey.name not in refreshed.ready:
             raise refreshed.errors[survey.name]
-        outcome = client.report(survey.name, _ask(manifest), strict=True)
+        answered = _answered(client, survey.name)
+        if answered is None:
+            outcome = client.report(survey.name, _ask(manifest), strict=True)
+            epoch, repeated = outcome.epoch, outcome.status is OutcomeStatus.REPEATED
+        else:
+            epoch, repeated = answered, True
         delivery = client.flush(_FLUSH_SECONDS)
-    if outcome.status is OutcomeStatus.REPEATED:
-        print(f"Epoch {outcome.epoch} was answered before; its one report stands.")
+    if repeated:
+        print(f"Epoch {epoch} was answered before; its one report stands.")
     if delivery.error is not None:
         raise delivery.error
     if delivery.pending:
@@ -111,8 +126,42 @@ def _report(options: argparse.Namespace) -> int:
         print("The collector refused the report for good; this epoch has no other.")
         return 1
     if delivery.delivered:
-        print(f"Sent: one randomised response for epoch {outcome.epoch}. Your answer stayed here.")
+        print(f"Sent: one randomised response for epoch {epoch}. Your answer stayed here.")
     return 0
+
+
+def _check_admissible(manifest: Manifest, survey: Survey, collector: str) -> None:
+    """Check what can be checked before the person is asked for anything.
+
+    The client judges again, with what its state knows.
+
+    Raises:
+        ManifestRefused: for a survey that would be refused.
+        NotRunning: for one that has not begun.
+    """
+    now = time.time()
+    check_addressee(manifest, survey, collector)
+    lifetime = Ceiling(epsilon_to_nano("lifetime_epsilon", DEFAULT_LIFETIME_EPSILON))
+    admit_manifest(manifest, survey, NameRecord(None, frozenset(), 0), lifetime, now)
+    if manifest.schedule.epoch_at(now) is None:
+        raise NotRunning("the survey has not begun")
+
+
+def _answered(client: Client, name: str) -> int | None:
+    """Return the epoch that is decided for now, None if an answer can count.
+
+    Raises:
+        ReportDropped: if its report was refused.
+    """
+    for entry in client.journal().entries:
+        if isinstance(entry, ReportEntry) and entry.survey == name and time.time() < entry.ends:
+            if entry.status == "dropped":
+                raise ReportDropped(
+                    f"epoch {entry.epoch} was decided and its report dropped ({entry.verdict}); "
+                    "the next epoch can be reported"
+                )
+            return entry.epoch
+    return None
 
 
 def _fetch(collector: str, authority: str, name: str) -> Manifest:

@@ -29,6 +29,7 @@ __all__ = ["Enroller"]
 
 _LOG = logging.getLogger("deniable")
 _CLAIM_SECONDS: Final = 60.0
+_UNDER_WAY: Final = "the issuer is being asked already, or need not be"
 
 
 class Enroller:
@@ -67,6 +68,7 @@ class Enroller:
         self._abandoned = False
         self._warned = False
         self._rests = -inf
+        self._told: dict[str, str] = {}
         keep_through_forks(self)
 
     def before_fork(self, deadline: float) -> None:
@@ -126,6 +128,10 @@ class Enroller:
             if alone:
                 asking.release()
 
+    def told(self, name: str) -> str:
+        """Return what came of asking for a survey last, in this process; never what was said."""
+        return self._told.get(name, "this process has not asked enrol= yet")
+
     def stop(self) -> None:
         """Ask no more; what has been begun is for :meth:`join`."""
         self._stopping = True
@@ -156,8 +162,15 @@ class Enroller:
 
     def _ask(self, wanted: Wanted) -> str:
         """Ask once, and keep what comes; return why nothing did, or an empty text."""
+        why_not = self._ask_once(wanted)
+        if why_not != _UNDER_WAY:
+            came = why_not or "enrol= gave a certificate"
+            self._told[wanted.key.name] = f"asked for epoch {wanted.request.epoch}: {came}"
+        return why_not
+
+    def _ask_once(self, wanted: Wanted) -> str:
         if not self._credentials.begin(wanted, self._now() + _CLAIM_SECONDS, self._now()):
-            return "the issuer is being asked already, or need not be"
+            return _UNDER_WAY
         try:
             given: object = self._enrol(wanted.request)
         except Exception as error:  # noqa: BLE001 - the app's own, whatever it is
@@ -193,7 +206,7 @@ class Enroller:
         # Perhaps nobody is signed in yet.
         due = now + self._backoff.most * (1 - self._jitter() / 2)
         self._credentials.put_off(wanted, due, now)
-        return "nobody vouches for this device now; enrol= gave no certificate"
+        return "enrol= returned None, so nobody vouches for this device now; it is asked again"
 
     def _rest(self) -> None:
         """Let the thread not try again at once what the state does not allow."""

@@ -53,6 +53,7 @@ class Asked:
         refused: why no newer survey was taken at the last refresh, by name.
         foreseen: the manifest that came with the app and would be accepted, and what it would
             reserve.
+        enrols: whether the app asks an issuer where a survey demands it.
     """
 
     surveys: tuple[Survey, ...]
@@ -62,6 +63,7 @@ class Asked:
     linkable_batches: bool
     refused: Mapping[str, NotRecorded]
     foreseen: Callable[[sqlite3.Connection | None, Survey], tuple[Manifest, int] | None]
+    enrols: bool
 
 
 def explain_declared(state: State, ledger: Ledger, asked: Asked, now: float) -> Explanation:
@@ -75,9 +77,7 @@ def explain_declared(state: State, ledger: Ledger, asked: Asked, now: float) -> 
                 _declared_survey(connection, ledger, asked, survey, now) for survey in asked.surveys
             )
     except StateUnavailable as error:
-        surveys = tuple(
-            _survey(survey, asked.collector, None, "", None) for survey in asked.surveys
-        )
+        surveys = tuple(_survey(survey, asked, None, "", None) for survey in asked.surveys)
         return Explanation(None, str(error), surveys, None, *sending)
     return Explanation(consent, "", surveys, budget, *sending)
 
@@ -165,18 +165,18 @@ def _declared_survey(
     if followed is None and (foreseen := asked.foreseen(connection, survey)) is not None:
         terms = Terms.of(*foreseen)
         standing = " ".join([_BUNDLED, _followed([foreseen[0]], now)[1]]).strip()
-    return _survey(survey, asked.collector, terms, standing, account)
+    return _survey(survey, asked, terms, standing, account)
 
 
 def _survey(
-    survey: Survey, collector: str, terms: Terms | None, standing: str, account: _Account | None
+    survey: Survey, asked: Asked, terms: Terms | None, standing: str, account: _Account | None
 ) -> SurveyExplanation:
     ceiling = survey.total_ceiling
     return SurveyExplanation(
         survey.name,
         survey.question,
         survey.categories,
-        collector,
+        asked.collector,
         terms,
         standing,
         ceil(survey.epsilon_ceiling * NANO),
@@ -186,6 +186,7 @@ def _survey(
         None if ceiling is None else ceiling.most,
         survey.pinned_ids is not None,
         account is not None and account.kept,
+        asked.enrols,
     )
 
 
@@ -216,6 +217,7 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
             None,
             None,
             account.kept,
+            None,
         )
 
 

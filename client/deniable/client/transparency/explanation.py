@@ -25,6 +25,12 @@ __all__ = [
 ]
 
 _MOST_SHOWN = 12
+_PERHAPS_VOUCHED = (
+    "The survey may demand that an issuer vouches for this device. This app then asks one, its own "
+    "backend as a rule, which sees account and key together, and when. With the collector it could "
+    "tell which response came from which account; how little a response tells of an answer stays "
+    "the same."
+)
 _MEANING = {
     Consent.UNSET: "nobody has decided yet; nothing is drawn, stored or sent",
     Consent.OFF: "nothing is drawn, stored or sent",
@@ -91,6 +97,8 @@ class SurveyExplanation:
         pinned: whether the app accepts only surveys whose ids it was shipped with; None if only the
             app knows.
         kept: whether any of the reports were of kept responses, by this survey or one before it.
+        enrols: whether the app asks an issuer to vouch for this device where a survey demands it;
+            None if only the app knows.
     """
 
     name: str
@@ -106,6 +114,7 @@ class SurveyExplanation:
     ceiling: int | None
     pinned: bool | None
     kept: bool
+    enrols: bool | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the survey for JSON."""
@@ -123,6 +132,7 @@ class SurveyExplanation:
             "ceiling_nano_epsilon": self.ceiling,
             "pinned": self.pinned,
             "kept": self.kept,
+            "enrols": self.enrols,
         }
 
     def lines(self) -> list[str]:
@@ -145,6 +155,7 @@ class SurveyExplanation:
                 "The app refuses whatever makes a response more than "
                 f"{odds} times likelier than with any other answer.",
             )
+        lines += self._perhaps_vouched()
         if self.pinned:
             lines += labelled("Pinned", "The app takes no survey but those that it was built for.")
         if self.standing:
@@ -155,6 +166,7 @@ class SurveyExplanation:
         """Return what somebody needs to know who is asked for consent, at 80 columns."""
         lines = [*wrapped(self.question), *labelled("Answers", _listed(self.categories))]
         if self.terms is None:
+            lines += self._perhaps_vouched()
             return lines + (labelled("At present", self.standing) if self.standing else [])
         lines += labelled("Truth", self.terms.truthfulness)
         lines += labelled("How often", self.terms.schedule)
@@ -162,6 +174,12 @@ class SurveyExplanation:
         for number, sentence in enumerate(self.terms.repetition[:2]):
             lines += labelled("" if number else "Repetition", sentence)
         return lines + _vouching_lines(self.terms)
+
+    def _perhaps_vouched(self) -> list[str]:
+        """Return what an issuer may learn, where nobody knows yet whether one is asked."""
+        if self.terms is not None or not self.enrols:
+            return []
+        return labelled("Vouching", _PERHAPS_VOUCHED)
 
     def _sent_lines(self, terms: Terms) -> list[str]:
         size = _bytes(*terms.sent_bytes)
