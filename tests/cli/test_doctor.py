@@ -20,6 +20,7 @@ from click.testing import CliRunner
 from deniable.cli.doctor.files import (
     check_authority_key,
     check_disk,
+    check_leftover,
     check_modes,
     judge_room,
 )
@@ -193,6 +194,18 @@ def test_a_private_key_in_the_directory_is_wrong_unless_it_is_that_of_tls(tmp_pa
     finding = check_authority_key(directory, config())
     assert finding.status is FAIL
     assert str(key) in finding.found
+
+
+def test_a_file_beside_a_database_is_doubted(tmp_path: Path) -> None:
+    database = config(store="postgresql://me@db.example/reports")
+    assert list(check_leftover(tmp_path, database)) == []
+    file = tmp_path / "store.sqlite"
+    file.touch()
+    assert list(check_leftover(tmp_path, config(store=file))) == []
+    (finding,) = check_leftover(tmp_path, database)
+    assert (finding.check, finding.status) == ("unused store", WARN)
+    guide = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    assert f"| `{finding.check}` | " in guide
 
 
 @pytest.mark.parametrize(
