@@ -115,7 +115,7 @@ async def main() -> None:
             key,
             record,
             record_key=read_record_key(folder / "record.key"),
-            authority=bytes.fromhex(collector.authority),
+            authority=collector.authority,
             manifests=[manifest],
         )
         async with backend(issuer) as address:

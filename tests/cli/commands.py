@@ -50,6 +50,11 @@ def fail(*arguments: str | Path) -> str:
     return result.stderr.removeprefix("Error: ").rstrip("\n")
 
 
+def without_places(shown: str) -> list[str]:
+    """Return the lines of an output, but for that of the store: how long its path is, is chance."""
+    return [line for line in shown.splitlines() if not line.startswith("store     ")]
+
+
 @dataclass(frozen=True)
 class Workplace:
     """A collector that ``deniable init`` made."""

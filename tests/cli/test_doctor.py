@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import sqlite3
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,6 +20,7 @@ from click.testing import CliRunner
 from deniable.cli.doctor.files import (
     check_authority_key,
     check_disk,
+    check_leftover,
     check_modes,
     judge_room,
 )
@@ -192,6 +194,18 @@ def test_a_private_key_in_the_directory_is_wrong_unless_it_is_that_of_tls(tmp_pa
     finding = check_authority_key(directory, config())
     assert finding.status is FAIL
     assert str(key) in finding.found
+
+
+def test_a_file_beside_a_database_is_doubted(tmp_path: Path) -> None:
+    database = config(store="postgresql://me@db.example/reports")
+    assert list(check_leftover(tmp_path, database)) == []
+    file = tmp_path / "store.sqlite"
+    file.touch()
+    assert list(check_leftover(tmp_path, config(store=file))) == []
+    (finding,) = check_leftover(tmp_path, database)
+    assert (finding.check, finding.status) == ("unused store", WARN)
+    guide = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    assert f"| `{finding.check}` | " in guide
 
 
 @pytest.mark.parametrize(
@@ -431,7 +445,7 @@ def test_epochs_that_should_be_sealed_and_are_not_are_counted() -> None:
 
 
 @contextmanager
-def answering(status: int, tag: str) -> Iterator[str]:
+def answering(status: int, tag: str, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """Yield the origin of a server that answers everything alike."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -445,10 +459,12 @@ def answering(status: int, tag: str) -> Iterator[str]:
             pass
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}"
+            yield f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
             thread.join()
@@ -465,6 +481,18 @@ def test_the_origin_must_lead_to_this_collector() -> None:
         assert (finding.status, "answers 404" in finding.found) == (FAIL, True)
     finding = check_origin_answers(config(origin=origin), key)
     assert (finding.status, "does not answer" in finding.found) == (FAIL, True)
+
+
+def test_a_private_authority_is_told_from_a_server_that_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = AUTHORITY.public_key
+    file, tls = certificate(tmp_path, "127.0.0.1", 100)
+    with answering(200, key.hex(), tls) as origin:
+        finding = check_origin_answers(config(origin=origin), key)
+        assert (finding.status, "SSL_CERT_FILE" in finding.remedy) == (FAIL, True)
+        monkeypatch.setenv("SSL_CERT_FILE", str(file))
+        assert check_origin_answers(config(origin=origin), key).status is OK
 
 
 def test_the_origin_is_asked_only_if_told_to(place: Workplace) -> None:

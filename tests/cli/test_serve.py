@@ -12,7 +12,7 @@ import pytest
 from deniable.cli.workplace import with_store
 from deniable.messages import UploadAnswer, pack_upload
 from deniable.server import Config
-from tests.cli.commands import Workplace, fail, succeed
+from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import SECONDS, received, serving
 from tests.support.reports import envelope
 
@@ -167,7 +167,7 @@ def test_a_running_collector_seals_and_ends_what_is_over_without_being_told(
     place.publish(epoch='"1 second"', epochs="1", grace='"0 seconds"', start="2026-01-01T00:00:00Z")
     place.count([0, 1, 1])
     config, survey_id = Config.load(place.directory), place.manifest().survey_id
-    token = succeed("token", "new", "--role", "operator", "--dir", place.directory).split()[-1]
+    token = run("token", "new", "--role", "operator", "--dir", place.directory).stdout.strip()
     monkeypatch.setenv("DENIABLE_UPKEEP_SECONDS", "0.05")
     deadline = time.monotonic() + SECONDS
     with serving(place) as server:

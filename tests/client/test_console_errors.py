@@ -1,5 +1,6 @@
 """``deniable report`` when something is wrong: one line, and never a word that was typed."""
 
+import ssl
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +71,17 @@ def test_a_collector_that_cannot_be_reached_is_said_in_one_line(
     monkeypatch.setattr(shell.transport, "request", fail)
     assert shell.run() == 1
     assert "cannot be reached" in one_line(capsys)
+
+
+def test_of_a_certificate_that_is_not_trusted_the_remedy_is_told(
+    shell: Shell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise TransportError("SSLCertVerificationError") from ssl.SSLCertVerificationError()
+
+    monkeypatch.setattr(shell.transport, "request", fail)
+    assert shell.run() == 1
+    assert "SSL_CERT_FILE" in one_line(capsys)
 
 
 def test_a_report_that_was_refused_for_good_is_said_and_fails(

@@ -249,7 +249,14 @@ def test_any_text_is_an_account_of_its_own(record: SqliteIssuanceRecord) -> None
 
 
 @pytest.mark.parametrize(
-    "changes", [{"record_key": b"short"}, {"authority": bytes(32)}, {"authority": b"short"}]
+    "changes",
+    [
+        {"record_key": b"short"},
+        {"authority": bytes(32)},
+        {"authority": b"short"},
+        {"authority": "no hex digits"},
+        {"authority": "00" * 31},
+    ],
 )
 def test_keys_that_are_none_are_refused_at_once(
     record: SqliteIssuanceRecord, changes: dict[str, Any]
@@ -257,6 +264,17 @@ def test_keys_that_are_none_are_refused_at_once(
     keys: dict[str, Any] = {"record_key": RECORD_KEY, "authority": AUTHORITY.public_key}
     with pytest.raises(ValueError, match="key"):
         Issuer(ISSUER_KEY, record, **keys | changes)
+
+
+def test_the_authority_may_be_given_in_hex_as_apps_pin_it(record: SqliteIssuanceRecord) -> None:
+    made = Issuer(
+        ISSUER_KEY,
+        record,
+        record_key=RECORD_KEY,
+        authority=AUTHORITY.public_key.hex(),
+        manifests=[sign_manifest(CERTIFIED, AUTHORITY)],
+    )
+    assert made.surveys == (CERTIFIED.name,)
 
 
 def test_no_text_of_it_shows_an_account_or_a_secret(record: SqliteIssuanceRecord) -> None:

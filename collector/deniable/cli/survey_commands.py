@@ -168,7 +168,8 @@ def show(name: str, directory: Path) -> None:
 def _figures(step: int) -> str:
     if step == 1:
         return "are renewed with each report"
-    return f"appear from {step:,} reports on, and are renewed when at least {step:,} more have come"
+    first = f"appear from {step:,} reports on,"
+    return f"{first} and are renewed when\n          at least {step:,} more have come"
 
 
 def _devices(manifest: Manifest) -> str:

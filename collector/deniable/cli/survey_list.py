@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+from rich.cells import cell_len
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
@@ -95,27 +96,32 @@ def _instant(when: int) -> str | None:
 
 
 def _show(rows: list[tuple[Manifest, str]], now: float) -> None:
+    headings = ("name", "seq", "id begins", "epsilon", "repeat", "epoch now", "state")
+    cells = [_cells(manifest, state, now) for manifest, state in rows]
     table = Table(box=None)
-    for heading in ("name", "seq", "id begins", "epsilon", "repeat", "epoch now", "state"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("question", min_width=_QUESTION_WIDTH, no_wrap=True)
-    for manifest, state in rows:
-        epoch = manifest.schedule.epoch_at(now)
-        table.add_row(
-            manifest.name,
-            str(manifest.sequence),
-            manifest.survey_id.hex()[:12],
-            manifest.epsilon,
-            _repeat(manifest),
-            "-" if epoch is None else f"{epoch} of {manifest.schedule.epochs}",
-            state,
-            Text(manifest.question),
-        )
+    for heading, column in zip(headings, zip(*cells, strict=True), strict=True):
+        table.add_column(heading, no_wrap=True, min_width=max(map(cell_len, column)))
+    table.add_column("question", no_wrap=True, min_width=_QUESTION_WIDTH)
+    for (manifest, _), row in zip(rows, cells, strict=True):
+        table.add_row(*row, Text(manifest.question))
     screen = console()
     # A name that is cut is of no use to the next command: rather a line too long.
     needed = Measurement.get(screen, screen.options.update(width=_ENDLESS), table).minimum
     screen.width = max(screen.width, needed)
     screen.print(table)
+
+
+def _cells(manifest: Manifest, state: str, now: float) -> list[str]:
+    epoch = manifest.schedule.epoch_at(now)
+    return [
+        manifest.name,
+        str(manifest.sequence),
+        manifest.survey_id.hex()[:12],
+        manifest.epsilon,
+        _repeat(manifest),
+        "-" if epoch is None else f"{epoch} of {manifest.schedule.epochs}",
+        state,
+    ]
 
 
 def _repeat(manifest: Manifest) -> str:

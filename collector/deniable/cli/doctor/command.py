@@ -11,7 +11,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from deniable.cli.doctor.files import check_authority_key, check_disk, check_modes
+from deniable.cli.doctor.files import check_authority_key, check_disk, check_leftover, check_modes
 from deniable.cli.doctor.finding import Finding, Status
 from deniable.cli.doctor.machine import check_clock, check_libraries, check_machine
 from deniable.cli.doctor.network import check_certificate, check_origin_answers
@@ -59,6 +59,7 @@ def _examine(directory: Path, *, online: bool) -> Iterator[Finding]:
     yield check_clock(directory, now)
     yield check_libraries()
     yield from check_disk(config)
+    yield from check_leftover(directory, config)
     another = check_schema(config)
     authority = config.authority
     if another is not None:

@@ -9,7 +9,7 @@ from deniable.cli.authority import default_key_file
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.server import CONFIG_FILE, Config
 
-__all__ = ["check_authority_key", "check_disk", "check_modes", "judge_room"]
+__all__ = ["check_authority_key", "check_disk", "check_leftover", "check_modes", "judge_room"]
 
 _PRIVATE = b"PRIVATE KEY-----"
 _FULL_BYTES = 100 << 20
@@ -69,6 +69,17 @@ def _holds_private_key(file: Path) -> bool:
             return _PRIVATE in opened.read(_MOST_READ)
     except OSError:
         return False
+
+
+def check_leftover(directory: Path, config: Config) -> Iterator[Finding]:
+    """Check that no SQLite file lies where a command without the database's URL would take it."""
+    file = directory / "store.sqlite"
+    if isinstance(config.store, str) and file.exists():
+        yield doubtful(
+            "unused store",
+            f"the store is a database, and {file} is there too",
+            "move it away: a command that is not told of the database acts on it",
+        )
 
 
 def check_disk(config: Config) -> Iterator[Finding]:
