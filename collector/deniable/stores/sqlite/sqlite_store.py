@@ -14,6 +14,7 @@ from deniable.stores.copying import Row
 from deniable.stores.group_commit import GroupCommit
 from deniable.stores.sqlite import checking, copying, publishing, receipts, sealing, showing, tokens
 from deniable.stores.sqlite.database import SqliteDatabase
+from deniable.stores.sqlite.read_only import read_only
 from deniable.stores.sqlite.short_log import ShortLog
 from deniable.stores.store import Counts, Role, Seal, StoreError, Token, Verdict
 
@@ -41,16 +42,28 @@ class SqliteStore:
         self._log = ShortLog(self._empty_log)
 
     @classmethod
-    async def open(cls, path: Path, most_waiting: int = 20_000) -> Self:
-        """Open the file, creating or migrating it.
+    async def open(cls, path: Path, most_waiting: int = 20_000, *, migrate: bool = True) -> Self:
+        """Open the file.
+
+        Args:
+            path: the file.
+            most_waiting: how many reports may wait for their commit before ``add`` is overloaded.
+            migrate: create it if there is none, and bring an older schema to this version.
 
         Raises:
-            StoreError: if it cannot be opened, or a newer version of deniable wrote it.
+            UnknownSchema: if a newer version of deniable wrote it, or an older one and it is not
+                to be migrated.
+            StoreError: if it cannot be opened, or there is no store and none is to be made.
         """
-        writer = await asyncio.to_thread(SqliteDatabase, path)
+        writer = await asyncio.to_thread(SqliteDatabase, path, migrate=migrate)
         store = cls(writer, await asyncio.to_thread(SqliteDatabase, path), most_waiting)
         store._log.written()  # perhaps, by a process that was killed
         return store
+
+    @property
+    def path(self) -> Path:
+        """Return the file."""
+        return self._reader.path
 
     async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
         """Store receipts durably; one verdict each, in their order."""
@@ -164,22 +177,10 @@ class SqliteStore:
 
         def recount() -> list[str]:
             # On a connection of its own: it reads everything, and figures are not to wait for it.
-            with closing(SqliteDatabase(self._reader.path)) as database:
-                return checking.faults(database)
+            with read_only(self.path) as connection:
+                return checking.faults(connection)
 
         return await asyncio.to_thread(recount)
-
-    async def copy_to(self, file: Path) -> None:
-        """Copy all, as of one moment, into a new file, without what deleted rows left behind."""
-
-        def copy() -> None:
-            with (
-                closing(SqliteDatabase(self._reader.path)) as database,
-                database.reading() as connection,
-            ):
-                connection.execute("VACUUM INTO ?", (str(file),))
-
-        await asyncio.to_thread(copy)
 
     async def rows(self) -> AsyncIterator[Sequence[Row]]:
         """Read everything as of one moment, in lists of one type of row."""
