@@ -8,6 +8,7 @@ import pytest
 
 from deniable.stores.sqlite.migrating import VERSION
 from tests.cli.commands import Workplace, fail, run, succeed
+from tests.stores.test_migrations import write_version_1
 
 
 @pytest.fixture
@@ -113,3 +114,39 @@ def test_a_backup_of_another_authority_is_restored_with_a_word_of_warning(
     shown = succeed("store", "restore", backup, "--dir", tmp_path / "other")
     assert shown.startswith("restored  1 surveys, 0 of them signed by this authority\n")
     assert "`authority` in collector.toml" in shown
+
+
+def version_of(file: Path) -> int:
+    with closing(sqlite3.connect(file)) as connection:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        return int(version)
+
+
+def test_only_migrate_changes_an_older_schema_and_a_backup_comes_first(
+    place: Workplace, tmp_path: Path
+) -> None:
+    here = ("--dir", place.directory)
+    for file in place.directory.glob("store.sqlite*"):
+        file.unlink()
+    write_version_1(file_of(place))
+    for command in (("token", "list"), ("survey", "list"), ("store", "check")):
+        assert "deniable store migrate" in fail(*command, *here)
+    backup = tmp_path / "before"
+    succeed("store", "backup", backup, *here)
+    assert version_of(backup) == version_of(file_of(place)) == 1
+    assert succeed("store", "migrate", *here).startswith(f"schema    version {VERSION}, was 1\n")
+    succeed("store", "check", *here)
+    # What was backed up before fills a store of this version.
+    for file in place.directory.glob("store.sqlite*"):
+        file.unlink()
+    assert succeed("store", "restore", backup, *here).startswith("restored  2 surveys")
+    assert version_of(backup) == 1
+    assert version_of(file_of(place)) == VERSION
+
+
+def test_an_empty_file_is_no_store_until_it_is_migrated(place: Workplace) -> None:
+    for file in place.directory.glob("store.sqlite*"):
+        file.unlink()
+    file_of(place).touch()
+    assert "deniable store migrate" in fail("survey", "list", "--dir", place.directory)
+    assert file_of(place).read_bytes() == b""

@@ -1,6 +1,9 @@
 """Backups are whole, of one moment, for their owner alone, and fill an empty store."""
 
 import asyncio
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -210,3 +213,52 @@ async def test_a_backup_of_an_older_version_is_restored_too(tmp_path: Path) -> N
     assert await counts(copy) == [5, 5, 0, 0, 0]
     assert content(old) == before
     await copy.close()
+
+
+@pytest.mark.asyncio
+async def test_a_store_of_an_older_version_is_backed_up_as_it_is(
+    tmp_path: Path, backup: Path
+) -> None:
+    backup.parent.mkdir()
+    old = tmp_path / "old"
+    write_version_1(old)
+    before = content(old)
+    await back_up(old, backup)
+    assert content(old) == before
+    assert [file.name for file in backup.parent.iterdir()] == ["monday"]
+    copy = await restored(backup, tmp_path)
+    assert await counts(copy) == [5, 5, 0, 0, 0]
+    await copy.close()
+
+
+@pytest.mark.asyncio
+async def test_a_backup_is_read_where_it_is(
+    tmp_path: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup.parent.mkdir()
+    store = await SqliteStore.open(tmp_path / "store.sqlite")
+    await fill_with_everything(store)
+    await back_up(store, backup)
+    monkeypatch.setattr(shutil, "copyfile", None)
+    copy = await restored(backup, tmp_path)
+    assert await everything(copy) == await everything(store)
+    for each in (store, copy):
+        await each.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", ["text", "old"])
+async def test_what_cannot_be_restored_is_named_as_the_user_did(
+    tmp_path: Path, backup: Path, kind: str
+) -> None:
+    backup.parent.mkdir()
+    if kind == "text":
+        write(backup, b"no database " * 1_000)
+    else:
+        write_version_1(backup)
+        with closing(sqlite3.connect(backup)) as connection:
+            connection.execute("DROP TABLE tokens")
+    store = await SqliteStore.open(tmp_path / "store.sqlite")
+    with pytest.raises(StoreError, match="monday"):
+        await restore(store, backup)
+    await store.close()

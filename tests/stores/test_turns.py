@@ -1,11 +1,15 @@
 """Writers of one SQLite file take turns, whatever process they are in."""
 
 import asyncio
+import errno
+import fcntl
+import os
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from deniable.stores import StoreError
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.turns import Turns
 from tests.stores.databases import SECONDS, hooked_store, many
@@ -57,3 +61,20 @@ async def test_without_the_file_beside_it_a_store_still_counts_once(file: Path) 
 def test_the_file_beside_the_store_is_for_its_owner_alone(file: Path) -> None:
     SqliteDatabase(file).close()
     assert file.with_name("store.sqlite-lock").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EIO])
+async def test_a_lock_that_the_system_refuses_is_an_error_of_the_store(
+    file: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    async with hooked_store(file) as store:
+        with monkeypatch.context() as broken:
+
+            def refuse(*_: object) -> None:
+                raise OSError(number, os.strerror(number))
+
+            broken.setattr(fcntl, "flock", refuse)
+            with pytest.raises(StoreError, match="lock beside the store"):
+                await store.add(many(3))
+        assert await store.add(many(3)) == [A] * 3

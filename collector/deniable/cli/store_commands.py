@@ -41,10 +41,16 @@ def check(ctx: click.Context, directory: Path) -> None:
 def backup(file: Path, directory: Path) -> None:
     """Copy the whole store, as of one moment, into FILE, which must be new; the server may run.
 
-    It is checked, and appears when it is whole. It holds the receipts that the store erases later:
-    keep it as safely, and no longer than you need it.
+    It is checked, and appears when it is whole; a schema that is older stays as it is. It holds the
+    receipts that the store erases later: keep it as safely, and no longer than you need it.
     """
-    with_store(Config.load(directory), lambda store: back_up(store, file))
+    config = Config.load(directory)
+    if isinstance(config.store, Path):
+        # Not opened as a store: one of an older schema is to be backed up before it is migrated.
+        check_store(config)
+        asyncio.run(back_up(config.store, file))
+    else:
+        with_store(config, lambda store: back_up(store, file))
     click.echo(f"backup    {file}, {file.stat().st_size:,} bytes")
 
 

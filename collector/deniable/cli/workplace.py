@@ -32,6 +32,8 @@ def with_store(
 
     Raises:
         InvalidConfig: if there is none, and it is not to be created.
+        UnknownSchema: if another version of deniable wrote it; an older one's is migrated only
+            where it is created otherwise.
         StoreError: if it cannot be opened.
     """
     if not create:

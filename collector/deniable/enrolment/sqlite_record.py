@@ -1,7 +1,8 @@
 """The issuer's record in one SQLite file: the rules R1 to R4 stand in ``record.py``.
 
 Several processes and threads may share it. A commit is durable before it returns, since the
-write-ahead log is written with synchronous=FULL.
+write-ahead log is written with synchronous=FULL. Some lines are like those of the collector's store
+in SQLite: an issuer is part of an app's backend, and shares only the messages with a collector.
 """
 
 import os

@@ -75,7 +75,10 @@ async def serve(
         loop.add_signal_handler(signal.SIGHUP, reload_certificate, tls, config)
     meters = meters or Meters()
     store = await open_store(
-        config.store, config.most_waiting, most_connections=config.database_connections
+        config.store,
+        config.most_waiting,
+        migrate=True,
+        most_connections=config.database_connections,
     )
     try:
         catalogue = Catalogue(store, config.authority, time.time)

@@ -4,13 +4,16 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from deniable.stores.copying import CopyableStore
-from deniable.stores.sqlite import SqliteStore
+from deniable.stores.copying import CopyableStore, Row, SurveyRow
+from deniable.stores.sqlite import SqliteStore, checking, copying
+from deniable.stores.sqlite.database import SqliteDatabase
+from deniable.stores.sqlite.migrating import VERSION, version
+from deniable.stores.sqlite.read_only import read_only
 from deniable.stores.store import StoreError
 
 __all__ = ["back_up", "restore"]
@@ -18,17 +21,20 @@ __all__ = ["back_up", "restore"]
 _OWNER_ONLY: Final = 0o600
 
 
-async def back_up(store: CopyableStore, file: Path) -> None:
+async def back_up(store: CopyableStore | Path, file: Path) -> None:
     """Write all of a store, as of one moment, into a new file, while others use the store.
 
-    The file appears when it is whole and was checked; it is readable by its owner alone.
+    The file appears when it is whole and was checked; it is readable by its owner alone. The copy
+    of a SQLite store has the schema that the store has; of an older one it is checked besides that
+    it can be migrated.
 
     Args:
-        store: what to copy.
+        store: what to copy; a SQLite store's file, also one of an older schema.
         file: where to; never overwritten.
 
     Raises:
         FileExistsError: if there is something already.
+        UnknownSchema: if a newer version of deniable wrote the store.
         StoreError: if the store cannot be read, or the copy is not in order.
         OSError: if the file cannot be written, or its directory is not there.
     """
@@ -37,10 +43,13 @@ async def back_up(store: CopyableStore, file: Path) -> None:
     with _reserved(file), tempfile.TemporaryDirectory(dir=file.parent, prefix=".backup-") as place:
         copy = Path(place) / "store.sqlite"
         if isinstance(store, SqliteStore):
-            await store.copy_to(copy)
+            store = store.path
+        if isinstance(store, Path):
+            await asyncio.to_thread(_copy_file, store, copy)
         else:
             await _copy(store, copy)
-        await _check(copy, "the store is not in order; deniable store check says more")
+        current = await asyncio.to_thread(_current, copy, Path(place))
+        await _check(current, "the store is not in order; deniable store check says more")
         copy.chmod(_OWNER_ONLY)
         await asyncio.to_thread(_synchronise, copy)
         copy.replace(file)
@@ -62,31 +71,41 @@ async def restore(store: CopyableStore, file: Path) -> None:
     """
     if file.with_name(f"{file.name}-wal").exists():
         raise StoreError(f"{file} is a store that is in use, and no backup")
-    with tempfile.TemporaryDirectory(prefix="deniable-restore-") as place:
-        # Opening would write into it: a log, and the migrations since it was written.
-        copy = Path(place) / "store.sqlite"
-        await asyncio.to_thread(shutil.copyfile, file, copy)
-        source = await _opened(copy, file)
-        try:
-            if not await source.surveys():
-                raise StoreError(f"{file} holds no survey")
-            await store.fill(source.rows())
-        finally:
-            await source.close()
+    beside = store.path.parent if isinstance(store, SqliteStore) else None
+    with tempfile.TemporaryDirectory(dir=beside, prefix=".restore-") as place:
+        current = await asyncio.to_thread(_current, file, Path(place))
+        await _check(current, f"{file} is not in order")
+        await store.fill(_rows(current))
 
 
-async def _opened(copy: Path, file: Path) -> SqliteStore:
-    """Check and open the copy of a backup.
+def _current(file: Path, place: Path) -> Path:
+    """Return the file if its schema is this version's, else a migrated copy of it in this folder.
 
     Raises:
-        StoreError: naming the file that was copied, of which alone the caller knows.
+        UnknownSchema: if a newer version wrote it.
+        StoreError: if there is no store in it, or it cannot be migrated.
+        OSError: if it cannot be copied.
     """
+    with read_only(file, at_rest=True) as connection:
+        found = version(connection)
+    if found == 0:
+        raise StoreError(f"{file} holds no survey")
+    if found == VERSION:
+        return file
+    copy = place / "migrated.sqlite"
+    shutil.copyfile(file, copy)
     try:
-        await _check(copy, f"{file} is not in order")
-        return await SqliteStore.open(copy)
+        with closing(SqliteDatabase(copy)):
+            return copy
     except StoreError as error:
-        told = str(error).replace(str(copy), str(file))
-        raise type(error)(told) from None
+        raise StoreError(f"{file} cannot be brought to this version: {error}") from error
+
+
+def _copy_file(source: Path, file: Path) -> None:
+    with read_only(source) as connection:
+        version(connection)
+        # Without what deleted rows left behind, and every page in the order of its keys.
+        connection.execute("VACUUM INTO ?", (str(file),))
 
 
 async def _copy(store: CopyableStore, file: Path) -> None:
@@ -97,12 +116,23 @@ async def _copy(store: CopyableStore, file: Path) -> None:
         await copy.close()
 
 
+async def _rows(file: Path) -> AsyncIterator[Sequence[Row]]:
+    with read_only(file, at_rest=True) as connection:
+        chunks = copying.read_rows(connection)
+        first = await asyncio.to_thread(next, chunks, None)
+        if not first or not isinstance(first[0], SurveyRow):
+            raise StoreError(f"{file} holds no survey")
+        yield first
+        while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
+            yield chunk
+
+
 async def _check(file: Path, otherwise: str) -> None:
-    copy = await SqliteStore.open(file)
-    try:
-        faults = await copy.check()
-    finally:
-        await copy.close()
+    def recount() -> list[str]:
+        with read_only(file, at_rest=True) as connection:
+            return checking.faults(connection)
+
+    faults = await asyncio.to_thread(recount)
     if faults:
         raise StoreError(f"{otherwise}: {faults[0]}")
 

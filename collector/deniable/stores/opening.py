@@ -26,14 +26,17 @@ async def open_store(
     most_waiting: int = 20_000,
     *,
     create: bool = False,
+    migrate: bool = False,
     most_connections: int = 4,
 ) -> CopyableStore:
-    """Open a store; a SQLite file that is not there is created, one of an older schema migrated.
+    """Open a store.
 
     Args:
         target: ``postgresql://…``, or the path of a SQLite file.
         most_waiting: how many reports may wait for their commit before ``add`` is overloaded.
-        create: make the tables in a PostgreSQL database that has none.
+        create: make the store if there is none; a SQLite file of an older schema is migrated.
+        migrate: bring a SQLite file to this version. (A PostgreSQL database has other collectors:
+            it is migrated by :func:`migrate_store` only.)
         most_connections: how many there are to a PostgreSQL database at most.
 
     Raises:
@@ -44,7 +47,7 @@ async def open_store(
         return await PostgresStore.open(
             str(target), most_waiting, create=create, most_connections=most_connections
         )
-    return await SqliteStore.open(Path(target), most_waiting)
+    return await SqliteStore.open(Path(target), most_waiting, migrate=create or migrate)
 
 
 async def migrate_store(target: Path | str) -> tuple[int, int]:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from deniable.stores.cells import Cells, StandingSeal, epoch_faults
 from deniable.stores.sqlite.counting import digest
-from deniable.stores.sqlite.database import SqliteDatabase
 
 __all__ = ["faults"]
 
@@ -25,15 +24,14 @@ _KEPT = "SELECT issuer, response FROM receipts WHERE survey = ? AND epoch = ?"
 _SEAL = "SELECT reports, digest, pruning_at, pruned_at FROM seals WHERE survey = ? AND epoch = ?"
 
 
-def faults(database: SqliteDatabase) -> list[str]:
+def faults(connection: sqlite3.Connection) -> list[str]:
     """Return a line for each thing that is not as it must be, all as of one moment."""
-    with database.reading() as connection:
-        connection.execute("BEGIN")
-        try:
-            # Of a file whose pages are damaged nothing else can be said.
-            return list(_pages(connection)) or [*_references(connection), *_epochs(connection)]
-        finally:
-            connection.execute("ROLLBACK")
+    connection.execute("BEGIN")
+    try:
+        # Of a file whose pages are damaged nothing else can be said.
+        return list(_pages(connection)) or [*_references(connection), *_epochs(connection)]
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def _pages(connection: sqlite3.Connection) -> Iterator[str]:

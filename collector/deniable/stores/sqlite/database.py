@@ -11,9 +11,10 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from deniable.stores.sqlite.migrating import migrate
+from deniable.stores.sqlite import migrating
+from deniable.stores.sqlite.read_only import read_only
 from deniable.stores.sqlite.turns import Turns
-from deniable.stores.store import StoreError, StoreFull
+from deniable.stores.store import StoreError, StoreFull, UnknownSchema
 
 __all__ = ["SqliteDatabase", "StoredSurvey"]
 
@@ -28,6 +29,8 @@ _LOG_BYTES = 64 << 20
 
 The copying takes up to half a second then. Four times as much would save another sixth.
 """
+_TRUNCATE_MILLISECONDS = 200
+"""How long readers may keep the log from being emptied: so long nothing is committed."""
 _CACHE_KIBIBYTES = 32 << 10
 """Of each connection: the upper levels of the tree fit for some hundred million receipts."""
 
@@ -45,24 +48,28 @@ class StoredSurvey(NamedTuple):
 
 
 class SqliteDatabase:
-    """A collector's store in one SQLite file, created and migrated when opened.
+    """A collector's store in one SQLite file.
 
     Args:
         path: the file.
+        migrate: create it if there is none, and bring an older schema to this version; else the
+            store must be there as this version of deniable knows it.
 
     Attributes:
         found_version: the version of the schema that it had; 0 if it was new.
 
     Raises:
-        UnknownSchema: if a newer version of deniable wrote it.
-        StoreError: if it cannot be opened.
+        UnknownSchema: if another version of deniable wrote it.
+        StoreError: if it cannot be opened, or there is no store in it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, migrate: bool = True) -> None:
         self._path = path
         self._surveys: dict[bytes, StoredSurvey] = {}
         self._opened = ExitStack()
         try:
+            if not migrate:
+                _check_schema(path)
             self._connection = self._opened.enter_context(closing(_connect(path)))
             self._connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
             self._use_wal()
@@ -74,7 +81,7 @@ class SqliteDatabase:
             self._connection.execute(f"PRAGMA cache_size=-{_CACHE_KIBIBYTES}")
             (page,) = self._connection.execute("PRAGMA page_size").fetchone()
             self._connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_BYTES // page}")
-            self.found_version = migrate(self._connection)
+            self.found_version = migrating.migrate(self._connection)
         except (sqlite3.Error, OSError) as error:
             self.close()
             raise StoreError(f"{path} cannot be opened: {error}") from error
@@ -132,6 +139,26 @@ class SqliteDatabase:
                     connection.execute("ROLLBACK")
                 raise
 
+    def truncate_log(self) -> bool:
+        """Copy the log into the file and empty it; return False if somebody still reads from it.
+
+        Until then the log is a diary: it has the pages that each commit wrote, in their order, and
+        what was erased since (S5, S6).
+
+        Raises:
+            StoreFull: if the disk takes no more.
+            StoreError: if it cannot be written, or was deleted or replaced.
+        """
+        with self.reading() as connection, self._turns.mine():
+            self._check_place()
+            (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
+            connection.execute(f"PRAGMA busy_timeout={_TRUNCATE_MILLISECONDS}")
+            try:
+                (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                connection.execute(f"PRAGMA busy_timeout={patience}")
+        return not busy
+
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Give the connection, whose errors become the store's.
@@ -170,6 +197,24 @@ class SqliteDatabase:
         """
         if self._place != _identity(self._path):
             raise StoreError(f"{self._path} was deleted or replaced while it was open; restart")
+
+
+def _check_schema(path: Path) -> None:
+    """Check that there is a store of this version, without writing anything.
+
+    Raises:
+        UnknownSchema: if another version wrote it.
+        StoreError: if there is none, or it cannot be read.
+    """
+    with read_only(path) as connection:
+        found = migrating.version(connection)
+    if found == 0:
+        raise StoreError(f"there is no store in {path}; make one with: deniable store migrate")
+    if found < migrating.VERSION:
+        raise UnknownSchema(
+            "an older version of deniable wrote the store; back it up (deniable store backup FILE),"
+            " then: deniable store migrate"
+        )
 
 
 def _connect(path: Path) -> sqlite3.Connection:

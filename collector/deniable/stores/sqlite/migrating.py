@@ -8,7 +8,7 @@ from typing import Final
 from deniable.stores.sqlite.counting import counted, digest
 from deniable.stores.store import UnknownSchema
 
-__all__ = ["VERSION", "migrate"]
+__all__ = ["VERSION", "migrate", "version"]
 
 
 def _nothing_more(_: sqlite3.Connection) -> None:
@@ -50,14 +50,12 @@ def migrate(connection: sqlite3.Connection) -> int:
         UnknownSchema: if a newer version of deniable wrote it.
         sqlite3.Error: if it cannot be written.
     """
-    found = _version(connection)
-    if found > VERSION:
-        raise UnknownSchema("the store was written by a newer version of deniable; upgrade")
+    found = version(connection)
     for number, (name, complete) in enumerate(_MIGRATIONS[found:], start=found + 1):
         script = files("deniable.stores.sqlite").joinpath("migrations", name).read_text("utf-8")
         connection.execute("BEGIN IMMEDIATE")
         try:
-            if _version(connection) < number:  # else another process was faster
+            if version(connection) < number:  # else another process was faster
                 for statement in _statements(script):
                     connection.execute(statement)
                 complete(connection)
@@ -70,9 +68,17 @@ def migrate(connection: sqlite3.Connection) -> int:
     return found
 
 
-def _version(connection: sqlite3.Connection) -> int:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return int(version)
+def version(connection: sqlite3.Connection) -> int:
+    """Return the version of the schema, 0 if there is none.
+
+    Raises:
+        UnknownSchema: if a newer version of deniable wrote it.
+        sqlite3.Error: if it cannot be read.
+    """
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    if found > VERSION:
+        raise UnknownSchema("the store was written by a newer version of deniable; upgrade")
+    return int(found)
 
 
 def _statements(script: str) -> list[str]:

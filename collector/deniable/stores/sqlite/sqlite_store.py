@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -13,7 +14,9 @@ from deniable.stores.copying import Row
 from deniable.stores.group_commit import GroupCommit
 from deniable.stores.sqlite import checking, copying, publishing, receipts, sealing, showing, tokens
 from deniable.stores.sqlite.database import SqliteDatabase
-from deniable.stores.store import Counts, Role, Seal, Token, Verdict
+from deniable.stores.sqlite.read_only import read_only
+from deniable.stores.sqlite.short_log import ShortLog
+from deniable.stores.store import Counts, Role, Seal, StoreError, Token, Verdict
 
 __all__ = ["SqliteStore"]
 
@@ -36,16 +39,31 @@ class SqliteStore:
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="store-reader")
         self._group = GroupCommit(self._commit, most_waiting)
+        self._log = ShortLog(self._empty_log)
 
     @classmethod
-    async def open(cls, path: Path, most_waiting: int = 20_000) -> Self:
-        """Open the file, creating or migrating it.
+    async def open(cls, path: Path, most_waiting: int = 20_000, *, migrate: bool = True) -> Self:
+        """Open the file.
+
+        Args:
+            path: the file.
+            most_waiting: how many reports may wait for their commit before ``add`` is overloaded.
+            migrate: create it if there is none, and bring an older schema to this version.
 
         Raises:
-            StoreError: if it cannot be opened, or a newer version of deniable wrote it.
+            UnknownSchema: if a newer version of deniable wrote it, or an older one and it is not
+                to be migrated.
+            StoreError: if it cannot be opened, or there is no store and none is to be made.
         """
-        writer = await asyncio.to_thread(SqliteDatabase, path)
-        return cls(writer, await asyncio.to_thread(SqliteDatabase, path), most_waiting)
+        writer = await asyncio.to_thread(SqliteDatabase, path, migrate=migrate)
+        store = cls(writer, await asyncio.to_thread(SqliteDatabase, path), most_waiting)
+        store._log.written()  # perhaps, by a process that was killed
+        return store
+
+    @property
+    def path(self) -> Path:
+        """Return the file."""
+        return self._reader.path
 
     async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
         """Store receipts durably; one verdict each, in their order."""
@@ -88,7 +106,21 @@ class SqliteStore:
 
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
         """Seal an epoch for good; return the seal that stands."""
-        return await self._write(lambda database: sealing.seal(database, survey_id, epoch, now))
+        seal, made = await self._write(
+            lambda database: sealing.seal(database, survey_id, epoch, now)
+        )
+        if made:
+            # The seal stands, also where this fails: then all stays as it is until it is erased.
+            with suppress(StoreError):
+                await self._rewrite(survey_id, epoch)
+        return seal
+
+    async def _rewrite(self, survey_id: bytes, epoch: int) -> None:
+        after: bytes | None = b""
+        while after is not None:
+            after = await self._write(
+                partial(sealing.rewrite, survey_id=survey_id, epoch=epoch, after=after)
+            )
 
     async def seals(self, survey_id: bytes) -> list[Seal]:
         """Return the seals of a survey, by epoch."""
@@ -105,6 +137,7 @@ class SqliteStore:
             lambda database: sealing.erase(database, survey_id, epoch, now)
         ):
             erased += some
+        await self._write(lambda database: sealing.finish_erasing(database, survey_id, epoch, now))
         return erased
 
     async def end(self, survey_id: bytes, now: int) -> None:
@@ -144,22 +177,10 @@ class SqliteStore:
 
         def recount() -> list[str]:
             # On a connection of its own: it reads everything, and figures are not to wait for it.
-            with closing(SqliteDatabase(self._reader.path)) as database:
-                return checking.faults(database)
+            with read_only(self.path) as connection:
+                return checking.faults(connection)
 
         return await asyncio.to_thread(recount)
-
-    async def copy_to(self, file: Path) -> None:
-        """Copy all, as of one moment, into a new file, without what deleted rows left behind."""
-
-        def copy() -> None:
-            with (
-                closing(SqliteDatabase(self._reader.path)) as database,
-                database.reading() as connection,
-            ):
-                connection.execute("VACUUM INTO ?", (str(file),))
-
-        await asyncio.to_thread(copy)
 
     async def rows(self) -> AsyncIterator[Sequence[Row]]:
         """Read everything as of one moment, in lists of one type of row."""
@@ -189,13 +210,21 @@ class SqliteStore:
     async def close(self) -> None:
         """Commit what was taken, then close the file."""
         await self._group.finish()
+        await self._log.finish()
         for executor, database in ((self._writing, self._writer), (self._reading, self._reader)):
             await asyncio.get_running_loop().run_in_executor(executor, database.close)
             executor.shutdown()
 
     async def _write(self, work: Callable[[SqliteDatabase], Result]) -> Result:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._writing, work, self._writer)
+        try:
+            return await loop.run_in_executor(self._writing, work, self._writer)
+        finally:
+            self._log.written()
+
+    async def _empty_log(self) -> bool:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._writing, self._writer.truncate_log)
 
     async def _read(self, work: Callable[[SqliteDatabase], Result]) -> Result:
         loop = asyncio.get_running_loop()

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from deniable.stores.store import StoreError
+
 __all__ = ["Turns"]
 
 
@@ -31,12 +33,22 @@ class Turns:
 
     @contextmanager
     def mine(self) -> Iterator[None]:
-        """Wait for the turn, and hold it."""
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        """Wait for the turn, and hold it.
+
+        Raises:
+            StoreError: if the system locks no file, as some network disks do not, or fails.
+        """
+        self._lock(fcntl.LOCK_EX)
         try:
             yield
         finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            self._lock(fcntl.LOCK_UN)
+
+    def _lock(self, how: int) -> None:
+        try:
+            fcntl.flock(self._descriptor, how)
+        except OSError as error:
+            raise StoreError(f"the lock beside the store failed: {error}") from error
 
     def close(self) -> None:
         """Let go of the file."""

@@ -1,5 +1,6 @@
--- A collector's store. It holds no addresses, no times finer than an epoch, and no order of arrival:
--- receipts are kept WITHOUT ROWID, sorted by key, since a rowid would number them as they came.
+-- A collector's store. Its tables hold no addresses, no times finer than an epoch, and no order of
+-- arrival: receipts are kept WITHOUT ROWID, sorted by key, since a rowid would number them as they
+-- came. What the file's pages and the log tell besides stands in docs/operations.md.
 
 CREATE TABLE surveys (
     survey        INTEGER PRIMARY KEY,      -- short for survey_id, in this store only
