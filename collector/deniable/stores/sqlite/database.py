@@ -59,8 +59,8 @@ class SqliteDatabase:
         found_version: the version of the schema that it had; 0 if it was new.
 
     Raises:
-        UnknownSchema: if another version of deniable wrote it.
-        StoreError: if it cannot be opened, or there is no store in it.
+        UnknownSchema: if another version of deniable wrote it, or there is no store in it.
+        StoreError: if it cannot be opened.
     """
 
     def __init__(self, path: Path, *, migrate: bool = True) -> None:
@@ -203,13 +203,13 @@ def _check_schema(path: Path) -> None:
     """Check that there is a store of this version, without writing anything.
 
     Raises:
-        UnknownSchema: if another version wrote it.
-        StoreError: if there is none, or it cannot be read.
+        UnknownSchema: if another version wrote it, or there is none.
+        StoreError: if it cannot be read.
     """
     with read_only(path) as connection:
         found = migrating.version(connection)
     if found == 0:
-        raise StoreError(f"there is no store in {path}; make one with: deniable store migrate")
+        raise UnknownSchema(f"there is no store in {path}; make one with: deniable store migrate")
     if found < migrating.VERSION:
         raise UnknownSchema(
             "an older version of deniable wrote the store; back it up (deniable store backup FILE),"
