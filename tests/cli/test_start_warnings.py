@@ -8,6 +8,7 @@ from deniable.messages import Refusal, RefusalCode
 from deniable.server import Config
 from tests.cli.commands import Workplace, succeed
 from tests.cli.serving import serving
+from tests.stores.test_migrations import write_version_1
 
 
 def warnings(place: Workplace, **environment: str) -> list[str]:
@@ -77,3 +78,12 @@ def test_a_misspelt_variable_is_told_from_a_strange_one(
 
 def test_every_setting_is_known() -> None:
     assert unknown(KNOWN) == []
+
+
+def test_a_store_of_an_older_version_is_migrated_and_served(place: Workplace) -> None:
+    for file in place.directory.glob("store.sqlite*"):
+        file.unlink()
+    write_version_1(place.directory / "store.sqlite")
+    with serving(place) as server:
+        assert server.request("GET", "/readyz")[0] == 200
+        assert server.end()[0] == 0

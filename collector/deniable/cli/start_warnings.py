@@ -13,7 +13,9 @@ __all__ = ["start_warnings"]
 
 
 def start_warnings(config: Config, environment: Mapping[str, str]) -> list[str]:
-    """Return a line for each thing that is hardly meant so; the store is only read.
+    """Return a line for each thing that is hardly meant so.
+
+    The store is only read; a SQLite file of an older version is migrated, as serving would.
 
     Args:
         config: the settings.
@@ -30,7 +32,7 @@ def start_warnings(config: Config, environment: Mapping[str, str]) -> list[str]:
             return [], []
         return surveys, current(surveys, await store.ended(), time.time())
 
-    surveys, asked = with_store(config, look)
+    surveys, asked = with_store(config, look, migrate=True)
     return [
         *_about_variables(environment),
         *_about_surveys(config, surveys, asked),

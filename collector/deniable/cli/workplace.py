@@ -26,21 +26,25 @@ Result = TypeVar("Result")
 
 
 def with_store(
-    config: Config, work: Callable[[CopyableStore], Awaitable[Result]], *, create: bool = False
+    config: Config,
+    work: Callable[[CopyableStore], Awaitable[Result]],
+    *,
+    create: bool = False,
+    migrate: bool = False,
 ) -> Result:
     """Open the collector's store, do the work, and close it; the server may be running.
 
     Raises:
         InvalidConfig: if there is none, and it is not to be created.
-        UnknownSchema: if another version of deniable wrote it; an older one's is migrated only
-            where it is created otherwise.
+        UnknownSchema: if another version of deniable wrote it; an older one's SQLite file is
+            migrated only on request, or where it is created otherwise.
         StoreError: if it cannot be opened.
     """
     if not create:
         check_store(config)
 
     async def run() -> Result:
-        store = await open_store(config.store, create=create)
+        store = await open_store(config.store, create=create, migrate=migrate)
         try:
             return await work(store)
         finally:
