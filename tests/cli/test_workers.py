@@ -108,6 +108,6 @@ def test_a_worker_that_cannot_begin_says_why_and_nothing_is_served(place: Workpl
     store = place.directory / "store.sqlite"
     store.write_bytes(b"this is no database, whoever looks" * 100)
     done = run([*DENIABLE, "serve", "--dir", place.directory, "--workers", "2"], status=1)
-    assert "store.sqlite cannot be read" in done.stderr
+    assert "store.sqlite cannot be opened" in done.stderr
     assert "Traceback" not in done.stderr
     assert subprocess.run(["pgrep", "-f", str(place.directory)], check=False).returncode == 1
