@@ -55,7 +55,7 @@ def batch(number: int, size: int = BATCH) -> bytes:
 async def test_what_is_too_much_is_refused_before_it_is_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with running(tmp_path, most_waiting=4 * BATCH) as collector:
+    async with running(tmp_path, address_rate=0.0, most_waiting=4 * BATCH) as collector:
         held = HeldStore(collector, monkeypatch, 4 * BATCH)
         judging = Judging(monkeypatch)
         taken = [asyncio.create_task(collector.upload(batch(number))) for number in range(4)]
@@ -81,7 +81,7 @@ async def test_what_is_too_much_is_refused_before_it_is_verified(
 async def test_whoever_leaves_before_the_answer_leaves_no_place_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with running(tmp_path, most_waiting=BATCH) as collector:
+    async with running(tmp_path, address_rate=0.0, most_waiting=BATCH) as collector:
         held = HeldStore(collector, monkeypatch, BATCH)
         sending = asyncio.create_task(collector.upload(batch(0)))
         await held.entered.wait()
