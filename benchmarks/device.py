@@ -140,8 +140,11 @@ class _Accepting:
         _body: bytes,
         _most: int,
         _timeout: float = 20.0,
+        before_body: Callable[[], None] | None = None,
     ) -> HttpAnswer:
         """Answer that the one report was accepted."""
+        if before_body is not None:
+            before_body()
         return HttpAnswer(200, {"content-type": "application/json"}, UploadAnswer(1, 0).to_json())
 
 

@@ -1,7 +1,7 @@
 """A command-line tool that asks for consent once, and lets its user look and decide again.
 
-Start a collector and publish its example survey (see the README), then run this with the
-``authority`` of its collector.toml:
+Start a collector, publish its example survey and export it (see the README), then run this where
+the exported file is, with the ``authority`` of collector.toml:
 
     python examples/consent_cli.py AUTHORITY rate good
     python examples/consent_cli.py AUTHORITY privacy explain
@@ -14,12 +14,7 @@ from pathlib import Path
 
 from deniable.client import Client, Consent, Survey, device_commands
 
-RATING = Survey(
-    name="rating-of-marriage",
-    question="How do you rate your marriage?",
-    categories=("very poor", "poor", "fair", "good", "very good"),
-    max_epsilon="1",
-)
+BUNDLE = Path("rating-of-marriage.json")  # a real tool has it beside its code
 
 
 def ask_once(client: Client) -> None:
@@ -40,17 +35,17 @@ def main(authority: str, command: str, arguments: list[str]) -> int:
     with Client(
         "http://127.0.0.1:8377",
         authority=authority,
-        surveys=[RATING],
+        surveys=[Survey.bundled(BUNDLE, max_epsilon="1")],
         state=state,
         background=False,  # a tool that ends at once sends by itself, with flush()
     ) as client:
         if command == "privacy":
             return device_commands(client, arguments, prog="consent_cli.py AUTHORITY privacy")
         ask_once(client)
-        client.refresh()
         outcome = client.report("rating-of-marriage", arguments[0])
         print(outcome.status, outcome.error or "")
         client.flush(timeout=5)
+        client.refresh()  # for the next run: is there a successor of the survey?
     return 0
 
 

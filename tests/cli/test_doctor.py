@@ -134,7 +134,7 @@ def test_variables_are_named_and_strange_ones_doubted() -> None:
     assert finding.found == "overrides: DENIABLE_PORT, DENIABLE_STORE_FILE"
     finding = check_variables(environment | {"DENIABLE_PROT": "1"})
     assert (finding.status, finding.found) == (WARN, "no setting: DENIABLE_PROT")
-    assert check_variables({"DENIABLE_CONSENT": "off"}).status is OK
+    assert check_variables({"DENIABLE_CONSENT": "off", "DENIABLE_DEBUG": "1"}).status is OK
 
 
 @pytest.mark.parametrize(

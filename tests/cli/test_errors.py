@@ -66,6 +66,7 @@ def test_the_commands_are_these() -> None:
         "deniable survey",
         "deniable survey distrust-issuer",
         "deniable survey end",
+        "deniable survey export",
         "deniable survey list",
         "deniable survey prune",
         "deniable survey publish",

@@ -150,7 +150,8 @@ def test_terms_accuracy_and_declaration_are_told_when_publishing_and_after(
     assert "takes at most" in published
     assert ("with randomised response" in published) == ("numeric" not in terms)
     assert "sent with probability at least" in shown
+    assert ("mechanisms=('ordinal',)" in shown) == ("numeric" not in terms)
     if "numeric" in terms:
         assert "-10 to 50 in steps of 5" in shown
         assert "Survey.numeric(" in shown
-        assert "low='-10', high='50', step='5'" in shown
+        assert "    low='-10',\n    high='50',\n    step='5',\n" in shown

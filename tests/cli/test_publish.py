@@ -33,7 +33,7 @@ def pem(
 
 def declared(shown: str) -> Survey:
     """Evaluate the declaration that a command prints for an app's developer."""
-    survey = eval(shown[shown.index("Survey(") :], {"Survey": Survey})
+    survey = eval(shown[shown.rindex("\nSurvey") :].strip(), {"Survey": Survey})
     assert isinstance(survey, Survey)
     return survey
 

@@ -13,8 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from deniable.messages import pack_upload
 from tests.cli.commands import Workplace, fail
 from tests.support.certificates import certificate
-from tests.support.collector import free_port
-from tests.support.processes import DENIABLE, child
+from tests.support.processes import DENIABLE, child, free_port
 from tests.support.reports import envelope
 
 SECONDS = 30.0

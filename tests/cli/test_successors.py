@@ -1,13 +1,15 @@
-"""A successor numbers its epochs on: no device decides an epoch number of a name twice."""
+"""A successor numbers its epochs on: no device that comes to it, at any time, has to wait."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.cli.survey_file import SurveyFile, next_manifest
+from deniable.cli.successors import next_manifest
+from deniable.cli.survey_file import SurveyFile
 from deniable.messages import InvalidManifest, Manifest
 from tests.cli.commands import SURVEY
 
@@ -18,10 +20,14 @@ FILE = replace(SurveyFile.parse(SURVEY), epochs=8, epoch_seconds=DAY, start=None
 
 
 def make(
-    predecessor: Manifest | None, now: float, written: SurveyFile = FILE, **changes: int | None
+    predecessor: Manifest | Sequence[Manifest] | None,
+    now: float,
+    written: SurveyFile = FILE,
+    **changes: int | None,
 ) -> Manifest:
     survey = replace(written, **changes)  # type: ignore[arg-type]
-    return next_manifest(survey, predecessor, ORIGIN, b"n" * 16, now)
+    before = [predecessor] if isinstance(predecessor, Manifest) else predecessor or []
+    return next_manifest(survey, before, ORIGIN, b"n" * 16, now)
 
 
 def begins(manifest: Manifest, first: int) -> int:
@@ -43,7 +49,7 @@ def test_a_start_that_is_written_is_kept() -> None:
 
 
 @pytest.mark.parametrize("current", [0, 3])
-@pytest.mark.parametrize("length", [HOUR, DAY, WEEK])
+@pytest.mark.parametrize("length", [HOUR, DAY])
 def test_a_start_that_makes_devices_wait_for_more_than_an_epoch_is_refused(
     current: int, length: int
 ) -> None:
@@ -59,6 +65,15 @@ def test_a_start_that_makes_devices_wait_for_more_than_an_epoch_is_refused(
     assert caught.value.field == "start"
 
 
+def test_a_start_must_do_for_those_who_stay_with_the_older_survey_to_its_end() -> None:
+    # Then they have decided number 7, and number 8 of the longer epochs is to begin by then.
+    first, now = make(None, MIDNIGHT), MIDNIGHT + HOUR
+    latest = first.schedule.end - 7 * WEEK
+    assert make(first, now, epoch_seconds=WEEK, epochs=9, start=latest).schedule.start == latest
+    with pytest.raises(InvalidManifest, match="next one is number 8;"):
+        make(first, now, epoch_seconds=WEEK, epochs=9, start=latest + 1)
+
+
 def test_the_sequence_grows_by_one() -> None:
     made = [make(None, MIDNIGHT)]
     for _ in range(3):
@@ -67,7 +82,7 @@ def test_the_sequence_grows_by_one() -> None:
 
 
 @pytest.mark.parametrize("current", [0, 3, 6])
-@pytest.mark.parametrize("length", [HOUR, DAY, WEEK, 2 * WEEK + 7])
+@pytest.mark.parametrize("length", [HOUR, DAY])
 def test_a_successor_goes_on_with_the_next_number_when_the_current_epoch_ends(
     current: int, length: int
 ) -> None:
@@ -76,6 +91,24 @@ def test_a_successor_goes_on_with_the_next_number_when_the_current_epoch_ends(
         second = make(first, now, epoch_seconds=length)
         assert begins(second, current + 1) == MIDNIGHT + (current + 1) * DAY
         assert second.schedule.epoch_seconds == length
+
+
+def test_longer_epochs_begin_with_a_number_that_the_older_survey_will_not_have_reached() -> None:
+    # Who stays with the older survey to its end has decided number 7 on the eighth day. By then one
+    # week of the successor is over: it must be number 7 too, so that number 8 comes next.
+    first = make(None, MIDNIGHT)
+    second = make(first, MIDNIGHT + HOUR, epoch_seconds=WEEK)
+    assert begins(second, 7) == MIDNIGHT + DAY
+    with pytest.raises(InvalidManifest, match="must exceed 7:"):
+        make(first, MIDNIGHT + HOUR, epoch_seconds=WEEK, epochs=7)
+
+
+def test_epochs_of_one_length_are_the_same_days_in_every_manifest_that_runs() -> None:
+    # A tenth category: whoever updates the app, on whichever day, goes on with the next one.
+    before = [make(None, MIDNIGHT, epochs=400)]
+    for day in (10, 70, 300):
+        before.insert(0, make(before, MIDNIGHT + day * DAY + HOUR, epochs=400))
+    assert {each.schedule.start for each in before} == {MIDNIGHT}
 
 
 def test_a_successor_of_a_survey_not_yet_begun_takes_its_place() -> None:
@@ -121,7 +154,7 @@ def test_when_every_epoch_is_used_as_many_more_must_be_asked_for() -> None:
 def test_an_epoch_too_long_to_number_on_from_is_the_epochs_fault() -> None:
     first = make(None, MIDNIGHT)
     with pytest.raises(InvalidManifest, match="too long") as caught:
-        make(first, MIDNIGHT, epoch_seconds=MIDNIGHT + 2 * DAY)
+        make(first, MIDNIGHT, epoch_seconds=MIDNIGHT + 2 * DAY, epochs=9)
     assert caught.value.field == "epoch"
 
 
@@ -134,31 +167,46 @@ def test_a_start_before_1970_is_the_starts_fault() -> None:
 
 steps = st.lists(
     st.tuples(
-        st.sampled_from([HOUR, DAY, WEEK]),  # the successor's epoch
         st.integers(0, 40 * DAY),  # how much later it is published
+        st.sampled_from([HOUR, DAY, WEEK, WEEK + 7]),  # its epoch
+        st.integers(1, 30),  # how many of them devices can use
     ),
+    min_size=1,
     max_size=5,
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
-@given(steps)
-def test_no_number_is_given_to_two_times_that_a_device_could_have_reported_in(
-    chain: list[tuple[int, int]],
-) -> None:
-    """Follow a device that always has the newest manifest, and reports whenever it may."""
+def published(steps: list[tuple[int, int, int]]) -> list[tuple[Manifest, float]]:
+    """Return manifests of one name, oldest first, and when each was published."""
+    made: list[tuple[Manifest, float]] = []
     now = MIDNIGHT + 0.0
-    held = make(None, now, epochs=9_000)
-    decided = -1
-    for length, wait in chain:
-        # Until the next publication the device decides every epoch that begins.
-        epoch = held.schedule.epoch_at(now + wait)
-        decided = max(decided, -1 if epoch is None else epoch)
+    for wait, length, usable in steps:
         now += wait
-        assume(decided < 8_000)
-        held = make(held, now, epochs=9_000, epoch_seconds=length)
-        after = held.schedule.epoch_at(now)
-        # What the successor calls the present was decided before, or has not begun; and the first
-        # number that is free begins as soon as the predecessor's current epoch is over.
-        assert after is None or after <= decided
-        assert begins(held, decided + 1) > now
+        before = [manifest for manifest, _ in reversed(made)]
+        try:
+            manifest = make(before, now, epoch_seconds=length, epochs=usable)
+        except InvalidManifest as error:
+            first = int(error.reason.removeprefix("must exceed ").partition(":")[0])
+            manifest = make(before, now, epoch_seconds=length, epochs=first + usable)
+        made.append((manifest, now))
+    return made
+
+
+@settings(derandomize=True, deadline=None, max_examples=500)
+@given(steps)
+def test_whoever_comes_from_any_older_manifest_at_any_time_has_a_free_number(
+    steps: list[tuple[int, int, int]],
+) -> None:
+    made = published(steps)
+    for position, (successor, now) in enumerate(made[1:], 1):
+        newest = made[position - 1][0].schedule
+        offered = min(max(now, newest.start), newest.end - 1)
+        current = newest.epoch_at(offered) if now >= newest.start else -1
+        assert current is not None
+        begins = max(newest.epoch_start(current + 1), now)
+        assert successor.schedule.end > begins
+        for older, _ in made[:position]:
+            for decided in range(older.schedule.epochs):
+                comes = max(older.schedule.epoch_start(decided + 1), begins)
+                epoch = successor.schedule.epoch_at(comes)
+                assert comes >= successor.schedule.end if epoch is None else epoch > decided

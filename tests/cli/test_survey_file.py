@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.cli.survey_file import EXAMPLE, FIELDS, SurveyFile, next_manifest
+from deniable.cli.successors import next_manifest
+from deniable.cli.survey_file import EXAMPLE, FIELDS, SurveyFile
 from deniable.messages import Enrolment, InvalidManifest, SigningKey, Specification
 from tests.cli.commands import SURVEY, Workplace, fail
 
@@ -29,7 +30,7 @@ def changed(**changes: str | None) -> str:
 def judge(text: str) -> InvalidManifest:
     """Return the refusal of a file, be it of a field's type or of its domain."""
     with pytest.raises(InvalidManifest) as caught:
-        next_manifest(SurveyFile.parse(text), None, "http://127.0.0.1:8377", bytes(16), NOW)
+        next_manifest(SurveyFile.parse(text), [], "http://127.0.0.1:8377", bytes(16), NOW)
     assert str(caught.value).startswith(f"{caught.value.field}: ")
     return caught.value
 
@@ -59,7 +60,7 @@ def test_what_is_left_out_is_cautious() -> None:
 
 
 def test_the_example_is_a_survey() -> None:
-    made = next_manifest(SurveyFile.parse(EXAMPLE), None, "http://[::1]", bytes(16), NOW)
+    made = next_manifest(SurveyFile.parse(EXAMPLE), [], "http://[::1]", bytes(16), NOW)
     assert (made.name, made.schedule.epoch_seconds) == ("rating-of-marriage", 604_800)
 
 
@@ -206,7 +207,7 @@ def test_whatever_is_written_is_a_survey_or_a_refusal(changes: dict[str, str]) -
     # Any other error would be a traceback at the operator's terminal.
     with suppress(InvalidManifest):
         survey = SurveyFile.parse(changed(**changes))
-        made = next_manifest(survey, None, "http://127.0.0.1:8377", bytes(16), NOW)
+        made = next_manifest(survey, [], "http://127.0.0.1:8377", bytes(16), NOW)
         assert (made.question, made.categories) == (survey.question, survey.categories)
 
 
@@ -233,7 +234,7 @@ def test_a_distance_mechanism_lies_as_little_as_its_epsilon_allows(
     changes: dict[str, str | None], epsilon: str
 ) -> None:
     survey = SurveyFile.parse(changed(epsilon=f'"{epsilon}"', **changes))
-    made = next_manifest(survey, None, "http://[::1]", bytes(16), NOW)
+    made = next_manifest(survey, [], "http://[::1]", bytes(16), NOW)
     kind = made.specification
     assert (kind.kind, kind.distance) == (survey.mechanism, survey.distance)
     asked = Decimal(epsilon)
@@ -296,7 +297,7 @@ CERTIFICATE = {"enrolment": '"certificate"', "issuers": f'["{ISSUER.hex()}"]'}
 def test_a_survey_may_be_for_devices_that_an_issuer_vouches_for(issuers: tuple[bytes, ...]) -> None:
     listed = ", ".join(f'"{issuer.hex()}"' for issuer in issuers)
     survey = SurveyFile.parse(changed(**CERTIFICATE | {"issuers": f"[{listed}]"}))
-    made = next_manifest(survey, None, "http://[::1]", bytes(16), NOW)
+    made = next_manifest(survey, [], "http://[::1]", bytes(16), NOW)
     assert made.enrolment == Enrolment("certificate", issuers)
     assert SurveyFile.parse(changed(enrolment='"open"')).enrolment == Enrolment()
 

@@ -25,6 +25,7 @@ from deniable.messages import (
     Specification,
     sign_manifest,
 )
+from tests.support.kinds import KINDS
 from tests.support.surveys import (
     AUTHORITY,
     CATEGORIES,
@@ -184,6 +185,31 @@ def test_d2_epochs_may_be_as_short_as_the_apps_floor_and_not_shorter() -> None:
     assert judge(shorter, replace(DECLARED, min_epoch_seconds=DAY - 1)) is None
 
 
+def test_d2_epochs_may_be_as_long_as_the_app_bounds_them_and_no_longer() -> None:
+    longest = manifest(schedule=Schedule(START, 400 * DAY, 8, DAY))
+    assert judge(longest) is None
+    longer = manifest(schedule=Schedule(START, 400 * DAY + 1, 8, DAY))
+    assert judge(longer) is ManifestFault.TOO_LONG_EPOCHS
+    assert judge(longer, replace(DECLARED, max_epoch_seconds=401 * DAY)) is None
+
+
+def test_d2_grace_may_be_as_long_as_the_app_bounds_it_and_no_longer() -> None:
+    longest = manifest(schedule=Schedule(START, DAY, 8, 90 * DAY))
+    assert judge(longest) is None
+    longer = manifest(schedule=Schedule(START, DAY, 8, 90 * DAY + 1))
+    assert judge(longer) is ManifestFault.TOO_LONG_GRACE
+    assert judge(longer, replace(DECLARED, max_grace_seconds=90 * DAY + 1)) is None
+
+
+def test_d2_only_declared_kinds_are_taken_but_symmetric_ones_always() -> None:
+    near = manifest(specification=KINDS["ordinal"].specification)
+    assert judge(near) is ManifestFault.MECHANISM
+    assert judge(near, replace(DECLARED, mechanisms=["numeric"])) is ManifestFault.MECHANISM
+    for kinds in (["ordinal"], ["ordinal", "numeric"]):
+        assert judge(near, replace(DECLARED, mechanisms=kinds)) is None
+        assert judge(MANIFEST, replace(DECLARED, mechanisms=kinds)) is None
+
+
 def test_d2_the_guarantee_is_recomputed_from_the_integers_that_will_be_sampled() -> None:
     assert judge(understated()) is ManifestFault.UNCERTIFIED
     assert judge(understated(), replace(DECLARED, max_epsilon="2")) is ManifestFault.UNCERTIFIED
@@ -204,9 +230,11 @@ def test_d3_a_manifest_reserves_all_its_epochs_and_fits_exactly_or_not() -> None
     assert judge(record=beside, ceiling=Ceiling(cost + 1)) is None
 
 
-def test_d3_a_manifest_that_was_accepted_reserves_nothing_again() -> None:
-    held = NameRecord((0, MANIFEST.survey_id), frozenset({MANIFEST.survey_id}), 8 * NANO)
-    assert admit_manifest(MANIFEST, DECLARED, held, Ceiling(0), START) == 0
+def test_d3_epochs_that_are_over_or_decided_are_not_reserved() -> None:
+    each = pure_cost(MANIFEST.mechanism)
+    decided = NameRecord(decided=4)
+    for record, now, epochs in ((UNSEEN, START + 3 * DAY, 5), (decided, START + 3 * DAY, 3)):
+        assert admit_manifest(MANIFEST, DECLARED, record, Ceiling(epochs * each), now)
 
 
 KEPT = Repeat("memoised", 4)
@@ -235,6 +263,15 @@ def test_d1_responses_may_be_kept_up_to_what_the_app_declared() -> None:
     check_declaration(manifest(repeat=KEPT), replace(DECLARED, max_kept_epsilon="1"))
     both = manifest(repeat=KEPT, specification=TWO_ROUND)
     check_declaration(both, replace(DECLARED, max_kept_epsilon="2"))
+
+
+def test_d2_responses_are_kept_for_no_more_epochs_than_the_app_bounds() -> None:
+    survey = replace(DECLARED, max_kept_epsilon="2")
+    for specification in (MANIFEST.specification, TWO_ROUND):
+        for epochs, fault in ((53, None), (54, ManifestFault.KEPT_RESPONSES)):
+            long = manifest(repeat=Repeat("memoised", epochs), specification=specification)
+            assert judge(long, survey) is fault
+            assert judge(long, replace(survey, max_kept_epochs=54)) is None
 
 
 def test_every_fault_has_a_case() -> None:

@@ -18,6 +18,7 @@ from deniable.client.ledger.admission import (
     open_trusted,
 )
 from deniable.messages import Enrolment, Repeat, Schedule, SigningKey, sign_manifest
+from tests.support.kinds import KINDS
 from tests.support.surveys import (
     AUTHORITY,
     CATEGORIES,
@@ -41,6 +42,9 @@ FAULTS: Mapping[ManifestFault, Mapping[str, Any]] = {
     ManifestFault.TOO_HIGH_EPSILON: {"epsilon": "1.5"},
     ManifestFault.TOO_HIGH_DELTA: {"delta": "0.01"},
     ManifestFault.TOO_SHORT_EPOCHS: {},
+    ManifestFault.TOO_LONG_EPOCHS: {},
+    ManifestFault.TOO_LONG_GRACE: {},
+    ManifestFault.MECHANISM: {"specification": KINDS["ordinal"].specification},
     ManifestFault.KEPT_RESPONSES: {"repeat": Repeat("memoised", 4)},
     ManifestFault.UNCERTIFIED: {},
     ManifestFault.ENDED: {},
@@ -53,10 +57,14 @@ SEEN = NameRecord((4, manifest(sequence=4).survey_id), frozenset(), 0)
 def first_fault(faults: set[ManifestFault]) -> ManifestFault | None:
     """Return the fault for which a manifest that has all of these is refused."""
     length = DAY - 1 if ManifestFault.TOO_SHORT_EPOCHS in faults else DAY
+    bound = DAY - 2 if ManifestFault.TOO_LONG_EPOCHS in faults else 400 * DAY
     start = START - 8 * DAY if ManifestFault.ENDED in faults else START
-    changes: dict[str, Any] = {"sequence": 5, "schedule": Schedule(start, length, 8, DAY)}
+    grace = 91 * DAY if ManifestFault.TOO_LONG_GRACE in faults else DAY
+    changes: dict[str, Any] = {"sequence": 5, "schedule": Schedule(start, length, 8, grace)}
     for fault in faults:
         changes |= FAULTS[fault]
+    if ManifestFault.TOO_HIGH_DELTA in faults:  # which no manifest of an ordinal kind can have
+        changes.pop("specification", None)
     authority = SigningKey(bytes(32)) if ManifestFault.BAD_SIGNATURE in faults else AUTHORITY
     ceiling = Ceiling(0 if ManifestFault.OVER_BUDGET in faults else 1_000 * NANO)
     envelope = sign_manifest(manifest(**changes), authority)
@@ -66,7 +74,13 @@ def first_fault(faults: set[ManifestFault]) -> ManifestFault | None:
         if ManifestFault.UNCERTIFIED in faults:
             offered = understated(offered)
         pins = "0" * 64 if ManifestFault.NOT_PINNED in faults else offered.survey_id.hex()
-        admit_manifest(offered, replace(DECLARED, pinned_ids=[pins]), SEEN, ceiling, START)
+        admit_manifest(
+            offered,
+            replace(DECLARED, pinned_ids=[pins], max_epoch_seconds=bound),
+            SEEN,
+            ceiling,
+            START,
+        )
     except ManifestRefused as refused:
         return refused.fault
     return None

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Awaitable
+from inspect import signature
 
 import pytest
 
@@ -37,6 +38,12 @@ def test_a_device_works_wholly_on_asyncio(bench: Bench) -> None:
 
     asyncio.run(app())
     assert len(bench.transport.uploads) == 1
+
+
+@pytest.mark.parametrize("method", ["report", "refresh", "flush", "close"])
+def test_each_call_takes_what_its_synchronous_twin_takes(method: str) -> None:
+    twin = getattr(Client, f"a{method}")
+    assert signature(twin) == signature(getattr(Client, method))
 
 
 def test_the_loop_goes_on_while_the_network_is_slow(

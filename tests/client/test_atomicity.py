@@ -16,9 +16,9 @@ from tests.support.devices import NAME, Bench, read_upload
 from tests.support.surveys import CATEGORIES, DAY, START, manifest
 from tests.support.watched import until
 
-LONG = Schedule(START, DAY, 400, 500 * DAY)
+LONG = Schedule(START, DAY, 400, 90 * DAY)
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
-STATEMENTS = 21
+STATEMENTS = 22
 """Of one report, the last of which commits it."""
 
 
@@ -178,7 +178,7 @@ def test_no_place_for_a_state_is_an_outcome_and_no_exception(bench: Bench, tmp_p
         delivery = client.flush()
         assert delivery.pending is None
         assert isinstance(delivery.error, StateUnavailable)
-        assert isinstance(client.refresh().errors[NAME], StateUnavailable)
+        assert isinstance(client.refresh(force=True).errors[NAME], StateUnavailable)
         with pytest.raises(StateUnavailable):
             client.report(NAME, "good", strict=True)
         with pytest.raises(StateUnavailable):

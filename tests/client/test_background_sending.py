@@ -108,7 +108,7 @@ def test_what_was_asked_of_the_transport_is_the_documented_traffic(
     assert transport.uploaded.wait(SECONDS)
     client.close()
     asked = [(request.method, request.path) for request in transport.requests]
-    assert asked == [("GET", f"/v1/surveys/{NAME}/manifest"), ("POST", "/v1/reports")]
+    assert asked == [("GET", f"/v1/surveys/{NAME}/manifests"), ("POST", "/v1/reports")]
     assert isinstance(transport.requests[0], Request)
     assert transport.answer is ACCEPTED
 

@@ -13,7 +13,9 @@ from deniable.client import (
     NotReady,
     OutcomeStatus,
     ReportDropped,
+    StateUnavailable,
 )
+from deniable.client.state.mark import Mark
 from deniable.messages import Schedule
 from tests.support.devices import NAME, UNREACHABLE, Bench
 from tests.support.surveys import DAY, DECLARED, MANIFEST, START, manifest
@@ -31,7 +33,7 @@ def test_without_consent_nothing_is_drawn_stored_sent_or_started(
     outcome = client.report(NAME, "good")
     assert outcome.status is OutcomeStatus.NOT_RECORDED
     assert isinstance(outcome.error, ConsentMissing)
-    refresh = client.refresh()
+    refresh = client.refresh(force=True)
     assert refresh.ready == ()
     assert isinstance(refresh.errors[NAME], ConsentMissing)
     assert client.flush() == Delivery()
@@ -68,20 +70,20 @@ def test_the_stored_decision_wins_over_the_constructors(
     first.close()
     again = bench.client(consent=constructed)
     assert again.consent is stored
-    again.refresh()
+    again.refresh(force=True)
     assert again.report(NAME, "good").ok is (stored is Consent.ON)
 
 
 def test_consent_can_be_given_after_construction(bench: Bench) -> None:
     client = bench.client(consent="unset")
     client.set_consent("on")
-    assert client.refresh().ready == (NAME,)
+    assert client.refresh(force=True).ready == (NAME,)
     assert client.report(NAME, "good").ok
 
 
 def test_a_refresh_before_consent_does_not_hold_up_the_one_after_it(bench: Bench) -> None:
-    client = bench.client(consent="unset")
-    client.refresh()
+    client = bench.client(consent="unset", delivery_seconds=0)
+    client.refresh(force=True)
     client.set_consent("on")
     assert isinstance(client.report(NAME, "good").error, NotReady)
     client._refresh_when_due()  # what the thread does each time it wakes
@@ -194,3 +196,47 @@ def test_an_origin_that_is_no_text_is_no_reason_not_to_withdraw(bench: Bench) ->
     client.set_consent("off", "half a pair: \ud800")
     record = client.consent_record
     assert (record.decided, record.origin) == (Consent.OFF, "half a pair: ?")
+
+
+@pytest.mark.parametrize("refusal", ["off", "unset", "local"])
+def test_d5_a_refusal_that_cannot_be_stored_holds_where_it_was_heard(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, refusal: str
+) -> None:
+    client = bench.ready()
+    assert client.report(NAME, "good").ok
+    requests = len(bench.transport.requests)
+
+    def full(_mark: Mark, _path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Mark, "write", full)
+        with pytest.raises(StateUnavailable):
+            client.set_consent(refusal)
+        assert not client.try_set_consent("on")  # a later wish that is not stored lifts nothing
+        client.start()
+    # The disk has room again, and the file still says on.
+    assert bench.rows("SELECT consent FROM device") == [("on",)]
+    assert client.consent == client.try_consent() == refusal
+    bench.clock.time = START + DAY
+    assert client.report(NAME, "good").status is not OutcomeStatus.RECORDED
+    missing = client.refresh().errors[NAME]
+    assert isinstance(missing, ConsentMissing)
+    assert "could not be stored" in str(missing)
+    client._uploader._send_due()
+    assert client.flush().delivered == 0
+    assert len(bench.transport.requests) == requests
+    assert client.try_set_consent("on")
+    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+    assert client.flush().delivered == 2
+
+
+def test_who_asks_by_try_hears_of_no_disk(bench: Bench) -> None:
+    bench.path.mkdir()
+    client = bench.client()
+    with pytest.raises(StateUnavailable):
+        _ = client.consent
+    assert client.try_consent() is Consent.OFF
+    assert not client.try_set_consent("on")
+    with pytest.raises(ValueError, match="consent must be"):
+        client.try_set_consent("perhaps")

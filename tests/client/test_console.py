@@ -1,14 +1,27 @@
 """``deniable report``: terms before consent, consent before an answer, and one response."""
 
+import math
+import re
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deniable.client import console
-from deniable.messages import Repeat, Rotation, Schedule, SigningKey, sign_rotation
-from tests.support.devices import read_upload
+from deniable.client import HttpAnswer, console
+from deniable.messages import (
+    Manifest,
+    Repeat,
+    Rotation,
+    Schedule,
+    SigningKey,
+    pack_manifests,
+    sign_manifest,
+    sign_rotation,
+    split_manifests,
+)
+from tests.support.devices import FakeTransport, read_upload
 from tests.support.shell import NAME, Shell, one_line, running
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, ORIGIN
 
@@ -108,8 +121,10 @@ def test_what_a_kept_response_costs_and_shows_is_said_before_it_is_given(
     shell.transport.publish(replace(running(), repeat=Repeat("memoised", 2)), AUTHORITY)
     assert shell.run("y", "4") == 0
     shown = capsys.readouterr().out
-    assert "once       in 1 week, 2 times in all:\n             at most epsilon 2.000" in shown
-    assert "shows that your answer changed" in " ".join(shown.split())
+    flat = " ".join(shown.split())
+    assert "At most once every week, 2 times in all" in flat
+    assert "At most epsilon 2.000 together." in flat
+    assert "shows that your answer changed" in flat
     assert "Sent: one randomised response" in shown
     assert max(map(len, shown.splitlines())) <= 80
 
@@ -138,6 +153,70 @@ def test_where_the_environment_forbids_sending_nobody_is_asked(
     assert not shell.state.exists()
     assert shell.transport.requests == []
     assert "DO_NOT_TRACK" in capsys.readouterr().err
+
+
+class Shifty(FakeTransport):
+    """A collector that shows one survey, and offers other ones to who asks again."""
+
+    def __init__(self, *answers: list[Manifest]) -> None:
+        super().__init__()
+        self.answers = [pack_manifests([sign_manifest(m, AUTHORITY) for m in a]) for a in answers]
+
+    def _manifest(self, path: str) -> HttpAnswer:
+        several = path.endswith("/manifests")
+        body = self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
+        return HttpAnswer(200, {}, body if several else split_manifests(body)[0])
+
+
+def test_d11_who_was_shown_one_survey_answers_no_other(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = replace(running(), epsilon="0.1", sequence=1)
+    shell.transport = Shifty([shown], [replace(running(), epsilon="2", sequence=2)])
+    assert shell.run("y", "4") == 1
+    said = capsys.readouterr()
+    assert "epsilon 0.1." in said.out
+    assert "the collector offers another survey now" in said.err
+    assert shell.transport.uploads == []
+
+
+def test_d11_nor_one_that_was_followed_before(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun = Schedule(int(time.time()) - DAY, 2 * DAY, 9, DAY)
+    before = replace(running(), schedule=begun, sequence=1)
+    shell.transport = Shifty([before])
+    assert shell.run("y") == 1  # and no answer
+    shown = replace(before, epsilon="0.1", sequence=2)
+    shell.transport = Shifty([shown], [before])
+    assert shell.run("4", "4") == 1
+    assert "the collector offers another survey now" in capsys.readouterr().err
+    assert shell.transport.uploads == []
+
+
+def test_of_several_surveys_the_newest_that_runs_and_fits_is_shown_and_answered(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    coming = replace(running(), sequence=9, schedule=Schedule(2**40, DAY, 2, DAY))
+    costly = replace(running(), sequence=8, epsilon="3")
+    right = replace(running(), sequence=7, question="Which one?")
+    shell.transport = Shifty([coming, costly, right, running()], [right])
+    assert shell.run("y", "4") == 0
+    assert "Which one?" in capsys.readouterr().out
+    (body,) = shell.transport.uploads
+    assert read_upload(body).report.survey_id == right.survey_id
+
+
+def test_what_the_command_states_is_not_less_than_what_holds(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.transport.publish(replace(running(), epsilon="1.9459"), AUTHORITY)
+    shell.run()
+    flat = " ".join(capsys.readouterr().out.split())
+    odds = re.search(r"each response is at most ([\d.]+) times likelier", flat)
+    assert odds is not None
+    assert 7.0 > math.exp(1.9459) > 6.99
+    assert odds[1] == "7.00"
 
 
 REFUSED: dict[str, dict[str, Any]] = {

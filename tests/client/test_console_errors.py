@@ -25,7 +25,7 @@ Break = Callable[[Shell], object]
 BROKEN: dict[str, tuple[Break, tuple[str, ...], str]] = {
     "a survey that is not published": (lambda s: s.transport.manifests.clear(), (), "no survey"),
     "no manifest at all": (
-        lambda s: s.transport.manifests.update({NAME: b"<html>"}), (), "malformed"
+        lambda s: s.transport.manifests.update({NAME: [b"<html>"]}), (), "malformed"
     ),
     "another authority's manifest": (
         lambda s: s.transport.publish(running(), SigningKey(bytes(32))), (), "bad-signature"
@@ -117,7 +117,7 @@ def test_the_device_half_alone_names_the_extra_for_any_other_command(
     capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     assert console.main(arguments) == 2
-    assert 'pip install "deniable[collector]"' in capsys.readouterr().err
+    assert 'from a clone: pip install ".[collector]"' in capsys.readouterr().err
 
 
 def test_an_interrupt_sends_nothing(

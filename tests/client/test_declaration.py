@@ -6,13 +6,22 @@ import json
 import logging
 from collections.abc import Iterator
 from decimal import Decimal
+from enum import Enum, StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deniable.client import AppError, Client, Consent, Survey, UndeclaredAnswer, UndeclaredSurvey
+from deniable.client import (
+    AppError,
+    Client,
+    Consent,
+    OutcomeStatus,
+    Survey,
+    UndeclaredAnswer,
+    UndeclaredSurvey,
+)
 from deniable.mechanisms import InvalidPrivacyParameter
 from deniable.messages import InvalidManifest
 from tests.support.devices import NAME, Bench
@@ -77,7 +86,12 @@ def test_d1_an_undeclared_answer_appears_nowhere(
     assert caught.value.__context__ is None
     assert client.report(NAME, "fair").ok is ready
     client.flush()
-    said = [*everything_said(caught.value), repr(client), str(client.refresh()), caplog.text]
+    said = [
+        *everything_said(caught.value),
+        repr(client),
+        str(client.refresh(force=True)),
+        caplog.text,
+    ]
     said += [repr(vars(record)) for record in caplog.records]
     said += [repr(request) + repr(request.body) for request in bench.transport.requests]
     said += [*capsys.readouterr()]
@@ -108,7 +122,7 @@ def test_a_declared_answer_is_kept_by_no_outcome_that_an_app_may_keep(bench: Ben
     # Outcomes are kept, queued and logged; a traceback's frames hold the arguments of report().
     client = bench.client()
     bench.transport.manifests.clear()
-    client.refresh()
+    client.refresh(force=True)
     outcomes = [client.report(NAME, answer) for answer in CATEGORIES]
     seen: list[BaseException] = [outcome.error for outcome in outcomes if outcome.error]
     assert len(seen) == len(CATEGORIES)
@@ -120,7 +134,7 @@ def test_a_declared_answer_is_kept_by_no_outcome_that_an_app_may_keep(bench: Ben
 def test_a_strict_error_of_an_earlier_call_leaves_no_frame_behind(bench: Bench) -> None:
     client = bench.client()
     bench.transport.manifests.clear()
-    client.refresh()
+    client.refresh(force=True)
     for _ in range(3):
         with pytest.raises(Exception, match="no manifest of this name"):
             client.report(NAME, "good", strict=True)
@@ -135,10 +149,65 @@ def test_a_strict_error_of_an_earlier_call_leaves_no_frame_behind(bench: Bench) 
     assert "report" not in names
 
 
-def test_d1_categories_are_kept_in_their_order_and_an_answer_is_found_by_equality() -> None:
-    survey = declared(categories=list(CATEGORIES))
-    assert survey.categories == CATEGORIES
-    assert [survey.index_of(category) for category in CATEGORIES] == [0, 1, 2, 3, 4]
+class Rating(Enum):
+    VERY_POOR, POOR, FAIR, GOOD, VERY_GOOD = CATEGORIES
+    BAD = POOR  # an alias, and no answer of its own
+
+
+class TextRating(StrEnum):
+    VERY_POOR, POOR, FAIR, GOOD, VERY_GOOD = CATEGORIES
+
+
+class MixedRating(str, Enum):  # noqa: UP042 - as older apps have them
+    VERY_POOR, POOR, FAIR, GOOD, VERY_GOOD = CATEGORIES
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [list(CATEGORIES), Rating, TextRating, MixedRating, list(Rating), list(TextRating)],
+)
+def test_d1_categories_are_kept_in_their_order_and_an_answer_is_found_by_equality(
+    categories: Any,
+) -> None:
+    survey = declared(categories=categories)
+    assert survey == declared(categories=CATEGORIES)
+    assert {type(category) for category in survey.categories} == {str}
+    for answers in (CATEGORIES, Rating, TextRating, MixedRating):
+        assert [survey.index_of(answer) for answer in answers] == [0, 1, 2, 3, 4]
+
+
+class Count(Enum):
+    ONE = 1
+    TWO = 2
+
+
+@pytest.mark.parametrize("categories", [Count, set(CATEGORIES), "good", b"good", [1, 2], None])
+def test_categories_that_are_no_texts_in_an_order_are_refused(categories: Any) -> None:
+    with pytest.raises(TypeError, match="categories must be"):
+        declared(categories=categories)
+
+
+def test_a_member_of_an_enum_of_numbers_answers_a_numeric_survey() -> None:
+    survey = Survey.numeric("count", "How many?", low=0, high=3, max_epsilon="1")
+    assert survey.index_of(Count.TWO) == 2
+
+
+@pytest.mark.parametrize("answer", [Rating.GOOD, TextRating.GOOD, MixedRating.GOOD])
+def test_a_survey_is_as_good_as_its_name_and_a_member_as_its_text(
+    bench: Bench, answer: Any
+) -> None:
+    client = bench.ready()
+    assert client.report(declared(), answer).status is OutcomeStatus.RECORDED  # equal is enough
+    assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
+
+
+def test_a_survey_of_the_name_that_is_another_than_the_declared_one_is_undeclared(
+    bench: Bench,
+) -> None:
+    with pytest.raises(UndeclaredSurvey, match="is another"):
+        bench.ready().report(declared(max_epsilon="2"), "good")
+    with pytest.raises(UndeclaredSurvey, match="no survey of that name"):
+        bench.ready().report(declared(name="other"), "good")
 
 
 @pytest.mark.parametrize(
@@ -237,12 +306,6 @@ def test_every_consent_there_is_is_named_to_who_mistypes_one(bench: Bench) -> No
     with pytest.raises(ValueError) as caught:
         bench.client(consent="yes")
     assert all(f'"{consent}"' in str(caught.value) for consent in Consent)
-
-
-def test_categories_are_texts() -> None:
-    numbers: Any = (1, 2)
-    with pytest.raises(TypeError, match=r"Survey\.numeric"):
-        declared(categories=numbers)
 
 
 def test_the_signature_holds_no_variable_of_the_environment(

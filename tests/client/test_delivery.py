@@ -13,7 +13,6 @@ from deniable.client.sending.delivery import (
     Enrol,
     PendingReport,
     Resend,
-    Split,
     Step,
     batch_of,
     next_steps,
@@ -70,10 +69,16 @@ def pending(attempts: int = 0, unanswered: int = 0, starts: int = START) -> Pend
 
 
 def step(answer: HttpAnswer | None, report: PendingReport | None = None) -> Step:
-    followed = next_steps([report or pending()], answer, NOW, Backoff(), lambda: 0.0)
-    assert not isinstance(followed, Split)
-    (found,) = followed
+    (found,) = next_steps([report or pending()], answer, NOW, Backoff(), lambda: 0.0)
     return found
+
+
+LOST = Resend(NOW + 30, 0.0, None)
+
+
+def later(code: RefusalCode, seconds: float = 30) -> Resend:
+    """Return what follows a refusal: the same again, and not before."""
+    return Resend(NOW + seconds, NOW + seconds, code)
 
 
 def of_json(value: object, status: int = 200, kind: str = "application/json") -> HttpAnswer:
@@ -97,13 +102,13 @@ def test_d8_a_counted_report_is_delivered() -> None:
 
 @pytest.mark.parametrize("code", sorted(RefusalCode))
 def test_d8_what_each_code_about_the_report_brings_about(code: RefusalCode) -> None:
-    expected = Drop(code.value) if code in DROPPED else Resend(NOW + 30, answered=True)
+    expected = Drop(code.value) if code in DROPPED else later(code)
     assert step(refused(code)) == expected
 
 
 def test_d8_a_certificate_that_is_refused_is_asked_for_once_more() -> None:
     answer = refused(RefusalCode.NOT_ENROLLED)
-    assert step(answer, replace(pending(), renewable=True)) == Enrol(NOW + 30)
+    assert step(answer, replace(pending(), renewable=True)) == Enrol(NOW + 30, 0.0)
     assert step(answer, pending()) == Drop("not-enrolled")
     for code in set(RefusalCode) - {RefusalCode.NOT_ENROLLED}:
         assert step(refused(code), replace(pending(), renewable=True)) == step(refused(code))
@@ -111,7 +116,7 @@ def test_d8_a_certificate_that_is_refused_is_asked_for_once_more() -> None:
 
 @pytest.mark.parametrize("code", sorted(code for code in RefusalCode if code.http_status))
 def test_d8_what_each_code_about_the_whole_request_brings_about(code: RefusalCode) -> None:
-    expected = Drop(code.value) if code in DROPPED else Resend(NOW + 30, answered=True)
+    expected = Drop(code.value) if code in DROPPED else later(code)
     assert step(problem(code)) == expected
 
 
@@ -120,7 +125,7 @@ def test_d8_what_each_code_about_the_whole_request_brings_about(code: RefusalCod
 def test_d8_a_code_that_never_speaks_of_a_request_is_not_acted_on_there(
     code: RefusalCode, status: int
 ) -> None:
-    assert step(problem(code, status)) == Resend(NOW + 30, answered=False)
+    assert step(problem(code, status)) == LOST
 
 
 @pytest.mark.parametrize("code", sorted(code for code in RefusalCode if code.http_status))
@@ -128,7 +133,7 @@ def test_d8_a_code_that_never_speaks_of_a_request_is_not_acted_on_there(
 def test_d8_a_code_under_a_status_that_is_not_its_own_is_not_acted_on(
     code: RefusalCode, status: int
 ) -> None:
-    assert step(problem(code, status)) == Resend(NOW + 30, answered=False)
+    assert step(problem(code, status)) == LOST
 
 
 @pytest.mark.parametrize("code", sorted(DROPPED))
@@ -136,7 +141,7 @@ def test_d8_a_problem_document_as_html_or_plain_json_drops_nothing(code: Refusal
     for kind in ("text/html", "application/json", "", "application/problem+json-seq"):
         body = json.dumps({"type": ERROR_TYPE_PREFIX + code.value}).encode()
         answer = HttpAnswer(code.http_status or 400, {"content-type": kind}, body)
-        assert step(answer) == Resend(NOW + 30, answered=False)
+        assert step(answer) == LOST
 
 
 UNKNOWN: Mapping[str, HttpAnswer | None] = {
@@ -180,13 +185,32 @@ UNKNOWN: Mapping[str, HttpAnswer | None] = {
 }
 
 
-@pytest.mark.parametrize("attempts", [0, 1, 5])
 @pytest.mark.parametrize("what", UNKNOWN)
-def test_d8_anything_else_is_no_answer_and_the_same_bytes_are_sent_again(
-    what: str, attempts: int
+def test_d8_anything_else_is_no_answer_and_the_same_bytes_are_sent_again(what: str) -> None:
+    assert step(UNKNOWN[what]) == LOST
+
+
+@pytest.mark.parametrize("answer", [None, PORTAL, *map(refused, sorted(RESENT))])
+def test_d8_the_third_send_and_later_ones_are_a_day_apart_and_the_sixth_is_the_last(
+    answer: HttpAnswer | None,
 ) -> None:
-    wait = min(30 * 2.0**attempts, 3600)
-    assert step(UNKNOWN[what], pending(attempts)) == Resend(NOW + wait, answered=False)
+    first, *others = [step(answer, pending(attempts)) for attempts in range(6)]
+    assert isinstance(first, Resend)
+    for other in others[:4]:
+        assert other == Resend(NOW + DAY, NOW + DAY, first.code)
+    assert others[4:] == [Drop("unanswered", answered=first.code is not None)]
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.5, 0.999])
+def test_d8_the_day_between_sends_is_jittered_and_never_shorter(jitter: float) -> None:
+    (found,) = next_steps([pending(1)], None, NOW, Backoff(most=9 * DAY), lambda: jitter)
+    assert found == Resend(NOW + DAY * (1 + jitter / 4), NOW + DAY * (1 + jitter / 4), None)
+
+
+def test_d8_another_certificate_brings_no_send_before_its_time_and_none_after_the_last() -> None:
+    answer = refused(RefusalCode.NOT_ENROLLED)
+    assert step(answer, replace(pending(1), renewable=True)) == Enrol(NOW + 60, NOW + DAY)
+    assert step(answer, replace(pending(5), renewable=True)) == Drop("not-enrolled")
 
 
 @pytest.mark.parametrize("code", sorted(TOO_LATE))
@@ -197,53 +221,21 @@ def test_d8_too_late_after_a_send_without_answer_may_have_been_counted(code: Ref
 
 def test_d8_too_early_is_sent_three_times_more_and_then_at_the_epochs_start() -> None:
     starts = START + 5 * DAY  # the device's clock was put back meanwhile
-    too_early = refused(RefusalCode.TOO_EARLY)
-    dues: list[float] = []
-    for attempts in range(6):
-        found = step(too_early, pending(attempts, starts=starts))
-        assert isinstance(found, Resend)
-        assert found.answered
-        dues.append(found.due)
-    assert dues[:3] == [NOW + 30, NOW + 60, NOW + 120]
-    assert dues[3:] == 3 * [float(starts)]
-
-
-def test_d8_too_early_for_an_epoch_that_has_begun_here_backs_off() -> None:
-    found = step(refused(RefusalCode.TOO_EARLY), pending(attempts=5))
-    assert found == Resend(NOW + 960, answered=True)
-
-
-def test_d3_what_is_too_late_by_this_clock_is_still_sent_once_a_day() -> None:
-    late = pending(starts=int(NOW) - 3 * DAY)
-    assert step(None, late) == Resend(NOW + DAY, answered=False)
-    assert step(None, pending(starts=int(NOW) - 3 * DAY + 1)) == Resend(NOW + 30, answered=False)
-
-
-def test_d8_a_survey_that_nobody_knows_is_waited_for_until_its_epoch_has_closed() -> None:
-    unknown = refused(RefusalCode.UNKNOWN_SURVEY)
-    # A day later than by this clock alone, which may be wrong.
-    open_still, closed = int(NOW) - 3 * DAY + 1, int(NOW) - 3 * DAY
-    assert step(unknown, pending(9, starts=open_still)) == Resend(NOW + 3600, answered=True)
-    assert step(unknown, pending(9, starts=closed)) == Drop("unknown-survey")
-    assert step(unknown, pending(9, 1, starts=closed)) == Drop("may-have-been-counted")
-    # And not by a clock alone, whatever else is heard.
-    for answer in (None, PORTAL, refused(RefusalCode.OVERLOADED)):
-        assert isinstance(step(answer, pending(9, starts=closed)), Resend)
+    steps = [step(refused(RefusalCode.TOO_EARLY), pending(n, starts=starts)) for n in range(5)]
+    dues = [each.due for each in steps if isinstance(each, Resend)]
+    assert dues == [NOW + 30, NOW + DAY, NOW + DAY, float(starts), float(starts)]
 
 
 def several(count: int, size: int = 141) -> list[PendingReport]:
     return [replace(pending(), epoch=epoch, envelope=bytes(size)) for epoch in range(count)]
 
 
-def steps(answer: HttpAnswer | None, count: int) -> list[Step] | Split:
+def steps(answer: HttpAnswer | None, count: int) -> list[Step]:
     return next_steps(several(count), answer, NOW, Backoff(), lambda: 0.0)
 
 
 def listed(*refusals: tuple[int, RefusalCode]) -> list[dict[str, object]]:
     return [{"index": index, "code": code.value} for index, code in refusals]
-
-
-RESENT_LATER, LOST = Resend(NOW + 30, answered=True), Resend(NOW + 30, answered=False)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +249,7 @@ def test_d8_a_batch_that_was_taken_whole(accepted: int, duplicates: int, verdict
 @pytest.mark.parametrize("code", sorted(RefusalCode))
 def test_d8_in_a_batch_each_code_is_about_its_own_report(code: RefusalCode) -> None:
     found = steps(of_upload(2, 0, listed((1, code))), 3)
-    own = Drop(code.value) if code in DROPPED else RESENT_LATER
+    own = Drop(code.value) if code in DROPPED else later(code)
     assert found == [Delivered("accepted"), own, Delivered("accepted")]
 
 
@@ -268,7 +260,7 @@ def test_d8_every_report_of_a_batch_may_fare_differently() -> None:
     assert steps(of_upload(1, 1, refusals), 5) == [
         Drop("bad-key"),
         Delivered("accepted-or-duplicate"),
-        RESENT_LATER,
+        later(RefusalCode.OVERLOADED),
         Drop("too-large"),
         Delivered("accepted-or-duplicate"),
     ]
@@ -278,10 +270,10 @@ def test_d8_every_report_of_a_batch_may_fare_differently() -> None:
 def test_d8_a_code_about_a_whole_batch_is_about_each_or_splits_it(code: RefusalCode) -> None:
     if code in {RefusalCode.TOO_LARGE, RefusalCode.MALFORMED}:
         # The malformed one may be one report that rotted: the others must not go with it.
-        assert steps(problem(code), 2) == Split()
+        assert steps(problem(code), 2) == 2 * [Resend(NOW, 0.0, code, alone=True)]
         assert steps(problem(code), 1) == [Drop(code.value)]
     else:
-        own = Drop(code.value) if code in DROPPED else RESENT_LATER
+        own = Drop(code.value) if code in DROPPED else later(code)
         assert steps(problem(code), 2) == [own, own]
 
 
@@ -312,7 +304,7 @@ def test_what_was_sent_together_waits_together() -> None:
     draws = iter([0.5, 0.25])
     answer = problem(RefusalCode.OVERLOADED, retry_after="60")
     found = next_steps(several(4), answer, NOW, Backoff(), lambda: next(draws))
-    assert found == 4 * [Resend(NOW + 60 * (1 + 0.25 / 4), answered=True)]
+    assert found == 4 * [later(RefusalCode.OVERLOADED, 60 * (1 + 0.25 / 4))]
 
 
 @pytest.mark.parametrize(

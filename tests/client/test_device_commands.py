@@ -50,7 +50,7 @@ def test_explain_tells_from_the_state_alone_what_is_asked(
     assert stored("explain", "--json") == 0
     page = json.loads(capsys.readouterr().out)
     assert page["budget"]["lifetime_nano_epsilon"] is None
-    assert page["surveys"][0]["accepts_nano_epsilon"] is None
+    assert page["surveys"][0]["promise"] is None
     assert page["surveys"][0]["reports"] == 1
 
 

@@ -17,6 +17,7 @@ from tests.support.processes import run
 from tests.support.surveys import DAY, START
 
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
+REFUSED = ["ConsentMissing", "off", 0]
 
 
 @pytest.fixture
@@ -41,6 +42,7 @@ def test_d5_a_full_disk_is_one_warning_and_costs_no_epoch(folder: Path, scene: s
     found = play(scene, folder)
     assert found["reports"] == 3 * ["StateUnavailable"]
     assert (found["delivered"], found["warnings"], found["later"]) == (0, 1, "recorded")
+    assert found["refused"] == REFUSED
 
 
 @pytest.mark.parametrize("scene", ["full_for_everything", "full_for_the_log"])
@@ -51,7 +53,8 @@ def test_d5_a_disk_that_fills_between_report_and_flush_loses_nothing(
     assert found["first"] == "recorded"
     assert found["reports"] == 3 * ["StateUnavailable"]
     assert found["warnings"] == 1
-    # Once there is room again the epoch is decided, and both reports are sent.
+    assert found["refused"] == REFUSED
+    # Once there is room again, and consent, the epoch is decided, and both reports are sent.
     assert (found["later"], found["pending"]) == ("recorded", 0)
 
 
@@ -60,6 +63,7 @@ def test_d5_a_state_that_may_not_be_written_is_one_warning(folder: Path, scene: 
     found = play(scene, folder)
     assert found["reports"] == 3 * ["StateUnavailable"]
     assert (found["delivered"], found["warnings"]) == (0, 1)
+    assert found["refused"] == REFUSED
 
 
 @pytest.mark.parametrize("place", ["directory", "below a file", "looping link", "no such device"])
@@ -79,7 +83,7 @@ def test_a_path_that_can_hold_no_state_is_an_outcome_and_one_warning(
     for _ in range(3):
         assert isinstance(client.report(NAME, "good").error, StateUnavailable)
         assert isinstance(client.flush().error, StateUnavailable)
-        assert client.refresh().ready == ()
+        assert client.refresh(force=True).ready == ()
     assert [record.levelname for record in caplog.records].count("WARNING") == 1
     assert bench.draw.count == 0
 
@@ -92,7 +96,7 @@ def test_an_outage_that_ends_and_comes_back_is_two_warnings(
         bench.path.mkdir()
         assert not client.report(NAME, "good").ok
         bench.path.rmdir()
-        client.refresh()
+        client.refresh(force=True)
         bench.clock.time = START + day * DAY
         client.report(NAME, "good")
         client.close()
@@ -115,7 +119,7 @@ def test_d5_a_state_behind_a_link_is_one_state(bench: Bench, tmp_path: Path, lin
     for number, folder in enumerate((link, real, link)):
         bench.path = folder / "device.sqlite"
         client = bench.client()
-        client.refresh()
+        client.refresh(force=True)
         assert client.report(NAME, "good").status is (REPEATED if number else RECORDED)
     assert bench.rows("SELECT fresh_from < 0 FROM device") == [(1,)]
 
@@ -144,7 +148,7 @@ def test_d5_a_state_that_is_damaged_while_it_is_open_is_set_aside_and_said_once(
     outcomes = [client.report(NAME, "good") for _ in range(4)]
     # One call meets the damage; the next one judges the file anew, and replaces it.
     assert isinstance(outcomes[0].error, StateUnavailable)
-    client.refresh()
+    client.refresh(force=True)
     assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
     assert bench.rows("SELECT kind FROM events") == [("state-replaced",)]
     aside = [record for record in caplog.records if "set aside" in record.getMessage()]

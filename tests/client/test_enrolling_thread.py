@@ -97,7 +97,7 @@ def test_a_survey_that_has_not_begun_is_asked_for_when_it_begins(vouched: Vouche
     assert enroller(client).step() == 500.0
     assert vouched.issuer.requests == ()
     vouched.bench.clock.time = START + 7.0 * DAY
-    client.refresh()
+    client.refresh(force=True)
     assert enroller(client).step() == inf  # it was the last epoch
     assert len(vouched.issuer.requests) == 1
 
@@ -131,7 +131,7 @@ def test_a_time_that_no_wait_reaches_is_a_clock_that_was_put_back(vouched: Vouch
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
     client._fetch_manifests()
     vouched.issuer.error = ConnectionError()
-    client.refresh()
+    client.refresh(force=True)
     vouched.issuer.error = None
     vouched.bench.rows(f"UPDATE credentials SET due = {START + 30 * DAY}.0")
     enroller(client).step()
@@ -172,7 +172,7 @@ def test_while_it_hangs_other_reports_are_sent_and_nobody_else_is_asked(
     assert transport.uploaded.wait(SECONDS)
     assert isinstance(client.report(NAME, "good").error, NotEnrolled)
     assert enroller(client).step() == inf
-    assert "already" in str(client.refresh().errors[NAME])
+    assert "already" in str(client.refresh(force=True).errors[NAME])
     assert len(asking()) == 1
     hanging.gate.set()
     until(lambda: client.report(NAME, "good").ok)

@@ -55,7 +55,7 @@ def nothing_spent(bench: Bench) -> bool:
 
 def test_without_enrol_such_a_survey_is_refused_and_says_what_is_missing(vouched: Vouched) -> None:
     client = vouched.bench.client()
-    error = client.refresh().errors[NAME]
+    error = client.refresh(force=True).errors[NAME]
     assert isinstance(error, ManifestRefused)
     assert error.fault is ManifestFault.ENROLMENT
     assert "Client(enrol=...)" in str(error)
@@ -117,7 +117,7 @@ def test_without_a_certificate_nothing_is_drawn_or_spent(vouched: Vouched) -> No
     assert client.flush().pending == 0
     assert nothing_spent(vouched.bench)
     vouched.issuer.error = None
-    client.refresh()
+    client.refresh(force=True)
     assert client.report(NAME, "good").ok
     assert vouched.bench.draw.count == 1
 
@@ -126,14 +126,14 @@ def test_without_a_certificate_nothing_is_drawn_or_spent(vouched: Vouched) -> No
 def test_nobody_is_asked_without_consent(vouched: Vouched, consent: str) -> None:
     bundled = [sign_manifest(vouched.survey, AUTHORITY)]
     client = vouched.bench.client(enrol=vouched.issuer, consent=consent, manifests=bundled)
-    client.refresh()
+    client.refresh(force=True)
     assert client._enroller is not None
     assert client._enroller.step() == float("inf")
     # What would be sent is shown all the same.
     assert client.report(NAME, "good").ok == (consent == "local")
     assert vouched.issuer.requests == ()
     client.set_consent("on")
-    client.refresh()
+    client.refresh(force=True)
     assert len(vouched.issuer.requests) == 1
 
 
@@ -141,10 +141,10 @@ def test_it_is_asked_once_an_epoch_and_for_each_epoch_anew(vouched: Vouched) -> 
     client = vouched.client()
     for day in range(3):
         vouched.bench.clock.time = START + day * DAY
-        client.refresh()
-        client.refresh()
+        client.refresh(force=True)
+        client.refresh(force=True)
         assert client.report(NAME, "good").ok
-        client.refresh()
+        client.refresh(force=True)
     assert [request.epoch for request in vouched.issuer.requests] == [0, 1, 2]
     assert len({request.public_key for request in vouched.issuer.requests}) == 3
 
@@ -161,7 +161,7 @@ def test_an_epoch_that_cannot_be_decided_is_not_asked_for(vouched: Vouched) -> N
     assert again.report(NAME, "good").error is not None
     assert len(vouched.issuer.requests) == 1
     vouched.bench.clock.time += DAY
-    again.refresh()
+    again.refresh(force=True)
     assert again.report(NAME, "good").ok
     assert len({request.public_key for request in vouched.issuer.requests}) == 2
 
@@ -208,7 +208,7 @@ def test_what_no_issuer_signed_for_this_key_is_not_kept(vouched: Vouched, what: 
     key = honest._keys[0]
     assert _signed(EnrolmentRequest(NAME, bytes(32), 0, bytes(32)), key)
     client = vouched.client(enrol=lambda request: USELESS[what](request, key))
-    refreshed = client.refresh()
+    refreshed = client.refresh(force=True)
     assert isinstance(refreshed.errors[NAME], NotEnrolled)
     assert "enrol= returned" in str(refreshed.errors[NAME])
     not_enrolled(client)
@@ -231,9 +231,9 @@ def test_an_apps_mistakes_are_told_at_construction(bench: Bench) -> None:
 def test_whatever_the_callback_raises_refresh_does_not(vouched: Vouched, error: Exception) -> None:
     vouched.issuer.error = error
     client = vouched.client()
-    refreshed = client.refresh()
+    refreshed = client.refresh(force=True)
     assert f"enrol= raised {type(error).__name__}" in str(refreshed.errors[NAME])
-    assert refreshed.ready == (NAME,)
+    assert refreshed.ready == ()
 
 
 def test_what_ends_the_app_goes_through_refresh_and_leaves_nothing_locked(
@@ -248,22 +248,22 @@ def test_what_ends_the_app_goes_through_refresh_and_leaves_nothing_locked(
     assert client._enroller is not None
     client._enroller._enrol = interrupted
     with pytest.raises(KeyboardInterrupt):
-        client.refresh()
+        client.refresh(force=True)
     client._enroller._enrol = vouched.issuer
-    client.refresh()
+    client.refresh(force=True)
     assert client.report(NAME, "good").ok
 
 
 def test_who_gets_none_is_asked_again_and_nothing_else_happens(vouched: Vouched) -> None:
     vouched.issuer.vouches = False
     client = vouched.client()
-    assert "nobody vouches" in str(client.refresh().errors[NAME])
+    assert "nobody vouches" in str(client.refresh(force=True).errors[NAME])
     due, asks = vouched.row("due, asks")
     assert asks == 2
     assert START + 1800 < due <= START + 3600  # the longest wait, jittered
     not_enrolled(client)
     vouched.issuer.vouches = True
-    assert client.refresh().errors == {}
+    assert client.refresh(force=True).errors == {}
     assert client.report(NAME, "good").ok
 
 
@@ -339,7 +339,7 @@ def refused_once(vouched: Vouched) -> Client:
 def test_a_refused_certificate_is_asked_for_once_more_for_the_same_key(vouched: Vouched) -> None:
     client = refused_once(vouched)
     vouched.issuer.rotate()  # as after distrust-issuer
-    assert client.refresh().errors == {}
+    assert client.refresh(force=True).errors == {}
     vouched.bench.transport.answer = ACCEPTED
     assert client.flush().delivered == 1
     first, second = vouched.sent()
@@ -354,14 +354,14 @@ def test_a_refused_certificate_is_asked_for_once_more_for_the_same_key(vouched: 
 
 def test_a_certificate_that_is_refused_again_drops_the_report(vouched: Vouched) -> None:
     client = refused_once(vouched)
-    assert client.refresh().errors == {}
+    assert client.refresh(force=True).errors == {}
     assert client.flush().dropped == 1
     assert vouched.bench.rows("SELECT status, verdict FROM decisions") == [
         ("dropped", "not-enrolled")
     ]
     # D4: the epoch stays decided, and nobody is asked any more.
     assert client.report(NAME, "good").status is OutcomeStatus.NOT_RECORDED
-    client.refresh()
+    client.refresh(force=True)
     assert len(vouched.issuer.requests) == 2
     assert vouched.bench.draw.count == 1
 
@@ -369,12 +369,12 @@ def test_a_certificate_that_is_refused_again_drops_the_report(vouched: Vouched) 
 def test_an_issuer_that_gives_no_other_drops_the_report(vouched: Vouched) -> None:
     client = refused_once(vouched)
     vouched.issuer.vouches = False
-    assert "gave no other" in str(client.refresh().errors[NAME])
+    assert "gave no other" in str(client.refresh(force=True).errors[NAME])
     assert vouched.bench.rows("SELECT status, verdict, envelope FROM decisions") == [
         ("dropped", "not-enrolled", None)
     ]
     assert client.flush().pending == 0
-    client.refresh()
+    client.refresh(force=True)
     assert len(vouched.issuer.requests) == 2
 
 
@@ -385,7 +385,7 @@ def test_a_report_waits_for_an_issuer_that_is_down_until_a_day_after_its_time(
     vouched.issuer.error = ConnectionError()
     for later in (0, DAY, 3 * DAY - 1):
         vouched.bench.clock.time = START + later
-        client.refresh()
+        client.refresh(force=True)
         assert client.flush().pending == 1
     vouched.bench.clock.time = START + 3 * DAY
     assert client.flush().pending == 0
@@ -406,7 +406,7 @@ def test_what_is_withdrawn_while_it_waits_is_not_sent_again(vouched: Vouched) ->
     client = refused_once(vouched)
     client.set_consent("off")
     client.set_consent("on")
-    client.refresh()
+    client.refresh(force=True)
     client.flush()
     assert len(vouched.issuer.requests) == 1
     assert len(vouched.bench.transport.uploads) == 1
@@ -440,7 +440,7 @@ def test_after_a_purge_the_same_key_gets_its_certificate_again(vouched: Vouched)
     client = vouched.client()
     client.purge()
     not_enrolled(client)
-    client.refresh()
+    client.refresh(force=True)
     assert client.report(NAME, "good").ok
     first, second = vouched.issuer.requests
     assert first == second
@@ -462,7 +462,7 @@ def test_a_copied_state_has_no_certificates(vouched: Vouched) -> None:
 def test_a_row_that_rotted_raises_nothing(vouched: Vouched, damage: str) -> None:
     client = vouched.client()
     vouched.bench.rows(f"UPDATE credentials SET {damage}")
-    client.refresh()
+    client.refresh(force=True)
     client.report(NAME, "good")
     client.flush()
     assert vouched.bench.draw.count == 1
@@ -500,8 +500,9 @@ def test_whoever_is_asked_for_consent_is_told_of_the_issuer(vouched: Vouched, he
     page = client.explain()
     for text in (str(page), page.brief()):
         flat = " ".join(text.split())
-        assert "Vouching Only devices for which an issuer vouches can take part." in flat
+        assert "Only devices for which an issuer vouches can take part." in flat
         assert "can tell which response came from which account" in flat
+        assert text.count("Vouching") == 1
     terms = page.surveys[0].terms
     assert terms is not None
     assert terms.issuers == tuple(key.hex() for key in vouched.issuer.enrolment.issuers)
@@ -540,7 +541,7 @@ def test_a_report_in_vain_says_what_the_callback_did_and_not_what_it_said(bench:
     client = vouched.client(enrol=enrol)
     said = not_enrolled(client)
     assert "asked for epoch 0: enrol= returned None" in said
-    client.refresh()
+    client.refresh(force=True)
     said = not_enrolled(client)
     assert "asked for epoch 0: enrol= raised ConnectionError" in said
     assert "zq-secret" not in said
@@ -556,12 +557,13 @@ def test_before_the_survey_is_known_an_app_that_enrols_says_what_its_backend_may
     vouched = Vouched(bench)
     asks, asks_not = bench.client(enrol=vouched.issuer), bench.client()
     for text in (str(asks.explain()), asks.explain().brief()):
-        assert "which sees account and key together" in " ".join(text.split())
+        assert "may be asked to vouch for this device. It then sees account and key" in " ".join(
+            text.split()
+        )
         assert max(map(len, text.splitlines())) <= 80
     for text in (str(asks_not.explain()), asks_not.explain().brief()):
         assert "Vouching" not in text
     # Once it is known, its own terms say so, and are not said twice.
     asks.refresh()
-    for text in (str(asks.explain()), asks.explain().brief()):
-        assert text.count("Vouching") == 1
-        assert "The survey may demand" not in text
+    assert str(asks.explain()).count("Vouching") == 1
+    assert "may be asked to vouch" not in " ".join(str(asks.explain()).split())

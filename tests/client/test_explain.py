@@ -1,17 +1,23 @@
 """``explain()``: its figures recomputed, its sizes measured, its text fit for a settings page."""
 
 import json
+import math
+import re
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
+from operator import truediv
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deniable.budget import format_nano
 from deniable.client import Client, Explanation, SlidingCeiling, Survey, SurveyExplanation, Terms
+from deniable.mechanisms import TwoRound
 from deniable.messages import FRESH, Manifest, Repeat, Schedule, Specification, sign_manifest
+from tests.budget.curves import kept_law
 from tests.client.test_plain_text import width
 from tests.support.devices import NAME, Bench, lie, truth
 from tests.support.kinds import KINDS, NUMERIC
@@ -47,7 +53,13 @@ def plain(page: Explanation | str) -> str:
 
 
 def declared(offered: Manifest, **changes: object) -> Survey:
-    survey = Survey(offered.name, offered.question, offered.categories, max_epsilon=offered.epsilon)
+    survey = Survey(
+        offered.name,
+        offered.question,
+        offered.categories,
+        max_epsilon=offered.epsilon,
+        mechanisms={offered.specification.kind} & {"ordinal", "numeric"},
+    )
     return replace(survey, **changes)  # type: ignore[arg-type]
 
 
@@ -71,7 +83,7 @@ def test_where_there_is_no_state_none_is_created_and_nobody_is_asked(
     assert page.budget is not None
     assert (page.budget.spent, page.budget.reserved, page.budget.lifetime) == (0, 0, 20 * NANO)
     assert "No signed survey is held yet" in plain(page)
-    assert "refuses whatever makes a response more than 2.72 times likelier" in plain(page)
+    assert "a response is at most 2.72 times likelier than with any other answer" in plain(page)
 
 
 def test_a_survey_of_one_epoch_is_told_in_the_singular(bench: Bench) -> None:
@@ -91,8 +103,8 @@ def test_whoever_is_asked_for_consent_is_told_the_bundled_terms(
     assert list(tmp_path.iterdir()) == []
     assert bench.transport.requests == []
     foretold, text = only(page), plain(page)
-    assert "These terms came with the app." in text
-    assert "Your true answer is sent 40.5% of the time" in text
+    assert "As it came with the app." in text
+    assert "Your true answer is sent at most 40.5% of the time" in text
     assert (foretold.spent, foretold.reserved) == (0, 0)
     client.set_consent("on")
     before = bench.rows("SELECT * FROM manifests")
@@ -111,7 +123,7 @@ def test_a_bundled_survey_that_would_be_refused_is_not_told(
 ) -> None:
     page = bench.client(manifests=[sign_manifest(MANIFEST, AUTHORITY)], **changes).explain()
     assert only(page).terms is None
-    assert "No signed survey is held yet" in plain(page)
+    assert "The survey that came with the app is not answered" in plain(page)
 
 
 def test_explaining_changes_nothing_of_the_state(bench: Bench) -> None:
@@ -156,11 +168,11 @@ def test_the_terms_are_recomputed_from_the_paper(bench: Bench) -> None:
     text = plain(client.explain())
     for words in (
         "Whatever you answer, each response is at most 2.72 times likelier than with any other",
-        "Your true answer is sent 40.5% of the time",
+        "Your true answer is sent at most 40.5% of the time",
         "At most once every day, 8 times in all, from 2023-11-14 22:13 UTC to 2023-11-22 22:13 UTC",
         "all 8 together are at most 2,981 times likelier",  # e^8 = 2980.96
         f"{QUESTION} Name {NAME} Answers {' / '.join(CATEGORIES)}",
-        f"{ORIGIN}, by POST /v1/reports",
+        f"By POST /v1/reports to {ORIGIN}",
         "your network address and the time of sending",
     ):
         assert words in text
@@ -179,29 +191,33 @@ def test_the_budget_is_added_up_again(bench: Bench) -> None:
     page = client.explain()
     rating, half = page.surveys
     assert (rating.reports, rating.spent, rating.reserved) == (5, 5 * NANO, 8 * NANO)
-    assert (rating.ceiling, rating.accepts) == (9 * NANO, NANO)
-    assert (half.reports, half.spent, half.reserved) == (3, 3 * NANO // 2, 2 * NANO)
-    assert (half.ceiling, half.accepts) == (None, NANO // 2)
+    assert rating.promise is not None
+    assert (rating.promise.total, rating.promise.response) == (9 * NANO, NANO)
+    assert (half.reports, half.spent, half.reserved) == (3, 3 * NANO // 2, 3 * NANO // 2)
+    assert half.promise is not None
+    assert (half.promise.total, half.promise.response) == (15 * NANO, NANO // 2)
+    assert (rating.promise.shared, half.promise.shared) == (False, True)
     budget = page.budget
     assert budget is not None
-    assert (budget.spent, budget.reserved, budget.carried) == (13 * NANO // 2, 10 * NANO, 0)
+    assert (budget.spent, budget.reserved, budget.carried) == (13 * NANO // 2, 19 * NANO // 2, 0)
     # Within two days of use, which end now: days 3 and 4, and half of day 2's instant is outside.
     assert (budget.recent, budget.recent_most, budget.recent_days) == (2 * NANO, 7 * NANO, 2)
     assert budget.lifetime == 15 * NANO
     assert "5 reports made, epsilon 5.000 of the 8.000 set aside" in plain(page)
-    assert "may never be more than 9.000" in plain(page)
+    assert "at most epsilon 9 is spent on this question" in plain(page)
+    assert "at most epsilon 15 is spent on this and the app's other questions" in plain(page)
     assert "In the last 2 days of use 2.000 of at most 7.000 is spent" in plain(page)
 
 
-def test_what_a_lost_state_had_reserved_is_told(bench: Bench) -> None:
+def test_what_a_lost_state_had_spent_is_told(bench: Bench) -> None:
     client = bench.ready()
     report_on(bench, client, range(1))
     client.close()
     bench.path.write_bytes(b"no database any more" * 99)
     page = bench.client(lifetime_epsilon=20).explain()
     assert page.budget is not None
-    assert (page.budget.carried, page.budget.reserved) == (8 * NANO, 8 * NANO)
-    assert "8.000 of it by a lost state of this device" in plain(page)
+    assert (page.budget.carried, page.budget.spent) == (NANO, NANO)
+    assert "1.000 of it by a lost state of this device" in plain(page)
 
 
 SIZES = [
@@ -265,10 +281,11 @@ def test_memoised_terms_tell_what_is_not_protected(bench: Bench) -> None:
     for words in (
         "The same answer gets the same response for 4 reports in a row (4 days)",
         "let the collector guess which reports come from one device",
-        "shows that your answer changed",
+        "a different one shows that your answer changed",
         "up to 81.4%",  # 0.81308…, rounded up
         "secret key is kept on this device",
-        "any other answers that change at the same times",
+        "any other answers that equal each other in the same epochs as yours; no such bound holds "
+        "for any others",
     ):
         assert words in text
 
@@ -281,14 +298,23 @@ def test_what_kept_responses_cost_is_told_so_under_a_fresh_successor_too(bench: 
     bench.transport.publish(first)
     client = bench.ready(surveys=[replace(DECLARED, max_kept_epsilon="1")])
     client.report(NAME, "good")
+    # One response of a range is as good as fresh.
+    single = only(client.explain())
+    assert (single.kept, single.spent, single.spent_any) == (True, NANO, NANO)
+    bench.clock.time += DAY
+    client.report(NAME, "fair")
     bench.transport.publish(second)
     bench.clock.time = START + 2 * DAY
-    assert client.refresh().errors == {}
+    assert client.refresh(force=True).errors == {}
     (survey,) = client.explain().surveys
     assert survey.terms is not None
     assert survey.terms.range_epochs is None
-    claim = "All of them together are at most 2.72 times likelier than with any other answers"
-    assert f"{claim} that change at the same times." in plain(client.explain())
+    assert (survey.kept, survey.spent, survey.spent_any) == (True, 2 * NANO, None)
+    claim = "All of them together are at most 7.39 times likelier than with any other answers"
+    beyond = "no such bound holds for any others"
+    assert f"{claim} that equal each other in the same epochs as yours; {beyond}." in plain(
+        client.explain()
+    )
 
 
 def test_the_chance_that_a_change_shows_is_that_of_the_two_answers_that_differ_most(
@@ -325,6 +351,40 @@ def test_two_round_terms_tell_both_levels(bench: Bench) -> None:
     assert "at most 3.39 times likelier than if you had answered otherwise in a single" in text
 
 
+def test_what_two_rounds_spent_is_told_for_any_two_histories_too(bench: Bench) -> None:
+    offered = manifest(
+        categories=("yes", "no"),
+        epsilon="0.8",
+        repeat=Repeat("memoised", 4),
+        specification=Specification("two-round", kept="1"),
+        schedule=Schedule(START, DAY, 4, DAY),
+    )
+    bench.transport.publish(offered)
+    client = bench.ready(surveys=[replace(declared(offered), max_kept_epsilon="1")])
+    days = 4
+    for day in range(days):
+        bench.clock.time = START + day * DAY
+        assert client.report(NAME, "yes").ok
+    survey = only(client.explain())
+    mechanism = offered.mechanism
+    assert isinstance(mechanism, TwoRound)
+    kept, fresh = (
+        [[part.probability(x, y) for y in range(2)] for x in range(2)]
+        for part in (mechanism.kept, mechanism.fresh)
+    )
+    laws = [kept_law(kept, fresh, history) for history in product(range(2), repeat=days)]
+    worst = max(max(map(truediv, one, other)) for one, other in product(laws, laws))
+    assert survey.spent is not None
+    assert survey.spent_any is not None
+    # Far beyond what was charged; the bound covers it, and is j ln E_2.
+    assert math.log(worst) > 2 * survey.spent / NANO
+    odds = mechanism.fresh.truth / mechanism.fresh.lie
+    assert math.log(worst) <= survey.spent_any / NANO
+    assert survey.spent_any / NANO == pytest.approx(days * math.log(odds), abs=1e-8)
+    assert f"(epsilon {format_nano(survey.spent_any)})" in plain(client.explain())
+    assert terms(client).most_any == survey.spent_any
+
+
 @pytest.mark.parametrize(
     ("day", "standing"),
     [
@@ -343,7 +403,7 @@ def test_it_tells_whether_a_survey_runs(bench: Bench, day: float, standing: str)
 def test_a_refused_survey_is_told_with_its_reason(bench: Bench) -> None:
     bench.transport.publish(manifest(epsilon="2"))
     client = bench.client()
-    client.refresh()
+    client.refresh(force=True)
     survey = only(client.explain())
     assert survey.terms is None
     assert survey.standing == "No survey is held: too-high-epsilon: epsilon 2 exceeds the app's 1."
@@ -360,9 +420,12 @@ def test_a_survey_that_fits_the_app_no_more_is_told(bench: Bench) -> None:
 def test_a_pin_is_told(bench: Bench) -> None:
     pins = [MANIFEST.survey_id.hex()]
     pinned = bench.ready(surveys=[replace(DECLARED, pinned_ids=pins)]).explain()
-    assert only(pinned).pinned is True
+    promise = only(pinned).promise
+    assert promise is not None
+    assert promise.pinned
     assert "takes no survey but those that it was built for" in plain(pinned)
-    assert only(bench.client().explain()).pinned is False
+    assert "may change" not in plain(pinned)
+    assert "takes no survey but those" not in plain(bench.client().explain())
 
 
 def test_whether_reports_are_sent_together_is_told(bench: Bench) -> None:
@@ -416,15 +479,87 @@ def test_what_is_explained_does_not_depend_on_answers(tmp_path: Path) -> None:
 
 
 def test_a_brief_explanation_is_what_a_decision_needs(bench: Bench) -> None:
-    client = bench.ready()
-    whole, brief = client.explain(), client.explain().brief()
+    brief = bench.ready().explain().brief()
     assert max(map(len, brief.splitlines())) <= 80
+    assert len(brief.splitlines()) <= 18
     for words in (DECLARED.question, "Your true answer is sent", "At most once", "Not hidden"):
-        assert words in plain(whole.brief())
+        assert words in plain(brief)
     for words in ("survey id, 32 bytes", "Budget", "Spent"):
         assert words not in brief
-    shorter = set(brief.splitlines()) - set(str(whole).splitlines())
-    assert all(line.startswith(("To whom", " " * 16)) for line in shorter)
+
+
+def stated(pattern: str, text: str) -> Fraction:
+    """Return the number that a text states where the pattern has its group."""
+    found = re.search(pattern, text)
+    assert found is not None, text
+    return Fraction(found[1].replace(",", ""))
+
+
+@pytest.mark.parametrize(
+    ("later", "survey"),
+    [
+        (manifest(sequence=1, epsilon="2"), {"max_epsilon": "2"}),
+        (
+            manifest(sequence=1, categories=("yes", "no"), epsilon="2"),
+            {"max_epsilon": "2", "categories": ("yes", "no")},
+        ),
+        (
+            manifest(sequence=1, epsilon="1.5", specification=KINDS["metric"].specification),
+            {"max_epsilon": "1.5", "mechanisms": ["ordinal"]},
+        ),
+        (manifest(sequence=1, epsilon="1", delta="0.01"), {"max_delta": "0.01"}),
+    ],
+    ids=["higher", "two", "other kind", "delta"],
+)
+def test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_the_yes(
+    bench: Bench, later: Manifest, survey: dict[str, Any]
+) -> None:
+    app = replace(DECLARED, max_total_epsilon="8", **survey)
+    first = manifest(epsilon="0.1", categories=app.categories)
+    bench.transport.publish(first)
+    client = bench.client(
+        surveys=[app], consent="unset", manifests=[sign_manifest(first, AUTHORITY)]
+    )
+    shown = plain(client.explain().brief())
+    assert "It may change within the promise." in shown
+    client.set_consent("on")
+    later = replace(later, schedule=Schedule(START, DAY, 3, DAY))
+    bench.transport.publish(later)
+    client.refresh()
+    bench.clock.time = START + DAY
+    assert client.report(NAME, app.categories[0]).ok
+    followed = terms(client)
+    assert followed.survey_id == later.survey_id.hex()
+    matrix = later.mechanism
+    rows = [[Fraction(n, matrix.grid) for n in matrix.row(x)] for x in range(matrix.categories)]
+    apart = max(sum(abs(a - b) for a, b in zip(*pair, strict=True)) for pair in product(rows, rows))
+    guess = stated(r"right at most ([\d.]+)% of the time once a response", shown)
+    assert (1 + apart / 2) / 2 <= guess / 100
+    if later.delta != "0":  # of which no odds could be promised
+        assert "a response is at most" not in shown
+    else:
+        odds = stated(r"a response is at most ([\d.,]+) times likelier", shown)
+        for one, other in product(rows, rows):
+            assert all(a <= odds * b for a, b in zip(one, other, strict=True))
+    assert Fraction(math.exp(8)) <= stated(r"All together, ever, are at most ([\d.,]+) ", shown)
+
+
+@pytest.mark.parametrize(
+    ("changes", "when"),
+    [
+        ({"background": False}, "as soon as the app sends it"),
+        ({"background": True}, "at a random time within 1 hour, or when the app sends it"),
+        ({"background": True, "delivery_seconds": 60.0}, "at a random time within 1 minute, or"),
+    ],
+)
+def test_when_reports_leave_is_told_as_the_client_runs(
+    bench: Bench, changes: dict[str, Any], when: str
+) -> None:
+    page = bench.client(consent="unset", **changes).explain()
+    for text in (plain(page.brief()), plain(page)):
+        assert when in text
+        assert ("random time" in text) == changes["background"]
+    assert page.to_dict()["background"] is changes["background"]
 
 
 def test_a_brief_explanation_tells_what_is_not_protected_and_what_is_wrong(bench: Bench) -> None:
@@ -439,7 +574,7 @@ def test_a_brief_explanation_tells_what_is_not_protected_and_what_is_wrong(bench
 
 def test_a_refusal_is_told_by_the_next_process_too(bench: Bench) -> None:
     bench.transport.publish(manifest(epsilon="2", sequence=1))
-    assert bench.client().refresh().errors
+    assert bench.client().refresh(force=True).errors
     bench.close()
     client = bench.client()
     error = client.report(NAME, "good").error

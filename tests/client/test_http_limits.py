@@ -1,6 +1,9 @@
 """Answers that are encoded, too long, too slow or nonsense: the device neither hangs nor swells."""
 
 import socket
+import ssl
+import time
+from typing import Any
 
 import pytest
 
@@ -132,6 +135,60 @@ def test_an_answer_that_is_not_whole_in_time_is_given_up(script: Script) -> None
     # Each script ends well if it is waited for, so that whoever waits fails this test.
     with RawServer(script) as server, pytest.raises(TransportError, match="TimeoutError"):
         get(server, QUICK)
+
+
+def no_handshake(server: RawServer, connection: socket.socket) -> None:
+    server.over.wait(MANY * 0.01)
+
+
+def slow_handshake(server: RawServer, connection: socket.socket) -> None:
+    connection.sendall(b"\x16\x03\x03\x40\x00")  # a record of 16 KiB
+    server.drip(connection, b"\x02", MANY)
+
+
+@pytest.mark.parametrize("script", [no_handshake, slow_handshake])
+def test_a_handshake_that_is_not_over_in_time_is_given_up(script: Script) -> None:
+    with RawServer(script, headless=True) as server, pytest.raises(TransportError) as caught:
+        HttpTransport(f"https://127.0.0.1:{server.port}", QUICK).request("GET", "/", {}, b"", MOST)
+    assert str(caught.value) == "TimeoutError"
+    assert not caught.value.unsent  # somebody saw it
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_connecting_handshake_and_answer_share_one_deadline(
+    monkeypatch: pytest.MonkeyPatch, secure: bool
+) -> None:
+    # Each step, when it is over, has taken most of what was left.
+    now = [0.0]
+    left: list[float] = []
+
+    class Slow(socket.socket):
+        def connect(self, address: Any) -> None:
+            now[0] += 6.0 * (self.type == socket.SOCK_STREAM)
+
+        def settimeout(self, value: float | None) -> None:
+            left.append(value or 0.0)
+
+        def setsockopt(self, *_: Any) -> None:
+            pass
+
+        def sendall(self, *_: Any) -> None:
+            now[0] += 3.0
+
+        def recv_into(self, *_: Any) -> int:
+            raise AssertionError("no time was left")
+
+    def shake(_: ssl.SSLContext, sock: socket.socket, **__: object) -> socket.socket:
+        now[0] += 3.0
+        return sock
+
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(socket, "socket", Slow)
+    monkeypatch.setattr(ssl.SSLContext, "wrap_socket", shake)
+    origin = f"http{'s' if secure else ''}://127.0.0.1:1"
+    with pytest.raises(TransportError, match="TimeoutError"):
+        HttpTransport(origin, 9.0).request("GET", "/", {}, b"", MOST)
+    assert left == [9.0, 3.0]
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_a_path_that_is_no_path_is_a_transport_error(server: RawServer) -> None:
     for path in ("/a b", "/a\r\nX: y", "/\u2028"):
         with pytest.raises(TransportError):
             HttpTransport(server.origin).request("GET", path, {}, b"", 100)
-    assert server.requests == []
+    assert b"".join(server.requests) == b""
 
 
 def test_https_to_a_certificate_that_is_trusted_works(
@@ -137,6 +137,32 @@ def test_https_to_anybody_else_sends_nothing(
         with pytest.raises(TransportError, match="SSLCertVerificationError"):
             get(server)
         assert server.requests == []
+
+
+class Withdrawn(OSError):
+    """What a caller raises, who wants no request any more."""
+
+
+def test_d7_who_calls_off_before_the_body_sends_not_one_byte_through_the_handshake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, context = certificate(tmp_path, "127.0.0.1")
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    shaken: list[str | None] = []
+
+    with RawServer(OK, context) as other:
+
+        def call_off() -> None:
+            assert other.hands_shaken.wait(10)
+            raise Withdrawn
+
+        transport = HttpTransport(other.origin)
+        with pytest.raises(Withdrawn):
+            transport.request("POST", "/", {}, b"secret", 100, before_body=call_off)
+        transport.request("GET", "/", {}, b"", 100, before_body=lambda: shaken.append("asked"))
+        assert shaken == ["asked"]
+    assert other.requests[0] == b""
+    assert other.requests[1].startswith(b"GET / HTTP/1.1\r\n")
 
 
 @pytest.mark.parametrize(

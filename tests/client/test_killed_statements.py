@@ -23,7 +23,7 @@ def fates(tmp_path_factory: pytest.TempPathFactory) -> list[Fate]:
 
     def play(share: int) -> list[Fate]:
         command = [sys.executable, "-m", "tests.support.doomed_statement"]
-        told = run([*command, folder, str(share), str(_SHARES)], seconds=400.0).stdout
+        told = run([*command, folder, str(share), str(_SHARES)], seconds=900.0).stdout
         return [Fate(**json.loads(line)) for line in told.splitlines()]
 
     with ThreadPoolExecutor(_SHARES) as pool:

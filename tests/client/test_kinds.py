@@ -1,6 +1,7 @@
 """Surveys whose mechanism is ordinal or numeric: declared, judged and answered like any other."""
 
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -20,7 +21,13 @@ MINUTES = Survey.numeric("minutes", "How many minutes?", low=0, high=60, step=5,
 
 
 def declaration(survey: Manifest) -> Survey:
-    return Survey(survey.name, survey.question, survey.categories, max_epsilon="1")
+    return Survey(
+        survey.name,
+        survey.question,
+        survey.categories,
+        max_epsilon="1",
+        mechanisms={survey.specification.kind},
+    )
 
 
 def device(bench: Bench, survey: Manifest, **changes: Any) -> Any:
@@ -64,16 +71,51 @@ def test_d2_a_manifest_of_any_kind_that_understates_its_integers_is_refused(
     assert refused.value.fault is ManifestFault.UNCERTIFIED
 
 
+@pytest.mark.parametrize("survey", KINDS.values(), ids=list(KINDS))
+def test_d2_a_kind_that_the_app_did_not_declare_is_refused_and_nothing_drawn(
+    bench: Bench, survey: Manifest
+) -> None:
+    bench.transport = FakeTransport(survey)
+    other = {"ordinal", "numeric"} - {survey.specification.kind}
+    client = bench.client(
+        surveys=[replace(declaration(survey), mechanisms=other)], transport=bench.transport
+    )
+    error = client.refresh(force=True).errors[survey.name]
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.MECHANISM
+    assert not client.report(survey.name, survey.categories[0]).ok
+    assert bench.draw.count == 0
+
+
 def test_d1_numbers_other_than_those_declared_are_refused_unseen(bench: Bench) -> None:
     bench.transport = FakeTransport(NUMERIC)
     wider = Survey.numeric("numeric", NUMERIC.question, low=-5, high=6, max_epsilon="1")
     client = bench.client(surveys=[wider], transport=bench.transport)
-    error = client.refresh().errors["numeric"]
+    error = client.refresh(force=True).errors["numeric"]
     assert isinstance(error, ManifestRefused)
     assert error.fault is ManifestFault.NOT_AS_DECLARED
 
 
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"mechanisms": "ordinal"}, TypeError),
+        ({"mechanisms": ["cardinal"]}, InvalidManifest),
+        ({"mechanisms": ["two-round"]}, InvalidManifest),
+        ({"mechanisms": None}, TypeError),
+        ({"max_grace_seconds": None}, TypeError),
+        ({"max_kept_epochs": 5.0}, TypeError),
+    ],
+)
+def test_d1_a_declaration_of_no_sense_is_refused(
+    change: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        replace(MINUTES, **change)
+
+
 def test_a_range_is_declared_as_its_values() -> None:
+    assert MINUTES.mechanisms == {"numeric"}
     assert MINUTES.categories == tuple(map(str, range(0, 61, 5)))
     halves = Survey.numeric("n", "q", low="-1", high=1, step=Decimal("0.5"), max_epsilon="1")
     assert halves.categories == ("-1", "-0.5", "0", "0.5", "1")

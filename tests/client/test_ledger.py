@@ -8,6 +8,7 @@ from deniable.budget import pure_cost
 from deniable.client import (
     Client,
     EpochUndecidable,
+    ManifestRefused,
     NotReady,
     NotRunning,
     Outcome,
@@ -29,7 +30,8 @@ def at(bench: Bench, client: Client, day: float) -> Outcome:
 
 def publish(bench: Bench, client: Client, offered: Manifest) -> None:
     bench.transport.publish(offered)
-    assert client.refresh().errors == {}
+    errors = client.refresh(force=True).errors.values()
+    assert not any(isinstance(error, ManifestRefused) for error in errors)
 
 
 def test_d3_the_first_report_of_an_epoch_decides_it_and_every_other_repeats_it(
@@ -64,7 +66,7 @@ def test_d3_asking_again_sends_the_same_bytes_again(bench: Bench) -> None:
     for answer in CATEGORIES:
         client.report(NAME, answer)
         client.flush(4000)
-    assert len(bench.transport.uploads) > 5
+    assert len(bench.transport.uploads) == 2
     assert len(set(bench.transport.uploads)) == 1
 
 

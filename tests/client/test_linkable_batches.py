@@ -12,13 +12,15 @@ from tests.support.devices import NAME, UNREACHABLE, Bench, problem, refused
 from tests.support.surveys import DAY, START, manifest
 
 JSON = {"content-type": "application/json"}
-LONG = manifest(schedule=Schedule(START, DAY, 400, 900 * DAY))
+LONG = manifest(schedule=Schedule(START, DAY, 400, 90 * DAY))
 
 
 def reported(bench: Bench, days: int, *, linkable_batches: bool = True) -> Client:
     bench.transport.publish(LONG)
     client = bench.ready(
-        linkable_batches=linkable_batches, lifetime_epsilon="1000", caps=OutboxCaps(days=1000)
+        linkable_batches=linkable_batches,
+        lifetime_epsilon="1000",
+        caps=OutboxCaps(days=1000),
     )
     for day in range(days):
         bench.clock.time = START + day * DAY
@@ -69,7 +71,7 @@ def test_the_thread_sends_what_is_due_and_nothing_before_its_time(bench: Bench) 
     bench.transport.answer = taken
     bench.rows(f"UPDATE decisions SET due = {START + 900.0 * DAY} WHERE epoch = 1")
     bench.clock.time = START + 4 * DAY
-    client._uploader._longest = 1000.0 * DAY
+    client._uploader._outbox._longest = 1000.0 * DAY
     client._uploader._send_due()
     assert [sorted(epochs(body)) for body in bench.transport.uploads] == [[0, 2, 3]]
 
@@ -96,7 +98,7 @@ def test_each_refusal_is_acted_on_for_its_report(bench: Bench) -> None:
     assert epochs(bench.transport.uploads[1]) == [3]
 
 
-def test_a_batch_that_is_too_large_is_halved_until_it_is_taken(bench: Bench) -> None:
+def test_what_a_batch_that_is_too_large_held_is_sent_singly(bench: Bench) -> None:
     client = reported(bench, 10)
 
     def judge(body: bytes) -> HttpAnswer:
@@ -105,10 +107,9 @@ def test_a_batch_that_is_too_large_is_halved_until_it_is_taken(bench: Bench) -> 
 
     bench.transport.answer = judge
     assert client.flush() == Delivery(delivered=10)
-    # What was too large once is not tried again.
-    assert sizes(bench) == [10, 5, 2, 2, 2, 2, 2]
-    counted = "SELECT attempts, unanswered, count(*) FROM decisions GROUP BY attempts ORDER BY 1"
-    assert bench.rows(counted) == [(2, 0, 5), (3, 0, 5)]
+    # D8 leaves no sends for more than one split.
+    assert sizes(bench) == [10, *10 * [1]]
+    assert bench.rows("SELECT DISTINCT attempts, unanswered FROM decisions") == [(2, 0)]
     assert bench.clock.slept == []
 
 
@@ -116,7 +117,7 @@ def test_a_single_report_that_is_too_large_is_dropped(bench: Bench) -> None:
     client = reported(bench, 4)
     bench.transport.answer = problem(RefusalCode.TOO_LARGE)
     assert client.flush() == Delivery(dropped=4)
-    assert sizes(bench) == [4, 2, 1, 1, 1, 1]
+    assert sizes(bench) == [4, 1, 1, 1, 1]
     assert ends(bench) == 4 * [("dropped", "too-large")]
 
 

@@ -11,7 +11,7 @@ import pytest
 from deniable.client import Client, EpochUndecidable, OutcomeStatus, ReportDropped
 from deniable.client.ledger.memo import MemoRange, memo_draw
 from deniable.messages import Manifest, Repeat, Schedule, Specification
-from tests.support.devices import NAME, Bench, read_upload
+from tests.support.devices import NAME, Bench, read_upload, took
 from tests.support.surveys import CATEGORIES, DAY, DECLARED, START, manifest
 
 RECORDED = OutcomeStatus.RECORDED
@@ -139,7 +139,9 @@ def test_a_state_that_is_new_or_a_copy_begins_with_the_next_range(
         away.mkdir()
         shutil.copy(bench.path, away / bench.path.name)
         bench.path = away / bench.path.name
-    again = bench.ready(surveys=[KEPT], lifetime_epsilon="1000")
+    again = bench.client(surveys=[KEPT], lifetime_epsilon="1000")
+    again.set_consent("on")
+    assert took(again.refresh(force=True))
     assert key not in keys(bench)
     for epoch in range(1, RANGE):
         bench.clock.time = START + epoch * DAY

@@ -24,7 +24,11 @@ def daily(bench: Bench, days: int, **changes: Any) -> Client:
     """Return a client that has reported on so many days, and could send nothing."""
     bench.transport.publish(LONG)
     bench.transport.answer = UNREACHABLE
-    client = bench.ready(lifetime_epsilon=EPOCHS * exact_epsilon(LONG.epsilon), **changes)
+    client = bench.ready(
+        surveys=[replace(DECLARED, max_grace_seconds=2000 * DAY)],
+        lifetime_epsilon=EPOCHS * exact_epsilon(LONG.epsilon),
+        **changes,
+    )
     for day in range(days):
         bench.clock.time = START + day * DAY
         assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
@@ -48,8 +52,7 @@ def test_adding_a_report_drops_the_oldest_over_the_number(bench: Bench) -> None:
     dropped = [(epoch, "dropped", "cap-number") for epoch in (0, 1)]
     assert ends(bench) == dropped + [(epoch, "pending", "") for epoch in (2, 3, 4, 5)]
     assert bench.rows("SELECT settled FROM decisions WHERE epoch < 2") == [
-        (START + 4 * DAY,),
-        (START + 5 * DAY,),
+        ((START + days * DAY) // DAY * DAY,) for days in (4, 5)
     ]
 
 

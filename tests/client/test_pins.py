@@ -13,7 +13,7 @@ from deniable.client import (
     Survey,
 )
 from deniable.messages import InvalidManifest, sign_manifest
-from tests.support.devices import NAME, Bench
+from tests.support.devices import NAME, Bench, why
 from tests.support.surveys import AUTHORITY, DECLARED, MANIFEST, manifest
 
 ID = MANIFEST.survey_id.hex()
@@ -25,7 +25,7 @@ def pinning(*ids: str) -> Survey:
 
 
 def fault(client: Client) -> ManifestFault | None:
-    error = client.refresh().errors.get(NAME)
+    error = why(client.refresh(force=True), NAME)
     assert error is None or isinstance(error, ManifestRefused)
     return error.fault if error else None
 

@@ -1,12 +1,14 @@
 """Text for terminals: what is hostile is escaped, what is wide fits, what is stated holds."""
 
 import unicodedata
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
 
 from deniable.client.transparency.plain_text import (
     counted,
+    odds_of,
     printable,
     shown_duration,
     shown_odds,
@@ -67,11 +69,20 @@ def test_odds_are_rounded_up(odds: Fraction, shown: str) -> None:
     assert shown_odds(odds) == shown
 
 
-def test_any_cost_has_words() -> None:
-    assert times_likelier(0) == "1.00"
-    assert times_likelier(10**9) == "2.72"
-    assert times_likelier(14 * 10**9) == "more than a million"
-    assert times_likelier(10**18) == "more than a million"
+@pytest.mark.parametrize("nano", [0, 1, 10**9, 2_302_585_093, 13_815_510_557])
+def test_a_cost_in_words_is_never_less_than_it_is(nano: int) -> None:
+    with localcontext() as context:
+        context.prec = 40
+        exact = (Decimal(nano) / 10**9).exp()
+    words = times_likelier(odds_of(nano))
+    assert words.startswith("at most ")
+    stated = Decimal(words.removeprefix("at most ").split()[0].replace(",", ""))
+    assert exact <= stated <= exact * Decimal("1.02")
+
+
+def test_a_cost_beyond_all_protection_is_said_to_be_so() -> None:
+    for nano in (14 * 10**9, 10**18):
+        assert times_likelier(odds_of(nano)) == "possibly more than a million times likelier"
 
 
 def test_a_bound_is_rounded_to_its_own_side() -> None:

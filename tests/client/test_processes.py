@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import Delivery, EpochUndecidable, OutcomeStatus
+from deniable.client import Delivery, EpochUndecidable, OutcomeStatus, ReportDropped
 from tests.support.device_process import race, race_through, report_and_die
-from tests.support.devices import NAME, Bench
+from tests.support.devices import NAME, Bench, took
 from tests.support.surveys import DAY, MANIFEST, START
 
 
@@ -88,7 +88,10 @@ def test_d5_a_state_whose_mark_was_never_written_costs_the_current_epoch_only(
     report_and_die(bench.path.parent, "reported")
     bench.path.with_name(bench.path.name + ".mark").unlink()
     client = bench.client()
-    assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
+    assert client.consent == "unset"
+    client.set_consent("on")
+    assert took(client.refresh(force=True))
+    assert isinstance(client.report(NAME, "good").error, ReportDropped)
     bench.clock.time = MANIFEST.schedule.epoch_start(1)
     assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
     assert not isinstance(client.report(NAME, "good").error, EpochUndecidable)

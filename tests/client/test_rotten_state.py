@@ -45,7 +45,7 @@ def test_whatever_rots_no_call_raises_and_no_epoch_is_drawn_for_twice(
     for day in range(3):
         bench.clock.time = START + day * DAY
         assert isinstance(again.report(NAME, "good"), Outcome)
-        again.refresh()
+        again.refresh(force=True)
         assert isinstance(again.flush(), Delivery)
     exposed = {(MANIFEST.survey_id, day) for day in range(3)}
     assert bench.draw.count <= len(exposed)
@@ -66,7 +66,7 @@ def test_a_byte_that_flips_anywhere_raises_nothing(bench: Bench, offset: int) ->
     for day in range(2):
         bench.clock.time = START + day * DAY
         assert isinstance(again.report(NAME, "good"), Outcome)
-        again.refresh()
+        again.refresh(force=True)
         assert isinstance(again.flush(), Delivery)
     assert bench.draw.count <= 3
 

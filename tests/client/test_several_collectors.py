@@ -28,7 +28,7 @@ def test_a_report_goes_to_the_collector_it_is_for_and_to_no_other(bench: Bench) 
     bench.ready().report(NAME, "good")
     theirs = tea()
     other = bench.client(collector=OTHER_ORIGIN, surveys=[TEA], transport=theirs)
-    other.refresh()
+    other.refresh(force=True)
     other.report("tea", "often")
     assert other.flush() == Delivery(delivered=1)
     assert [read_upload(body).report.survey_id != MANIFEST.survey_id for body in theirs.uploads]
@@ -43,7 +43,7 @@ def test_both_collectors_together_stay_below_the_lifetimes_ceiling(bench: Bench)
     other = bench.client(
         collector=OTHER_ORIGIN, surveys=[TEA], transport=tea(), lifetime_epsilon="15"
     )
-    assert "over-budget" in str(other.refresh().errors["tea"])
+    assert "over-budget" in str(other.refresh(force=True).errors["tea"])
 
 
 def test_an_app_update_to_another_authority_is_followed_whatever_a_thief_has_signed(
@@ -53,7 +53,7 @@ def test_an_app_update_to_another_authority_is_followed_whatever_a_thief_has_sig
     bench.ready().report(NAME, "good")
     bench.transport.publish(manifest(sequence=0, nonce=b"n" * 16), OTHER_AUTHORITY)
     updated = bench.client(authority=OTHER_AUTHORITY.public_key)
-    assert updated.refresh().errors == {}
+    assert updated.refresh(force=True).errors == {}
     # What was decided under the name stays decided.
     assert updated.report(NAME, "poor").status is OutcomeStatus.REPEATED
     bench.clock.time = START + DAY

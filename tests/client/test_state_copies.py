@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import Client, EpochUndecidable, OutcomeStatus
+from deniable.client import Client, EpochUndecidable, OutcomeStatus, ReportDropped
 from deniable.client.state import mark as mark_module
-from tests.support.devices import NAME, Bench, read_upload
+from tests.support.devices import NAME, Bench, read_upload, took
 from tests.support.surveys import DAY, START
 
-RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
+RECORDED = OutcomeStatus.RECORDED
 STATE, MARK = "device.sqlite", "device.sqlite.mark"
 
 
@@ -53,10 +53,16 @@ def secret(bench: Bench) -> bytes:
 
 
 def becomes_new(bench: Bench, old_secret: bytes) -> None:
-    """Check that this state may not decide the epoch at its clock, and decides the next one."""
+    """Check that this state is a stranger's: no consent, and no epoch before the date was told."""
     client = bench.client()
-    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
+    assert client.consent == "unset"
+    client.set_consent("on")
+    assert client.flush().pending == 0
     assert secret(bench) != old_secret
+    bench.clock.time += DAY
+    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
+    assert took(client.refresh(force=True))
+    assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
     bench.clock.time += DAY
     assert client.report(NAME, "good").status is RECORDED
     fresh = secret(bench)
@@ -103,12 +109,18 @@ def test_d5_a_mark_that_cannot_be_read_is_no_mark(bench: Bench, content: bytes) 
 @pytest.mark.parametrize(
     "rotten",
     [
-        "token 1 1 banana 5",
-        f"token {10**20} 1 on 5",
-        f"token 1 {10**30} on 5",
-        f"token 1 1 on {2**63}",
-        "token -1 1 on 5",
-        "token 1 1 on -5",
+        "token 1 1 1 0 banana -",
+        f"token {10**20} 1 1 0 on -",
+        f"token 1 {10**30} 1 0 on -",
+        f"token 1 1 {2**63} 0 on -",
+        "token -1 1 1 0 on -",
+        "token 1 1 -1 0 on -",
+        "token 1 1 1 0 on 5",
+        "token 1 1 1 0 on 5:-1",
+        "token 1 1 1 0 on -5:1",
+        f"token 1 1 1 0 on 5:{2**63}",
+        f"token 1 1 1 0 on {2**50}:1",
+        f"token 1 1 1 0 on 5:{2**62},6:{2**62}",
     ],
 )
 def test_d5_a_mark_that_holds_what_nobody_wrote_is_no_mark(
@@ -146,13 +158,34 @@ def test_a_machine_without_an_id_still_keeps_its_state(
 def test_d5_an_older_backup_is_a_new_device_and_decides_nothing_twice(bench: Bench) -> None:
     prepared(bench, 1)
     backup = bench.path.read_bytes()
-    bench.clock.time = START + DAY
     again = bench.client()
-    assert again.report(NAME, "good").status is RECORDED
+    for day in (1, 2):
+        bench.clock.time = START + day * DAY
+        assert again.report(NAME, "good").status is RECORDED
     again.close()
     bench.path.write_bytes(backup)
     becomes_new(bench, secret(bench))
-    assert bench.draw.count == 4  # days 0 and 1 before the restoration, 2 and 3 after it
+    assert bench.draw.count == 5  # days 0 to 2 before the restoration, 4 and 5 after it
+
+
+def test_d5_what_a_kill_before_the_commit_leaves_costs_an_epoch_and_nothing_else(
+    bench: Bench,
+) -> None:
+    # One change behind its genuine mark; a backup from before the last change is the same.
+    prepared(bench, 1)
+    before, old_secret = bench.path.read_bytes(), secret(bench)
+    bench.clock.time = START + DAY
+    client = bench.client()
+    assert client.report(NAME, "good").status is RECORDED
+    client.close()
+    bench.path.write_bytes(before)
+    restarted = bench.client()
+    assert restarted.consent == "on"
+    assert isinstance(restarted.report(NAME, "good").error, EpochUndecidable)
+    assert secret(bench) != old_secret
+    assert restarted.flush().delivered == 1
+    bench.clock.time += DAY
+    assert restarted.report(NAME, "good").status is RECORDED
 
 
 def test_d5_a_backup_restored_with_a_log_that_is_not_its_own_decides_nothing_twice(
@@ -177,22 +210,26 @@ def test_d5_the_newest_backup_goes_on_as_the_same_device(bench: Bench) -> None:
     stays(bench, secret(bench))
 
 
-def test_d5_a_copys_standing_decision_stands_and_its_bytes_stay_the_same(bench: Bench) -> None:
+def test_d5_a_copys_standing_decision_stands_and_the_original_alone_sends_it(
+    bench: Bench,
+) -> None:
     prepared(bench, 1)
     with clone(bench, STATE) as copied:
         client: Client = copied.client()
-        assert client.report(NAME, "poor").status is REPEATED
-        client.flush()
-        bench.client().flush()
+        client.set_consent("on")
+        assert isinstance(client.report(NAME, "poor").error, ReportDropped)
+        assert copied.rows("SELECT verdict FROM decisions") == [("state-doubted",)]
+        assert client.flush().delivered == 0
+        assert bench.client().flush().delivered == 1
         assert copied.draw.count == 0
-    first, second = bench.transport.uploads
-    assert first == second
 
 
 def test_d5_original_and_copy_share_no_key_afterwards(bench: Bench) -> None:
     prepared(bench, 0)
     with clone(bench, STATE) as copied:
-        copied.client().report(NAME, "good")  # opens it, and is told that this epoch is not its own
+        stranger = copied.client()
+        stranger.set_consent("on")
+        assert took(stranger.refresh(force=True))
         for device in (bench, copied):
             device.clock.time = START + DAY
             client = device.client()
@@ -223,15 +260,27 @@ def test_d5_what_was_withdrawn_since_a_backup_stays_withdrawn(bench: Bench, cons
     assert bench.transport.uploads == []
 
 
-def test_d5_a_copy_keeps_consent_and_what_was_reserved(bench: Bench) -> None:
+@pytest.mark.parametrize("how", ["off", "purge"])
+def test_d5_a_state_put_back_without_its_mark_sends_nothing_that_was_erased(
+    bench: Bench, how: str
+) -> None:
+    # The mark alone knew: without it withdrawn consent came back, and erased reports were sent.
     prepared(bench, 1)
+    backup = bench.path.read_bytes()
     client = bench.client()
-    client.set_consent("off")
+    if how == "purge":
+        client.purge()
+    else:
+        client.set_consent("off")
     client.close()
-    reserved = bench.rows("SELECT survey_id, reserved FROM manifests")
-    with clone(bench, STATE) as copied:
-        assert copied.client(consent="on").consent == "off"
-        assert copied.rows("SELECT survey_id, reserved FROM manifests") == reserved
+    bench.path.write_bytes(backup)
+    bench.path.with_name(MARK).unlink()
+    restored = bench.client(consent="on")
+    assert (restored.consent, restored.consent_record.origin) == ("unset", "state-doubted")
+    restored.set_consent("on")
+    assert restored.flush().delivered == 0
+    assert bench.transport.uploads == []
+    assert bench.rows("SELECT verdict, envelope FROM decisions") == [("state-doubted", None)]
 
 
 @pytest.mark.parametrize("how", ["off", "local", "purge"])
@@ -250,10 +299,14 @@ def test_an_old_backup_sends_nothing_that_the_user_had_erased_since(
     client.close()
     if lost:
         bench.path.unlink()
-        bench.client().close()
+        another = bench.client()
+        assert another.consent == "on"  # it is there now
+        another.close()
     bench.path.write_bytes(backup)
     restored = bench.client()
-    assert restored.consent == "on"
+    # A purge alone was the last change, which the mark tells; else nobody knows what came between.
+    assert restored.consent == ("on" if how == "purge" and not lost else "unset")
+    restored.set_consent("on")
     assert restored.flush().delivered == 0
     assert bench.transport.uploads == []
     assert bench.rows("SELECT count(*) FROM decisions WHERE envelope IS NOT NULL") == [(0,)]
@@ -276,9 +329,5 @@ def test_d5_a_copy_of_both_files_within_the_minute_is_a_new_device(
     prepared(bench, 0)
     monkeypatch.setattr(mark_module, "_COPY_SECONDS", -1)  # as if some seconds had passed
     with clone(bench, STATE, MARK) as copied:
-        client = copied.client()
-        assert client.consent == "unset"
-        client.set_consent("on")
-        client.close()
         becomes_new(copied, secret(bench))
     stays(bench, secret(bench))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable.client import IN_MEMORY, OutcomeStatus, ReportDropped, StateUnavailable
-from tests.support.devices import NAME, Bench
+from tests.support.devices import NAME, Bench, took
 from tests.support.losses import decided
 from tests.support.surveys import DAY, START
 
@@ -59,15 +59,33 @@ def test_d5_an_interrupted_creation_costs_no_epoch(
     assert not [name for name in bench.files() if "damaged" in name]
 
 
-def test_d5_a_state_of_a_newer_schema_is_refused_and_not_touched(bench: Bench) -> None:
+def test_d5_a_mark_without_the_commit_of_the_first_state_costs_nothing(bench: Bench) -> None:
+    # A kill between them; nothing can have been decided. What replaces a state says otherwise.
+    decided(bench)
+    bench.path.unlink()
+    mark = bench.path.with_name("device.sqlite.mark")
+    mark.unlink()
+    assert bench.client().consent == "on"
+    bench.close()
+    bench.path.unlink()
+    assert mark.exists()
+    bench.ready(consent="on").close()
+    assert bench.rows("SELECT unsure, fresh_from < 0 FROM device") == [(0, 1)]
+    assert bench.rows("SELECT count(*) FROM events") == [(0,)]
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_d5_a_state_of_another_schema_is_refused_and_not_touched(
+    bench: Bench, version: int
+) -> None:
     decided(bench)
     with closing(sqlite3.connect(bench.path)) as connection:
-        connection.execute("PRAGMA user_version=2")
+        connection.execute(f"PRAGMA user_version={version}")
     before = bench.files()
     client = bench.client()
     outcome = client.report(NAME, "good")
     assert isinstance(outcome.error, StateUnavailable)
-    assert "newer version" in str(outcome.error)
+    assert ("newer version" in str(outcome.error)) == (version == 3)
     assert isinstance(client.flush().error, StateUnavailable)
     client.close()
     assert bench.files() == before
@@ -129,6 +147,7 @@ def test_d5_a_folder_put_back_from_a_backup_is_a_new_device(
     client = bench.client()
     assert client.consent == "unset"
     client.set_consent("on")
+    assert took(client.refresh(force=True))
     # Nobody knows whether the user withdrew since the backup, so its reports are not sent.
     bench.clock.time = START + DAY - 1
     assert isinstance(client.report(NAME, "good").error, ReportDropped)
@@ -142,5 +161,5 @@ def test_a_stored_manifest_that_rotted_is_an_outcome_and_no_exception(bench: Ben
         connection.execute("UPDATE manifests SET envelope = zeroblob(length(envelope))")
     client = bench.client()
     assert not client.report(NAME, "good").ok
-    client.refresh()
+    client.refresh(force=True)
     assert bench.draw.count == 0

@@ -62,7 +62,7 @@ def _status_after(folder: Path, content: bytes, mark: bytes) -> OutcomeStatus:
         bench.path.write_bytes(content)
         bench.path.with_name("device.sqlite.mark").write_bytes(mark)
         client = bench.client()
-        client.refresh()
+        client.refresh(force=True)
         return client.report(NAME, "good").status
 
 
@@ -86,6 +86,22 @@ def test_d5_a_state_lost_with_its_log_alone_is_noticed_too(bench: Bench, tmp_pat
         moved = other.ready()
         assert isinstance(moved.report(NAME, "good").error, EpochUndecidable)
         assert other.draw.count == 0
+
+
+def test_d5_an_app_that_need_never_refresh_is_told_to_after_a_loss(bench: Bench) -> None:
+    bundled = {"manifests": bench.transport.envelopes}
+    decided(bench)
+    bench.path.unlink()
+    client = bench.client(**bundled)
+    for day in (1, 2):
+        bench.clock.time = START + day * DAY + 1
+        client.flush()
+        error = client.report(NAME, "good").error
+        assert isinstance(error, EpochUndecidable)
+        assert "refresh() asks" in str(error)
+    assert client.refresh().ready == ()
+    bench.clock.time = START + 3 * DAY
+    assert client.report(NAME, "good").status is RECORDED
 
 
 @pytest.mark.parametrize("lost_at", [0, 0.5, DAY - 1, DAY - 0.25])
@@ -150,7 +166,7 @@ def test_d4_a_backup_from_before_a_loss_does_not_bring_consent_back(bench: Bench
     client.set_consent("off")
     client.close()
     bench.path.write_bytes(backup)
-    assert bench.client(consent="on").consent == "off"
+    assert bench.client(consent="on").consent == "unset"
 
 
 def test_d5_after_a_loss_no_schedule_that_overlaps_a_decided_epoch_gets_a_draw(
@@ -206,6 +222,6 @@ def test_a_mark_without_a_state_that_cannot_be_read_raises_nothing(
     client = bench.client(consent=initial)
     assert isinstance(client.report(NAME, "good").error, StateUnavailable)
     assert isinstance(client.flush().error, StateUnavailable)
-    assert isinstance(client.refresh().errors[NAME], StateUnavailable)
+    assert isinstance(client.refresh(force=True).errors[NAME], StateUnavailable)
     assert client.explain().problem != ""
     client.start()

@@ -10,7 +10,7 @@ from deniable.client import Delivery, NotReady
 from deniable.client.sending import uploader
 from tests.support.clock import FakeClock
 from tests.support.devices import NAME, UNREACHABLE, Bench
-from tests.support.surveys import START
+from tests.support.surveys import DAY, START
 from tests.support.watched import SECONDS, WatchedTransport, device, settled, threads, until
 
 
@@ -107,7 +107,7 @@ def test_the_thread_outlives_a_state_that_cannot_be_read_for_a_while(
     client.report(NAME, "good")
     (thread,) = threads()
     bench.path.rmdir()
-    until(lambda: client.refresh().ready == (NAME,))
+    until(lambda: client.refresh(force=True).ready == (NAME,))
     client.report(NAME, "good")
     assert transport.uploaded.wait(SECONDS)
     assert threads() == [thread]
@@ -218,9 +218,9 @@ def test_what_nobody_foresaw_is_logged_once_and_ends_no_thread(
     client.report(NAME, "good")
     assert transport.entered.wait(SECONDS)
     until(lambda: any("ZeroDivisionError" in line for line in caplog.messages))
-    for _ in range(3):
+    for seconds in (41, DAY, DAY):  # nobody answered: it is sent only then
         transport.entered.clear()
-        bench.clock.time += 41  # nobody answered: another process may send it only then
+        bench.clock.time += seconds
         client._uploader.start()
         assert transport.entered.wait(SECONDS)
     (thread,) = threads()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.client import Backoff, HttpAnswer
-from deniable.client.sending.delivery import PendingReport, Resend, Split, Step, next_steps
+from deniable.client.sending.delivery import PendingReport, Resend, Step, next_steps
 from deniable.messages import RefusalCode
 from tests.support.devices import problem, refused
 from tests.support.surveys import DAY, START
@@ -20,9 +20,7 @@ def after(
     report: PendingReport, answer: HttpAnswer, backoff: Backoff, jitter: Callable[[], float]
 ) -> Step:
     """Return what follows for a report that was alone in its request."""
-    steps = next_steps([report], answer, NOW, backoff, jitter)
-    assert not isinstance(steps, Split)
-    (step,) = steps
+    (step,) = next_steps([report], answer, NOW, backoff, jitter)
     return step
 
 
@@ -32,7 +30,7 @@ def wait(retry_after: str, *, attempts: int = 0, jitter: float = 0.0) -> float:
     answer = problem(RefusalCode.OVERLOADED, retry_after=retry_after)
     step = after(report, answer, Backoff(first=0.0), lambda: jitter)
     assert isinstance(step, Resend)
-    assert step.answered
+    assert step.held == step.due
     return step.due - NOW
 
 
@@ -88,10 +86,10 @@ def test_d8_no_retry_after_marks_a_device_by_its_delay(asked: int, jitter: float
 
 
 def test_d8_retry_after_only_lengthens_the_backoff() -> None:
-    report = PendingReport("name", 0, b"bytes", START, START + DAY, 7, 0, NOW, 0.0)
+    report = PendingReport("name", 0, b"bytes", START, START + DAY, 0, 0, NOW, 0.0)
     answer = refused(RefusalCode.RATE_LIMITED, retry_after="1")
-    step = after(report, answer, Backoff(), lambda: 0.0)
-    assert step == Resend(NOW + 3600, answered=True)
+    step = after(report, answer, Backoff(first=90.0), lambda: 0.0)
+    assert step == Resend(NOW + 90, NOW + 90, RefusalCode.RATE_LIMITED)
 
 
 def test_the_backoff_doubles_to_an_hour() -> None:
@@ -112,4 +110,4 @@ def test_backoff_and_retry_after_are_jittered_independently() -> None:
     report = PendingReport("name", 0, b"bytes", START, START + DAY, 0, 0, NOW, 0.0)
     answer = problem(RefusalCode.OVERLOADED, retry_after="60")
     step = after(report, answer, Backoff(), lambda: next(draws))
-    assert step == Resend(NOW + 60 * 1.05, answered=True)
+    assert step == Resend(NOW + 60 * 1.05, NOW + 60 * 1.05, RefusalCode.OVERLOADED)

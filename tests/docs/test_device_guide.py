@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from deniable.client import DEFAULT_LIFETIME_EPSILON, Consent
-from tests.support.collector import free_port
-from tests.support.processes import ROOT, run
+from tests.support.processes import ROOT, free_port, run
 from tests.support.readme import marked_blocks
 
 GUIDE = ROOT / "docs" / "device.md"

@@ -157,8 +157,8 @@ def cases(document: dict[str, Any], mode: GenerationMode) -> Iterator[st.SearchS
     for result in schemathesis.openapi.from_dict(document).get_all_operations():
         assert isinstance(result, Ok)
         operation = result.ok()
-        # What takes no parameters cannot be asked with wrong ones.
-        if mode is GenerationMode.POSITIVE or operation.path_parameters or operation.query:
+        # What takes no query cannot be asked with a wrong one, and any text is a survey's name.
+        if mode is GenerationMode.POSITIVE or operation.query:
             yield operation.as_strategy(mode)
 
 

@@ -1,9 +1,21 @@
 """What anybody may read: which surveys there are, their terms, and their signed manifests."""
 
+from dataclasses import replace
+
 import pytest
 
-from deniable.messages import Repeat, SigningKey, Specification, open_manifest, sign_manifest
+from deniable.messages import (
+    Manifest,
+    Repeat,
+    SigningKey,
+    Specification,
+    UploadAnswer,
+    open_manifest,
+    sign_manifest,
+    split_manifests,
+)
 from tests.server.collector import Collector, problem
+from tests.support.reports import envelope
 from tests.support.surveys import AUTHORITY, DAY, MANIFEST, START, manifest
 
 NAME = MANIFEST.name
@@ -131,6 +143,65 @@ async def test_who_holds_the_predecessor_gets_the_successor(collector: Collector
     assert older.status == 304
 
 
+async def offered(collector: Collector, name: str = NAME) -> list[Manifest]:
+    answer = await collector.client.get(f"/v1/surveys/{name}/manifests")
+    assert (answer.status, answer.content_type) == (200, "application/msgpack")
+    assert "ETag" not in answer.headers
+    envelopes = split_manifests(await answer.read())
+    return [open_manifest(envelope, AUTHORITY.public_key) for envelope in envelopes]
+
+
+@pytest.mark.asyncio
+async def test_all_manifests_of_a_name_that_have_not_ended_are_offered(
+    collector: Collector,
+) -> None:
+    briefer = manifest(sequence=2, schedule=replace(MANIFEST.schedule, epochs=3))
+    future = manifest(
+        sequence=3, schedule=replace(MANIFEST.schedule, start=START + 5 * DAY, epochs=5)
+    )
+    for each in (SUCCESSOR, briefer, future, OTHER):
+        await collector.publish(each)
+    collector.clock.time += 1
+    assert await offered(collector) == [future, briefer, SUCCESSOR, MANIFEST]
+    # One that is over is not offered, whatever is newer or older than it.
+    collector.clock.time = START + 3 * DAY
+    assert await offered(collector) == [future, SUCCESSOR, MANIFEST]
+    await collector.store.end(SUCCESSOR.survey_id, START + 3 * DAY)
+    collector.clock.time += 1
+    assert await offered(collector) == [future, MANIFEST]
+    assert await offered(collector, OTHER.name) == [OTHER]
+    collector.clock.time = START + 10 * DAY
+    path = f"/v1/surveys/{NAME}/manifests"
+    assert await problem(await collector.client.get(path)) == (404, "not-found")
+
+
+@pytest.mark.asyncio
+async def test_the_oldest_are_left_out_of_an_answer_that_is_full(collector: Collector) -> None:
+    categories = tuple(f"{number:0250}" for number in range(4_000))
+    large = [manifest(sequence=each, categories=categories) for each in (1, 2, 3)]
+    for each in large:
+        await collector.publish(each)
+    collector.clock.time += 1
+    assert await offered(collector) == large[:0:-1]
+
+
+@pytest.mark.asyncio
+async def test_reports_to_each_manifest_of_a_name_that_runs_are_counted_apart(
+    collector: Collector,
+) -> None:
+    tenth = manifest(sequence=1, categories=(*MANIFEST.categories, "excellent"))
+    await collector.publish(tenth)
+    collector.clock.time += 1
+    assert await offered(collector) == [tenth, MANIFEST]
+    answer = await collector.send(
+        envelope(1, 4), envelope(2, 5, survey=tenth), envelope(3, 0, survey=tenth)
+    )
+    assert answer == UploadAnswer(3, 0)
+    for survey, expected in ((MANIFEST, [0, 0, 0, 0, 1]), (tenth, [1, 0, 0, 0, 0, 1])):
+        counted = await collector.store.counts(survey.survey_id, 0, len(expected))
+        assert counted == {None: expected}
+
+
 @pytest.mark.asyncio
 async def test_a_survey_published_by_another_process_is_offered_within_a_second(
     collector: Collector,
@@ -148,6 +219,8 @@ async def test_a_survey_published_by_another_process_is_offered_within_a_second(
     ("tail", "expected"),
     [
         ("nobody-asks{}", (404, "not-found")),
+        ("nobody-asks/manifests", (404, "not-found")),
+        (f"{NAME}/manifests?survey={ID}", (400, "bad-query")),
         ("%2e%2e{}", (404, "not-found")),
         ("%FF{}", (404, "not-found")),
         (f"{NAME}{{}}?survey={'0' * 64}", (404, "not-found")),

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import socket
 import sqlite3
 import subprocess
 import time
@@ -20,7 +19,7 @@ import asyncpg
 
 from deniable.messages import SignedReport, split_upload
 from deniable.messages.receipt import RECEIPT_KEY_BYTES
-from tests.support.processes import DENIABLE, await_line, run
+from tests.support.processes import DENIABLE, await_line, free_port, run
 
 NAME = "rating-of-marriage"
 _SURVEY = """\
@@ -45,13 +44,6 @@ def receipts_of(bodies: Iterable[bytes]) -> Counter[Receipt]:
     return Counter(
         (signed.public_key[:RECEIPT_KEY_BYTES], signed.report.response) for signed in reports
     )
-
-
-def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class CollectorProcess:
@@ -165,6 +157,10 @@ class CollectorProcess:
     def complaints(self) -> str:
         """Return what all processes so far have written to standard error."""
         return self._log.read_text("utf-8")
+
+    def export(self, file: Path) -> None:
+        """Write the survey's file, as an app bundles it."""
+        self._command("survey", "export", NAME, "--out", file)
 
     def shown_counts(self) -> list[int]:
         """Return the raw counts that ``deniable hist --json`` shows."""

@@ -6,6 +6,7 @@ import secrets
 import shutil
 import sqlite3
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -34,6 +35,7 @@ from deniable.client import (
     StateUnavailable,
     client,
 )
+from deniable.client.ledger.refreshes import MOST_REQUESTS_A_DAY
 from deniable.client.state import state_file
 from deniable.messages import FRESH, Enrolment, Repeat, Schedule, SigningKey, Specification
 from deniable.messages.ed25519 import CONTEXT_ENROL
@@ -42,7 +44,7 @@ from tests.support.hostile_collector import FATES, FETCHES, HostileCollector, Sk
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, ORIGIN, START, manifest
 
 NAMES = ("first", "second")
-FLUSH_SECONDS = 7200.0
+FLUSH_SECONDS = 1.3 * DAY
 """Longer than any wait that a collector can bring about."""
 
 STATE = "device.sqlite"
@@ -93,6 +95,16 @@ _sliding = st.sampled_from(
 _consents = st.sampled_from([*[Consent.ON] * 5, Consent.LOCAL, Consent.OFF, Consent.UNSET])
 
 
+def make_genuine(mark: Path) -> None:
+    """Let a copy pass for the very file: a kill copies none, and the machine may be slow."""
+    told, status = mark.read_bytes().rsplit(maxsplit=1)[0], mark.stat()
+    mark.write_bytes(told + f" {int(status.st_ctime)}:{status.st_ino}\n".encode())
+
+
+def refuse_to_start(_thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
 class Died(BaseException):
     """The device's processes have ended; nothing after it happened."""
 
@@ -127,6 +139,7 @@ class DeviceMachine(RuleBasedStateMachine):
             (client, "_uniform", seeded.random),
             (secrets, "token_bytes", seeded.randbytes),
             (secrets, "token_hex", lambda size: seeded.randbytes(size).hex()),
+            (threading.Thread, "start", refuse_to_start),  # then requests follow each other
         ):
             self.patches.enter_context(mock.patch.object(owner, name, value))
         self.words = seeded
@@ -175,12 +188,17 @@ class DeviceMachine(RuleBasedStateMachine):
             if not file.name.endswith("-shm"):  # shared memory, rebuilt from the log
                 with suppress(FileNotFoundError):
                     shutil.copyfile(file, self.corpse / file.name)
+        with suppress(FileNotFoundError):
+            make_genuine(self.corpse / MARK)
 
-    def before_a_request(self) -> None:
-        """Rule 3 of outbox.py; no manifest is fetched without consent either (D6)."""
+    def before_a_request(self, path: str) -> None:
+        """Rule 3 of outbox.py; nor is a manifest fetched without consent (D6), or often (D10)."""
         if self.corpse is not None:
             raise Died
         assert self.consent is Consent.ON, "a request without consent"
+        if path.startswith("/v1/surveys/"):
+            asked = self.memory.ask(path.split("/")[3], self.clock.now())
+            assert asked <= MOST_REQUESTS_A_DAY
 
     def vouch(self, request: EnrolmentRequest) -> bytes | None:
         """Be the issuer: one key for a name and epoch. Rule 1 of enrolling/credentials.py."""
@@ -419,23 +437,27 @@ class DeviceMachine(RuleBasedStateMachine):
         assert self.rows("SELECT * FROM previews") == []
         ((waiting,),) = self.rows("SELECT count(*) FROM decisions WHERE status = 'pending'")
         assert waiting <= self.caps.reports
-        # Rule 1 of allowance.py: what was ever spent was reserved under some ceiling, except that
-        # nobody can know of a life that ended when its state was put back with its mark.
+        # Rule 1 of allowance.py: what was ever spent was within some ceiling, except that nobody
+        # can know of a life that ended when its state was put back with its mark.
         lifetime, total = (epsilon_to_nano("ceiling", each) for each in (self.lifetime, self.total))
         if not self.era:
             assert self.spent() <= self.most[0]
             assert self.spent(name) <= self.most[1]
-        # Lowered since, a ceiling counts what the state knows: an old one does not know what was
-        # spent after it under manifests that it knows.
+        # Lowered since, a ceiling counts all that was spent, by states that are gone too.
         assert self.spent() - self.forgotten.total() <= lifetime
         assert self.spent(name) - self.forgotten[name] <= total
-        # Rule 2 of allowance.py: by the ledger's own time, which the present state keeps.
+        # Rule 2 of allowance.py: by the ledger's own time, which one state takes over from another.
         if self.sliding is not None:
             query = (
-                "SELECT sum(cost) FROM decisions"
-                " WHERE lived > (SELECT max(lived) FROM decisions) - ?"
+                "SELECT sum(cost) FROM (SELECT lived, cost FROM decisions UNION ALL"
+                " SELECT lived, cost FROM carried) WHERE lived > (SELECT lived FROM device) - ?"
             )
             assert self.rows(query, self.sliding.days * DAY)[0][0] <= self.sliding.most
+        ((known,),) = self.rows(
+            "SELECT coalesce(sum(cost), 0) + (SELECT coalesce(sum(cost), 0) FROM carried)"
+            " FROM decisions"
+        )
+        assert known >= self.spent() - self.forgotten.total()
 
     def spent(self, *names: str) -> int:
         """Return what was ever spent, by lost states too."""
@@ -478,6 +500,8 @@ class DeviceMachine(RuleBasedStateMachine):
         assert survey_id in self.memory.lawful, "a manifest that breaks a rule was followed"
         followed = self.collector.manifests[survey_id]
         assert followed.name == name
+        newest = self.memory.followed(name)  # D2, rule 2 of following.py
+        assert newest in {None, followed} or newest.sequence < followed.sequence
         assert followed.schedule.epoch_at(self.clock.now()) == epoch
         before = Decided(followed, epoch, answer, envelope, self.clock.now(), self.era, 0)
         shared = sum(each.range == before.range for each in self.ever)
@@ -494,13 +518,13 @@ class DeviceMachine(RuleBasedStateMachine):
     @rule(who=_who, fetch=st.sampled_from(["served"] * 4 + list(FETCHES)))
     def refresh(self, who: int, fetch: str) -> None:
         self.collector.fetch = fetch
-        self.clients[who].refresh()
+        self.clients[who].refresh(force=True)
         self.collector.fetch = "served"
-        self.note_offers(surely=True)
+        self.note_offers()
 
-    def note_offers(self, *, surely: bool) -> None:
+    def note_offers(self) -> None:
         for served in self.collector.served:
-            self.memory.offered(served, self.clock.now(), surely=surely)
+            self.memory.offered(served, self.clock.now())
         self.collector.served.clear()
 
     @rule(
@@ -523,7 +547,7 @@ class DeviceMachine(RuleBasedStateMachine):
             self.clients[who]._refresh_when_due()
             self.enrol(who)
             uploader._send_due()
-        self.note_offers(surely=True)
+        self.note_offers()
 
     def enrol(self, who: int) -> None:
         """Ask the issuer as the thread does; here on this one, since nothing is left to chance."""
@@ -657,7 +681,7 @@ class DeviceMachine(RuleBasedStateMachine):
         calls: dict[str, Callable[[], object]] = {
             "report": lambda: device.report(name, CATEGORIES[0]),
             "flush": lambda: device.flush(1.0),
-            "refresh": device.refresh,
+            "refresh": lambda: device.refresh(force=True),
             "background": device._uploader._send_due,
             "consent": lambda: device.set_consent(consent),
             "purge": device.purge,
@@ -670,7 +694,7 @@ class DeviceMachine(RuleBasedStateMachine):
             self.leave_a_corpse()
         self.fuse = None
         self.bury()
-        self.note_offers(surely=False)
+        self.note_offers()
         if last == "consent":
             self.memory.consent = self.clients[0].consent_record.decided
             assert self.memory.consent in {before, consent}
@@ -695,7 +719,7 @@ class DeviceMachine(RuleBasedStateMachine):
         self.stop()
         content = (self.folder / STATE).read_bytes()
         mark = (self.folder / MARK).read_bytes()
-        self.backup = (content, mark, self.memory.copy(), len(self.ever), self.forgotten)
+        self.backup = (content, mark, self.memory.copy(), len(self.ever), self.forgotten.copy())
 
     @rule(
         name=_names,
@@ -707,12 +731,13 @@ class DeviceMachine(RuleBasedStateMachine):
         latest = max((each.at for each in self.ever), default=0)
         if not self.exists or (how.startswith("old") and self.backup is None):
             return
-        if how == "old with mark" and self.clock.now() < latest:
-            return  # with nothing newer beside it and a clock put back, nobody could tell
+        if how == "old with mark" and max(self.clock.now(), self.clock.time) < latest:
+            return  # of a clock that was ahead, with nothing newer beside it, nobody could tell
         self.stop()
         state, mark = self.folder / STATE, self.folder / MARK
         if how == "mark deleted":
             mark.unlink()
+            self.memory.consent = Consent.UNSET
         elif how == "deleted":
             state.unlink()
         elif how == "damaged":
@@ -723,12 +748,14 @@ class DeviceMachine(RuleBasedStateMachine):
             state.unlink()
             state.write_bytes(content)
             self.memory = memory.copy()
-            self.forgotten = forgotten + self.costs(self.ever[known:])
-            same_line = mark.read_bytes().split()[0] == old_mark.split()[0]
-            if same_line or consent is not Consent.ON:  # else the backup's own decision holds
-                self.memory.consent = consent
+            token, generation = mark.read_bytes().split()[:2]
+            old_token, old_generation = old_mark.split()[:2]
+            # One change behind its mark, it could as well be what a kill left.
+            known_since = token == old_token and int(generation) <= int(old_generation) + 1
+            self.memory.consent = consent if known_since else Consent.UNSET
             if how == "old with mark":
-                put_back = old_mark.rsplit(maxsplit=1)[0] + b" 0\n"  # its file changed since
+                self.forgotten = forgotten + self.costs(self.ever[known:])
+                put_back = old_mark.rsplit(maxsplit=1)[0] + b" 0:0\n"  # its file changed since
                 mark.write_bytes(put_back)
                 self.memory.consent = Consent.UNSET
                 self.era += 1

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from deniable.client import Consent
 from deniable.messages import Manifest, SignedReport
-from tests.support.surveys import CATEGORIES, ORIGIN, QUESTION
+from tests.support.surveys import CATEGORIES, DAY, ORIGIN, QUESTION
 
 SHORTEST_EPOCH = 2
 """What the app of the tests accepts, in seconds."""
@@ -61,14 +61,14 @@ class Memory:
 
     Attributes:
         standing: its decisions, by name and epoch.
-        seen: the highest sequence of each name that it must have noticed.
         lawful: ids of the manifests that it may have accepted.
+        asked: how often it asked for each name on the latest day that its clock told then.
         consent: the user's decision as the file has it.
     """
 
     standing: dict[tuple[str, int], Decided] = field(default_factory=dict)
-    seen: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     lawful: set[bytes] = field(default_factory=set)
+    asked: dict[str, tuple[int, int]] = field(default_factory=dict)
     consent: Consent = Consent.UNSET
 
     def highest(self, name: str) -> int:
@@ -80,34 +80,33 @@ class Memory:
         ends = [each.span[1] for (other, _), each in self.standing.items() if other == name]
         return max(ends, default=float("-inf"))
 
-    def offered(self, manifest: Manifest, now: float, *, surely: bool) -> None:
-        """Note that a manifest reached the device.
+    def followed(self, name: str) -> Manifest | None:
+        """Return the newest manifest of a name that a decision was made under."""
+        ours = [each.manifest for (other, _), each in self.standing.items() if other == name]
+        return max(ours, key=lambda manifest: manifest.sequence, default=None)
 
-        Args:
-            manifest: verified.
-            now: the device's clock.
-            surely: whether the device lived on to remember it.
-        """
-        if manifest.origin != ORIGIN:
-            return
-        offer = (manifest.sequence, manifest.survey_id)
-        highest = self.seen.get(manifest.name, offer)
-        if offer[0] < highest[0] or (offer[0] == highest[0] and offer[1] != highest[1]):
-            return
+    def offered(self, manifest: Manifest, now: float) -> None:
+        """Note that a manifest reached the device, by whose clock it is now."""
         if is_lawful(manifest, now):
             self.lawful.add(manifest.survey_id)
-        if surely:
-            self.seen[manifest.name] = offer
+
+    def ask(self, name: str, now: float) -> int:
+        """Note a request for a name; return how many there were on this day."""
+        day, before = self.asked.get(name, (0, 0))
+        today = int(now // DAY)
+        self.asked[name] = today, before + 1 if day == today else 1
+        return self.asked[name][1]
 
     def copy(self) -> "Memory":
         """Return a copy that a backup may keep."""
-        return Memory(dict(self.standing), dict(self.seen), set(self.lawful), self.consent)
+        return Memory(dict(self.standing), set(self.lawful), dict(self.asked), self.consent)
 
 
 def is_lawful(manifest: Manifest, now: float) -> bool:
     """Tell whether a manifest keeps D1 and D2, as the app of the tests declares its surveys."""
     return (
-        manifest.question == QUESTION
+        manifest.origin == ORIGIN
+        and manifest.question == QUESTION
         and manifest.categories == CATEGORIES
         and Fraction(manifest.epsilon) <= 1
         and manifest.delta == "0"

@@ -61,7 +61,7 @@ def _report_daily(
     """Report on each day at the same moment as the other processes."""
     statuses: list[str] = []
     with Bench(folder) as bench:
-        client = bench.client(manifests=list(bench.transport.manifests.values()))
+        client = bench.client(manifests=bench.transport.envelopes)
         for day in range(days):
             bench.clock.time = START + day * DAY
             barrier.wait(_SECONDS)

@@ -3,12 +3,22 @@
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from deniable.client import Client, HttpAnswer, TransportError
+from deniable.client import (
+    Client,
+    HttpAnswer,
+    ManifestRefused,
+    NotReady,
+    NotRecorded,
+    Refresh,
+    TransportError,
+)
 from deniable.mechanisms import RandomisedResponse, os_random_word
 from deniable.messages import (
     PROBLEM_JSON,
@@ -17,6 +27,7 @@ from deniable.messages import (
     SignedReport,
     SigningKey,
     UploadAnswer,
+    pack_manifests,
     pack_problem,
     pack_rotations,
     sign_manifest,
@@ -62,6 +73,17 @@ def truth(manifest: Manifest = MANIFEST) -> Callable[[], int]:
     return lambda: word
 
 
+def why(refreshed: Refresh, name: str = NAME) -> NotRecorded | None:
+    """Return why a survey is not ready, or goes on with an older manifest."""
+    return refreshed.errors.get(name) or refreshed.declined.get(name)
+
+
+def took(refreshed: Refresh) -> bool:
+    """Tell whether every manifest was taken; time or a certificate may still keep back a report."""
+    errors = (*refreshed.errors.values(), *refreshed.declined.values())
+    return not any(isinstance(e, ManifestRefused) or type(e) is NotReady for e in errors)
+
+
 class CountingDraw:
     """The operating system's words, counted."""
 
@@ -87,25 +109,37 @@ class FakeTransport:
     """A collector in a variable.
 
     Attributes:
-        manifests: signed envelopes, by name.
+        manifests: signed envelopes, by name, the newest last.
         rotations: of the authority, signed.
         answer: to every upload: an answer, an error to raise, or a function of the body.
         requests: all that came.
+        clock: by which answers tell the date, if any.
     """
 
     def __init__(self, *manifests: Manifest) -> None:
-        self.manifests: dict[str, bytes] = {}
+        self.manifests: dict[str, list[bytes]] = {}
         self.rotations: list[bytes] = []
         self.answer: HttpAnswer | Exception | Callable[[bytes], HttpAnswer] = ACCEPTED
         self.requests: list[Request] = []
+        self.clock: FakeClock | None = None
         for manifest in manifests:
             self.publish(manifest)
 
     def publish(self, manifest: Manifest, authority: SigningKey = AUTHORITY) -> bytes:
-        """Serve this manifest under its name from now on; return the envelope."""
+        """Serve this manifest alone under its name from now on; return the envelope."""
         envelope = sign_manifest(manifest, authority)
-        self.manifests[manifest.name] = envelope
+        self.manifests[manifest.name] = [envelope]
         return envelope
+
+    def publish_all(self, *manifests: Manifest) -> None:
+        """Serve these manifests of one name from now on, the newest last."""
+        envelopes = [sign_manifest(manifest, AUTHORITY) for manifest in manifests]
+        self.manifests[manifests[0].name] = envelopes
+
+    @property
+    def envelopes(self) -> list[bytes]:
+        """Return every signed manifest, as an app may bundle them."""
+        return [envelope for envelopes in self.manifests.values() for envelope in envelopes]
 
     def request(
         self,
@@ -115,9 +149,15 @@ class FakeTransport:
         body: bytes,
         most: int,
         timeout: float = 20.0,
+        before_body: Callable[[], None] | None = None,
     ) -> HttpAnswer:
+        if before_body is not None:
+            before_body()
         self.requests.append(Request(method, path, dict(headers), body))
         answer = self._manifest(path) if method == "GET" else self._judge(body)
+        if method == "GET" and self.clock is not None:
+            date = format_datetime(datetime.fromtimestamp(self.clock.time, UTC), usegmt=True)
+            answer = replace(answer, headers={**answer.headers, "date": date})
         if len(answer.body) > most:
             raise TransportError("the answer is too long")
         return answer
@@ -125,8 +165,11 @@ class FakeTransport:
     def _manifest(self, path: str) -> HttpAnswer:
         if path == "/v1/authority":
             return HttpAnswer(200, {}, pack_rotations(self.rotations))
-        envelope = self.manifests.get(path.split("/")[3])
-        return HttpAnswer(404, {}, b"") if envelope is None else HttpAnswer(200, {}, envelope)
+        envelopes = self.manifests.get(path.split("/")[3])
+        if envelopes is None:
+            return HttpAnswer(404, {}, b"")
+        several = path.endswith("/manifests")
+        return HttpAnswer(200, {}, pack_manifests(envelopes[::-1]) if several else envelopes[-1])
 
     def _judge(self, body: bytes) -> HttpAnswer:
         if isinstance(self.answer, Exception):
@@ -176,6 +219,7 @@ class Bench:
             "unsafe_draw": self.draw,
             **changes,
         }
+        self.transport.clock = self.clock
         client = Client(arguments.pop("collector", ORIGIN), **arguments)
         self._clients.append(client)
         return client
@@ -183,7 +227,7 @@ class Bench:
     def ready(self, **changes: Any) -> Client:
         """Return a client that holds the manifests of its surveys."""
         client = self.client(**changes)
-        assert client.refresh().errors == {}
+        assert took(client.refresh(force=True))
         return client
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:

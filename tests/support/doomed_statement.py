@@ -232,7 +232,7 @@ def _restart(bench: Bench, day: int) -> list[str]:
                 client.set_consent("on", "the restart")
         except StateUnavailable as error:
             said.append(f"{type(error).__name__}: {error}")
-        client.refresh()
+        client.refresh(force=True)  # the kill may have come within a request
         for name in (FIRST, SECOND):
             outcome = client.report(name, CATEGORIES[3])
             said.append(type(outcome.error).__name__ if outcome.error else outcome.status)
@@ -252,7 +252,7 @@ def _fate(folder: Path, at: int) -> Fate:
     kept = _pending(folder) if killed else []
     mark = Mark.read(folder / "device.sqlite")
     # The latest change that the mark knows of is an end of consent, or a purge.
-    withdrawn = mark is not None and mark.erased == mark.generation > 0
+    withdrawn = mark is not None and mark.erases
     day = max((int(line[1:]) for line in said if line.startswith("D")), default=0)
     transport = _Exposing(folder / "device.sqlite", log)
     with _bench(folder, transport) as bench:
@@ -260,7 +260,8 @@ def _fate(folder: Path, at: int) -> Fate:
         decided = bench.rows("SELECT name, epoch FROM decisions")
         charged = bench.rows(
             "SELECT carried + (SELECT coalesce(sum(cost), 0) FROM decisions),"
-            " carried + (SELECT coalesce(sum(reserved), 0) FROM manifests) FROM device"
+            " carried + (SELECT coalesce(sum(reserved), 0) FROM manifests)"
+            " FROM (SELECT coalesce(sum(cost), 0) AS carried FROM carried)"
         )[0]
     fate = Fate(
         at,

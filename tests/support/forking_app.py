@@ -212,7 +212,7 @@ def storm(bench: Bench) -> Any:
 def _shared() -> tuple[Bench, Client]:
     """Return this module's client: made here, or come here by a fork."""
     bench = Bench(Path(sys.argv[2]))
-    return bench, bench.client(manifests=list(bench.transport.manifests.values()))
+    return bench, bench.client(manifests=bench.transport.envelopes)
 
 
 def _work(days: int) -> list[str]:

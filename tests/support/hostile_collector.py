@@ -3,7 +3,9 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import format_datetime
 
 from deniable.client import HttpAnswer, TransportError
 from deniable.messages import (
@@ -12,6 +14,7 @@ from deniable.messages import (
     SignedReport,
     SigningKey,
     UploadAnswer,
+    pack_manifests,
     sign_manifest,
     split_upload,
 )
@@ -33,8 +36,9 @@ FATES: tuple[str, ...] = (
 )
 """What may become of an upload."""
 
-FETCHES: tuple[str, ...] = ("served", "portal", "missing", "unreachable", "forged")
-"""What may become of a fetch."""
+FETCHES: tuple[str, ...] = ("served", "several", "portal", "missing", "unreachable", "forged")
+"""What may become of a fetch: the latest manifest is served, or the latest few, or none."""
+_SEVERAL = 4
 
 
 class SkewedClock(FakeClock):
@@ -68,16 +72,16 @@ class HostileCollector:
         fate: what becomes of the next uploads, one of FATES.
         fetch: what becomes of fetches, one of FETCHES.
         manifests: every manifest it ever signed, by id.
-        published: the one it serves, by name.
+        published: the latest that it signed, by name.
         served: those that it handed out, in order.
         told: by (survey id, epoch).
 
     Args:
         clock: whose true time it goes by when it is honest.
-        gate: called before each request; raises if there must be none.
+        gate: called with the path before each request; raises if there must be none.
     """
 
-    def __init__(self, clock: FakeClock, gate: Callable[[], None]) -> None:
+    def __init__(self, clock: FakeClock, gate: Callable[[str], None]) -> None:
         self.fate = "honest"
         self.fetch = "served"
         self.served: list[Manifest] = []
@@ -101,12 +105,17 @@ class HostileCollector:
         body: bytes,
         most: int,
         timeout: float = 20.0,
+        before_body: Callable[[], None] | None = None,
     ) -> HttpAnswer:
-        self._gate()
+        self._gate(path)
+        if before_body is not None:
+            before_body()
         if path == "/v1/authority":
             return HttpAnswer(200, {}, b"\x90")
         if method == "GET":
-            return self._serve(path.split("/")[3], headers)
+            answer = self._serve(path.split("/")[3])
+            date = format_datetime(datetime.fromtimestamp(self._clock.time, UTC), usegmt=True)
+            return replace(answer, headers={**answer.headers, "date": date})
         answer = self._answer([self._receive(envelope) for envelope in split_upload(body)])
         assert len(answer.body) <= most
         return answer
@@ -118,20 +127,19 @@ class HostileCollector:
         told.envelopes.add(envelope)
         return signed, told
 
-    def _serve(self, name: str, headers: Mapping[str, str]) -> HttpAnswer:
+    def _serve(self, name: str) -> HttpAnswer:
         if self.fetch == "unreachable":
             raise TransportError("cut")
         if self.fetch == "portal":
             return PORTAL
-        manifest = self.published.get(name)
-        if manifest is None or self.fetch == "missing":
+        if self.fetch == "missing":
             return HttpAnswer(404, {"content-type": "text/html"}, b"<h1>Not Found</h1>")
-        if headers.get("If-None-Match") == f'"{manifest.survey_id.hex()}"':
-            return HttpAnswer(304, {}, b"")
+        ours = [manifest for manifest in self.manifests.values() if manifest.name == name]
+        latest = ours[: -_SEVERAL - 1 : -1] if self.fetch == "several" else ours[-1:]
         if self.fetch == "forged":
-            return HttpAnswer(200, {}, sign_manifest(manifest, _STRANGER))
-        self.served.append(manifest)
-        return HttpAnswer(200, {}, sign_manifest(manifest, AUTHORITY))
+            return _manifests_answer(latest, _STRANGER)
+        self.served += latest
+        return _manifests_answer(latest, AUTHORITY)
 
     def _answer(self, batch: list[tuple[SignedReport, Told]]) -> HttpAnswer:
         kind, _, code = self.fate.partition(":")
@@ -173,6 +181,11 @@ class HostileCollector:
             return verdict
         told.codes.add(code)
         return code
+
+
+def _manifests_answer(manifests: list[Manifest], signer: SigningKey) -> HttpAnswer:
+    envelopes = [sign_manifest(manifest, signer) for manifest in manifests]
+    return HttpAnswer(200, {}, pack_manifests(envelopes))
 
 
 def _upload_answer(verdicts: list[RefusalCode | str]) -> HttpAnswer:

@@ -33,9 +33,10 @@ class Announcing:
         body: bytes,
         most: int,
         timeout: float = _SECONDS,
+        before_body: Callable[[], None] | None = None,
     ) -> HttpAnswer:
         self.entered.set()
-        return self._transport.request(method, path, headers, body, most, timeout)
+        return self._transport.request(method, path, headers, body, most, timeout, before_body)
 
 
 def embed(state: str, origin: str) -> tuple[Client, Announcing]:

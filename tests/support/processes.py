@@ -2,6 +2,7 @@
 
 import os
 import selectors
+import socket
 import subprocess
 import sys
 import time
@@ -80,3 +81,10 @@ def await_line(process: subprocess.Popen[bytes], word: bytes, seconds: float = 3
             assert read, f"the process ended after {seen!r}"
             seen += read
     return seen
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -24,20 +24,32 @@ class RawServer:
     Attributes:
         reply: bytes, or a function that writes to the connection as it likes.
         requests: the bytes of every request.
+        before_handshake: called before a handshake of TLS begins.
+        hands_shaken: set once a handshake of TLS is over.
         hung_up: set once a client has closed its side after the reply.
         over: set when the test is over; a script that drips asks it.
 
     Args:
         tls: serve TLS with this context.
+        headless: reply at once, without waiting for a request.
     """
 
-    def __init__(self, reply: bytes | Script = b"", tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        reply: bytes | Script = b"",
+        tls: ssl.SSLContext | None = None,
+        *,
+        headless: bool = False,
+    ) -> None:
         self.reply = reply
         self.requests: list[bytes] = []
         self.connections = 0
+        self.before_handshake: Callable[[], object] = lambda: None
+        self.hands_shaken = threading.Event()
         self.hung_up = threading.Event()
         self.over = threading.Event()
         self._tls = tls
+        self._headless = headless
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self._thread = threading.Thread(target=self._serve, name="raw-server")
@@ -68,13 +80,16 @@ class RawServer:
 
     def _talk(self, connection: socket.socket) -> None:
         if self._tls is not None:
+            self.before_handshake()
             with self._tls.wrap_socket(connection, server_side=True) as wrapped:
+                self.hands_shaken.set()
                 self._exchange(wrapped)
         else:
             self._exchange(connection)
 
     def _exchange(self, connection: socket.socket) -> None:
-        self.requests.append(_read_request(connection))
+        if not self._headless:
+            self.requests.append(_read_request(connection))
         try:
             if isinstance(self.reply, bytes):
                 connection.sendall(self.reply)
@@ -109,7 +124,10 @@ class RawServer:
 def _read_request(connection: socket.socket) -> bytes:
     received = b""
     while b"\r\n\r\n" not in received:
-        part = connection.recv(4096)
+        try:
+            part = connection.recv(4096)
+        except ConnectionError:  # reset by a client that has sent nothing more
+            return received
         if not part:
             return received
         received += part

@@ -56,16 +56,35 @@ def _trouble(bench: Bench, client: Client, day: int) -> dict[str, Any]:
         with suppress(Exception):  # whose place is to raise: the user is told that it was not done
             unwilling()
             reports.append("done")
-    return {"reports": reports, "delivered": delivered, "warnings": warnings.count}
+    # What the user said holds, although it could not be stored.
+    refused = [_report(bench, client, day), str(client.try_consent()), client.flush(1.0).delivered]
+    return {
+        "reports": reports,
+        "delivered": delivered,
+        "warnings": warnings.count,
+        "refused": refused,
+    }
+
+
+def _room_again(bench: Bench, client: Client, day: int) -> str:
+    """Go on once the disk takes something: until another decision of the user is stored, refusing.
+
+    Returns:
+        What became of a report after it.
+    """
+    _limit_files(None)
+    assert _report(bench, client, day) == "ConsentMissing"
+    assert client.flush(1.0).delivered == 0
+    client.set_consent("on")
+    return _report(bench, client, day)
 
 
 def full_from_the_start(bench: Bench) -> Any:
     """Have no room for a state at all, and then some."""
-    client = bench.client(manifests=list(bench.transport.manifests.values()))
+    client = bench.client(manifests=bench.transport.envelopes)
     _limit_files(0)
     found = _trouble(bench, client, 0)
-    _limit_files(None)
-    return found | {"later": _report(bench, client, 0)}
+    return found | {"later": _room_again(bench, client, 0)}
 
 
 def full_for_everything(bench: Bench) -> Any:
@@ -83,8 +102,7 @@ def _fill(bench: Bench, most: int) -> Any:
     first = _report(bench, client, 0)
     _limit_files(most)
     found = _trouble(bench, client, 1)
-    _limit_files(None)
-    later = _report(bench, client, 1)
+    later = _room_again(bench, client, 1)
     return found | {"first": first, "later": later, "pending": client.flush().pending}
 
 
@@ -95,8 +113,7 @@ def full_at_a_restart(bench: Bench) -> Any:
     client = bench.client()
     _limit_files(0)
     found = _trouble(bench, client, 1)
-    _limit_files(None)
-    return found | {"first": first, "later": _report(bench, client, 1)}
+    return found | {"first": first, "later": _room_again(bench, client, 1)}
 
 
 def read_only(bench: Bench) -> Any:

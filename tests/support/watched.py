@@ -43,12 +43,13 @@ class WatchedTransport(FakeTransport):
         body: bytes,
         most: int,
         timeout: float = 20.0,
+        before_body: Callable[[], None] | None = None,
     ) -> HttpAnswer:
         self.threads.add(threading.current_thread().name)
         if method == "POST":
             self.entered.set()
             assert self.gate.wait(SECONDS)
-        answer = super().request(method, path, headers, body, most)
+        answer = super().request(method, path, headers, body, most, timeout, before_body)
         (self.uploaded if method == "POST" else self.fetched).set()
         return answer
 

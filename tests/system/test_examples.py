@@ -98,9 +98,10 @@ def test_the_tool_asks_once_and_its_user_can_look_and_decide(tmp_path: Path) -> 
     assert program != source
     command = [sys.executable, "-W", "error", "-c", program, collector.authority]
     env = {"HOME": str(tmp_path)}
+    collector.export(tmp_path / "rating-of-marriage.json")
 
     def tool(*arguments: str, typed: str = "") -> str:
-        return run([*command, *arguments], env=env, typed=typed).stdout
+        return run([*command, *arguments], cwd=tmp_path, env=env, typed=typed).stdout
 
     try:
         collector.start()
@@ -119,7 +120,7 @@ def test_the_tool_asks_once_and_its_user_can_look_and_decide(tmp_path: Path) -> 
         assert "1 report made" in tool("privacy", "explain")
         assert "off: nothing is drawn" in tool("privacy", "consent", "off")
         assert "erased" in tool("privacy", "journal")
-        assert tool("rate", "good").startswith("not-recorded nobody consented")
+        assert tool("rate", "good").startswith("not-recorded consent is off")
     finally:
         collector.close()
     assert sum(collector.shown_counts()) == 1

@@ -32,8 +32,8 @@ FILES = {
 }
 KEPT = ("theme", "page")
 DECLARED = (
-    Survey("size", "size?", SIZES, max_epsilon="4"),
-    Survey("hour", "hour?", HOURS, max_epsilon="4"),
+    Survey("size", "size?", SIZES, max_epsilon="4", mechanisms=["ordinal"]),
+    Survey("hour", "hour?", HOURS, max_epsilon="4", mechanisms=["ordinal"]),
     Survey.numeric("minutes", "minutes?", low=-10, high=10, step="2.5", max_epsilon="4"),
     Survey("theme", "theme?", THEMES, max_epsilon="4", max_kept_epsilon="4"),
     Survey("page", "page?", PAGES, max_epsilon="4", max_kept_epsilon="8"),

@@ -13,8 +13,8 @@ import pytest
 
 from deniable.messages import MAX_UPLOAD_BYTES
 from deniable.server import SETTINGS, workers
-from tests.support.collector import CollectorProcess, free_port
-from tests.support.processes import ROOT, run
+from tests.support.collector import CollectorProcess
+from tests.support.processes import ROOT, free_port, run
 
 OPERATIONS = ROOT / "examples" / "operations"
 UNIT = (OPERATIONS / "deniable.service").read_text("utf-8")

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.collector import free_port
 from tests.support.installs import Install, build_wheel, install_collector, install_device
-from tests.support.processes import ROOT, run
+from tests.support.processes import ROOT, free_port, run
 
 ROOTS = ("shared", "client", "collector")
 FOREIGN = ("aiohttp", "asyncpg", "click", "nacl", "numpy", "rich", "scipy")
-EXTRA = 'pip install "deniable[collector]"'
+EXTRA = 'from a clone: pip install ".[collector]"'
 IMPORTED = "import deniable.client, sys; print(*sorted(sys.modules))"
 
 

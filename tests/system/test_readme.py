@@ -6,6 +6,7 @@ serve`` runs in the background until the end, and what ``deniable report`` asks 
 
 import json
 import os
+import re
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.collector import NAME, free_port
-from tests.support.processes import DENIABLE, ROOT, await_line, child, run
+from tests.support.collector import NAME, CollectorProcess
+from tests.support.processes import DENIABLE, ROOT, await_line, child, free_port, run
 from tests.support.readme import Block, marked_blocks
 
 README = ROOT / "README.md"
@@ -51,6 +52,26 @@ def test_the_readmes_marked_blocks_run_in_order(tmp_path: Path) -> None:
         (collector,) = (file.parent for file in tmp_path.glob("*/collector.toml"))
         shown = run([*DENIABLE, "hist", NAME, "--dir", collector, "--json"]).stdout
         assert json.loads(shown)["n"] == 1
+
+
+def test_the_apps_code_reports_with_the_file_that_export_writes(tmp_path: Path) -> None:
+    about_apps = README.read_text("utf-8").partition("## In your app")[2].partition("\n## ")[0]
+    app = "".join(re.findall(r"```python\n(.*?)```", about_apps, re.DOTALL))
+    collector = CollectorProcess(tmp_path / "collector")
+    collector.export(tmp_path / f"{NAME}.json")
+    (shown,) = re.findall(r'authority="([0-9a-f]{64})"', app)
+    app = app.replace(shown, collector.authority)
+    app = app.replace("https://telemetry.example.org", collector.origin)
+    (tmp_path / "app.py").write_text(f"{app}print(outcome.status, client)", "utf-8")
+    try:
+        collector.start()
+        shown = run(
+            [sys.executable, "-W", "error", tmp_path / "app.py"], env=terminal(tmp_path)
+        ).stdout
+        assert shown.startswith("recorded")
+    finally:
+        collector.close()
+    assert sum(collector.shown_counts()) == 1
 
 
 def test_a_mark_without_a_block_is_an_error(tmp_path: Path) -> None:

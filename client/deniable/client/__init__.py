@@ -15,6 +15,7 @@ from deniable.client.errors import (
     EpochUndecidable,
     ManifestFault,
     ManifestRefused,
+    NotChosen,
     NotEnrolled,
     NotReady,
     NotRecorded,
@@ -27,7 +28,7 @@ from deniable.client.errors import (
 from deniable.client.ledger.allowance import SlidingCeiling
 from deniable.client.ledger.caps import OutboxCaps
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
-from deniable.client.sending.delivery import Backoff
+from deniable.client.sending.backoff import Backoff
 from deniable.client.sending.transport import HttpAnswer, HttpTransport, Transport, TransportError
 from deniable.client.survey import DAY, Answer, Survey
 from deniable.mechanisms.on_demand import on_demand
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         ReportEntry,
         RotationEntry,
     )
+    from deniable.client.transparency.promise import Promise
     from deniable.client.transparency.terms import SentField, Terms
 else:
     __getattr__ = on_demand(
@@ -68,6 +70,7 @@ else:
             "PreviewEntry": "transparency.journal",
             "ReportEntry": "transparency.journal",
             "RotationEntry": "transparency.journal",
+            "Promise": "transparency.promise",
             "SentField": "transparency.terms",
             "Terms": "transparency.terms",
         },
@@ -102,6 +105,7 @@ __all__ = [
     "ManifestFault",
     "ManifestRefused",
     "MemoEntry",
+    "NotChosen",
     "NotEnrolled",
     "NotReady",
     "NotRecorded",
@@ -110,6 +114,7 @@ __all__ = [
     "Outcome",
     "OutcomeStatus",
     "PreviewEntry",
+    "Promise",
     "Refresh",
     "ReportDropped",
     "ReportEntry",

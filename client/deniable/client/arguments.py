@@ -15,6 +15,7 @@ __all__ = [
     "InMemory",
     "authority_key",
     "bundled_envelopes",
+    "check_slot_seconds",
     "checked_consent",
     "checked_enrol",
     "checked_origin",
@@ -52,6 +53,16 @@ def authority_key(authority: bytes | str) -> bytes:
     except (ValueError, Refusal) as error:
         raise ValueError("authority must be a public key: 32 bytes, or 64 hex digits") from error
     return key
+
+
+def check_slot_seconds(seconds: int | None) -> None:
+    """Check the length of an epoch's slots.
+
+    Raises:
+        ValueError: unless it is None or a whole number of seconds.
+    """
+    if seconds is not None and (type(seconds) is not int or seconds < 1):
+        raise ValueError("slot_seconds must be a whole number of seconds, at least 1")
 
 
 def checked_enrol(enrol: Enrol | None) -> Enrol | None:
@@ -112,16 +123,35 @@ def surveys_by_name(surveys: Iterable[Survey]) -> dict[str, Survey]:
     return by_name
 
 
-def bundled_envelopes(manifests: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Return the signed manifests that came with the app.
+def bundled_envelopes(
+    manifests: Iterable[bytes], surveys: Iterable[Survey], collector: str, authority: bytes
+) -> tuple[bytes, ...]:
+    """Return the signed manifests that came with the app, by themselves or in bundles of surveys.
 
     Raises:
         TypeError: for anything but bytes.
+        ValueError: if a bundle is for another collector, or of another authority.
     """
     envelopes = tuple(manifests)
     given: tuple[object, ...] = envelopes
     if not all(isinstance(each, bytes) for each in given):
         raise TypeError("manifests must be the bytes of several signed manifests, not their paths")
+    for survey in surveys:
+        bundle = survey.bundle
+        if bundle is None:
+            continue
+        if bundle.origin != collector:
+            raise ValueError(
+                f"the bundle of {survey.name!r} is for {bundle.origin}, not for {collector}; in a "
+                "test, take dataclasses.replace(survey, bundle=None)"
+            )
+        if bundle.authority != authority:
+            raise ValueError(
+                f"the bundle of {survey.name!r} is signed by {bundle.authority.hex()}, which is "
+                "not the authority that this client was given; export all bundles again, and give "
+                "it the key that stands in them"
+            )
+        envelopes += bundle.manifests
     return envelopes
 
 

@@ -9,9 +9,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from types import TracebackType
@@ -22,6 +20,7 @@ from deniable.client.arguments import (
     InMemory,
     authority_key,
     bundled_envelopes,
+    check_slot_seconds,
     checked_consent,
     checked_enrol,
     checked_origin,
@@ -36,28 +35,36 @@ from deniable.client.enrolling.enroller import Enroller
 from deniable.client.enrolment import Enrol
 from deniable.client.errors import (
     ConsentMissing,
+    ManifestRefused,
     NotEnrolled,
     NotReady,
     NotRecorded,
-    UndeclaredAnswer,
+    NotRunning,
+    StateUnavailable,
     UndeclaredSurvey,
     drop_frames,
+    forget_locals,
 )
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.ledger.caps import OutboxCaps
+from deniable.client.ledger.following import Following
 from deniable.client.ledger.ledger import Decision, Ledger
+from deniable.client.ledger.refreshes import Refreshes
 from deniable.client.manifests import Manifests, is_judged
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
-from deniable.client.sending.delivery import Backoff
+from deniable.client.sending.backoff import Backoff
+from deniable.client.sending.delivery import LONGEST_REST
 from deniable.client.sending.outbox import Outbox
-from deniable.client.sending.transport import HttpTransport, Transport
+from deniable.client.sending.sender import Sender
+from deniable.client.sending.transport import REQUEST_SECONDS, HttpTransport, Transport
 from deniable.client.sending.uploader import Uploader
 from deniable.client.state.state import State
-from deniable.client.survey import DAY, Answer, Survey
+from deniable.client.survey import Answer, Survey
 from deniable.mechanisms import Draw, Number, os_random_word
 
 if TYPE_CHECKING:
+    from deniable.client.debug import Debug
     from deniable.client.transparency.explanation import Explanation
     from deniable.client.transparency.journal import Journal
 
@@ -72,8 +79,8 @@ DEFAULT_LIFETIME_EPSILON: Final = 20
 
 _CLOSE_SECONDS: Final = 1.0
 
-_RETRY_SECONDS: Final = 600
-"""How soon the thread asks again for a manifest that it could not get; else once a day."""
+REFRESH_SECONDS: Final = 5.0
+"""How long ``refresh`` takes at most unless the app says otherwise."""
 
 
 class Client:
@@ -90,7 +97,7 @@ class Client:
             reserves all its epochs when it is accepted (D3).
         sliding: what it will spend within a period, in addition.
         manifests: signed manifests bundled with the app, so that it can report before it was
-            ever online.
+            ever online; in addition to those of ``Survey.bundled``.
         enrol: asked for a certificate of the app's own backend, for surveys that demand one: at the
             start of each epoch, at a random time as sends are, before there is an answer. A plain
             function, called on a daemon thread or by ``refresh``; see ``EnrolmentRequest``. Without
@@ -101,9 +108,12 @@ class Client:
             saves connections, and tells the collector and the network that these reports come from
             one device: batches link what the keys of each survey and epoch keep apart (D7).
         caps: how much may wait; beyond, the oldest reports are dropped.
-        backoff: how long to wait between sends of one report.
+        backoff: how long to wait before a report's second send; later ones are a day apart, and
+            after six it is dropped (D8).
         clock, transport: for tests and unusual networks.
         environment: what may lower the user's consent, by default the process's; read at each call.
+        debug: say on standard error, once each, what does not happen and why; so does
+            ``DENIABLE_DEBUG=1`` in the environment.
         unsafe_draw: for tests; any source but the default makes answers public.
 
     Raises:
@@ -130,6 +140,7 @@ class Client:
         clock: Clock | None = None,
         transport: Transport | None = None,
         environment: Mapping[str, str] | None = None,
+        debug: bool = False,
         unsafe_draw: Draw | None = None,
     ) -> None:
         for name, given, kind in (
@@ -154,108 +165,167 @@ class Client:
         self._jitter = _uniform
         # No default of the signature: help() and crash reporters would print every variable.
         environment = os.environ if environment is None else environment
-        self._state = State(state_path(state), checked_consent(consent), environment)
+        boot_time = self._clock.boot_time if isinstance(self._clock, SystemClock) else None
+        self._state = State(state_path(state), checked_consent(consent), environment, boot_time)
         caps = caps or OutboxCaps()
-        authorities = Authorities(self._state, authority_key(authority))
+        key = self._authority = authority_key(authority)
+        authorities = Authorities(self._state, key)
         enrols = checked_enrol(enrol) is not None
-        self._ledger = Ledger(self._state, authorities, collector, caps, enrols=enrols)
+        following = Following(self._state, authorities, collector, enrols=enrols)
+        self._ledger = Ledger(self._state, following, collector, caps, enrols=enrols)
         self._manifests = Manifests(
-            self._ledger,
+            self._state,
+            following,
+            Refreshes(self._state, collector, self._jitter, delivery_seconds),
             authorities,
             self._allowance,
             collector,
-            bundled_envelopes(manifests),
+            bundled_envelopes(manifests, self._surveys.values(), collector, key),
             self._transport,
             self._clock,
             self._check_consent,
         )
         backoff = backoff or Backoff()
+        longest = max(delivery_seconds, backoff.most, LONGEST_REST)
+        outbox = Outbox(self._state, collector, caps, longest, enrols=enrols)
+        sender = Sender(outbox, self._transport, self._clock, backoff, self._jitter)
         self._uploader = Uploader(
-            Outbox(self._state, collector, caps, enrols=enrols),
-            self._transport,
-            self._clock,
-            backoff,
-            self._jitter,
-            self._delay,
-            max(delivery_seconds, DAY),
-            linkable_batches,
-            self._do_chores,
+            outbox, sender, self._clock, self._delay, linkable_batches, self._do_chores
         )
         self._enroller = None if enrol is None else self._make_enroller(enrol, backoff)
+        self._debug: Debug | None = None
+        if debug or environment.get("DENIABLE_DEBUG", "") not in {"", "0"}:
+            from deniable.client import debug as of_developers
+
+            self._debug = of_developers.Debug(outbox, self._clock, background=background)
         # Each is replaced as a whole: threads need no lock, which a fork could leave held.
         self._errors: dict[str, NotRecorded] = {}
         self._next_refresh = -math.inf
 
-    def report(self, survey: str, answer: Answer, *, strict: bool = False) -> Outcome:
+    def report(
+        self,
+        survey: Survey | str,
+        answer: Answer,
+        *,
+        strict: bool = False,
+        slot_seconds: int | None = None,
+    ) -> Outcome:
         """Record a response to the answer: once per survey and epoch, and never the answer itself.
 
         It reads and writes the state and returns; sending happens elsewhere and later.
 
         Args:
-            survey: a declared survey's name.
-            answer: one of its declared categories: its text or, if it is one, the number.
+            survey: a declared survey, or its name.
+            answer: one of its declared categories: its text, the member of the Enum that declared
+                it or, if it is one, the number.
             strict: raise the error that the outcome would hold.
+            slot_seconds: for events, of which an epoch has several: cut the epoch into slots of
+                this length, and report the first event of one of them, which this device draws
+                ahead for each epoch; the others are ``NotChosen``. By default the epoch's first.
 
         Raises:
+            ValueError: for slots of no whole number of seconds.
             UndeclaredSurvey, UndeclaredAnswer: the app's own bugs, always raised.
             NotRecorded: with ``strict``, whatever kept the report from being recorded.
         """
-        declared = self._declared(survey)
         try:
-            index = declared.index_of(answer)
-        except (UndeclaredAnswer, TypeError) as error:
-            del answer  # crash reporters collect the frames of what is raised
-            raise drop_frames(error) from None
-        try:
-            outcome = self._decide(declared, index)
-        except NotRecorded as error:
-            _LOG.info("survey %s: not recorded: %s", survey, error)
-            outcome = Outcome(survey, OutcomeStatus.NOT_RECORDED, error=error)
+            outcome = self._settle(survey, answer, slot_seconds)
+        except BaseException as error:
+            del survey, answer  # crash reporters collect the frames of what is raised
+            forget_locals(error)
+            raise
+        del survey, answer  # as above, and so do handlers of what is logged
+        if outcome.error is not None:
+            _LOG.info("survey %s: not recorded: %s", outcome.survey, str(outcome.error))
         quiet = outcome.status is OutcomeStatus.LOCAL or isinstance(outcome.error, ConsentMissing)
         if self._background and not quiet:
             self._uploader.start()
-        if outcome.error is not None:
-            drop_frames(outcome.error)
-            if strict:
-                del answer, index  # as above
-                raise outcome.error
+        if self._debug is not None:
+            self._debug.reported(outcome)
+        if strict and outcome.error is not None:
+            raise outcome.error
         return outcome
 
-    def refresh(self) -> Refresh:
-        """Fetch the manifests of all declared surveys, and keep those that pass D1 to D3.
+    def refresh(self, timeout: float = REFRESH_SECONDS, *, force: bool = False) -> Refresh:
+        """Fetch the manifests of the declared surveys that are due, and keep those that pass D1-D3.
 
-        Then ask ``enrol`` for the certificates that are wanted now, and wait for it. Never raises
-        for what the network, the collector or ``enrol`` does; without consent, does nothing.
+        A name is due when it was never fetched, or a day after it was; what failed is due in a
+        minute at first and in a day at last, whatever process asked. Then ``enrol`` is asked, on
+        this thread and for as long as it takes, for the certificates that are wanted now. Never
+        raises for what the network, the collector or ``enrol`` does; without consent, does nothing.
+
+        Args:
+            timeout: seconds for all that is fetched.
+            force: ask although it is not time yet; at most eight requests a survey and day leave
+                the device all the same.
         """
-        refreshed = self._fetch_manifests()
-        if self._enroller is None:
-            return refreshed
-        try:
-            return replace(refreshed, errors={**self._enroller.ask_now(), **refreshed.errors})
-        except NotRecorded as error:
-            return Refresh((), dict.fromkeys(self._surveys, drop_frames(error)))
+        refreshed = self._refresh(timeout, force)
+        if self._debug is not None:
+            self._debug.refreshed(refreshed)
+        return refreshed
 
-    def _fetch_manifests(self) -> Refresh:
+    def _refresh(self, timeout: float, force: bool) -> Refresh:
         try:
-            self._check_consent()
-            errors = self._manifests.refresh(self._surveys.values())
+            later = self._fetch_manifests(timeout, force=force)
+            enrolled = {} if self._enroller is None else self._enroller.ask_now()
         except NotRecorded as error:
-            # Not remembered: whoever consents next must not wait a day for the next refresh.
             return Refresh((), dict.fromkeys(self._surveys, drop_frames(error)))
-        ready = tuple(name for name, survey in self._surveys.items() if self._is_ready(survey))
-        self._errors = errors
-        wait = DAY if all(map(is_judged, errors.values())) else _RETRY_SECONDS
+        ready, errors = [], {}
+        for name, survey in self._surveys.items():
+            why_not = self._why_not(survey)
+            if why_not is None:
+                ready.append(name)
+            elif name in enrolled or name in self._errors:
+                errors[name] = self._errors.get(name) or enrolled[name]
+            elif name in later and type(why_not) is NotReady:
+                minutes = math.ceil(later[name] / 60)
+                errors[name] = NotReady(
+                    f"no manifest yet; the collector is asked again in {minutes} minutes, "
+                    "and by refresh(force=True)"
+                )
+            else:
+                errors[name] = drop_frames(why_not)
+        declined = {name: self._errors[name] for name in ready if name in self._errors}
+        return Refresh(tuple(ready), errors, declined, later)
+
+    def _fetch_manifests(
+        self, timeout: float = REFRESH_SECONDS, *, force: bool = False, in_background: bool = False
+    ) -> Mapping[str, float]:
+        """Fetch what is due; return the seconds until the others may be asked for, by name.
+
+        Raises:
+            NotRecorded: without consent, or without a state. Not remembered: whoever consents next
+                must not wait for the next refresh.
+        """
+        refreshed = self._manifests.refresh(
+            self._surveys.values(), timeout, force=force, in_background=in_background
+        )
+        for name, error in refreshed.errors.items():
+            # An app that goes on with an older manifest is offered a newer one every day.
+            judged = is_judged(error) and self._why_not(self._surveys[name]) is not None
+            level = logging.WARNING if judged else logging.INFO
+            _LOG.log(level, "survey %s: no manifest was taken: %s", name, str(error))
+        kept = {name: why for name, why in self._errors.items() if name in refreshed.later}
+        self._errors = {**kept, **refreshed.errors}
         # By the monotonic clock: one that was put back must not put off the next for years.
-        self._next_refresh = self._clock.monotonic() + wait * (1 + self._jitter())
-        return Refresh(ready, errors)
+        self._next_refresh = self._clock.monotonic() + refreshed.wait
+        return refreshed.later
 
-    def flush(self, timeout: float = 10.0) -> Delivery:
-        """Send now what waits, for about ``timeout`` seconds; never raises for the world.
+    def flush(self, timeout: float = 10.0, due_only: bool = False) -> Delivery:
+        """Send now what waits, for ``timeout`` seconds at most; never raises for the world.
 
         Requests that follow each other closely let whoever sees them guess that they come from one
         device: leave sending to the background thread, where there is one.
+
+        Args:
+            timeout: seconds for all together.
+            due_only: send only what is due by its random time: for an app without the thread, that
+                flushes regularly and has nobody wait for it.
         """
-        return self._uploader.flush(timeout)
+        delivery = self._uploader.flush(timeout, due_only=due_only)
+        if self._debug is not None:
+            self._debug.flushed(delivery)
+        return delivery
 
     @property
     def consent(self) -> Consent:
@@ -265,6 +335,13 @@ class Client:
             StateUnavailable: if there is a state and it cannot be read.
         """
         return self._consent_now()
+
+    def try_consent(self) -> Consent:
+        """Return what holds now, as :attr:`consent`; OFF if it cannot be read. Never raises."""
+        try:
+            return self.consent
+        except StateUnavailable:
+            return Consent.OFF
 
     @property
     def consent_record(self) -> ConsentRecord:
@@ -285,7 +362,8 @@ class Client:
             origin: who asked and where, for the user's own record: "settings page", for example.
 
         Raises:
-            StateUnavailable: if it could not be stored.
+            StateUnavailable: if it could not be stored. Anything but ON holds in this client all
+                the same, until another decision is stored: nothing is drawn or sent.
         """
         decided = checked_consent(consent)
         text = origin.encode(errors="replace").decode()  # no text is a reason not to withdraw
@@ -293,13 +371,22 @@ class Client:
         if self._background and self._consent_now() is Consent.ON:
             self._uploader.start()
 
+    def try_set_consent(self, consent: Consent | str, origin: str = "app") -> bool:
+        """Do :meth:`set_consent`; tell whether it was stored, and never raise for the disk."""
+        try:
+            self.set_consent(consent, origin)
+        except StateUnavailable:
+            return False
+        return True
+
     def purge(self) -> None:
         """Erase from disk what was or would be sent, without a change of consent.
 
         What was decided and spent stays: no epoch gets a second draw (D4).
 
         Raises:
-            StateUnavailable: if it could not be done.
+            StateUnavailable: if it could not be done. Then nothing is erased, and what waits is
+                still sent: withdraw consent to keep it here.
         """
         self._state.purge(self._clock.now())
 
@@ -318,6 +405,7 @@ class Client:
             tuple(self._surveys.values()),
             self._collector,
             self._allowance,
+            self._background,
             int(self._delivery_seconds),
             self._linkable_batches,
             self._errors,
@@ -346,9 +434,15 @@ class Client:
         starts: it may have nothing to report, and a certificate must be there before. Never
         raises for the world; without consent, or without ``background``, does nothing.
         """
-        with suppress(NotRecorded):
-            if self._background and self._consent_now() is Consent.ON:
-                self._uploader.start()
+        if not self._background:
+            return
+        try:
+            self._check_consent()
+        except NotRecorded as error:
+            if self._debug is not None:
+                self._debug.not_started(error)
+        else:
+            self._uploader.start()
 
     def close(self) -> None:
         """End the threads and close the state, within about a second; nothing is lost."""
@@ -371,17 +465,41 @@ class Client:
     ) -> None:
         self.close()
 
-    async def areport(self, survey: str, answer: Answer, *, strict: bool = False) -> Outcome:
+    async def areport(
+        self,
+        survey: Survey | str,
+        answer: Answer,
+        *,
+        strict: bool = False,
+        slot_seconds: int | None = None,
+    ) -> Outcome:
         """Do :meth:`report` without blocking the event loop: the disk may be slow."""
-        return await _in_thread(partial(self.report, survey, answer, strict=strict))
+        # Taken by the call alone: the frames of what is raised, or cancelled, hold nothing.
+        asked = [(survey, answer)]
+        del survey, answer
+        try:
+            return await _in_thread(
+                lambda: self.report(*asked.pop(), strict=strict, slot_seconds=slot_seconds)
+            )
+        finally:
+            asked.clear()
 
-    async def arefresh(self) -> Refresh:
+    async def arefresh(
+        self,
+        timeout: float = REFRESH_SECONDS,  # noqa: ASYNC109 - as refresh has it
+        *,
+        force: bool = False,
+    ) -> Refresh:
         """Do :meth:`refresh` without blocking the event loop; if cancelled, it goes on unseen."""
-        return await daemon_call(self.refresh)
+        return await daemon_call(partial(self.refresh, timeout, force=force))
 
-    async def aflush(self, timeout: float = 10.0) -> Delivery:  # noqa: ASYNC109 - as flush has it
+    async def aflush(
+        self,
+        timeout: float = 10.0,  # noqa: ASYNC109 - as flush has it
+        due_only: bool = False,
+    ) -> Delivery:
         """Do :meth:`flush` without blocking the event loop; if cancelled, it goes on unseen."""
-        return await daemon_call(partial(self.flush, timeout))
+        return await daemon_call(partial(self.flush, timeout, due_only))
 
     async def aclose(self) -> None:
         """Do :meth:`close` without blocking the event loop."""
@@ -401,33 +519,51 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({self._collector!r}, surveys={sorted(self._surveys)})"
 
-    def _declared(self, name: str) -> Survey:
-        survey = self._surveys.get(name)
+    def _declared(self, asked: Survey | str) -> Survey:
+        survey = self._surveys.get(asked.name if isinstance(asked, Survey) else asked)
         if survey is None:
             raise UndeclaredSurvey(f"no survey of that name is declared: {sorted(self._surveys)}")
+        if isinstance(asked, Survey) and asked != survey:
+            raise UndeclaredSurvey(
+                f"the survey declared as {survey.name!r} is another: pass the one in surveys="
+            )
         return survey
 
-    def _decide(self, survey: Survey, index: int) -> Outcome:
+    def _settle(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
+        declared = self._declared(survey)
+        index = declared.index_of(answer)
+        check_slot_seconds(slot_seconds)
+        try:
+            return self._decide(declared, index, slot_seconds)
+        except NotRecorded as error:
+            return Outcome(declared.name, OutcomeStatus.NOT_RECORDED, error=drop_frames(error))
+
+    def _decide(self, survey: Survey, index: int, slot_seconds: int | None) -> Outcome:
         now = self._clock.now()
         if self._state.forbids_unread():
-            raise self._state.missing_consent()
+            raise self._state.missing_consent(Consent.UNSET)
         try:
-            decision = self._draw_once(survey, index, now)
-        except NotReady as error:
+            decision = self._draw_once(survey, index, now, slot_seconds)
+        except (NotReady, NotRunning, ManifestRefused):
             # A copy: what is raised collects frames, and those hold the answer.
             refused = self._manifests.offer_bundled(survey) or copy(self._errors.get(survey.name))
-            if not self._is_ready(survey):
-                raise refused or error from None
-            decision = self._draw_once(survey, index, now)
+            try:
+                decision = self._draw_once(survey, index, now, slot_seconds)
+            except NotReady as error:
+                raise (refused if type(error) is NotReady and refused else error) from None
         if decision.local:
             status = OutcomeStatus.LOCAL
         else:
             status = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
         return Outcome(survey.name, status, decision.epoch)
 
-    def _draw_once(self, survey: Survey, index: int, now: float) -> Decision:
+    def _draw_once(
+        self, survey: Survey, index: int, now: float, slot_seconds: int | None
+    ) -> Decision:
         try:
-            return self._ledger.decide(survey, index, self._allowance, now, self._delay, self._draw)
+            return self._ledger.decide(
+                survey, index, self._allowance, now, self._delay, self._draw, slot_seconds
+            )
         except NotEnrolled as error:
             told = None if self._enroller is None else self._enroller.told(survey.name)
             raise error if told is None else NotEnrolled(f"{error}; {told}") from None
@@ -445,14 +581,15 @@ class Client:
         return self._state.consent(self._clock.now()).effective
 
     def _check_consent(self) -> None:
-        if self._consent_now() is not Consent.ON:
-            raise self._state.missing_consent("nobody consented to asking the collector")
+        consent = self._state.consent(self._clock.now())
+        if consent.effective is not Consent.ON:
+            raise self._state.missing_consent(consent.decided)
 
-    def _is_ready(self, survey: Survey) -> bool:
+    def _why_not(self, survey: Survey) -> NotRecorded | None:
         try:
-            return self._ledger.newest_manifest_id(survey.name, self._clock.now()) is not None
-        except NotRecorded:
-            return False
+            return self._ledger.why_not(survey, self._allowance, self._clock.now())
+        except NotRecorded as error:
+            return error
 
     def _make_enroller(self, enrol: Enrol, backoff: Backoff) -> Enroller:
         credentials = Credentials(
@@ -468,14 +605,23 @@ class Client:
             self._uploader.wake,
         )
 
-    def _refresh_when_due(self) -> None:
+    def _refresh_when_due(self) -> float:
+        """Fetch what is due; return the seconds until there may be more."""
         if self._clock.monotonic() >= self._next_refresh:
-            self._fetch_manifests()
+            try:
+                self._fetch_manifests(REQUEST_SECONDS, in_background=True)
+            except NotRecorded as error:
+                if self._debug is not None:
+                    self._debug.not_started(error)
+                return math.inf  # whoever consents wakes the thread, and so does the next report
+            if self._debug is not None:
+                self._debug.fetched(self._errors)
+        return max(0.0, self._next_refresh - self._clock.monotonic())
 
     def _do_chores(self) -> float:
         """Do what is due besides sending; return the seconds until there is more of it."""
-        self._refresh_when_due()
-        return math.inf if self._enroller is None else self._enroller.step()
+        wait = self._refresh_when_due()
+        return wait if self._enroller is None else min(wait, self._enroller.step())
 
 
 def _uniform() -> float:

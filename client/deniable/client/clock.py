@@ -1,10 +1,18 @@
 """Time as an argument: what the device knows of it."""
 
+import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 from threading import Event
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock"]
+__all__ = ["Boot", "Clock", "SystemClock", "http_date"]
+
+Boot = tuple[str, float]
+"""Which boot of the machine this is, and the seconds since."""
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Clock(Protocol):
@@ -34,3 +42,25 @@ class SystemClock:
     def wait(self, event: Event, seconds: float) -> None:
         """Wait until the event is set, and so long at most."""
         event.wait(seconds)
+
+    def boot_time(self) -> Boot | None:
+        """Return the boot's id and its seconds, in sleep too; None where the system tells neither.
+
+        Nobody can set this clock: it tells how long a gap can have been.
+        """
+        if sys.platform == "linux":
+            with suppress(OSError):
+                boot = _BOOT_ID.read_bytes().decode(errors="replace").strip()
+                return boot, time.clock_gettime(time.CLOCK_BOOTTIME)
+        return None
+
+
+def http_date(text: str) -> int | None:
+    """Return the Unix seconds of a ``Date`` header; None for all but an IMF-fixdate (RFC 9110)."""
+    from email.utils import format_datetime, parsedate_to_datetime  # for devices in doubt alone
+
+    try:
+        moment = parsedate_to_datetime(text)
+        return int(moment.timestamp()) if format_datetime(moment, usegmt=True) == text else None
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["Consent", "ConsentRecord", "lowered_by_environment"]
+__all__ = ["Consent", "ConsentRecord", "lower_consent", "lowered_by_environment"]
 
 
 class Consent(StrEnum):
@@ -39,7 +39,13 @@ class ConsentRecord:
     origin: str
 
 
+_ASCENDING: Final = (Consent.OFF, Consent.UNSET, Consent.LOCAL, Consent.ON)
 _NOT_SET: Final = frozenset({"", "0", "false", "no"})
+
+
+def lower_consent(one: Consent, other: Consent) -> Consent:
+    """Return the lower of two decisions; a refusal is lower than none."""
+    return min(one, other, key=_ASCENDING.index)
 
 
 def lowered_by_environment(decided: Consent, environment: Mapping[str, str]) -> Consent:

@@ -16,6 +16,7 @@
 
     - ``ManifestRefused``: the collector's manifest breaks a rule that protects the user
     - ``NotRunning``: the survey has not begun, or is over
+    - ``NotChosen``: this epoch is reported from another of its slots
     - ``EpochUndecidable``: this epoch may have been decided by a state that is gone
     - ``BudgetExhausted``: the sliding ceiling allows no further report yet
     - ``ReportDropped``: this epoch's report was drawn and then dropped; there is no second
@@ -24,6 +25,8 @@
 No message ever repeats an answer.
 """
 
+import traceback
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import TypeVar
 
@@ -35,6 +38,7 @@ __all__ = [
     "EpochUndecidable",
     "ManifestFault",
     "ManifestRefused",
+    "NotChosen",
     "NotEnrolled",
     "NotReady",
     "NotRecorded",
@@ -44,6 +48,7 @@ __all__ = [
     "UndeclaredAnswer",
     "UndeclaredSurvey",
     "drop_frames",
+    "forget_locals",
 ]
 
 
@@ -86,6 +91,10 @@ class NotRunning(NotRecorded):
     """The survey has not begun, or is over."""
 
 
+class NotChosen(NotRecorded):
+    """The event is in a slot of the epoch from which nothing is reported; most events are."""
+
+
 class EpochUndecidable(NotRecorded):
     """A state that is gone may have decided this epoch, so this one must not (D5)."""
 
@@ -117,6 +126,9 @@ class ManifestFault(StrEnum):
     TOO_HIGH_EPSILON = "too-high-epsilon"
     TOO_HIGH_DELTA = "too-high-delta"
     TOO_SHORT_EPOCHS = "too-short-epochs"
+    TOO_LONG_EPOCHS = "too-long-epochs"
+    TOO_LONG_GRACE = "too-long-grace"
+    MECHANISM = "mechanism"
     KEPT_RESPONSES = "kept-responses"
     UNCERTIFIED = "uncertified"
     ENROLMENT = "enrolment"
@@ -142,8 +154,23 @@ class ManifestRefused(NotRecorded):
 
 def drop_frames(error: _Error) -> _Error:
     """Make an error that an app may keep forget its frames: they hold answers and sockets."""
-    error.__traceback__ = None
-    for link in (error.__cause__, error.__context__):
-        if link is not None:
-            drop_frames(link)
+    for link in _links(error):
+        link.__traceback__ = None
     return error
+
+
+def forget_locals(error: BaseException) -> None:
+    """Make the frames of an error that is raised on forget their variables, not their lines."""
+    for link in _links(error):
+        traceback.clear_frames(link.__traceback__)  # of those that have ended
+
+
+def _links(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and its causes, cut off from what was being handled when they arose.
+
+    That may be the app's own error, whose frames are not ours to touch.
+    """
+    while error is not None:
+        error.__context__ = None
+        yield error
+        error = error.__cause__

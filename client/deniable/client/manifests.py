@@ -1,17 +1,18 @@
-"""Where manifests come from (D6): the app's bundle, or the collector, asked for very little.
+"""Where manifests come from (D6): the app's bundle, or the collector, asked for very little (D10).
 
 The authority's rotations are asked for only when a manifest bears a signature that no known key
-made, and at most once a refresh: most devices never ask, and the request says nothing about the
-one that does but which key it knows.
+made, and at most once a refresh: most devices never ask.
 """
 
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Final
 
-from deniable.client.clock import Clock
+from deniable.client.clock import Clock, http_date
 from deniable.client.errors import (
     ConsentMissing,
     ManifestFault,
@@ -23,24 +24,53 @@ from deniable.client.errors import (
 from deniable.client.ledger.admission import SignedManifest, check_addressee, open_trusted
 from deniable.client.ledger.allowance import Allowance
 from deniable.client.ledger.authorities import Authorities
-from deniable.client.ledger.ledger import Ledger
+from deniable.client.ledger.following import Following, chosen_of
+from deniable.client.ledger.refreshes import Fetched, Refreshes
 from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
-from deniable.client.survey import Survey
-from deniable.messages import MAX_MANIFEST_BYTES, MAX_ROTATIONS_BYTES, Manifest, Refusal
+from deniable.client.state.forks import keep_through_forks
+from deniable.client.state.state import State
+from deniable.client.survey import DAY, Survey
+from deniable.messages import (
+    MAX_MANIFESTS_BYTES,
+    MAX_ROTATIONS_BYTES,
+    Manifest,
+    Refusal,
+    split_manifests,
+)
 
-__all__ = ["Manifests", "is_judged"]
+__all__ = ["Manifests", "Refreshed", "is_judged"]
 
 _LOG = logging.getLogger("deniable")
-_NOT_MODIFIED: Final = 304
+_OFFLINE_SECONDS: Final = (5.0, 10.0, 20.0, 40.0)
+"""Waits of the thread after requests that could not leave the device."""
+_LONGEST_OFFLINE: Final = 3600.0
 
 _Opened = SignedManifest | ManifestRefused
+_Answer = HttpAnswer | Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What came of a refresh.
+
+    Attributes:
+        errors: why nothing was fetched, or why the newest was not taken, by name.
+        later: seconds until the others may be asked for, by name.
+        wait: seconds until any may be.
+    """
+
+    errors: Mapping[str, NotRecorded] = field(default_factory=dict)
+    later: Mapping[str, float] = field(default_factory=dict)
+    wait: float = DAY
 
 
 class Manifests:
-    """Brings manifests to the ledger.
+    """Brings manifests to those that are followed.
 
     Args:
-        ledger: what judges and keeps them.
+        state: the device's.
+        following: what judges and keeps them.
+        refreshes: when the collector may be asked.
         authorities: whose signatures count.
         allowance: what the device may spend.
         collector: the origin that they must be for.
@@ -48,12 +78,14 @@ class Manifests:
         transport: how the collector is reached.
         clock: the device's time.
         check_consent: raises ``ConsentMissing`` unless the collector may be asked; before each
-            request, since a refresh may take long.
+            request, and again once the connection stands.
     """
 
     def __init__(
         self,
-        ledger: Ledger,
+        state: State,
+        following: Following,
+        refreshes: Refreshes,
         authorities: Authorities,
         allowance: Allowance,
         collector: str,
@@ -62,7 +94,9 @@ class Manifests:
         clock: Clock,
         check_consent: Callable[[], None],
     ) -> None:
-        self._ledger = ledger
+        self._state = state
+        self._following = following
+        self._refreshes = refreshes
         self._authorities = authorities
         self._allowance = allowance
         self._collector = collector
@@ -71,66 +105,130 @@ class Manifests:
         self._clock = clock
         self._check_consent = check_consent
         self._opened: dict[tuple[int, tuple[bytes, ...]], _Opened] = {}
+        self._offline = 0
+        self._asking = threading.Lock()
+        keep_through_forks(self)
 
-    def refresh(self, surveys: Iterable[Survey]) -> dict[str, NotRecorded]:
-        """Fetch the manifest of each survey; return why not, or why it was not taken, by name.
+    def before_fork(self, deadline: float) -> None:
+        """Do nothing: a request may go on in the parent, and the state can wait for itself."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Have a new lock in a child, where no request goes on."""
+        if in_child:
+            self._asking = threading.Lock()
+
+    def refresh(
+        self,
+        surveys: Iterable[Survey],
+        timeout: float,
+        *,
+        force: bool = False,
+        in_background: bool = False,
+    ) -> Refreshed:
+        """Fetch the manifests of the surveys that are due, at once.
+
+        Args:
+            surveys: as the app declares them.
+            timeout: seconds for all of it.
+            force: ask although it is not time yet.
+            in_background: nobody waits for it.
 
         Raises:
             ConsentMissing: once there is no consent to ask the collector.
+            StateUnavailable: if the state cannot be read or written.
         """
+        timeout = min(max(timeout, 0.0), threading.TIMEOUT_MAX)
+        end, asking = self._clock.monotonic() + timeout, self._asking
+        # Whoever comes while the thread asks waits for what comes of it.
+        if not asking.acquire(timeout=timeout):
+            return Refreshed(wait=timeout)
+        try:
+            return self._refresh(surveys, end, force=force, in_background=in_background)
+        finally:
+            asking.release()
+
+    def _refresh(
+        self, surveys: Iterable[Survey], end: float, *, force: bool, in_background: bool
+    ) -> Refreshed:
+        self._check_consent()
+        began = self._clock.monotonic()
+        declared = {survey.name: survey for survey in surveys}
         errors: dict[str, NotRecorded] = {}
-        asked: list[bool] = []
-        for survey in surveys:
-            try:
-                self.offer_bundled(survey)
-                self._fetch(survey, asked)
-            except ConsentMissing:
-                raise
-            except NotRecorded as error:
-                errors[survey.name] = drop_frames(error)
-                level = logging.WARNING if is_judged(error) else logging.INFO
-                _LOG.log(level, "survey %s: no manifest was taken: %s", survey.name, error)
-        return errors
+        for survey in declared.values():
+            if (refused := self.offer_bundled(survey)) is not None:
+                errors[survey.name] = refused
+        digests = {name: self._digest(survey) for name, survey in declared.items()}
+        now = self._clock.now()
+        due = self._refreshes.begin(digests, now, force=force, in_background=in_background)
+        asked = [name for name, when in due.items() if when <= now]
+        later = {name: when - now for name, when in due.items() if when > now}
+        fetched = dict.fromkeys(asked, Fetched.OF_NO_USE)
+        try:
+            answers = self._get_all({name: f"/v1/surveys/{name}/manifests" for name in asked}, end)
+            rotated: list[bool] = []
+            for name, answer in answers.items():
+                try:
+                    fetched[name] = self._judge(declared[name], answer, end, rotated)
+                except NotRecorded as error:
+                    errors[name] = drop_frames(error)
+                    fetched[name] = _of_what_use(answer, error)
+        finally:
+            self._refreshes.settle(fetched, self._clock.now())
+        return Refreshed(errors, later, min([self._wait(fetched, began), *later.values()]))
 
     def offer_bundled(self, survey: Survey) -> ManifestRefused | None:
-        """Offer the manifests that came with the app; return why the last of this name was refused.
+        """Offer the manifests that came with the app; return why the newest was refused.
 
         One that is older than what was fetched since is no fault, and no reason not to fetch. The
         app vouches for its bundle: any key of the chain may have signed it.
         """
-        refused = None
         if not self._bundled:
-            return refused
+            return None
+        refused: ManifestRefused | None = None
         chain = self._authorities.known(self._clock.now())
+        signed: list[SignedManifest] = []
         for number in range(len(self._bundled)):
             try:
-                signed = self._open_once(number, chain)
-                if signed.manifest.name == survey.name:
-                    self._offer(signed, survey)
+                opened = self._open_once(number, chain)
+                if opened.manifest.name == survey.name:
+                    check_addressee(opened.manifest, survey, self._collector)
+                    signed.append(opened)
             except ManifestRefused as error:
-                if error.fault is not ManifestFault.ROLLED_BACK:
-                    refused = error
-        return refused
+                refused = error
+        if signed:
+            refused = self._offer(signed, survey) or refused
+        rolled_back = refused is not None and refused.fault is ManifestFault.ROLLED_BACK
+        return None if rolled_back else refused
 
     def foreseen(
         self, connection: sqlite3.Connection | None, survey: Survey
-    ) -> tuple[Manifest, int] | None:
-        """Return the newest bundled manifest that would be accepted, and what it would reserve.
+    ) -> tuple[Manifest, int] | ManifestRefused | None:
+        """Return the bundled manifest that would be answered first, and what it would reserve.
 
-        For whoever is asked for consent: nothing is written, and no state need exist.
+        Or why none would be; None if none of this name came with the app. For whoever is asked for
+        consent: nothing is written, and no state need exist.
         """
         chain = self._authorities.chain(connection)
-        found: tuple[Manifest, int] | None = None
+        found: dict[bytes, tuple[Manifest, int]] = {}
+        refused: ManifestRefused | None = None
         for number in range(len(self._bundled)):
-            with suppress(ManifestRefused):
+            try:
                 manifest = self._open_once(number, chain).manifest
                 check_addressee(manifest, survey, self._collector)
-                most = self._ledger.would_reserve(
+                most = self._following.would_reserve(
                     connection, manifest, survey, self._allowance, self._clock.now()
                 )
-                if found is None or manifest.sequence > found[0].sequence:
-                    found = manifest, most
-        return found
+            except ManifestRefused as error:
+                refused = refused if error.fault is ManifestFault.WRONG_NAME else error
+            else:
+                found[manifest.survey_id] = manifest, most
+        chosen = chosen_of((manifest for manifest, _ in found.values()), self._clock.now())
+        return found[chosen[0].survey_id] if chosen else refused
+
+    def _digest(self, survey: Survey) -> str:
+        """Return a digest of what decides which manifests fit: the declaration, and the keys."""
+        chain = self._authorities.known(self._clock.now())
+        return sha256(f"{chain[0].hex()} {survey.fingerprint}".encode()).hexdigest()[:16]
 
     def _open_once(self, number: int, chain: tuple[bytes, ...]) -> SignedManifest:
         """Open a bundled manifest, which takes a second if it is large, once for each chain."""
@@ -145,29 +243,68 @@ class Manifests:
             raise ManifestRefused(opened.fault, opened.reason)
         return opened
 
-    def _offer(self, signed: SignedManifest, survey: Survey) -> None:
-        check_addressee(signed.manifest, survey, self._collector)
-        self._ledger.offer_manifest(signed, survey, self._allowance, self._clock.now())
+    def _offer(self, signed: Sequence[SignedManifest], survey: Survey) -> ManifestRefused | None:
+        return self._following.offer(signed, survey, self._allowance, self._clock.now())
 
-    def _fetch(self, survey: Survey, asked: list[bool]) -> None:
-        held = self._ledger.newest_manifest_id(survey.name, self._clock.now())
-        path = f"/v1/surveys/{survey.name}/manifest"
-        answer = self._get(path, held, MAX_MANIFEST_BYTES + 1024)
-        if answer.status == _NOT_MODIFIED and held:
-            return
+    def _judge(self, survey: Survey, answer: _Answer, end: float, rotated: list[bool]) -> Fetched:
+        """Offer what an answer holds of a survey.
+
+        Raises:
+            NotRecorded: if nothing came, or the newest of it was refused.
+        """
+        if isinstance(answer, NotRecorded):
+            raise answer
+        if isinstance(answer, TransportError):
+            raise NotReady(f"the collector cannot be reached ({answer})") from answer
+        assert isinstance(answer, HttpAnswer)
         if answer.status != 200:
             raise NotReady(f"the collector has no manifest of this name (HTTP {answer.status})")
-        chain = self._authorities.known(self._clock.now())
         try:
-            signed = open_trusted(answer.body, chain)
-        except ManifestRefused as error:
-            if error.fault is not ManifestFault.BAD_SIGNATURE or asked:
-                raise
-            asked.append(True)
-            chain = self._follow(chain)
-            signed = open_trusted(answer.body, chain)
-        self._check_signer(signed, chain)
-        self._offer(signed, survey)
+            envelopes = split_manifests(answer.body)
+        except Refusal as refusal:
+            raise ManifestRefused(ManifestFault.MALFORMED, refusal.reason) from refusal
+        signed, refused = self._open_all(survey, envelopes, end, rotated)
+        if signed:  # or perhaps a captive portal said what time it is
+            self._see_date(answer)
+        refused = self._offer(signed, survey) or refused
+        if refused is not None:
+            raise refused
+        return Fetched.OF_USE
+
+    def _see_date(self, answer: HttpAnswer) -> None:
+        """Note the ``Date`` of an answer, if the device's clock is in doubt."""
+        date, now = http_date(answer.headers.get("date", "")), self._clock.now()
+        if date is not None:
+            with self._state.transaction(now) as connection:
+                self._state.saw_date(connection, date, now)
+
+    def _open_all(
+        self, survey: Survey, envelopes: Iterable[bytes], end: float, rotated: list[bool]
+    ) -> tuple[list[SignedManifest], NotRecorded | None]:
+        """Return those manifests that the authority signed; and why another one was refused."""
+        chain = self._authorities.known(self._clock.now())
+        signed: list[SignedManifest] = []
+        refused: NotRecorded | None = None
+        for envelope in envelopes:
+            if self._clock.monotonic() >= end:  # many large ones take their time
+                refused = refused or NotReady("the time was over before every manifest was read")
+                break
+            try:
+                try:
+                    opened = open_trusted(envelope, chain)
+                except ManifestRefused as error:
+                    if error.fault is not ManifestFault.BAD_SIGNATURE or rotated:
+                        raise
+                    rotated.append(True)
+                    chain = self._follow(survey, chain, end)
+                    opened = open_trusted(envelope, chain)
+                check_addressee(opened.manifest, survey, self._collector)
+                self._check_signer(opened, chain)
+            except (ManifestRefused, NotReady) as error:
+                refused = refused or error  # the newest comes first
+            else:
+                signed.append(opened)
+        return signed, refused
 
     def _check_signer(self, signed: SignedManifest, chain: Sequence[bytes]) -> None:
         """Refuse what a former key signed, unless it was accepted while that key was the newest.
@@ -176,15 +313,20 @@ class Manifests:
         """
         if signed.signer == chain[-1]:
             return
-        if not self._ledger.has_accepted(signed.manifest, self._clock.now()):
+        manifest, now = signed.manifest, self._clock.now()
+        if not self._following.was_accepted(manifest.survey_id, manifest.name, now):
             raise ManifestRefused(
                 ManifestFault.BAD_SIGNATURE, "the key that signed it has handed over to another"
             )
 
-    def _follow(self, chain: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    def _follow(self, survey: Survey, chain: tuple[bytes, ...], end: float) -> tuple[bytes, ...]:
         """Ask how the authority's key was rotated; return the chain as it is known then."""
-        answer = self._get("/v1/authority", chain[-1], MAX_ROTATIONS_BYTES)
-        if answer.status in {_NOT_MODIFIED, 404}:
+        if not self._refreshes.count_another(survey.name, self._clock.now()):
+            raise NotReady("the collector was asked often enough for today")
+        answer = self._get("/v1/authority", MAX_ROTATIONS_BYTES, end)
+        if isinstance(answer, TransportError):
+            raise NotReady(f"the collector cannot be reached ({answer})") from answer
+        if answer.status == 404:
             return chain
         if answer.status != 200:
             raise NotReady(f"the authority's rotations did not come (HTTP {answer.status})")
@@ -196,15 +338,74 @@ class Manifests:
             ) from refusal
         return self._authorities.known(self._clock.now())
 
-    def _get(self, path: str, held: bytes | None, most: int) -> HttpAnswer:
+    def _get_all(self, paths: Mapping[str, str], end: float) -> dict[str, _Answer]:
+        """Ask for all at once, so that a collector that hangs takes no more time than one does."""
+        answers: dict[str, _Answer] = {}
+
+        def ask(name: str) -> None:
+            try:
+                answers[name] = self._get(paths[name], MAX_MANIFESTS_BYTES, end)
+            except Exception as error:  # noqa: BLE001 - of a thread, raised where it is waited for
+                answers[name] = error
+
+        names = list(paths)
+        threads = [
+            threading.Thread(target=ask, args=(name,), name="deniable-refresh", daemon=True)
+            for name in names[1:]
+        ]
+        started = []
+        for name, thread in zip(names[1:], threads, strict=True):
+            try:
+                thread.start()
+            except RuntimeError:  # no more threads, or the interpreter ends
+                ask(name)
+            else:
+                started.append(thread)
+        if names:
+            ask(names[0])
+        for thread in started:
+            thread.join(max(0.0, end - self._clock.monotonic()))
+        for name in names:
+            answer = answers.setdefault(name, TransportError("TimeoutError"))
+            if isinstance(answer, Exception) and not isinstance(
+                answer, (TransportError, NotRecorded)
+            ):
+                raise answer
+        if any(isinstance(answer, ConsentMissing) for answer in answers.values()):
+            self._check_consent()
+        return {name: answers[name] for name in names}
+
+    def _get(self, path: str, most: int, end: float) -> HttpAnswer | TransportError:
         self._check_consent()
-        headers = {"If-None-Match": f'"{held.hex()}"'} if held else {}
+        left = end - self._clock.monotonic()
         try:
-            return self._transport.request("GET", path, headers, b"", most)
+            return self._transport.request(
+                "GET", path, {}, b"", most, max(0.001, left), before_body=self._check_consent
+            )
         except TransportError as error:
-            raise NotReady(f"the collector cannot be reached ({error})") from error
+            return error
+
+    def _wait(self, fetched: Mapping[str, Fetched], began: float) -> float:
+        """Return the seconds until a name that was asked for may be asked for again, at least."""
+        if Fetched.NEVER_LEFT in fetched.values():
+            # Who has what it needs is in no hurry, and the name's server may see each try.
+            if all(self._following.holds(name, self._clock.now()) for name in fetched):
+                return _LONGEST_OFFLINE
+            wait = _OFFLINE_SECONDS[min(self._offline, len(_OFFLINE_SECONDS) - 1)]
+            self._offline += 1
+            # From the start of one try to that of the next: resolvers may take long to fail.
+            return max(0.0, began + wait - self._clock.monotonic())
+        if fetched:
+            self._offline = 0
+        return 60.0 if Fetched.OF_NO_USE in fetched.values() else float(DAY)
 
 
 def is_judged(error: NotRecorded) -> bool:
     """Tell a manifest that was refused from none at all, or a captive portal's page (D8)."""
     return isinstance(error, ManifestRefused) and error.fault is not ManifestFault.MALFORMED
+
+
+def _of_what_use(answer: _Answer, error: NotRecorded) -> Fetched:
+    if isinstance(answer, ConsentMissing) or getattr(answer, "unsent", False):
+        return Fetched.NEVER_LEFT
+    return Fetched.OF_USE if is_judged(error) else Fetched.OF_NO_USE

@@ -49,12 +49,18 @@ class Refresh:
     """What came of one ``refresh()``.
 
     Attributes:
-        ready: names of the surveys for which a verified manifest is held.
-        errors: why not, or why a newer one was not taken, by name.
+        ready: names of the surveys that ``report()`` would record now.
+        errors: why not, of the others.
+        declined: of surveys that are ready, why a newer manifest was not taken, or not fetched:
+            an app that is older than the survey goes on with the one it has.
+        later: seconds until the collector may be asked again for what it was not asked for now,
+            since it was within the day; ``force=True`` asks all the same. No part of comparisons.
     """
 
     ready: tuple[str, ...]
     errors: Mapping[str, NotRecorded] = field(default_factory=dict)
+    declined: Mapping[str, NotRecorded] = field(default_factory=dict)
+    later: Mapping[str, float] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,13 @@ class Delivery:
         reasons: of all reports that this device ever dropped, not only now, how many by reason:
             the collector's code, ``cap-number``, ``cap-bytes``, ``cap-age``, or what the user did.
             A standing count, and no part of comparisons.
+        waiting: why what is pending still waits, how many by reason; no part of comparisons either.
+            What came of trying to send it: ``unreachable: …`` with the kind of error,
+            ``unrecognised-answer`` (of a captive portal, for example), or the collector's code,
+            such as ``overloaded``. What it was not tried for: ``no-time`` (the timeout was over),
+            ``not-due`` (of ``due_only``), ``held`` (the collector asked to wait), ``next-day`` (it
+            was sent twice, and now only once a day), ``certificate`` (another is asked for). Or
+            ``no-consent``, with the number of reports that wait for it, which are not pending.
     """
 
     delivered: int = 0
@@ -76,3 +89,4 @@ class Delivery:
     pending: int | None = 0
     error: NotRecorded | None = None
     reasons: Mapping[str, int] = field(default_factory=dict, compare=False)
+    waiting: Mapping[str, int] = field(default_factory=dict, compare=False)

@@ -2,18 +2,32 @@
 
 import math
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from enum import Enum, EnumType
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
+from hashlib import sha256
+from os import PathLike
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    dataclass_transform,
+    get_args,
+)
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.errors import UndeclaredAnswer
 from deniable.mechanisms import Number, exact_delta, exact_epsilon
 from deniable.messages import (
     InvalidManifest,
+    Kind,
     check_categories,
     check_name,
     check_text,
@@ -23,20 +37,63 @@ from deniable.messages import (
     value_range,
 )
 
-__all__ = ["DAY", "Answer", "Survey"]
+if TYPE_CHECKING:
+    from deniable.messages.bundle import Bundle
+
+__all__ = ["DAY", "SYMMETRIC", "Answer", "Ceilings", "Survey"]
+
+_T = TypeVar("_T")
 
 _ID: Final = re.compile("[0-9a-f]{64}", re.ASCII)
 _BEYOND: Final = 10**30
 _BEYOND_PLACES: Final = 30
 
-Answer = str | int | Decimal
-"""What an app reports: a category's text, or the number that a numeric category is."""
+Answer = str | int | Decimal | Enum
+"""What an app reports: a category's text, the number that a numeric category is, or the member of
+an Enum whose value is either."""
 
 DAY: Final = 86_400
 """Seconds in a day."""
 
+SYMMETRIC: Final = frozenset({"randomised-response", "two-round"})
+"""Kinds of mechanism that treat any two answers alike, which every app accepts."""
 
-@dataclass(frozen=True)
+_OTHERS: Final = frozenset(get_args(Kind)) - SYMMETRIC
+
+
+class Ceilings(TypedDict, total=False):
+    """The keywords of ``Survey`` that an app may set beside a bundle: what it accepts."""
+
+    max_epsilon: Number
+    max_delta: Number
+    min_epoch_seconds: int
+    max_total_epsilon: Number | None
+    pinned_ids: Collection[str] | None
+    max_kept_epsilon: Number | None
+    max_epoch_seconds: int
+    max_grace_seconds: int
+    max_kept_epochs: int
+
+
+if TYPE_CHECKING:
+
+    class _Categories:
+        """A field that holds a tuple, and is given any sequence or an Enum class."""
+
+        def __get__(self, survey: object, owner: object) -> tuple[str, ...]: ...
+        def __set__(self, survey: object, given: Sequence[str] | type[Enum]) -> None: ...
+
+else:
+    _Categories = tuple[str, ...]
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def _declaration(cls: type[_T]) -> type[_T]:
+    # Of a plain dataclass mypy would take the field's type for that of what it is given.
+    return dataclass(frozen=True)(cls)
+
+
+@_declaration
 class Survey:
     """What the app is willing to ask, and at what privacy.
 
@@ -46,7 +103,8 @@ class Survey:
     Attributes:
         name: the survey's lasting name.
         question: what the user is told is being asked.
-        categories: every possible answer, in the manifest's order.
+        categories: every possible answer, in the manifest's order: a sequence of texts, or an Enum
+            class whose members' values are texts; kept as a tuple of texts.
         max_epsilon: the highest epsilon of one report that the app accepts.
         max_delta: the highest delta, by default none.
         min_epoch_seconds: the shortest epoch that the app accepts, by default one day.
@@ -58,36 +116,55 @@ class Survey:
         pinned_ids: ids of the only manifests that the app accepts, 64 hex digits each, as
             ``deniable survey publish`` shows them: whoever holds the authority's key can then show
             no user another. By default any manifest that the authority signs.
+        mechanisms: kinds that the app accepts beside the symmetric ones: "ordinal", "numeric".
+            At the same epsilon these betray more of an answer to whoever asks of far ones.
+        max_epoch_seconds: the longest epoch that the app accepts, by default 400 days: one that was
+            decided holds up every other manifest of the name until it is over.
+        max_grace_seconds: the longest that a collector may take reports after their epoch, and the
+            device keep them; by default 90 days.
+        max_kept_epochs: the most epochs in a row for which a response is kept; by default 53.
+        bundle: what ``Survey.bundled`` read, whose manifests the client takes; None for a survey
+            that was declared in code. ``dataclasses.replace(survey, bundle=None)`` is the same
+            survey for another collector, such as a test's.
 
     Raises:
-        InvalidManifest: for texts, or ids, that no manifest could have.
+        InvalidManifest: for texts, ids or kinds that no manifest could have.
+        TypeError: for categories that are no texts or in no order.
         TypeError, InvalidPrivacyParameter: for a ceiling that is a float or out of its domain.
     """
 
     name: str
     question: str
-    categories: tuple[str, ...]
+    categories: _Categories
     max_epsilon: Number
     max_delta: Number = "0"
     min_epoch_seconds: int = DAY
     max_total_epsilon: Number | None = None
     pinned_ids: Collection[str] | None = None
     max_kept_epsilon: Number | None = None
+    mechanisms: Collection[str] = field(default=(), kw_only=True)
+    max_epoch_seconds: int = field(default=400 * DAY, kw_only=True)
+    max_grace_seconds: int = field(default=90 * DAY, kw_only=True)
+    max_kept_epochs: int = field(default=53, kw_only=True)
+    bundle: "Bundle | None" = field(default=None, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        given: object = self.categories
-        if isinstance(given, str):
-            raise TypeError("categories must be several texts, not one")
-        object.__setattr__(self, "categories", tuple(self.categories))
-        each: tuple[object, ...] = self.categories
-        if not all(isinstance(category, str) for category in each):
-            raise TypeError("categories must be texts; numbers are declared by Survey.numeric")
+        object.__setattr__(self, "categories", _texts(self.categories))
         check_name(self.name)
         check_text("question", self.question, 1024)
         check_categories(self.categories)
         _ = self.epsilon_ceiling, self.delta_ceiling, self.total_ceiling, self.kept_ceiling
         if self.pinned_ids is not None:
             object.__setattr__(self, "pinned_ids", _checked_ids(self.pinned_ids))
+        object.__setattr__(self, "mechanisms", _checked_kinds(self.mechanisms))
+        for bound in (
+            self.min_epoch_seconds,
+            self.max_epoch_seconds,
+            self.max_grace_seconds,
+            self.max_kept_epochs,
+        ):
+            if type(bound) is not int:
+                raise TypeError("bounds in seconds and epochs must be ints")
 
     @classmethod
     def numeric(
@@ -104,8 +181,13 @@ class Survey:
         max_total_epsilon: Number | None = None,
         pinned_ids: Collection[str] | None = None,
         max_kept_epsilon: Number | None = None,
+        max_epoch_seconds: int = 400 * DAY,
+        max_grace_seconds: int = 90 * DAY,
+        max_kept_epochs: int = 53,
     ) -> "Survey":
         """Declare a survey whose answers are the numbers low, low + step, … high.
+
+        Its ``mechanisms`` are ``{"numeric"}``.
 
         Args:
             name: the survey's lasting name.
@@ -121,6 +203,9 @@ class Survey:
             pinned_ids: ids of the only manifests that the app accepts, by default any.
             max_kept_epsilon: the highest epsilon of a response that is kept for several epochs; by
                 default none is kept.
+            max_epoch_seconds: the longest epoch that the app accepts.
+            max_grace_seconds: the longest that reports are taken after their epoch.
+            max_kept_epochs: the most epochs in a row for which a response is kept.
 
         Raises:
             InvalidManifest: for texts, or a range, that no manifest could hold.
@@ -139,7 +224,37 @@ class Survey:
             max_total_epsilon,
             pinned_ids,
             max_kept_epsilon,
+            mechanisms=("numeric",),
+            max_epoch_seconds=max_epoch_seconds,
+            max_grace_seconds=max_grace_seconds,
+            max_kept_epochs=max_kept_epochs,
         )
+
+    @classmethod
+    def bundled(cls, file: bytes | str | PathLike[str], **ceilings: Unpack[Ceilings]) -> "Survey":
+        """Declare the survey of a file that ``deniable survey export`` wrote.
+
+        Its signed manifests come along, so that nothing is fetched before the first report.
+
+        Args:
+            file: its path, or its bytes.
+            ceilings: what the app accepts, where that is not just what the file declares.
+
+        Raises:
+            InvalidBundle: a ValueError; for a file that says anything that its authority did not
+                sign.
+            OSError: if it cannot be read.
+            TypeError, InvalidPrivacyParameter: for a ceiling that is none.
+        """
+        from deniable.messages.bundle import read_bundle
+
+        unknown = ceilings.keys() - Ceilings.__optional_keys__
+        if unknown:
+            raise TypeError(f"the bundle declares what is asked; {sorted(unknown)} cannot be set")
+        bundle = read_bundle(file if isinstance(file, bytes) else Path(file).read_bytes())
+        arguments: dict[str, Any] = {**bundle.declaration, **ceilings}
+        survey = cls.numeric(**arguments) if "low" in arguments else cls(**arguments)
+        return replace(survey, bundle=bundle)
 
     @property
     def epsilon_ceiling(self) -> Fraction:
@@ -162,6 +277,22 @@ class Survey:
         if self.max_total_epsilon is None:
             return None
         return Ceiling(epsilon_to_nano("max_total_epsilon", self.max_total_epsilon))
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a digest of the declaration, the same in every process: 64 hex digits."""
+        parts = [
+            self.name,
+            self.question,
+            *self.categories,
+            *map(str, (self.epsilon_ceiling, self.delta_ceiling, self.kept_ceiling)),
+            *map(str, (self.total_ceiling, self.min_epoch_seconds, self.max_epoch_seconds)),
+            str(self.max_grace_seconds),
+            str(self.max_kept_epochs),
+            *sorted(self.mechanisms),
+            *sorted(self.pinned_ids or ()),
+        ]
+        return sha256(repr(parts).encode()).hexdigest()
 
     def nearest(self, value: float | Decimal | Fraction) -> str:
         """Return the category nearest to a number, the upper of two; of a numeric survey only.
@@ -190,7 +321,8 @@ class Survey:
         Raises:
             UndeclaredAnswer: if it is not one of the categories. The message does not repeat it.
         """
-        text = answer if isinstance(answer, str) else _number_text(answer)
+        value = answer.value if isinstance(answer, Enum) else answer
+        text = value if isinstance(value, str) else _number_text(value)
         # Compared with every category, whichever matches: the time taken says nothing, and no
         # KeyError carries the answer along as its context.
         found = [index for index, category in enumerate(self.categories) if category == text]
@@ -202,6 +334,15 @@ class Survey:
         return found[0]
 
 
+def _texts(given: object) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Sequence | EnumType):
+        raise TypeError("categories must be several texts in their order, or an Enum class")
+    values = [each.value if isinstance(each, Enum) else each for each in given]
+    if not all(isinstance(value, str) for value in values):
+        raise TypeError("categories must be texts; numbers are declared by Survey.numeric")
+    return tuple(values)
+
+
 def _checked_ids(given: object) -> frozenset[str]:
     if isinstance(given, str):
         raise TypeError("pinned_ids must be several ids, not one text")
@@ -209,6 +350,17 @@ def _checked_ids(given: object) -> frozenset[str]:
     if not ids or not all(isinstance(each, str) and _ID.fullmatch(each) for each in ids):
         raise InvalidManifest("pinned_ids", "must be survey ids of 64 lower-case hex digits each")
     return ids
+
+
+def _checked_kinds(given: object) -> frozenset[str]:
+    if isinstance(given, str) or not isinstance(given, Collection):
+        raise TypeError("mechanisms must be a collection of kinds")
+    kinds = frozenset(given)
+    if not kinds <= _OTHERS:
+        raise InvalidManifest(
+            "mechanisms", f"may hold {' and '.join(sorted(_OTHERS))}; symmetric kinds need no word"
+        )
+    return kinds
 
 
 def _number_text(answer: object) -> str | None:

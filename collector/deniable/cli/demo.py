@@ -87,7 +87,8 @@ def _run(
     origin = f"http://127.0.0.1:{_free_port()}"
     manifest, token = _set_up(data, epsilon, mechanism, origin, directory)
     config = Config.load(directory)
-    declared = Survey(data.name, data.question, tuple(data.counts()), epsilon)
+    kinds = (mechanism,) if mechanism == "ordinal" else ()
+    declared = Survey(data.name, data.question, tuple(data.counts()), epsilon, mechanisms=kinds)
     screen.print(f"{data.question}\n{data.source}", style="bold")
     with _running_collector(directory):
         started = time.monotonic()

@@ -12,6 +12,7 @@ from deniable.cli.budget_command import budget
 from deniable.cli.collector_commands import init, serve
 from deniable.cli.demo import demo
 from deniable.cli.doctor import doctor
+from deniable.cli.export_command import export
 from deniable.cli.histogram_command import hist
 from deniable.cli.issuer_commands import issuer
 from deniable.cli.life_commands import LIFE_COMMANDS
@@ -115,5 +116,5 @@ for _command in (
     token,
 ):
     deniable.add_command(_command)
-for _command in (list_surveys, *LIFE_COMMANDS):
+for _command in (list_surveys, export, *LIFE_COMMANDS):
     survey.add_command(_command)

@@ -3,8 +3,9 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
+from deniable.cli.running import current, running
 from deniable.cli.variables import meant, unknown
-from deniable.cli.workplace import current, signed_surveys, with_store
+from deniable.cli.workplace import signed_surveys, with_store
 from deniable.messages import Manifest, Refusal
 from deniable.server import Config
 from deniable.stores import Store
@@ -30,7 +31,7 @@ def start_warnings(config: Config, environment: Mapping[str, str]) -> list[str]:
             surveys, _ = await signed_surveys(store, config)
         except Refusal:  # rotations that are not sound: the server logs them, and offers the rest
             return [], []
-        return surveys, current(surveys, await store.ended(), time.time())
+        return surveys, current(running(surveys, await store.ended(), time.time()))
 
     surveys, asked = with_store(config, look, migrate=True)
     return [

@@ -2,33 +2,35 @@
 
 import math
 import os
+import textwrap
 import time
 from pathlib import Path
 
 import click
 
-from deniable.budget import NANO, RangeCost, format_nano, pure_cost
+from deniable.budget import format_nano
 from deniable.cli.authority import AuthorityKeyError, find_key_file, read_authority_key
-from deniable.cli.life_terms import instant_text, life_terms
+from deniable.cli.life_terms import life_terms
 from deniable.cli.options import directory_option
 from deniable.cli.repeat_terms import repeat_terms
-from deniable.cli.survey_file import SurveyFile, duration_text, next_manifest, says_the_same
+from deniable.cli.running import CEILING, left_behind, reserved, reserved_by_all, running
+from deniable.cli.successors import next_manifest, says_the_same
+from deniable.cli.survey_file import SurveyFile
+from deniable.cli.survey_terms import (
+    accuracy_text,
+    answers_of,
+    check_estimable,
+    cost_text,
+    devices_text,
+    epochs_text,
+    figures_text,
+    mechanism_text,
+)
 from deniable.cli.workplace import find_survey, published, store_text, with_store
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
-from deniable.estimates import NotInvertible, reports_for_half_width, reports_for_mean
-from deniable.mechanisms import (
-    RandomisedResponse,
-    TwoValuedMechanism,
-    exact_epsilon,
-    odds_floor,
-)
-from deniable.messages import (
-    FRESH,
-    InvalidManifest,
-    Manifest,
-    format_value,
-    sign_manifest,
-)
+from deniable.mechanisms import TwoValuedMechanism
+from deniable.messages import InvalidManifest, Manifest, sign_manifest
+from deniable.messages.bundle import declaration_of, declared_in_python
 from deniable.server import Config, authority_chain
 from deniable.stores import Store
 
@@ -52,8 +54,10 @@ def survey() -> None:
 def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bool) -> None:
     """Sign the survey in FILE (TOML) and publish it; a running server offers it at once.
 
-    Publishing a name again makes a successor: another survey, whose figures are kept apart.
+    Publishing a name again makes a successor: another survey, whose figures are kept apart. The
+    one before goes on for apps whose declaration the new one does not fit.
     """
+    now = time.time()
     config = Config.load(directory)
     written = SurveyFile.load(file)
     if dry_run:
@@ -66,20 +70,25 @@ def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bo
         click.echo(f"published {manifest.name}, sequence {manifest.sequence}")
         click.echo(f"id        {manifest.survey_id.hex()}")
         click.echo(f"store     {store_text(config)}")
-    click.echo(f"epochs    {_epochs(manifest)}")
+    click.echo(f"epochs    {epochs_text(manifest)}")
     if manifest.specification.ratio is not None:
-        click.echo(f"mechanism {_terms(manifest)}")
+        click.echo(f"mechanism {mechanism_text(manifest)}")
     for label, text in repeat_terms(manifest):
         click.echo(f"{label:<9} {text}")
     if manifest.enrolment.issuers:
-        click.echo(f"devices   {_devices(manifest)}")
-    click.echo(f"costs     a device at most {_lifetime(manifest)}")
-    click.echo(f"accuracy  {_accuracy(manifest)}")
-    for warning in _warnings(manifest):
+        click.echo(f"devices   {devices_text(manifest)}")
+    older, offered = _others(config, manifest, now)
+    together = reserved_by_all(offered, now)
+    click.echo(f"costs     a device at most {cost_text(manifest, now)}")
+    if together > reserved([manifest], now):
+        click.echo(f"together  with all else that runs, epsilon {format_nano(together)} at most")
+    click.echo(f"accuracy  {accuracy_text(manifest)}")
+    for left in left_behind(manifest, older, offered, now):
+        click.echo(textwrap.fill(f"older     {left}", 80, subsequent_indent=" " * 10))
+    for warning in _warnings(manifest, together, now):
         click.echo(f"warning   {warning}")
-    click.echo()
-    click.echo("declare it in your app:\n")
-    click.echo(_declaration(manifest))
+    click.echo("\ndeclare it in your app, or bundle what `deniable survey export` writes:\n")
+    click.echo(declared_in_python(declaration_of(manifest)))
 
 
 def publish_survey(config: Config, written: SurveyFile, key_file: Path) -> Manifest:
@@ -114,14 +123,45 @@ def _planned(config: Config, written: SurveyFile) -> Manifest:
 
 async def _next(store: Store, config: Config, written: SurveyFile) -> Manifest:
     before = [old for old in await published(store, config) if old.name == written.name]
-    predecessor = before[0] if before else None
-    if predecessor is not None and says_the_same(written, predecessor, config.origin):
+    if before and says_the_same(written, before[0], config.origin):
         raise InvalidManifest(
             written.name, "nothing has changed; the survey published before stands"
         )
-    manifest = next_manifest(written, predecessor, config.origin, os.urandom(16), time.time())
-    _check_estimable(manifest)
+    manifest = next_manifest(written, before, config.origin, os.urandom(16), time.time())
+    check_estimable(manifest)
     return manifest
+
+
+def _others(
+    config: Config, manifest: Manifest, now: float
+) -> tuple[list[Manifest], list[Manifest]]:
+    """Return the older manifests of the name, and all that run with this one, newest first."""
+
+    async def work(store: Store) -> tuple[list[Manifest], dict[bytes, int]]:
+        return await published(store, config), await store.ended()
+
+    surveys, ended = with_store(config, work)
+    others = [each for each in surveys if each.survey_id != manifest.survey_id]
+    older = [each for each in others if each.name == manifest.name]
+    return older, running([manifest, *others], ended, now)
+
+
+def _warnings(manifest: Manifest, together: int, now: float) -> list[str]:
+    """Return what keeps devices with the client's defaults from following a survey."""
+    warnings = []
+    if manifest.schedule.end <= now:
+        warnings.append("its last epoch is over: no device will follow it")
+    if together > CEILING:
+        refused = "this survey" if reserved([manifest], now) > CEILING else "what comes last of all"
+        warnings.append(
+            f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in all unless their app "
+            f"sets lifetime_epsilon: they will refuse {refused}"
+        )
+    if manifest.schedule.epoch_seconds < DAY:
+        warnings.append("devices refuse epochs below a day unless their app sets min_epoch_seconds")
+    if manifest.enrolment.issuers:
+        warnings.append("devices refuse it unless their app asks an issuer: Client(enrol=...)")
+    return warnings
 
 
 @survey.command(short_help="Show what NAME asks, and its privacy in words.")
@@ -142,7 +182,7 @@ def show(name: str, directory: Path) -> None:
     odds = math.exp(mechanism.privacy.epsilon)
     least = "" if isinstance(mechanism, TwoValuedMechanism) else "at least "
     click.echo(manifest.question)
-    for category in _answers(manifest):
+    for category in answers_of(manifest):
         click.echo(f"  {category}")
     click.echo(f"\nid        {manifest.survey_id.hex()}")
     click.echo(f"sequence  {manifest.sequence}")
@@ -153,149 +193,13 @@ def show(name: str, directory: Path) -> None:
         f"          answer; the truth is sent with probability {least}{float(mechanism.truth):.1%}"
     )
     if manifest.specification.ratio is not None:
-        click.echo(f"mechanism {_terms(manifest)}")
+        click.echo(f"mechanism {mechanism_text(manifest)}")
     for label, text in repeat_terms(manifest):
         click.echo(f"{label:<9} {text}")
-    click.echo(f"costs     a device at most {_lifetime(manifest)}")
-    click.echo(f"epochs    {_epochs(manifest)}")
-    click.echo(f"devices   {_devices(manifest)}")
+    click.echo(f"costs     a device at most {cost_text(manifest, manifest.schedule.start)}")
+    click.echo(f"epochs    {epochs_text(manifest)}")
+    click.echo(f"devices   {devices_text(manifest)}")
     for label, text in life:
         click.echo(f"{label:<9} {text}")
-    click.echo(f"figures   {_figures(max(1, manifest.minimum_reports))}\n")
-    click.echo(_declaration(manifest))
-
-
-def _figures(step: int) -> str:
-    if step == 1:
-        return "are renewed with each report"
-    first = f"appear from {step:,} reports on,"
-    return f"{first} and are renewed when\n          at least {step:,} more have come"
-
-
-def _devices(manifest: Manifest) -> str:
-    """Return who may report; with their issuers, one a line."""
-    issuers = manifest.enrolment.issuers
-    if not issuers:
-        return "open: nobody vouches that each report comes from another device"
-    listed = ",\n          then ".join(issuer.hex() for issuer in issuers)
-    return f"certificate: only those for which an issuer vouches:\n          {listed}"
-
-
-def _answers(manifest: Manifest) -> tuple[str, ...]:
-    """Return what can be answered; a range of numbers in one line."""
-    if manifest.values is None:
-        return manifest.categories
-    low, high = manifest.categories[0], manifest.categories[-1]
-    step = format_value(manifest.values[1] - manifest.values[0])
-    return (f"{low} to {high} in steps of {step}",)
-
-
-def _terms(manifest: Manifest) -> str:
-    """Return a distance mechanism's terms, with what its tight guarantee leaves of epsilon."""
-    specification, odds = manifest.specification, manifest.mechanism.privacy.odds
-    assert specification.ratio is not None
-    assert odds is not None
-    kind: str = specification.kind
-    if specification.distance is not None:
-        table = isinstance(specification.distance, tuple)
-        kind += ", table of distances" if table else f", {specification.distance} distance"
-    # ln(E/odds) = E/odds - 1 for two numbers that agree to many places.
-    gap = float(odds_floor(exact_epsilon(manifest.epsilon)) / odds - 1)
-    return (
-        f"{kind}: {1 / float(specification.ratio):.4g} times less likely a step\n"
-        f"          tight epsilon below {manifest.epsilon} by {gap:.1g}"
-    )
-
-
-def _check_estimable(manifest: Manifest) -> None:
-    """Refuse what devices could answer and nobody could estimate.
-
-    Raises:
-        InvalidManifest: if the categories cannot be told apart.
-    """
-    try:
-        _accuracy(manifest)
-    except NotInvertible as error:
-        raise InvalidManifest(
-            "epsilon", "is too small to tell so many categories apart; raise it or use fewer"
-        ) from error
-
-
-def _accuracy(manifest: Manifest) -> str:
-    """Return how many reports give figures of some use."""
-    if manifest.values is not None:
-        width = manifest.values[-1] - manifest.values[0]
-        reports = reports_for_mean(manifest.mechanism, manifest.values, float(width) / 50)
-        return f"the mean within ± 2 % of the range takes at most {reports:,} reports"
-    reports = reports_for_half_width(manifest.mechanism, 0.05)
-    text = f"each share within ± 5 percentage points takes at most {reports:,} reports"
-    if isinstance(manifest.mechanism, TwoValuedMechanism):
-        return text
-    plain = RandomisedResponse(len(manifest.categories), manifest.epsilon)
-    return text + (f",\n          with randomised response {reports_for_half_width(plain, 0.05):,}")
-
-
-def _lifetime(manifest: Manifest) -> str:
-    epochs, kept = manifest.schedule.epochs, manifest.repeat.epochs
-    each = (
-        f"{epochs} epochs of {format_nano(pure_cost(manifest.mechanism))}"
-        if kept is None
-        else f"{epochs} epochs in ranges of {kept}"
-    )
-    return f"epsilon {format_nano(_most(manifest))} in all ({each})"
-
-
-def _most(manifest: Manifest) -> int:
-    """Return what a device reserves when it accepts a survey, in units of 1e-9 epsilon."""
-    return RangeCost.of(manifest.mechanism).most(
-        manifest.schedule.epochs, manifest.repeat.epochs or 1
-    )
-
-
-def _epochs(manifest: Manifest) -> str:
-    schedule = manifest.schedule
-    return (
-        f"{schedule.epochs} of {duration_text(schedule.epoch_seconds)}, "
-        f"{instant_text(schedule.start)} to {instant_text(schedule.end)}"
-    )
-
-
-def _warnings(manifest: Manifest) -> list[str]:
-    """Return what keeps devices with the client's defaults from following a survey."""
-    warnings = []
-    if manifest.schedule.end <= time.time():
-        warnings.append("its last epoch is over: no device will follow it")
-    if _most(manifest) > DEFAULT_LIFETIME_EPSILON * NANO:
-        warnings.append(
-            f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in all unless their app "
-            "sets lifetime_epsilon: they will refuse this survey"
-        )
-    if manifest.schedule.epoch_seconds < DAY:
-        warnings.append("devices refuse epochs below a day unless their app sets min_epoch_seconds")
-    if manifest.enrolment.issuers:
-        warnings.append("devices refuse it unless their app asks an issuer: Client(enrol=...)")
-    return warnings
-
-
-def _declaration(manifest: Manifest) -> str:
-    """Return the Python that declares this survey in an app."""
-    lines = [
-        "Survey(" if manifest.values is None else "Survey.numeric(",
-        f"    name={manifest.name!r},",
-        f"    question={manifest.question!r},",
-    ]
-    if manifest.values is None:
-        lines.append(f"    categories={manifest.categories!r},")
-    else:
-        low, high = manifest.categories[0], manifest.categories[-1]
-        step = format_value(manifest.values[1] - manifest.values[0])
-        lines.append(f"    low={low!r}, high={high!r}, step={step!r},")
-    lines.append(f"    max_epsilon={manifest.epsilon!r},")
-    if manifest.delta != "0":
-        lines.append(f"    max_delta={manifest.delta!r},")
-    if manifest.repeat != FRESH:
-        kept = manifest.specification.kept or manifest.epsilon
-        lines.append(f"    max_kept_epsilon={kept!r},")
-    if manifest.schedule.epoch_seconds < DAY:
-        lines.append(f"    min_epoch_seconds={manifest.schedule.epoch_seconds},")
-    return "\n".join([*lines, ")"])
+    click.echo(f"figures   {figures_text(max(1, manifest.minimum_reports))}\n")
+    click.echo(declared_in_python(declaration_of(manifest)))

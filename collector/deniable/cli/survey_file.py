@@ -1,4 +1,4 @@
-"""A survey as an operator writes it: TOML, read strictly and turned into a manifest."""
+"""A survey as an operator writes it: TOML, read strictly."""
 
 import re
 import tomllib
@@ -15,15 +15,12 @@ from deniable.messages import (
     Enrolment,
     InvalidManifest,
     Kind,
-    Manifest,
     Repeat,
-    Schedule,
-    Specification,
     exact_value,
     value_range,
 )
 
-__all__ = ["EXAMPLE", "FIELDS", "SurveyFile", "duration_text", "next_manifest", "says_the_same"]
+__all__ = ["EXAMPLE", "FIELDS", "SurveyFile", "duration_text"]
 
 _DAY: Final = 86_400
 _UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": _DAY, "week": 7 * _DAY}
@@ -163,100 +160,6 @@ class SurveyFile:
             repeat=_repeat(table),
             enrolment=_enrolment(table),
         )
-
-
-def next_manifest(
-    survey: SurveyFile, predecessor: Manifest | None, origin: str, nonce: bytes, now: float
-) -> Manifest:
-    """Return the manifest to be published.
-
-    Epochs are numbered on: a device never decides an epoch number of a name twice, so a successor
-    begins with the number after its predecessor's current epoch, when that one ends.
-
-    Args:
-        survey: what the operator wrote.
-        predecessor: the newest manifest of that name, if there is one.
-        origin: the collector's.
-        nonce: 16 fresh random bytes.
-        now: Unix seconds.
-
-    Raises:
-        InvalidManifest: naming the field at fault.
-    """
-    start = survey.start
-    # Midnight UTC, or for shorter epochs the last whole multiple of them.
-    length = min(survey.epoch_seconds, _DAY) or _DAY
-    midnight = int(now // length) * length
-    if predecessor is None:
-        start = midnight if start is None else start
-    else:
-        before = predecessor.schedule
-        last = (now - before.start) // before.epoch_seconds
-        used = max(0, min(int(last) + 1, before.epochs))
-        if start is None:
-            # If the predecessor ended long ago, today is when its successor begins.
-            start = max(before.epoch_start(used), midnight) - used * survey.epoch_seconds
-        elif used and start + (used - 1) * survey.epoch_seconds > max(
-            before.epoch_start(used), now
-        ):
-            raise InvalidManifest(
-                "start",
-                f"makes devices wait for more than an epoch: their next one is number {used}; "
-                "leave start out, and the numbers go on",
-            )
-        if survey.epochs <= used:
-            raise InvalidManifest(
-                "epochs",
-                f"must exceed {used}: numbers go on from the survey published before under this "
-                "name, whose epochs cannot be used again",
-            )
-    if start < 0 and survey.start is None:
-        raise InvalidManifest("epoch", "is too long to number on from the survey before; set start")
-    return Manifest(
-        name=survey.name,
-        sequence=0 if predecessor is None else predecessor.sequence + 1,
-        nonce=nonce,
-        question=survey.question,
-        categories=survey.categories,
-        epsilon=survey.epsilon,
-        delta=survey.delta,
-        schedule=Schedule(start, survey.epoch_seconds, survey.epochs, survey.grace_seconds),
-        origin=origin,
-        enrolment=survey.enrolment,
-        minimum_reports=survey.minimum_reports,
-        specification=Specification.calibrated(
-            survey.mechanism,
-            survey.distance,
-            len(survey.categories),
-            survey.epsilon,
-            survey.kept_epsilon,
-        ),
-        repeat=survey.repeat,
-    )
-
-
-def says_the_same(survey: SurveyFile, before: Manifest, origin: str) -> bool:
-    """Tell whether a survey file asks for nothing that its predecessor does not already do.
-
-    Args:
-        survey: what the operator wrote.
-        before: the newest manifest of that name.
-        origin: the collector's now. One that is signed for another reaches no device.
-    """
-    asked = (before.question, before.categories, before.epsilon, before.delta)
-    when = (before.schedule.epoch_seconds, before.schedule.epochs, before.schedule.grace_seconds)
-    return (
-        (survey.question, survey.categories, survey.epsilon, survey.delta) == asked
-        and survey.mechanism == before.specification.kind
-        and survey.distance == before.specification.distance
-        and survey.kept_epsilon == before.specification.kept
-        and survey.repeat == before.repeat
-        and survey.enrolment == before.enrolment
-        and (survey.epoch_seconds, survey.epochs, survey.grace_seconds) == when
-        and survey.start in {None, before.schedule.start}
-        and survey.minimum_reports == before.minimum_reports
-        and origin == before.origin
-    )
 
 
 def duration_text(seconds: int) -> str:

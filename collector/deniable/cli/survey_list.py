@@ -20,10 +20,12 @@ from deniable.messages import Manifest
 from deniable.server import Config
 from deniable.stores import Store
 
-__all__ = ["list_surveys", "state_text"]
+__all__ = ["list_surveys"]
 
 _QUESTION_WIDTH: Final = 24
 _ENDLESS: Final = 10_000
+
+_Asked = tuple[str, str, tuple[str, ...]]
 
 
 @click.command("list", short_help="List the published surveys.")
@@ -38,10 +40,10 @@ def list_surveys(directory: Path, *, as_json: bool) -> None:
 
     manifests, ended = with_store(config, work)
     now = time.time()
-    newest: dict[str, Manifest] = {}
+    newest: dict[_Asked, Manifest] = {}
     for manifest in manifests:
-        newest.setdefault(manifest.name, manifest)
-    rows = [(each, state_text(each, newest[each.name], ended, now)) for each in manifests]
+        newest.setdefault(_asked(manifest), manifest)
+    rows = [(each, _state(each, newest[_asked(each)], ended, now)) for each in manifests]
     if as_json:
         click.echo(json.dumps([_plain(*row) for row in rows], indent=2, ensure_ascii=False))
     elif rows:
@@ -50,12 +52,13 @@ def list_surveys(directory: Path, *, as_json: bool) -> None:
         click.echo("no survey is published; see: deniable survey publish --help")
 
 
-def state_text(manifest: Manifest, newest: Manifest, ended: Collection[bytes], now: float) -> str:
+def _state(manifest: Manifest, newest: Manifest, ended: Collection[bytes], now: float) -> str:
     """Return in a few words whether a survey is still to be answered.
 
     Args:
         manifest: the survey.
-        newest: that of the same name with the highest sequence.
+        newest: that of the same name, question and categories with the highest sequence. Apps that
+            declare others go on with their own.
         ended: the ids of those that were ended.
         now: Unix seconds.
     """
@@ -67,6 +70,10 @@ def state_text(manifest: Manifest, newest: Manifest, ended: Collection[bytes], n
     if now >= schedule.end:
         return "over"
     return "open" if now >= schedule.start else "not begun"
+
+
+def _asked(manifest: Manifest) -> _Asked:
+    return manifest.name, manifest.question, manifest.categories
 
 
 def _plain(manifest: Manifest, state: str) -> dict[str, object]:

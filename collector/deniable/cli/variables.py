@@ -9,7 +9,7 @@ from deniable.server import SETTINGS
 __all__ = ["KNOWN", "meant", "unknown"]
 
 _PREFIX: Final = "DENIABLE_"
-_OTHERS: Final = frozenset({"DENIABLE_DIR", "DENIABLE_CONSENT"})
+_OTHERS: Final = frozenset({"DENIABLE_DIR", "DENIABLE_CONSENT", "DENIABLE_DEBUG"})
 _LIKENESS: Final = 0.7
 """Of PROT and PORT. What Kubernetes sets, such as PORT_8377_TCP, is less like any."""
 

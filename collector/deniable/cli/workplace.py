@@ -1,7 +1,7 @@
 """A collector's directory, as the commands open it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +14,6 @@ from deniable.stores import CopyableStore, Store, open_store
 
 __all__ = [
     "check_store",
-    "current",
     "find_survey",
     "published",
     "signed_surveys",
@@ -92,24 +91,6 @@ async def published(store: Store, config: Config) -> list[Manifest]:
         surveys = "stored survey is" if others == 1 else "stored surveys are"
         click.echo(f"{others} {surveys} not signed by this collector's authority", err=True)
     return manifests
-
-
-def current(surveys: list[Manifest], ended: Collection[bytes], now: float) -> list[Manifest]:
-    """Return those that devices are to answer: the newest of each name, unless it is over.
-
-    Args:
-        surveys: by name, the newest first.
-        ended: the ids of those that were ended.
-        now: Unix seconds.
-    """
-    newest: dict[str, Manifest] = {}
-    for manifest in surveys:
-        newest.setdefault(manifest.name, manifest)
-    return [
-        manifest
-        for manifest in newest.values()
-        if manifest.survey_id not in ended and now <= manifest.schedule.end
-    ]
 
 
 async def find_survey(

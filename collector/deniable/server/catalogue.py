@@ -51,6 +51,7 @@ class Catalogue:
         self._by_id: dict[bytes, Manifest] = {}
         self._by_name: dict[str, list[Manifest]] = {}
         self._envelopes: dict[bytes, bytes] = {}
+        self._ended: frozenset[bytes] = frozenset()
         self._read_last: tuple[list[bytes], tuple[bytes, ...]] | None = None
         self._changes = 0
         self._read_at: float | None = None
@@ -68,6 +69,7 @@ class Catalogue:
         envelopes = await self._store.surveys()
         # After the surveys: whatever key signed those is known then.
         self._follow(await self._store.rotations())
+        self._ended = frozenset(await self._store.ended())
         # What could not be opened is tried again with another chain only.
         if (envelopes, self._chain) == self._read_last:
             return
@@ -112,6 +114,17 @@ class Catalogue:
     def named(self, name: str) -> list[Manifest]:
         """Return the surveys of this name, the newest first."""
         return self._by_name.get(name, [])
+
+    def running(self, name: str, now: float) -> list[Manifest]:
+        """Return the surveys of this name that devices may follow, the newest first.
+
+        That is those whose last epoch is not over, and which nobody ended.
+        """
+        return [
+            manifest
+            for manifest in self.named(name)
+            if now < manifest.schedule.end and manifest.survey_id not in self._ended
+        ]
 
     def all(self) -> list[Manifest]:
         """Return every survey, by name and the newest first."""

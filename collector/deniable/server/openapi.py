@@ -110,6 +110,11 @@ _OPERATIONS: Final = {
         parameters=("survey",),
         tagged=True,
     ),
+    ("GET", "/v1/surveys/{name}/manifests"): _Operation(
+        "all signed manifests of a name that have not ended, newest first",
+        media=_MSGPACK,
+        codes=_SURVEY,
+    ),
     ("GET", "/v1/surveys/{name}/histogram"): _Operation(
         "its debiased histogram",
         schema="Histogram",

@@ -4,13 +4,22 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from aiohttp import web
 
 from deniable.estimates import epoch_standing, estimate_histogram
-from deniable.messages import Manifest, Refusal, RefusalCode, Specification, pack_rotations
+from deniable.messages import (
+    MAX_MANIFESTS,
+    Manifest,
+    Refusal,
+    RefusalCode,
+    Specification,
+    pack_manifests,
+    pack_rotations,
+)
+from deniable.messages.bundle import declaration_of
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
 from deniable.server.estimating import Estimating, Shown
@@ -35,6 +44,7 @@ def reading_routes(
         Route("GET", "/v1/surveys", reading.surveys),
         Route("GET", "/v1/surveys/{name}", reading.survey),
         Route("GET", "/v1/surveys/{name}/manifest", reading.manifest),
+        Route("GET", "/v1/surveys/{name}/manifests", reading.manifests),
         Route("GET", "/v1/surveys/{name}/histogram", reading.histogram),
         Route("GET", "/v1/authority", reading.authority),
     ]
@@ -50,6 +60,7 @@ class _Reading:
         self._clock = clock
         self._described: dict[bytes, bytes] = {}
         self._listed: tuple[int, bytes] = (-1, b"")
+        self._offered: dict[str, tuple[list[bytes], bytes]] = {}
         # Apart, so that strangers do not keep analysts waiting; and strangers have a quarter of the
         # processor at most, since every epoch and level is work of its own.
         self._for_strangers = Estimating(rest=_STRANGERS_REST)
@@ -81,6 +92,23 @@ class _Reading:
         _only(request, ("survey",))
         manifest = await self._find(request, name)
         return _tagged(request, manifest.survey_id, self._catalogue.envelope(manifest))
+
+    async def manifests(self, request: web.BaseRequest, name: str) -> web.Response:
+        # All that run: apps of different age are in the field, and each device follows the newest
+        # that its app declares. No ETag: nothing may tell one device's request from another's.
+        _only(request, ())
+        await self._catalogue.reread()
+        running = self._catalogue.running(name, self._clock())
+        if not running:
+            raise _not_found()
+        if len(running) > MAX_MANIFESTS:  # what each declaration has a newer one for goes first
+            running = _needed(running, self._clock())
+        envelopes = [self._catalogue.envelope(manifest) for manifest in running]
+        packed, body = self._offered.get(name, ([], b""))
+        if packed != envelopes:
+            body = pack_manifests(envelopes)
+            self._offered[name] = envelopes, body
+        return _answer(body, _SIGNED_TYPE, {"Cache-Control": "no-store"})
 
     async def authority(self, request: web.BaseRequest, _: str) -> web.Response:
         _only(request, ())
@@ -144,7 +172,23 @@ class _Reading:
         for manifest in self._catalogue.named(name):
             if wanted is None or manifest.survey_id.hex() == wanted:
                 return manifest
-        raise Refusal(RefusalCode.NOT_FOUND, "no such survey is published here")
+        raise _not_found()
+
+
+def _not_found() -> Refusal:
+    return Refusal(RefusalCode.NOT_FOUND, "no such survey is published here")
+
+
+def _needed(running: Iterable[Manifest], now: float) -> list[Manifest]:
+    """Return of each declaration the newest manifest that has begun, and those that are to come."""
+    needed, begun = [], []
+    for manifest in running:  # the newest first
+        declaration = declaration_of(manifest)
+        if declaration not in begun:
+            needed.append(manifest)
+            if manifest.schedule.start <= now:
+                begun.append(declaration)
+    return needed
 
 
 def _tagged(request: web.BaseRequest, tag: bytes, body: bytes) -> web.Response:

@@ -1,6 +1,7 @@
 """Names that a package imports when they are first asked for (PEP 562).
 
-A device starts with the app that embeds it, and never needs most of the mathematics.
+A device starts with the app that embeds it, and never needs most of the mathematics. A package
+names the same modules under ``if TYPE_CHECKING``: what freezes apps reads those imports.
 """
 
 from collections.abc import Callable, Mapping

@@ -22,9 +22,6 @@ from deniable.messages.manifest import (
     Enrolment,
     Manifest,
     check_name,
-    open_manifest,
-    open_manifest_of_chain,
-    sign_manifest,
 )
 from deniable.messages.origin import check_origin
 from deniable.messages.refusals import ERROR_TYPE_PREFIX, InvalidManifest, Refusal, RefusalCode
@@ -51,6 +48,15 @@ from deniable.messages.rotation import (
     split_rotations,
 )
 from deniable.messages.schedule import EARLY_SECONDS, MAX_EPOCHS, Schedule
+from deniable.messages.signed_manifest import (
+    MAX_MANIFESTS,
+    MAX_MANIFESTS_BYTES,
+    open_manifest,
+    open_manifest_of_chain,
+    pack_manifests,
+    sign_manifest,
+    split_manifests,
+)
 from deniable.messages.specification import RANDOMISED_RESPONSE, Distance, Kind, Specification
 from deniable.messages.texts import check_categories, check_text
 from deniable.messages.values import exact_value, format_value, read_values, value_range
@@ -62,6 +68,8 @@ __all__ = [
     "MAX_ANSWER_BYTES",
     "MAX_ENROLMENT_BYTES",
     "MAX_EPOCHS",
+    "MAX_MANIFESTS",
+    "MAX_MANIFESTS_BYTES",
     "MAX_MANIFEST_BYTES",
     "MAX_MEMOISED_CATEGORIES",
     "MAX_ROTATIONS",
@@ -102,6 +110,7 @@ __all__ = [
     "open_manifest_of_chain",
     "open_rotation",
     "pack_credential",
+    "pack_manifests",
     "pack_problem",
     "pack_rotations",
     "pack_upload",
@@ -113,6 +122,7 @@ __all__ = [
     "sign_manifest",
     "sign_report",
     "sign_rotation",
+    "split_manifests",
     "split_rotations",
     "split_upload",
     "value_range",

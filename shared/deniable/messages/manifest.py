@@ -4,7 +4,6 @@ A manifest is immutable: its id is the SHA-256 of its payload, so any change is 
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,14 +17,7 @@ from deniable.mechanisms import (
     exact_epsilon,
 )
 from deniable.messages import codec
-from deniable.messages.ed25519 import (
-    CONTEXT_MANIFEST,
-    KEY_BYTES,
-    SIGNATURE_BYTES,
-    SigningKey,
-    check_public_key,
-    verify,
-)
+from deniable.messages.ed25519 import KEY_BYTES, check_public_key
 from deniable.messages.origin import check_origin
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 from deniable.messages.repeat import FRESH, MAX_MEMOISED_CATEGORIES, Repeat
@@ -39,13 +31,9 @@ __all__ = [
     "Enrolment",
     "Manifest",
     "check_name",
-    "open_manifest",
-    "open_manifest_of_chain",
-    "sign_manifest",
 ]
 
 MAX_MANIFEST_BYTES: Final = 1 << 20
-_ENVELOPE_BYTES: Final = 128
 _VERSION: Final = 1
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
 _KEYS: Final = (
@@ -245,48 +233,6 @@ def check_name(name: str) -> None:
         raise InvalidManifest(
             "name", "must be 1 to 64 of a-z, 0-9 and -, with a letter or digit at either end"
         )
-
-
-def sign_manifest(manifest: Manifest, authority: SigningKey) -> bytes:
-    """Return the signed envelope ``[payload, signature]``."""
-    signature = authority.sign(CONTEXT_MANIFEST, manifest.payload)
-    return codec.encode([manifest.payload, signature])
-
-
-def open_manifest(envelope: bytes, authority: bytes) -> Manifest:
-    """Verify a manifest's envelope under the authority's public key and read it.
-
-    Raises:
-        Refusal: malformed, bad-key or bad-signature.
-    """
-    if len(envelope) > MAX_MANIFEST_BYTES + _ENVELOPE_BYTES:
-        raise Refusal(RefusalCode.MALFORMED, "a manifest has at most 1 MiB")
-    payload_field, signature_field = codec.exact_array(codec.decode(envelope), 2)
-    payload = codec.binary(payload_field)
-    verify(authority, CONTEXT_MANIFEST, payload, codec.binary(signature_field, SIGNATURE_BYTES))
-    return Manifest.from_payload(payload)
-
-
-def open_manifest_of_chain(envelope: bytes, chain: Sequence[bytes]) -> tuple[Manifest, bytes]:
-    """Verify a manifest's envelope under any key of an authority's chain, and read it.
-
-    Args:
-        envelope: as it came.
-        chain: public keys, the newest last.
-
-    Returns:
-        The manifest, and the key that signed it.
-
-    Raises:
-        Refusal: malformed, bad-key; bad-signature if none of them signed it.
-    """
-    *former, newest = chain
-    try:
-        return open_manifest(envelope, newest), newest
-    except Refusal as refusal:
-        if not former or refusal.code is not RefusalCode.BAD_SIGNATURE:
-            raise
-    return open_manifest_of_chain(envelope, former)
 
 
 def _read_enrolment(value: object) -> Enrolment:

@@ -22,6 +22,7 @@ from deniable.client import (
     UndeclaredSurvey,
 )
 from deniable.client.testing import Capture, FakeCollector, Misbehaviour
+from deniable.messages.bundle import make_bundle
 from tests.support.surveys import AUTHORITY
 from tests.support.watched import until
 
@@ -29,7 +30,7 @@ THEME = Survey("theme", "Which theme do you use?", ("dark", "light"), max_epsilo
 MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, step=5, max_epsilon="1")
 
 # These do only what the replaced methods do, and close what was never opened.
-AS_THEY_ARE = {"close", "aclose", "areport", "arefresh", "aflush"}
+AS_THEY_ARE = {"close", "aclose", "areport", "arefresh", "aflush", "try_consent", "try_set_consent"}
 
 
 def app(state: Path, **changes: Any) -> Client:
@@ -68,7 +69,8 @@ def test_answers_are_kept_by_survey_in_their_order() -> None:
         assert client.report("minutes", 35).status == "recorded"
         assert client.report("theme", "light").status == "repeated"
     assert capture.answers("theme") == ["dark", "light"]
-    assert capture.answers("minutes") == ["35"]
+    assert capture.answers(MINUTES) == ["35"]
+    capture.assert_reported(THEME, "dark")
     assert capture.answers("fonts") == []
     assert [(each.survey.name, each.status.value) for each in capture.reports] == [
         ("theme", "recorded"),
@@ -113,7 +115,7 @@ def test_without_consent_nothing_is_reported(consent: str) -> None:
         assert isinstance(client.report("theme", "dark").error, ConsentMissing)
         with pytest.raises(ConsentMissing):
             client.report("theme", "dark", strict=True)
-        refreshed = client.refresh()
+        refreshed = client.refresh(force=True)
         assert refreshed.ready == ()
         assert {type(error) for error in refreshed.errors.values()} == {ConsentMissing}
     capture.assert_nothing_reported()
@@ -142,7 +144,7 @@ def test_under_local_consent_a_report_is_local_and_decides_nothing() -> None:
     with Capture("local") as capture:
         client = app(Path("nowhere"))
         assert client.report("theme", "dark").status == "local"
-        assert isinstance(client.refresh().errors["theme"], ConsentMissing)
+        assert isinstance(client.refresh(force=True).errors["theme"], ConsentMissing)
         client.set_consent("on")
         assert client.report("theme", "dark").status == "recorded"
     assert [report.status.value for report in capture.reports] == ["local", "recorded"]
@@ -153,14 +155,17 @@ def test_any_error_can_be_put_in_the_way() -> None:
         client = app(Path("nowhere"))
         capture.error = NotReady("no manifest yet")
         assert client.report("theme", "dark").error is capture.error
-        assert client.refresh().errors == {"theme": capture.error, "minutes": capture.error}
+        assert client.refresh(force=True).errors == {
+            "theme": capture.error,
+            "minutes": capture.error,
+        }
         capture.error = StateUnavailable("the disk is full")
         with pytest.raises(StateUnavailable, match="full"):
             client.report("theme", "dark", strict=True)
         capture.assert_nothing_reported()
         capture.error = None
         assert client.report("theme", "dark").status == "recorded"
-        assert client.refresh().ready == ("theme", "minutes")
+        assert client.refresh(force=True).ready == ("theme", "minutes")
 
 
 def test_neither_disk_nor_threads_nor_network_are_used(tmp_path: Path) -> None:
@@ -168,7 +173,7 @@ def test_neither_disk_nor_threads_nor_network_are_used(tmp_path: Path) -> None:
     with Capture() as capture, app(tmp_path) as client:
         client.start()
         client.set_consent("on")
-        client.refresh()
+        client.refresh(force=True)
         assert client.report("theme", "dark").ok
         assert client.flush(timeout=5).pending == 0
         client.purge()
@@ -294,3 +299,21 @@ def test_after_the_capture_clients_are_as_before(tmp_path: Path) -> None:
     with app(tmp_path, background=False, consent="on", environment={}) as client:
         assert isinstance(client.report("theme", "dark").error, NotReady)
     assert outer.reports == inner.reports == ()
+
+
+def test_an_app_that_bundles_its_surveys_can_be_explained_and_its_slots_are_checked(
+    tmp_path: Path,
+) -> None:
+    with FakeCollector() as collector:
+        manifest = collector.publish(THEME)
+        bundle = make_bundle([manifest], bytes.fromhex(collector.authority))
+    with Capture():
+        client = Client(
+            collector.origin,
+            authority=collector.authority,
+            surveys=[Survey.bundled(bundle.to_json())],
+            state=tmp_path / "device.sqlite",
+        )
+        assert "As it came with the app" in client.explain().brief()
+        with pytest.raises(ValueError, match="slot_seconds"):
+            client.report("theme", "dark", slot_seconds=0)

@@ -13,6 +13,7 @@ import pytest
 
 from deniable.client import IN_MEMORY, Client, ManifestRefused, Survey
 from deniable.client.testing import FakeCollector, Misbehaviour, Problem, Refused
+from deniable.client.testing.misbehaviour import FORGERIES
 from deniable.client.testing.receipts import Receipts
 from deniable.messages import (
     Enrolment,
@@ -23,6 +24,7 @@ from deniable.messages import (
     open_manifest,
     pack_upload,
     sign_report,
+    split_manifests,
 )
 from tests.support.clock import FakeClock
 from tests.support.surveys import AUTHORITY, DAY
@@ -111,7 +113,7 @@ def test_what_an_app_reports_is_counted_under_its_name() -> None:
         collector.publish(THEME)
         collector.publish(MINUTES, kind="numeric")
         with device(collector, THEME, MINUTES) as client:
-            assert client.refresh().errors == {}
+            assert client.refresh(force=True).errors == {}
             client.report("theme", "dark", strict=True)
             client.report("minutes", 30, strict=True)
             assert client.flush().delivered == 2
@@ -129,7 +131,7 @@ def test_at_the_highest_epsilon_the_response_is_the_answer_and_no_repr_shows_it(
     with FakeCollector() as collector:
         collector.publish(loud)
         with device(collector, loud, lifetime_epsilon=41) as client:
-            client.refresh()
+            client.refresh(force=True)
             client.report("theme", "marker", strict=True)
             client.flush()
         assert [report.response for report in collector.reports] == ["marker"]
@@ -185,6 +187,36 @@ def test_a_manifest_is_served_with_its_tag_and_not_twice() -> None:
         ]
 
 
+def test_all_manifests_that_have_not_ended_are_offered_newest_first() -> None:
+    clock = FakeClock()
+    with FakeCollector(clock=clock) as collector:
+        path = "/v1/surveys/theme/manifests"
+        assert problem(*ask(collector, "GET", path)[::2]) == (404, "not-found")
+        older = collector.publish(THEME, epochs=3)
+        brief = collector.publish(replace(THEME, categories=("dark", "light", "other")))
+        newest = collector.publish(THEME, epochs=2)
+        status, headers, body = ask(collector, "GET", path)
+        assert (status, "etag" in headers, split_manifests(body)) == (
+            200,
+            False,
+            [newest, brief, older],
+        )
+        assert list(collector.counts("theme")) == ["dark", "light", "other"]
+        clock.time += 2 * DAY
+        assert split_manifests(ask(collector, "GET", path)[2]) == [older]
+        clock.time += DAY
+        assert problem(*ask(collector, "GET", path)[::2]) == (404, "not-found")
+
+
+@pytest.mark.parametrize("forgery", FORGERIES, ids=str)
+def test_a_forgery_is_offered_alone(forgery: Misbehaviour) -> None:
+    with FakeCollector() as collector:
+        honest = collector.publish(THEME)
+        collector.misbehave(forgery)
+        (forged,) = split_manifests(ask(collector, "GET", "/v1/surveys/theme/manifests")[2])
+        assert forged != honest
+
+
 def test_a_published_manifest_can_be_bundled_and_follows_the_one_before() -> None:
     with FakeCollector() as collector:
         first, second = (
@@ -202,7 +234,8 @@ def test_a_published_manifest_can_be_bundled_and_follows_the_one_before() -> Non
     [
         ({"epsilon": "1.5"}, "too-high-epsilon"),
         ({"epoch_seconds": 3600}, "too-short-epochs"),
-        ({"start": 0, "grace_seconds": 0}, "ended"),
+        ({"grace_seconds": 91 * DAY}, "too-long-grace"),
+        ({"kind": "ordinal", "distance": "absolute"}, "mechanism"),
         ({"epochs": 21}, "over-budget"),
         ({"enrolment": Enrolment("certificate", (AUTHORITY.public_key,))}, "enrolment"),
     ],
@@ -211,7 +244,7 @@ def test_what_a_device_must_refuse_can_be_published(changes: dict[str, Any], fau
     with FakeCollector() as collector:
         collector.publish(THEME, **changes)
         with device(collector) as client:
-            error = client.refresh().errors["theme"]
+            error = client.refresh(force=True).errors["theme"]
         assert isinstance(error, ManifestRefused)
         assert error.fault.value == fault
 
@@ -220,7 +253,7 @@ def test_another_question_can_be_published() -> None:
     with FakeCollector() as collector:
         collector.publish(replace(THEME, question="What did you vote?"))
         with device(collector) as client:
-            error = client.refresh().errors["theme"]
+            error = client.refresh(force=True).errors["theme"]
         assert isinstance(error, ManifestRefused)
         assert error.fault.value == "not-as-declared"
 
@@ -238,7 +271,7 @@ def test_one_clock_moves_device_and_collector() -> None:
     with FakeCollector(clock=clock) as collector:
         collector.publish(THEME, epochs=2)
         with device(collector, clock=clock) as client:
-            client.refresh()
+            client.refresh(force=True)
             for expected in ("recorded", "repeated"):
                 assert client.report("theme", "dark").status == expected
             clock.time += DAY
@@ -263,8 +296,10 @@ def test_a_survey_of_any_kind_is_published_and_followed(
     clock = FakeClock()
     with FakeCollector(clock=clock) as collector:
         collector.publish(THEME, epsilon="0.5", epochs=3, start=int(clock.time), **changes)
-        with device(collector, clock=clock, lifetime_epsilon=9) as client:
-            assert client.refresh().errors == {}
+        kinds = {changes.get("kind", "ordinal")} - {"two-round"}
+        declared = replace(THEME, mechanisms=kinds)
+        with device(collector, declared, clock=clock, lifetime_epsilon=9) as client:
+            assert client.refresh(force=True).errors == {}
             for _ in range(3):
                 client.report("theme", "dark", strict=True)
                 client.flush()
@@ -324,7 +359,7 @@ def test_a_background_clients_reports_can_be_awaited(tmp_path: Path) -> None:
     with FakeCollector() as collector:
         collector.publish(THEME)
         with device(collector, state=tmp_path / "s", background=True, delivery_seconds=0) as client:
-            client.refresh()
+            client.refresh(force=True)
             client.report("theme", "dark", strict=True)
             assert len(collector.await_reports(1)) == 1
         with pytest.raises(TimeoutError, match="1 of 2 reports"):
@@ -371,7 +406,7 @@ def test_a_device_follows_the_rotations_of_the_authority() -> None:
     with FakeCollector() as collector, device(collector) as client:
         for _ in range(3):
             collector.publish(THEME, epochs=1)
-            assert client.refresh().errors == {}
+            assert client.refresh(force=True).errors == {}
             collector.rotate_authority()
         asked = [request.path for request in collector.requests]
         assert asked.count("/v1/authority") == 2

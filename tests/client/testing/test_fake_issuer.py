@@ -37,7 +37,7 @@ def test_a_report_is_vouched_for_and_taken(tmp_path: Path, background: bool) -> 
             if background:
                 client.start()
                 issuer.await_requests(1)
-            client.refresh()
+            client.refresh(force=True)
             until(lambda: client.report("theme", "dark").ok)  # the thread may be about to store it
             client.flush()
             collector.await_reports(1)
@@ -51,7 +51,7 @@ def test_a_report_that_the_issuer_did_not_sign_is_not_taken(tmp_path: Path) -> N
     with FakeCollector() as collector:
         collector.publish(THEME, enrolment=issuer.enrolment)
         with device(collector, stranger, tmp_path / "state") as client:
-            assert isinstance(client.refresh().errors["theme"], NotEnrolled)
+            assert isinstance(client.refresh(force=True).errors["theme"], NotEnrolled)
         assert collector.reports == ()
 
 
@@ -61,10 +61,10 @@ def test_a_refused_certificate_can_be_played(tmp_path: Path) -> None:
         collector.publish(THEME, enrolment=issuer.enrolment)
         collector.misbehave(Refused(RefusalCode.NOT_ENROLLED))
         with device(collector, issuer, tmp_path / "state") as client:
-            client.refresh()
+            client.refresh(force=True)
             client.report("theme", "dark", strict=True)
             assert client.flush().pending == 1
-            client.refresh()
+            client.refresh(force=True)
             assert client.flush().delivered == 1
     assert len(issuer.requests) == 2
 

@@ -1,6 +1,6 @@
 """A device lives through everything that PROTOCOL's table and D8 list, over a real socket."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from deniable.client import (
     Survey,
     TransportError,
 )
+from deniable.client.sending import delivery, outbox_rows
 from deniable.client.testing import (
     MANIFEST_MISBEHAVIOURS,
     UPLOAD_MISBEHAVIOURS,
@@ -35,6 +36,7 @@ from tests.support.watched import until
 SECONDS = 10.0
 """For an answer; less than any pause before a second send."""
 THEME = Survey("theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1")
+MANIFEST_PATHS = ("/v1/surveys/theme/manifests", "/v1/surveys/theme/manifest")
 
 # PROTOCOL.md, "Upload": the codes at which a device drops a report that it sent by itself.
 DROPS = {
@@ -106,8 +108,11 @@ class Impatient(HttpTransport):
         body: bytes,
         most: int,
         timeout: float = 20.0,
+        before_body: Callable[[], None] | None = None,
     ) -> HttpAnswer:
-        return super().request(method, path, headers, body, most, min(timeout, self.seconds))
+        return super().request(
+            method, path, headers, body, most, min(timeout, self.seconds), before_body
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,7 @@ class Scene:
         return uploads(self.collector)
 
     def nobody_followed(self) -> bool:
-        known = {"/v1/reports", "/v1/surveys/theme/manifest", "/v1/authority"}
+        known = {"/v1/reports", *MANIFEST_PATHS, "/v1/authority"}
         return {request.path for request in self.collector.requests} <= known
 
 
@@ -166,11 +171,14 @@ def test_both_tables_list_every_misbehaviour_and_every_code() -> None:
         assert len(set(map(str, table))) == len(table)
 
 
+@pytest.mark.parametrize("manifests", MANIFEST_PATHS)
 @pytest.mark.parametrize("misbehaviour", Misbehaviour, ids=str)
-def test_each_misbehaviour_is_what_its_name_says(scene: Scene, misbehaviour: Misbehaviour) -> None:
+def test_each_misbehaviour_is_what_its_name_says(
+    scene: Scene, misbehaviour: Misbehaviour, manifests: str
+) -> None:
     def ask() -> HttpAnswer:
         if misbehaviour in MANIFEST_MISBEHAVIOURS:
-            return scene.transport.request("GET", "/v1/surveys/theme/manifest", {}, b"", 2000)
+            return scene.transport.request("GET", manifests, {}, b"", 2000)
         headers = {"Content-Type": "application/msgpack"}
         return scene.transport.request("POST", "/v1/reports", headers, b"\x91\x90", 2000)
 
@@ -186,7 +194,7 @@ def test_each_misbehaviour_is_what_its_name_says(scene: Scene, misbehaviour: Mis
 def test_a_report_is_delivered_once_or_dropped_as_the_table_says(
     scene: Scene, misbehaviour: AnyMisbehaviour
 ) -> None:
-    assert scene.client.refresh().ready == ("theme",)
+    assert scene.client.refresh(force=True).ready == ("theme",)
     assert scene.client.report("theme", "dark", strict=True).ok
     with scene.misbehaving(misbehaviour, on="uploads"):
         scene.client.flush(SECONDS)
@@ -216,12 +224,12 @@ def test_a_device_without_a_manifest_gets_it_once_the_collector_behaves(
     # To a device that has seen nothing else, these are as good as any other.
     unnoticed = misbehaviour in {Misbehaviour.ROLLED_BACK, Misbehaviour.EQUIVOCATION}
     with scene.misbehaving(misbehaviour, on="manifests"):
-        first = scene.client.refresh()
+        first = scene.client.refresh(force=True)
     assert first.ready == (("theme",) if unnoticed else ())
     outcome = scene.client.report("theme", "dark")
     assert outcome.ok is unnoticed
 
-    second = scene.client.refresh()
+    second = scene.client.refresh(force=True)
     assert second.ready == ("theme",)
     assert scene.client.report("theme", "dark").ok
     scene.client.flush(SECONDS)
@@ -233,12 +241,12 @@ def test_a_device_without_a_manifest_gets_it_once_the_collector_behaves(
 def test_a_device_keeps_the_manifest_that_it_has(
     scene: Scene, misbehaviour: AnyMisbehaviour
 ) -> None:
-    assert scene.client.refresh().ready == ("theme",)
+    assert scene.client.refresh(force=True).ready == ("theme",)
     with scene.misbehaving(misbehaviour, on="manifests"):
-        refreshed = scene.client.refresh()
+        refreshed = scene.client.refresh(force=True)
     assert refreshed.ready == ("theme",)
     if misbehaviour is not Misbehaviour.NOT_MODIFIED:
-        error = refreshed.errors["theme"]
+        error = refreshed.declined["theme"]
         fault = error.fault.value if isinstance(error, ManifestRefused) else None
         assert fault == REFUSED_MANIFESTS.get(misbehaviour)
     scene.client.report("theme", "dark", strict=True)
@@ -246,31 +254,40 @@ def test_a_device_keeps_the_manifest_that_it_has(
     assert len(scene.collector.reports) == 1
 
 
-def test_many_misbehaviours_one_after_the_other_still_end_in_one_report(scene: Scene) -> None:
+HARMLESS = [
+    each
+    for each in UPLOAD_MISBEHAVIOURS
+    if isinstance(each, Misbehaviour) or each.code not in DROPS
+]
+
+
+@pytest.mark.parametrize("first", range(0, len(HARMLESS), 5))
+def test_five_misbehaviours_one_after_the_other_still_end_in_one_report(
+    scene: Scene, first: int
+) -> None:
     scene.collector.publish(THEME, grace_seconds=30 * DAY)
-    scene.client.refresh()
+    scene.client.refresh(force=True)
     scene.client.report("theme", "dark", strict=True)
-    harmless = [
-        each
-        for each in UPLOAD_MISBEHAVIOURS
-        if isinstance(each, Misbehaviour) or each.code not in DROPS
-    ]
-    for misbehaviour in harmless:
-        scene.clock.time += DAY / 8  # beyond every wait that a collector can ask for
+    some = HARMLESS[first : first + 5]
+    for misbehaviour in some:
         with scene.misbehaving(misbehaviour, on="uploads"):
             scene.client.flush(SECONDS)
-    scene.clock.time += DAY / 8
+        scene.clock.time += 1.25 * DAY  # beyond every wait that a collector can ask for
     scene.client.flush(SECONDS)
-    assert len(scene.upload_bodies()) == len(harmless) + 1
+    assert len(scene.upload_bodies()) == len(some) + 1
     assert len(set(scene.upload_bodies())) == 1
     assert len(scene.collector.reports) == 1
     assert scene.client.flush(SECONDS).pending == 0
 
 
 def test_the_background_thread_outlives_all_that_answers_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unanswered = [each for each in UPLOAD_MISBEHAVIOURS if isinstance(each, Misbehaviour)]
+    # No day between sends, and more of them than a collector ever gets.
+    monkeypatch.setattr(delivery, "REST_SECONDS", 0.0)
+    for module in (delivery, outbox_rows):
+        monkeypatch.setattr(module, "MOST_SENDS", len(unanswered) + 2)
     with FakeCollector() as collector:
         bundled = collector.publish(THEME)
         for misbehaviour in unanswered:

@@ -5,20 +5,23 @@ shell's history), and sends a randomised response.
 """
 
 import argparse
-import math
 import os
 import sys
 import time
 from collections.abc import Sequence
 
 from deniable.budget import Ceiling, RangeCost, epsilon_to_nano, format_nano
+from deniable.client.arguments import checked_origin
 from deniable.client.client import DEFAULT_LIFETIME_EPSILON, Client
 from deniable.client.consent import Consent, lowered_by_environment
 from deniable.client.console.place import add_place_options, state_file, whom
 from deniable.client.errors import (
     ConsentMissing,
     DeniableError,
+    ManifestFault,
+    ManifestRefused,
     NotReady,
+    NotRecorded,
     NotRunning,
     ReportDropped,
 )
@@ -27,13 +30,11 @@ from deniable.client.outcome import OutcomeStatus
 from deniable.client.sending.transport import HttpAnswer, HttpTransport, TransportError
 from deniable.client.survey import Survey
 from deniable.client.transparency.journal import ReportEntry
-from deniable.client.transparency.plain_text import counted, shown_duration, wrapped
+from deniable.client.transparency.plain_text import printable, wrapped
 from deniable.client.transparency.terms import Terms
 from deniable.messages import (
-    FRESH,
-    MAX_MANIFEST_BYTES,
+    MAX_MANIFESTS_BYTES,
     MAX_ROTATIONS_BYTES,
-    RANDOMISED_RESPONSE,
     Manifest,
     Refusal,
     RefusalCode,
@@ -41,6 +42,7 @@ from deniable.messages import (
     open_manifest,
     open_manifest_of_chain,
     open_rotation,
+    split_manifests,
     split_rotations,
 )
 
@@ -84,45 +86,40 @@ def _report(options: argparse.Namespace) -> int:
             "nothing was asked, stored or sent"
         )
     collector, authority = whom(options)
-    manifest = _fetch(collector, authority, options.name)
-    survey = Survey(
-        manifest.name,
-        manifest.question,
-        manifest.categories,
-        options.max_epsilon,
-        # The person at the shell reads the terms below, and is the judge of the epoch's length.
-        min_epoch_seconds=manifest.schedule.epoch_seconds,
-        max_kept_epsilon=options.max_epsilon,
-    )
+    offered = _offered(checked_origin(collector), authority, options.name)
+    manifest, survey = _choose(offered, options, collector)
     state = state_file(options, collector, authority)
     with Client(
         collector, authority=authority, surveys=[survey], state=state, background=False
     ) as client:
-        _check_admissible(manifest, survey, collector)
         _show_terms(manifest, collector)
         if client.consent is not Consent.ON:
             if input("Take part, now and whenever you call this command? [y/N] ").lower() != "y":
                 print("Nothing was stored or sent.")
                 return 0
             client.set_consent(Consent.ON, "command line")
-        refreshed = client.refresh()
+        refreshed = client.refresh(force=True)
         if survey.name not in refreshed.ready:
-            raise refreshed.errors[survey.name]
+            raise _as_shown(refreshed.errors[survey.name])
         answered = _answered(client, survey.name)
         if answered is None:
-            outcome = client.report(survey.name, _ask(manifest), strict=True)
+            outcome = client.report(survey.name, _ask(manifest))
+            if outcome.error is not None:
+                raise _as_shown(outcome.error)
             epoch, repeated = outcome.epoch, outcome.status is OutcomeStatus.REPEATED
         else:
             epoch, repeated = answered, True
         delivery = client.flush(_FLUSH_SECONDS)
+        entry = _entry(client, survey.name, epoch)
     if repeated:
         print(f"Epoch {epoch} was answered before; its one report stands.")
     if delivery.error is not None:
         raise delivery.error
-    if delivery.pending:
+    # Of this report alone: others may wait in the same state.
+    if entry is not None and entry.status == "pending":
         print("The collector did not take it yet. It waits in the state file; call again to send.")
         return 1
-    if delivery.dropped:
+    if entry is not None and entry.status == "dropped":
         print("The collector refused the report for good; this epoch has no other.")
         return 1
     if delivery.delivered:
@@ -130,21 +127,64 @@ def _report(options: argparse.Namespace) -> int:
     return 0
 
 
-def _check_admissible(manifest: Manifest, survey: Survey, collector: str) -> None:
-    """Check what can be checked before the person is asked for anything.
+def _entry(client: Client, name: str, epoch: int | None) -> ReportEntry | None:
+    """Return what became of a report."""
+    for entry in client.journal().entries:
+        if isinstance(entry, ReportEntry) and (entry.survey, entry.epoch) == (name, epoch):
+            return entry
+    return None
 
-    The client judges again, with what its state knows.
+
+def _choose(
+    offered: Sequence[Manifest], options: argparse.Namespace, collector: str
+) -> tuple[Manifest, Survey]:
+    """Return the newest survey that runs and would be admitted, and its declaration.
+
+    The client judges again, with what its state knows, and takes no other (D11).
 
     Raises:
-        ManifestRefused: for a survey that would be refused.
-        NotRunning: for one that has not begun.
+        ManifestRefused, NotRunning: why not the newest, if there is none.
     """
     now = time.time()
-    check_addressee(manifest, survey, collector)
     lifetime = Ceiling(epsilon_to_nano("lifetime_epsilon", DEFAULT_LIFETIME_EPSILON))
-    admit_manifest(manifest, survey, NameRecord(None, frozenset(), 0), lifetime, now)
-    if manifest.schedule.epoch_at(now) is None:
-        raise NotRunning("the survey has not begun")
+    why_not: NotRecorded | None = None
+    for manifest in offered:
+        survey = Survey(
+            manifest.name,
+            manifest.question,
+            manifest.categories,
+            options.max_epsilon,
+            # The person at the shell reads the terms, and is the judge of the epoch's length and
+            # of the mechanism.
+            min_epoch_seconds=manifest.schedule.epoch_seconds,
+            max_kept_epsilon=options.max_epsilon,
+            mechanisms=("ordinal", "numeric"),
+            pinned_ids=[manifest.survey_id.hex()],
+        )
+        try:
+            check_addressee(manifest, survey, collector)
+            admit_manifest(manifest, survey, NameRecord(None, frozenset(), 0), lifetime, now)
+            if manifest.schedule.epoch_at(now) is None:
+                raise NotRunning("the survey has not begun")
+        except NotRecorded as error:
+            why_not = why_not or error
+        else:
+            return manifest, survey
+    assert why_not is not None  # an answer offers at least one
+    raise why_not
+
+
+def _as_shown(error: NotRecorded) -> NotRecorded:
+    """Return what to say of an error: that something else is offered now is no fault of a survey.
+
+    Nothing was drawn or sent.
+    """
+    if isinstance(error, ManifestRefused) and error.fault is ManifestFault.NOT_PINNED:
+        return NotReady(
+            "the collector offers another survey now than the one shown here; nothing was sent. "
+            "Call again to see what it asks"
+        )
+    return error
 
 
 def _answered(client: Client, name: str) -> int | None:
@@ -164,13 +204,15 @@ def _answered(client: Client, name: str) -> int | None:
     return None
 
 
-def _fetch(collector: str, authority: str, name: str) -> Manifest:
-    answer = _get(collector, f"/v1/surveys/{name}/manifest", MAX_MANIFEST_BYTES + 1024)
+def _offered(collector: str, authority: str, name: str) -> list[Manifest]:
+    """Return the manifests that the collector offers under a name, the newest first."""
+    answer = _get(collector, f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES + 1024)
     if answer.status != 200:
         raise NotReady(f"{collector} publishes no survey named {name!r}")
+    envelopes = split_manifests(answer.body)
     pinned = bytes.fromhex(authority)
     try:
-        return open_manifest(answer.body, pinned)
+        return [open_manifest(envelope, pinned) for envelope in envelopes]
     except Refusal as refusal:
         if refusal.code is not RefusalCode.BAD_SIGNATURE:
             raise
@@ -179,7 +221,7 @@ def _fetch(collector: str, authority: str, name: str) -> Manifest:
         if rotations.status != 200:
             raise
     chain = follow_rotations(pinned, map(open_rotation, split_rotations(rotations.body)))
-    return open_manifest_of_chain(answer.body, chain)[0]
+    return [open_manifest_of_chain(envelope, chain)[0] for envelope in envelopes]
 
 
 def _get(collector: str, path: str, most: int) -> HttpAnswer:
@@ -193,25 +235,21 @@ def _get(collector: str, path: str, most: int) -> HttpAnswer:
 
 
 def _show_terms(manifest: Manifest, collector: str) -> None:
-    mechanism = manifest.mechanism
-    odds = math.exp(mechanism.privacy.epsilon)
-    print(f"{manifest.question}\n")
-    print(f"  asked by   {collector}")
-    print(f"  privacy    epsilon {manifest.epsilon}: whatever you answer, each response is at most")
-    print(f"             {odds:.3g} times likelier than with any other answer")
-    least = "" if manifest.specification == RANDOMISED_RESPONSE else "at least "
-    print(f"  truth      is sent with probability {least}{float(mechanism.truth):.1%}, at random")
     schedule, repeat = manifest.schedule, manifest.repeat
-    most = RangeCost.of(mechanism).most(schedule.epochs, repeat.epochs or 1)
-    every, times = shown_duration(schedule.epoch_seconds), counted(schedule.epochs, "time")
-    print(f"  once       in {every}, {times} in all:")
-    print(f"             at most epsilon {format_nano(most)} together")
-    if repeat != FRESH:
-        first = "  repeated   "
-        for sentence in Terms.of(manifest, most).repetition:
-            print(*wrapped(sentence, first=first), sep="\n")
-            first = " " * len(first)
-    print("  not hidden who takes part, and when\n")
+    most = RangeCost.of(manifest.mechanism).most(schedule.epochs, repeat.epochs or 1)
+    terms = Terms.of(manifest, most)
+    shown = [
+        ("asked by", collector),
+        ("privacy", f"epsilon {manifest.epsilon}. {terms.guarantee}"),
+        ("truth", terms.truthfulness),
+        ("how often", f"{terms.schedule} At most epsilon {format_nano(most)} together."),
+        *(("" if number else "repeated", each) for number, each in enumerate(terms.repetition)),
+        ("not hidden", "who takes part, and when"),
+    ]
+    print(printable(manifest.question), end="\n\n")
+    for label, text in shown:
+        print(*wrapped(text, first=f"  {label}".ljust(13)), sep="\n")
+    print()
 
 
 def _ask(manifest: Manifest) -> str:

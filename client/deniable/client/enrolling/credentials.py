@@ -154,14 +154,13 @@ class Credentials:
         return [
             _of(connection, manifest, key, due, asks, renewal=True)
             for key, due, asks in renewals(connection, self._collector)
-            for manifest in self._ledger.accepted_manifests(connection, key.name)
-            if manifest.survey_id == key.survey_id
+            if (manifest := self._ledger.following.any_of(connection, key.survey_id)) is not None
         ]
 
     def _begins(self, connection: sqlite3.Connection, survey: Survey, now: float) -> float:
         """Return when the next epoch begins for which an issuer is to be asked."""
         begins = inf
-        for manifest in self._ledger.accepted_manifests(connection, survey.name):
+        for manifest in self._ledger.following.accepted(connection, survey.name):
             schedule = manifest.schedule
             following = max(0, int((now - schedule.start) // schedule.epoch_seconds) + 1)
             if manifest.enrolment.mode == "certificate" and following < schedule.epochs:

@@ -21,7 +21,7 @@ from deniable.client.clock import Clock
 from deniable.client.enrolling.credentials import Credentials, Wanted
 from deniable.client.enrolment import Enrol
 from deniable.client.errors import NotEnrolled, NotRecorded
-from deniable.client.sending.delivery import Backoff
+from deniable.client.sending.backoff import Backoff
 from deniable.client.state.forks import keep_through_forks
 from deniable.messages import Refusal, check_credential
 

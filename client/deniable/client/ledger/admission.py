@@ -5,12 +5,13 @@ question, republish under a name to get a second draw, or spend more than the us
 allowance. Every rule is judged before any answer is looked at.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from deniable.budget import Ceiling, RangeCost, format_nano
+from deniable.budget import Ceiling, format_nano
 from deniable.client.errors import ManifestFault, ManifestRefused
-from deniable.client.survey import Survey
+from deniable.client.ledger.reservations import Reservation
+from deniable.client.survey import SYMMETRIC, Survey
 from deniable.mechanisms import exact_delta, exact_epsilon
 from deniable.messages import FRESH, Manifest, Refusal, RefusalCode, open_manifest_of_chain
 
@@ -19,7 +20,10 @@ __all__ = [
     "SignedManifest",
     "admit_manifest",
     "check_addressee",
+    "check_budget",
     "check_declaration",
+    "check_terms",
+    "fits_declaration",
     "open_trusted",
 ]
 
@@ -44,16 +48,20 @@ class NameRecord:
     """What the device knows of a name when a manifest of it arrives.
 
     Attributes:
-        highest: (sequence, survey id) of the newest validly signed manifest seen, if any.
-        accepted: ids of the manifests accepted under the name, whose cost is already reserved.
-        reserved: what all names together have reserved, in units of 1e-9 epsilon.
-        reserved_of_name: what this name's manifests have.
+        highest: (sequence, survey id) of the newest manifest ever followed, if any.
+        accepted: ids of the manifests that were accepted under the name.
+        reserved: what all names together have spent and reserved, in units of 1e-9 epsilon.
+        reserved_of_name: what this name has.
+        seen: survey ids of the name's manifests that are remembered, by sequence.
+        decided: the highest epoch decided under the name; -1 for none.
     """
 
-    highest: tuple[int, bytes] | None
-    accepted: frozenset[bytes]
-    reserved: int
+    highest: tuple[int, bytes] | None = None
+    accepted: frozenset[bytes] = frozenset()
+    reserved: int = 0
     reserved_of_name: int = 0
+    seen: Mapping[int, bytes] = field(default_factory=dict)
+    decided: int = -1
 
 
 def open_trusted(envelope: bytes, chain: Sequence[bytes]) -> SignedManifest:
@@ -106,18 +114,29 @@ def admit_manifest(
     *,
     enrols: bool = False,
 ) -> int:
-    """Judge a verified manifest.
+    """Judge a verified manifest: :func:`check_terms`, then :func:`check_budget`.
+
+    Returns:
+        What accepting it reserves, in units of 1e-9 epsilon.
+
+    Raises:
+        ManifestRefused: with the fault of the first rule it breaks.
+    """
+    check_terms(manifest, survey, record, now, enrols=enrols)
+    return check_budget(manifest, survey, record, ceiling, now)
+
+
+def check_terms(
+    manifest: Manifest, survey: Survey, record: NameRecord, now: float, *, enrols: bool
+) -> None:
+    """Check everything about a verified manifest but what it costs.
 
     Args:
         manifest: which.
         survey: the app's declaration.
         record: what is known of the name.
-        ceiling: for the device's lifetime.
         now: Unix seconds.
         enrols: whether the app asks an issuer for certificates.
-
-    Returns:
-        What accepting it reserves, in units of 1e-9 epsilon; 0 if it was accepted before.
 
     Raises:
         ManifestRefused: with the fault of the first rule it breaks.
@@ -131,11 +150,27 @@ def admit_manifest(
             ManifestFault.ENROLMENT,
             "it demands an issuer's certificates, and the app has no Client(enrol=...)",
         )
-    if manifest.survey_id in record.accepted:
-        return 0
-    reserves = RangeCost.of(manifest.mechanism).most(
-        manifest.schedule.epochs, manifest.repeat.epochs or 1
-    )
+
+
+def check_budget(
+    manifest: Manifest, survey: Survey, record: NameRecord, ceiling: Ceiling, now: float
+) -> int:
+    """Check that what a manifest's epochs ahead may cost fits beside what is reserved.
+
+    Args:
+        manifest: which.
+        survey: the app's declaration.
+        record: what is reserved besides, once the manifest has taken the place of others.
+        ceiling: for the device's lifetime.
+        now: Unix seconds.
+
+    Returns:
+        What accepting it reserves, in units of 1e-9 epsilon.
+
+    Raises:
+        ManifestRefused: over-budget.
+    """
+    reserves = Reservation.of(manifest).ahead(now, record.decided)
     _check_fits(manifest, reserves, record.reserved, ceiling, "lifetime_epsilon of the client")
     total = survey.total_ceiling
     if total is not None:
@@ -149,19 +184,24 @@ def _check_fits(
     if reserved + reserves > ceiling.most:
         raise ManifestRefused(
             ManifestFault.OVER_BUDGET,
-            f"{manifest.schedule.epochs} epochs, which cost epsilon {format_nano(reserves)}, do "
-            f"not fit: {format_nano(reserved)} of {format_nano(ceiling.most)} is reserved; "
-            f"publish fewer epochs, or raise the {whose}",
+            f"its epochs ahead, of {manifest.schedule.epochs}, cost epsilon "
+            f"{format_nano(reserves)} and do not fit: {format_nano(reserved)} of "
+            f"{format_nano(ceiling.most)} is reserved; publish fewer epochs, or raise the {whose}",
         )
 
 
 def _check_sequence(manifest: Manifest, record: NameRecord) -> None:
-    if record.highest is None:
-        return
-    sequence, survey_id = record.highest
-    if manifest.sequence < sequence:
-        raise ManifestRefused(ManifestFault.ROLLED_BACK, "a newer manifest was seen before")
-    if manifest.sequence == sequence and manifest.survey_id != survey_id:
+    if record.highest is not None and manifest.sequence < record.highest[0]:
+        raise ManifestRefused(ManifestFault.ROLLED_BACK, "a newer manifest was followed before")
+    known = {
+        manifest.survey_id,
+        *(
+            survey_id
+            for sequence, survey_id in (*record.seen.items(), record.highest or (-1, b""))
+            if sequence == manifest.sequence
+        ),
+    }
+    if len(known) > 1:
         raise ManifestRefused(
             ManifestFault.EQUIVOCATION, "two manifests were signed with the same sequence"
         )
@@ -179,10 +219,15 @@ def check_declaration(manifest: Manifest, survey: Survey) -> None:
         raise ManifestRefused(
             ManifestFault.NOT_PINNED, "it is none of those that the app accepts by their ids"
         )
-    if manifest.question != survey.question or manifest.categories != survey.categories:
-        raise ManifestRefused(
-            ManifestFault.NOT_AS_DECLARED, "question or categories differ from the app's"
-        )
+    for what, theirs, ours in (
+        ("words in its question", manifest.question, survey.question),
+        ("categories", manifest.categories, survey.categories),
+    ):
+        if theirs != ours:
+            raise ManifestRefused(
+                ManifestFault.NOT_AS_DECLARED,
+                f"it has other {what} than the app; declare it as `deniable survey show` prints it",
+            )
     if exact_epsilon(manifest.epsilon) > survey.epsilon_ceiling:
         raise ManifestRefused(
             ManifestFault.TOO_HIGH_EPSILON,
@@ -199,12 +244,38 @@ def check_declaration(manifest: Manifest, survey: Survey) -> None:
             f"epochs of {manifest.schedule.epoch_seconds} s are shorter than the app's "
             f"{survey.min_epoch_seconds} s",
         )
+    if manifest.schedule.epoch_seconds > survey.max_epoch_seconds:
+        raise ManifestRefused(
+            ManifestFault.TOO_LONG_EPOCHS,
+            f"epochs of {manifest.schedule.epoch_seconds} s are longer than the app's "
+            f"{survey.max_epoch_seconds} s",
+        )
+    if manifest.schedule.grace_seconds > survey.max_grace_seconds:
+        raise ManifestRefused(
+            ManifestFault.TOO_LONG_GRACE,
+            f"reports are taken for {manifest.schedule.grace_seconds} s after their epoch, longer "
+            f"than the app's {survey.max_grace_seconds} s",
+        )
+    kind = manifest.specification.kind
+    if kind not in SYMMETRIC and kind not in survey.mechanisms:
+        raise ManifestRefused(
+            ManifestFault.MECHANISM, f"the app does not declare mechanisms={[kind]}"
+        )
     _check_kept(manifest, survey)
     # Recomputed from the very integers that will be sampled, not taken from the manifest's word.
     if not manifest.mechanism.privacy.satisfies(manifest.epsilon, manifest.delta):
         raise ManifestRefused(
             ManifestFault.UNCERTIFIED, "the implemented probabilities exceed the stated epsilon"
         )
+
+
+def fits_declaration(manifest: Manifest, survey: Survey) -> bool:
+    """Tell whether :func:`check_declaration` raises nothing."""
+    try:
+        check_declaration(manifest, survey)
+    except ManifestRefused:
+        return False
+    return True
 
 
 def _check_kept(manifest: Manifest, survey: Survey) -> None:
@@ -214,6 +285,12 @@ def _check_kept(manifest: Manifest, survey: Survey) -> None:
         raise ManifestRefused(
             ManifestFault.KEPT_RESPONSES,
             "it has responses kept for several epochs, and the app declares no max_kept_epsilon",
+        )
+    epochs = manifest.repeat.epochs or 0
+    if epochs > survey.max_kept_epochs:
+        raise ManifestRefused(
+            ManifestFault.KEPT_RESPONSES,
+            f"responses are kept for {epochs} epochs, more than the app's {survey.max_kept_epochs}",
         )
     kept = manifest.specification.kept or manifest.epsilon
     if exact_epsilon(kept) > survey.kept_ceiling:

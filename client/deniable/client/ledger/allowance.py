@@ -1,11 +1,13 @@
 """What the device may still spend, as the state holds it; all sums in units of 1e-9 epsilon.
 
-1. A manifest reserves everything that it could ever cost when it is accepted, of the lifetime
-   ceiling and of its name's; nothing is given back (D3, D4). What lost states had reserved stays
-   reserved; for which names is not known, so it counts for every name.
+1. What was spent is never given back, by states of this device that are gone neither; for which
+   names those spent it is not known, so it counts for every name. What is reserved besides stands
+   in ``reservations``.
 2. The sliding ceiling is additional: it looks at what was decided within a period of *use*. A gap
-   between two looks at the clock counts for a week at most, so that setting the clock forward frees
-   a week of the period, and a device that lay in a drawer is not locked out for ever.
+   between two looks at the clock counts for a week at most, and within one boot of the machine for
+   no more than passed by its boot clock, where it has one. So a clock that is set forward frees
+   nothing, or a week without a boot clock or after another boot, and a device that lay in a drawer
+   is not locked out for ever.
 3. Nothing here knows an answer.
 """
 
@@ -14,7 +16,8 @@ from dataclasses import dataclass
 
 from deniable.budget import Ceiling, epsilon_to_nano, format_nano
 from deniable.client.errors import BudgetExhausted, ManifestFault, ManifestRefused
-from deniable.client.state.tallies import reserved_in_all
+from deniable.client.ledger.reservations import Replacement, reserved_ahead
+from deniable.client.state.tallies import spent_in_all, spent_since
 from deniable.client.survey import DAY, Survey
 from deniable.mechanisms import Number
 
@@ -22,9 +25,8 @@ __all__ = [
     "Allowance",
     "SlidingCeiling",
     "check_allowance",
+    "reserved_in_all",
     "reserved_of_name",
-    "spent_in_all",
-    "spent_recently",
 ]
 
 
@@ -35,8 +37,9 @@ class SlidingCeiling:
     Attributes:
         epsilon: the most; exact, as everywhere: a decimal string or an int, never a float.
         days: how long a report counts, in days of use: of a gap between two looks at the clock a
-            week counts at most. So a clock that is set forward frees a week of the period, and
-            all of a period that is no longer.
+            week counts at most, and on Linux, within one boot, what passed by the boot clock. So a
+            clock that is set forward frees nothing there; elsewhere, or before the first look
+            after a boot, it frees a week of the period, and all of a period that is no longer.
 
     Raises:
         TypeError, InvalidPrivacyParameter: for an epsilon that is a float or negative.
@@ -75,28 +78,26 @@ class Allowance:
     sliding: SlidingCeiling | None = None
 
 
-def reserved_of_name(connection: sqlite3.Connection, name: str) -> int:
-    """Return what all accepted manifests of a name have reserved, and any that lost states knew."""
-    (reserved,) = connection.execute(
-        "SELECT carried + (SELECT coalesce(sum(reserved), 0) FROM manifests WHERE name = ?)"
-        " FROM device",
+def spent_of_name(connection: sqlite3.Connection, name: str) -> int:
+    """Return what a name has spent, and what states that are gone have, for whatever names."""
+    (spent,) = connection.execute(
+        "SELECT (SELECT coalesce(sum(cost), 0) FROM carried)"
+        " + (SELECT coalesce(sum(cost), 0) FROM decisions WHERE name = ?)",
         (name,),
     ).fetchone()
-    return int(reserved)
-
-
-def spent_in_all(connection: sqlite3.Connection) -> int:
-    """Return the sum of all decisions' costs."""
-    (spent,) = connection.execute("SELECT coalesce(sum(cost), 0) FROM decisions").fetchone()
     return int(spent)
 
 
-def spent_recently(connection: sqlite3.Connection, sliding: SlidingCeiling, lived: int) -> int:
-    """Return the costs decided within the sliding period, which ends after ``lived`` seconds."""
-    (recent,) = connection.execute(
-        "SELECT coalesce(sum(cost), 0) FROM decisions WHERE lived > ?", (lived - sliding.seconds,)
-    ).fetchone()
-    return int(recent)
+def reserved_in_all(connection: sqlite3.Connection, replacement: Replacement | None = None) -> int:
+    """Return what all names have spent, and may still spend; see :func:`reserved_ahead`."""
+    return spent_in_all(connection) + reserved_ahead(connection, None, replacement)
+
+
+def reserved_of_name(
+    connection: sqlite3.Connection, name: str, replacement: Replacement | None = None
+) -> int:
+    """Return what a name has spent, and may still spend; see :func:`reserved_ahead`."""
+    return spent_of_name(connection, name) + reserved_ahead(connection, name, replacement)
 
 
 def check_allowance(
@@ -109,17 +110,15 @@ def check_allowance(
             spent.
         BudgetExhausted: if the sliding ceiling does not allow it yet.
     """
-    # All that manifests can cost was reserved within the ceilings when they were accepted, so that
-    # nothing needs adding up; but the app may have lowered its ceilings since.
-    if reserved_in_all(connection) > allowance.lifetime.most:
-        _check_spent(connection, "", allowance.lifetime, cost, "this device may ever spend")
+    _check_spent(spent_in_all(connection), cost, allowance.lifetime, "this device may ever spend")
     total = survey.total_ceiling
-    if total is not None and reserved_of_name(connection, survey.name) > total.most:
-        _check_spent(connection, survey.name, total, cost, "this survey may ever cost")
+    if total is not None:
+        spent = spent_of_name(connection, survey.name)
+        _check_spent(spent, cost, total, "this survey may ever cost")
     sliding = allowance.sliding
     if sliding is None:
         return
-    recent = spent_recently(connection, sliding, lived)
+    recent = spent_since(connection, lived - sliding.seconds)
     if recent + cost > sliding.most:
         raise BudgetExhausted(
             f"{format_nano(recent)} of the {format_nano(sliding.most)} that this device spends in "
@@ -127,14 +126,7 @@ def check_allowance(
         )
 
 
-def _check_spent(
-    connection: sqlite3.Connection, name: str, ceiling: Ceiling, cost: int, what: str
-) -> None:
-    (spent,) = connection.execute(
-        "SELECT carried + (SELECT coalesce(sum(cost), 0) FROM decisions WHERE ?1 IN ('', name))"
-        " FROM device",
-        (name,),
-    ).fetchone()
+def _check_spent(spent: int, cost: int, ceiling: Ceiling, what: str) -> None:
     if not ceiling.admits(spent, cost, 1):
         raise ManifestRefused(
             ManifestFault.OVER_BUDGET,

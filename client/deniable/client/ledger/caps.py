@@ -56,9 +56,10 @@ def drop_over_caps(connection: sqlite3.Connection, caps: OutboxCaps, lived: int,
         How many reports were dropped. If any, erase what remains of them after the transaction.
     """
     number, size, oldest = connection.execute(
-        "SELECT count(*), total((length(envelope) + ?1 - 1) / ?1 * ?1), min(lived) FROM decisions"
+        "SELECT count(*), total((length(envelope) + :block - 1) / :block * :block), min(lived)"
+        " FROM decisions"
         " WHERE status = 'pending' AND typeof(envelope) = 'blob' AND typeof(lived) = 'integer'",
-        (_BLOCK,),
+        {"block": _BLOCK},
     ).fetchone()
     if not number:
         return 0
@@ -66,10 +67,11 @@ def drop_over_caps(connection: sqlite3.Connection, caps: OutboxCaps, lived: int,
     if number <= caps.reports and size <= caps.bytes and oldest >= oldest_allowed:
         return 0
     rows = connection.execute(
-        "SELECT name, epoch, (length(envelope) + ?1 - 1) / ?1 * ?1, lived FROM decisions"
+        "SELECT name, epoch, (length(envelope) + :block - 1) / :block * :block, lived"
+        " FROM decisions"
         " WHERE status = 'pending' AND typeof(envelope) = 'blob' AND typeof(lived) = 'integer'"
         " ORDER BY lived DESC, decided DESC, name DESC, epoch DESC",
-        (_BLOCK,),
+        {"block": _BLOCK},
     ).fetchall()
     over = list(_over(rows, caps, oldest_allowed))
     connection.executemany(

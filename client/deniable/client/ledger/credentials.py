@@ -149,7 +149,7 @@ def keep_credential(
         key: whose certificate.
         credential: 64 bytes.
         issuer: the public key of who gave it.
-        send: when to send a report that waited, Unix seconds.
+        send: when to send a report that waited, if nothing else holds it, Unix seconds.
     """
     report = connection.execute(
         "SELECT d.envelope FROM decisions d JOIN credentials c"
@@ -166,7 +166,7 @@ def keep_credential(
     )
     if report is not None:
         connection.execute(
-            "UPDATE decisions SET envelope = :envelope, due = :due, held = 0"
+            "UPDATE decisions SET envelope = :envelope, due = max(:due, held)"
             " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch",
             {
                 **key.parameters,

@@ -1,59 +1,48 @@
-"""The ledger: which manifests are followed, and the one decision per name and epoch.
+"""The ledger: the one decision per name and epoch.
 
 1. An epoch of a name is decided at most once, whatever happens afterwards (D3, D4).
 2. Charge, draw and signed bytes are one transaction, committed before anything may send them (D5).
-3. Accepting a manifest reserves everything it could ever cost; nothing is given back (D3, D4).
-   What may be spent stands in ``allowance``, what memoised surveys keep in ``memo``.
+3. Which manifests are followed stands in ``following``, what may be spent in ``allowance``, what
+   memoised surveys keep in ``memo``.
 4. No operation here depends on the answer's value, except for the response inside signed bytes.
 """
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from deniable.budget import RangeCost
 from deniable.client.consent import Consent
 from deniable.client.errors import (
     BudgetExhausted,
     EpochUndecidable,
-    ManifestRefused,
     NotEnrolled,
     NotReady,
     NotRecorded,
     NotRunning,
     ReportDropped,
+    StateUnavailable,
 )
-from deniable.client.ledger.admission import (
-    NameRecord,
-    SignedManifest,
-    admit_manifest,
-    check_declaration,
-)
-from deniable.client.ledger.allowance import (
-    Allowance,
-    check_allowance,
-)
-from deniable.client.ledger.authorities import Authorities
+from deniable.client.ledger.admission import check_declaration, fits_declaration
+from deniable.client.ledger.allowance import Allowance, check_allowance
 from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
 from deniable.client.ledger.credentials import CredentialKey, held_credential
-from deniable.client.ledger.manifest_rows import (
-    last_refusal,
-    name_record,
-    remember_refused,
-    store_manifest,
-)
+from deniable.client.ledger.event_slot import check_slot
+from deniable.client.ledger.following import Following
 from deniable.client.ledger.memo import MemoRange, erase_ended_memos, open_memo
 from deniable.client.ledger.previews import discard_previews, has_preview, store_preview
 from deniable.client.state.state import State
-from deniable.client.state.tallies import look_at_clock
+from deniable.client.state.tallies import whole_days
 from deniable.client.survey import Survey
 from deniable.mechanisms import Draw, TwoRound
-from deniable.messages import Manifest, Refusal, Report, open_manifest_of_chain, sign_report
+from deniable.messages import Manifest, Report, sign_report
 
 __all__ = ["Decision", "Ledger", "OpenEpoch"]
 
 _NEVER = -(2**62)
+_LATEST = 253_402_300_799
+"""The last second that dates are made of."""
 _NO_ISSUER = "this app asks none; it needs Client(enrol=...)"
 
 
@@ -88,12 +77,12 @@ class OpenEpoch:
 
 
 class Ledger:
-    """What the device follows and has decided.
+    """What the device decides, and has decided.
 
     Args:
         state: where it is durable.
-        authorities: the keys under which stored manifests must verify.
-        collector: the origin that they must be for.
+        following: the manifests that are followed.
+        collector: the origin that reports are for.
         caps: how much may wait to be sent; a report that is added may cost an older one its place.
         enrols: whether there is an issuer to ask; else surveys that demand it are refused.
     """
@@ -101,94 +90,18 @@ class Ledger:
     def __init__(
         self,
         state: State,
-        authorities: Authorities,
+        following: Following,
         collector: str,
         caps: OutboxCaps,
         *,
         enrols: bool = False,
     ) -> None:
         self._state = state
-        self._authorities = authorities
+        self.following = following
         self._collector = collector
         self._caps = caps
         self._enrols = enrols
-        self._manifests: dict[bytes, Manifest] = {}
         self._costs: dict[bytes, RangeCost] = {}
-
-    def offer_manifest(
-        self, signed: SignedManifest, survey: Survey, allowance: Allowance, now: float
-    ) -> None:
-        """Accept a verified manifest and reserve its cost, or remember that it was refused.
-
-        Raises:
-            ManifestRefused: for a manifest that breaks a rule.
-            StateUnavailable: if the state cannot be read or written.
-        """
-        manifest = signed.manifest
-        refused: ManifestRefused | None = None
-        with self._state.transaction(now) as connection:
-            authority = self._authorities.chain(connection)[0]
-            try:
-                record = name_record(connection, authority, manifest.name)
-                reserved = admit_manifest(
-                    manifest, survey, record, allowance.lifetime, now, enrols=self._enrols
-                )
-                if manifest.survey_id in record.accepted:
-                    return
-                store_manifest(connection, authority, signed, "accepted", now, reserved)
-            except ManifestRefused as error:
-                refused = error
-                remember_refused(connection, authority, signed, error, now)
-        if refused is not None:
-            raise refused
-
-    def would_reserve(
-        self,
-        connection: sqlite3.Connection | None,
-        manifest: Manifest,
-        survey: Survey,
-        allowance: Allowance,
-        now: float,
-    ) -> int:
-        """Return what accepting a manifest would reserve; nothing is written.
-
-        Args:
-            connection: of a transaction; None if there is no state yet.
-            manifest: which.
-            survey: the app's declaration.
-            allowance: what this device may spend.
-            now: Unix seconds.
-
-        Raises:
-            ManifestRefused: for a manifest that would be refused.
-        """
-        record = NameRecord(None, frozenset(), 0)
-        if connection is not None:
-            authority = self._authorities.chain(connection)[0]
-            record = name_record(connection, authority, manifest.name)
-        return admit_manifest(
-            manifest, survey, record, allowance.lifetime, now, enrols=self._enrols
-        )
-
-    def newest_manifest_id(self, name: str, now: float) -> bytes | None:
-        """Return the id of the newest accepted manifest of a name."""
-        with self._state.transaction(now) as connection:
-            accepted = self._accepted(connection, name)
-            return accepted[0].survey_id if accepted else None
-
-    def accepted_manifests(self, connection: sqlite3.Connection, name: str) -> list[Manifest]:
-        """Return the manifests of a name that may be followed, newest first; in a transaction."""
-        return self._accepted(connection, name)
-
-    def last_refusal(self, connection: sqlite3.Connection, name: str) -> str | None:
-        """Return why the newest manifest of a name was refused, if it was; in a transaction."""
-        return last_refusal(connection, self._authorities.chain(connection)[0], name)
-
-    def has_accepted(self, manifest: Manifest, now: float) -> bool:
-        """Tell whether this very manifest was accepted before."""
-        with self._state.transaction(now) as connection:
-            authority = self._authorities.chain(connection)[0]
-            return manifest.survey_id in name_record(connection, authority, manifest.name).accepted
 
     def undecided_epoch(
         self, connection: sqlite3.Connection, survey: Survey, now: float
@@ -205,6 +118,25 @@ class Ledger:
         fresh_from = _check_fresh(connection, manifest, epoch, highest, ended)
         return OpenEpoch(manifest, epoch, fresh_from)
 
+    def why_not(self, survey: Survey, allowance: Allowance, now: float) -> NotRecorded | None:
+        """Return what would keep a report from being recorded; None if nothing would.
+
+        Raises:
+            StateUnavailable: if the state cannot be read.
+        """
+        self.following.warm(survey.name, now)
+        with self._state.transaction(now) as connection:
+            connection.execute("SAVEPOINT looking")
+            try:
+                found = self._terms(connection, survey, allowance, now)
+            except StateUnavailable:
+                raise
+            except NotRecorded as error:
+                return error
+            finally:
+                connection.execute("ROLLBACK TO looking")
+        return found if isinstance(found, BudgetExhausted) else None
+
     def decide(
         self,
         survey: Survey,
@@ -213,6 +145,7 @@ class Ledger:
         now: float,
         delay: Callable[[float], float],
         draw: Draw,
+        slot_seconds: int | None = None,
     ) -> Decision:
         """Draw, sign and store the one report of this name's current epoch; or, locally, a preview.
 
@@ -224,6 +157,7 @@ class Ledger:
             delay: given when the collector stops taking the report, returns the seconds until it
                 may first be sent.
             draw: the source of 64-bit words.
+            slot_seconds: how long the slots of an epoch are, from one of which events are reported.
 
         Returns:
             The decision: a new one, or the one that stands.
@@ -231,14 +165,17 @@ class Ledger:
         Raises:
             NotRecorded: for any reason not to draw.
         """
+        self.following.warm(survey.name, now)
         with self._state.transaction(now) as connection:
             consent = self._state.effective_consent(connection)
             if consent is Consent.LOCAL:
-                return self._preview(connection, survey, answer, now, draw)
+                return self._preview(connection, survey, answer, now, draw, slot_seconds)
             if consent is not Consent.ON:
-                raise self._state.missing_consent()
+                raise self._state.missing_consent(consent)
             discard_previews(connection)  # of an environment that lowered consent until now
-            decision = self._decide_once(connection, survey, answer, allowance, now, delay, draw)
+            decision = self._decide_once(
+                connection, survey, answer, allowance, now, delay, draw, slot_seconds
+            )
             (remains,) = connection.execute("SELECT remains FROM device").fetchone()
         if remains:
             self._state.erase_remains()
@@ -255,40 +192,58 @@ class Ledger:
         now: float,
         delay: Callable[[float], float],
         draw: Draw,
+        slot_seconds: int | None,
     ) -> Decision | BudgetExhausted:
+        found = self._terms(connection, survey, allowance, now, slot_seconds)
+        if not isinstance(found, _Terms):
+            return found
+        self._record(connection, found, answer, now, delay, draw)
+        drop_over_caps(connection, self._caps, found.lived, now)
+        return Decision(found.open.epoch, drawn=True)
+
+    def _terms(
+        self,
+        connection: sqlite3.Connection,
+        survey: Survey,
+        allowance: Allowance,
+        now: float,
+        slot_seconds: int | None = None,
+    ) -> "Decision | BudgetExhausted | _Terms":
+        """Return on what terms an epoch may be decided now, or the decision that stands.
+
+        A sliding ceiling's refusal is returned: the look at the clock is to be committed.
+
+        Raises:
+            NotRecorded: for any other reason not to draw.
+        """
         found = self.undecided_epoch(connection, survey, now)
         if isinstance(found, Decision):
             return found
         manifest, epoch = found.manifest, found.epoch
+        _check_slot(connection, manifest, epoch, slot_seconds, now)
         credential = self._credential(connection, manifest, epoch)
         erase_ended_memos(connection, now)
         memo = _memo(connection, manifest, epoch, found.fresh_from)
         cost = self._cost_of(manifest).next(memo.reports if memo else 0)
-        lived = look_at_clock(connection, now)
+        lived = self._state.look_at_clock(connection, now)
         exhausted = _is_exhausted(connection, allowance, survey, cost, lived)
-        if exhausted is not None:
-            return exhausted
-        self._record(connection, found, answer, memo, credential, cost, now, delay, draw)
-        drop_over_caps(connection, self._caps, lived, now)
-        return Decision(epoch, drawn=True)
+        return exhausted or _Terms(found, credential, memo, cost, lived)
 
     def _record(
         self,
         connection: sqlite3.Connection,
-        found: OpenEpoch,
+        terms: "_Terms",
         answer: int,
-        memo: MemoRange | None,
-        credential: bytes | None,
-        cost: int,
         now: float,
         delay: Callable[[float], float],
         draw: Draw,
     ) -> None:
-        manifest, epoch = found.manifest, found.epoch
-        (secret, lived) = connection.execute("SELECT secret, lived FROM device").fetchone()
+        manifest, epoch, memo = terms.open.manifest, terms.open.epoch, terms.memo
+        (secret,) = connection.execute("SELECT secret FROM device").fetchone()
         response = _respond(manifest, answer, memo, draw)
         if memo is not None:
             memo.count_report(connection)
+        report = Report(manifest.survey_id, epoch, response)
         schedule = manifest.schedule
         starts, ends, closes = (
             schedule.epoch_start(epoch),
@@ -304,14 +259,14 @@ class Ledger:
                 epoch,
                 self._collector,
                 manifest.survey_id,
-                cost,
+                terms.cost,
                 starts,
                 ends,
                 closes,
-                sign_report(secret, Report(manifest.survey_id, epoch, response), credential),
+                sign_report(secret, report, terms.credential),
                 now + delay(closes),
                 int(now),
-                lived,
+                whole_days(terms.lived),
             ),
         )
         # If this state is lost, no successor's epoch that overlaps this one is decided either.
@@ -339,12 +294,19 @@ class Ledger:
         return cost
 
     def _preview(
-        self, connection: sqlite3.Connection, survey: Survey, answer: int, now: float, draw: Draw
+        self,
+        connection: sqlite3.Connection,
+        survey: Survey,
+        answer: int,
+        now: float,
+        draw: Draw,
+        slot_seconds: int | None,
     ) -> Decision:
         standing = has_preview(connection, survey.name, now)
         if standing is not None:
             return Decision(standing, drawn=False, local=True)
         manifest, epoch = self._running(connection, survey, now)
+        _check_slot(connection, manifest, epoch, slot_seconds, now)
         response = manifest.mechanism.randomise(answer, draw)
         store_preview(connection, manifest, Report(manifest.survey_id, epoch, response), now)
         return Decision(epoch, drawn=True, local=True)
@@ -352,41 +314,47 @@ class Ledger:
     def _running(
         self, connection: sqlite3.Connection, survey: Survey, now: float
     ) -> tuple[Manifest, int]:
-        accepted = self._accepted(connection, survey.name)
+        accepted = self.following.accepted(connection, survey.name)
         if not accepted:
-            refusal = self.last_refusal(connection, survey.name)
+            refusal = self.following.last_refusal(connection, survey.name)
             raise NotReady(
                 "no verified manifest yet: wait for the background thread, or refresh()"
                 if refusal is None
                 else f"the survey that was offered last was refused ({refusal})"
             )
-        why_not: NotRecorded = NotRunning("the survey has not begun, or is over")
-        for manifest in accepted:
-            epoch = manifest.schedule.epoch_at(now)
-            if epoch is None:
-                continue
-            try:
-                check_declaration(manifest, survey)
-            except ManifestRefused as refused:
-                why_not = refused
-                continue
-            return manifest, epoch
-        raise why_not
+        begun = [manifest for manifest in accepted if manifest.schedule.start <= now]
+        if not begun:
+            raise NotRunning("the survey has not begun: explain() tells when it runs")
+        fitting = [manifest for manifest in begun if fits_declaration(manifest, survey)]
+        if not fitting:
+            check_declaration(begun[0], survey)  # raises
+        epoch = fitting[0].schedule.epoch_at(now)
+        if epoch is None:
+            raise NotRunning("the survey is over: explain() tells when it ran")
+        return fitting[0], epoch
 
-    def _accepted(self, connection: sqlite3.Connection, name: str) -> list[Manifest]:
-        chain = self._authorities.chain(connection)
-        rows = connection.execute(
-            "SELECT survey_id, envelope FROM manifests"
-            " WHERE authority = ? AND name = ? AND role = 'accepted' ORDER BY sequence DESC",
-            (chain[0], name),
-        ).fetchall()
-        for survey_id, envelope in rows:
-            if survey_id not in self._manifests:
-                with suppress(Refusal):  # bytes that rotted: the disk's fault, not the app's
-                    manifest, _ = open_manifest_of_chain(envelope, chain)
-                    if manifest.origin == self._collector:  # an app update may use another
-                        self._manifests[survey_id] = manifest
-        return [self._manifests[survey_id] for survey_id, _ in rows if survey_id in self._manifests]
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """On what terms an epoch is decided: all but the answer."""
+
+    open: OpenEpoch
+    credential: bytes | None = field(repr=False)
+    memo: MemoRange | None
+    cost: int
+    lived: int
+
+
+def _check_slot(
+    connection: sqlite3.Connection,
+    manifest: Manifest,
+    epoch: int,
+    slot_seconds: int | None,
+    now: float,
+) -> None:
+    if slot_seconds is not None:
+        (secret,) = connection.execute("SELECT secret FROM device").fetchone()
+        check_slot(secret, manifest, epoch, slot_seconds, now)
 
 
 def _memo(
@@ -449,10 +417,17 @@ def _check_fresh(
     connection: sqlite3.Connection, manifest: Manifest, epoch: int, highest: int, ended: int
 ) -> int:
     epoch_start = manifest.schedule.epoch_start(epoch)
-    (fresh_from,) = connection.execute("SELECT fresh_from FROM device").fetchone()
-    if epoch_start <= fresh_from:
+    fresh_from, unsure = connection.execute("SELECT fresh_from, unsure FROM device").fetchone()
+    if unsure:
         raise EpochUndecidable(
-            f"epoch {epoch} may have been decided by a state that is gone; the next can be reported"
+            "this device's state was copied, restored or lost, and nothing is decided before its "
+            "collector told the date: refresh() asks for it, as the background thread does"
+        )
+    if epoch_start <= fresh_from:
+        day = datetime.fromtimestamp(max(0, min(fresh_from, _LATEST)), UTC).date()
+        raise EpochUndecidable(
+            f"epoch {epoch} may have been decided by a state that is gone; one that begins after "
+            f"{day} can be reported"
         )
     if epoch <= highest:
         raise EpochUndecidable(

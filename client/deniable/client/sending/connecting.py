@@ -3,6 +3,7 @@
 Nothing can interrupt the system's resolver, so it is asked on a thread that nobody waits for then.
 """
 
+import errno
 import socket
 import sys
 import threading
@@ -11,11 +12,25 @@ from collections.abc import Sequence
 from contextlib import suppress
 from ipaddress import ip_address
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Final
 
-__all__ = ["connect_by"]
+__all__ = ["NotReached", "connect_by", "left_until"]
 
 _Address = tuple[int, int, int, str, tuple[Any, ...]]
+
+_NO_ROUTE: Final = frozenset(
+    {
+        errno.ENETUNREACH,
+        errno.EHOSTUNREACH,
+        errno.ENETDOWN,
+        errno.EADDRNOTAVAIL,
+        errno.EAFNOSUPPORT,  # the name has addresses of a kind that this machine does not speak
+    }
+)
+
+
+class NotReached(OSError):
+    """The name was not resolved, or no address has a route; its cause is the system's error."""
 
 
 def connect_by(deadline: float, address: tuple[str, int], *_: object) -> socket.socket:
@@ -27,23 +42,67 @@ def connect_by(deadline: float, address: tuple[str, int], *_: object) -> socket.
         _: what ``http.client`` passes besides; the deadline stands for its timeout.
 
     Raises:
+        NotReached: if nothing was sent to any address.
         OSError: if no address could be reached in time.
     """
-    failure: OSError = TimeoutError()
-    for family, kind, protocol, _name, place in _resolve(address, deadline):
-        sock = socket.socket(family, kind, protocol)
+    try:
+        found = _resolve(address, deadline)
+    except (OSError, ValueError) as error:
+        raise NotReached from error
+    failure: OSError | None = None
+    seen = False
+    for family, kind, protocol, _name, place in found:
         try:
-            sock.settimeout(_left(deadline))
-            sock.connect(place)
+            _check_route(family, place)
         except OSError as error:
-            sock.close()
+            failure = failure if seen else error
+            continue
+        seen = True  # by the network at least: a router, or the collector, may answer "no route"
+        try:
+            return _connected(socket.socket(family, kind, protocol), place, deadline)
+        except OSError as error:
             failure = error
-        except BaseException:
-            sock.close()
-            raise
-        else:
-            return sock
-    raise failure
+    if seen and failure is not None:
+        raise failure
+    raise NotReached from failure
+
+
+def left_until(deadline: float) -> float:
+    """Return the seconds left until a deadline by the monotonic clock.
+
+    Raises:
+        TimeoutError: if there are none.
+    """
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _check_route(family: int, place: tuple[Any, ...]) -> None:
+    """Check that this machine has a route to an address, without sending anything.
+
+    A datagram's socket is connected by looking its route up.
+
+    Raises:
+        OSError: if there is none.
+    """
+    with socket.socket(family, socket.SOCK_DGRAM) as datagrams:
+        try:
+            datagrams.connect(place)
+        except OSError as error:
+            if error.errno in _NO_ROUTE:
+                raise
+
+
+def _connected(sock: socket.socket, place: tuple[Any, ...], deadline: float) -> socket.socket:
+    try:
+        sock.settimeout(left_until(deadline))
+        sock.connect(place)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
 
 
 def _resolve(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
@@ -62,7 +121,7 @@ def _resolve(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
     except RuntimeError as error:
         raise OSError("no thread to resolve the name on") from error
     try:
-        answer = found.get(timeout=_left(deadline))
+        answer = found.get(timeout=left_until(deadline))
     except Empty:
         raise TimeoutError from None
     if isinstance(answer, Exception):
@@ -74,10 +133,3 @@ def _needs_no_resolver(host: str) -> bool:
     with suppress(ValueError):
         return bool(ip_address(host))
     return False
-
-
-def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left

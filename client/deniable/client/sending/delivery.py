@@ -2,12 +2,15 @@
 
 The device acts only on an answer that it recognises (D8). Everything else, from a captive portal's
 page to a cut connection, means that the reports' fate is unknown: the same bytes are sent again.
+Whatever comes, a report is sent ``MOST_SENDS`` times at most, and from the third on a day apart, so
+that no answer, and no silence, makes a device call more often.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from deniable.client.sending.backoff import Backoff
 from deniable.client.sending.transport import HttpAnswer
 from deniable.client.survey import DAY
 from deniable.messages import (
@@ -19,23 +22,35 @@ from deniable.messages import (
 )
 
 __all__ = [
-    "Backoff",
+    "LONGEST_REST",
+    "MOST_SENDS",
+    "UNANSWERED",
     "Delivered",
     "Drop",
     "Enrol",
     "PendingReport",
     "Resend",
-    "Split",
     "Step",
     "batch_of",
-    "longest_wait",
+    "earliest_after",
+    "is_due",
     "next_steps",
+    "why_waits",
 ]
 
+MOST_SENDS: Final = 6
+"""How often a report is sent in its life (D8)."""
+UNANSWERED: Final = "unanswered"
+"""The verdict on a report of which no send brought an answer that ends it."""
+REST_SECONDS: Final = DAY
+"""How long a report rests before its third send, and before each later one."""
+_QUICK_SENDS: Final = 2
 _ARRAY_HEADER_BYTES: Final = 3
 _MOST_EARLY_SENDS: Final = 3
 _COARSE_SECONDS: Final = (60, 600, 3600)
 _MOST_JITTER: Final = 1 / 4
+LONGEST_REST: Final = REST_SECONDS * (1 + _MOST_JITTER)
+"""No wait between two sends is longer, in seconds, once the report's epoch has begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +66,7 @@ class PendingReport:
         attempts: sends so far.
         unanswered: sends whose fate is unknown.
         due: when to send next, Unix seconds.
-        held: not before, because the collector asked so, Unix seconds.
+        held: not before, because the collector asked so or a day must pass, Unix seconds.
         renewable: whether another certificate may be asked for, if this one is refused.
         renewing: whether it waits for that, and is not to be sent.
     """
@@ -83,49 +98,48 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The report is of no more use; ``verdict`` is the collector's code, or why it is dropped."""
+    """The report is of no more use.
+
+    Attributes:
+        verdict: the collector's code, or why it is dropped.
+        answered: whether this send was refused, not lost.
+    """
 
     verdict: str
+    answered: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Resend:
-    """Send the same bytes again at ``due``; ``answered``: this send was refused, not lost."""
+    """Send the same bytes again.
+
+    Attributes:
+        due: when, Unix seconds.
+        held: not before, whoever flushes; 0 if a flush may send it sooner.
+        code: what this send was refused with; None if its fate is unknown.
+        alone: in a request of its own.
+    """
 
     due: float
-    answered: bool
+    held: float
+    code: RefusalCode | None
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Enrol:
-    """Its certificate was refused: ask for another for the same key, from ``due`` on."""
+    """Its certificate was refused: ask for another for the same key.
+
+    Attributes:
+        due: from when on to ask, Unix seconds.
+        held: the report is not sent before, Unix seconds.
+    """
 
     due: float
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Nothing became of any report of a request: send them again at once, in smaller ones."""
+    held: float
 
 
 Step = Delivered | Drop | Resend | Enrol
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """How long to wait before another send: exponential, capped, jittered.
-
-    Attributes:
-        first: seconds before the second send.
-        most: the longest wait in seconds.
-    """
-
-    first: float = 30.0
-    most: float = 3600.0
-
-    def seconds(self, attempts: int, jitter: float) -> float:
-        """Return the wait after so many sends; ``jitter`` in [0, 1) halves it at most."""
-        return min(self.most, self.first * 2.0 ** min(attempts, 30)) * (1 - jitter / 2)
 
 
 _DROPPED: Final = frozenset(
@@ -152,6 +166,25 @@ _SPLIT: Final = frozenset(
 _TOO_LATE: Final = frozenset({RefusalCode.EPOCH_CLOSED, RefusalCode.SURVEY_ENDED})
 
 
+def earliest_after(sends: int, now: float) -> float:
+    """Return before when no other send may follow so many sends, the last of them now; 0 if any."""
+    return now + REST_SECONDS if sends >= _QUICK_SENDS else 0.0
+
+
+def is_due(report: PendingReport, now: float) -> bool:
+    """Tell whether it may be sent, and its time has come."""
+    return not report.renewing and report.attempts < MOST_SENDS and report.due <= now >= report.held
+
+
+def why_waits(report: PendingReport, now: float, *, due_only: bool) -> str:
+    """Return why a flush did not try to send it, as ``Delivery.waiting`` has it."""
+    if report.renewing:
+        return "certificate"
+    if report.held > now:
+        return "next-day" if earliest_after(report.attempts, now) else "held"
+    return "not-due" if due_only and report.due > now else "no-time"
+
+
 def batch_of(due: Sequence[PendingReport], most: int) -> list[PendingReport]:
     """Return the first of these reports, as many as one request may hold: at least one.
 
@@ -175,7 +208,7 @@ def next_steps(
     now: float,
     backoff: Backoff,
     jitter: Callable[[], float],
-) -> list[Step] | Split:
+) -> list[Step]:
     """Decide what follows for each report from the answer to the one request that held them.
 
     Args:
@@ -185,9 +218,9 @@ def next_steps(
         backoff: the waiting rule.
         jitter: returns a number in [0, 1).
     """
-    verdicts = _verdicts(answer, len(sent))
-    if isinstance(verdicts, Split):
-        return verdicts
+    code, verdicts = _verdicts(answer, len(sent))
+    if code in _SPLIT and len(sent) > 1:
+        return [_again(report, now, now, code, 0.0, alone=True) for report in sent]
     asked = _retry_after(answer.headers.get("retry-after", "")) if answer is not None else None
     # What was sent together goes on waiting together: one draw for all.
     waits = jitter(), (jitter() if asked is not None else 0.0)
@@ -201,22 +234,22 @@ def next_steps(
 
 def _verdicts(
     answer: HttpAnswer | None, sent: int
-) -> Sequence[Delivered | RefusalCode | None] | Split:
-    """Return what the answer says of each report: None where it is not recognised (D8)."""
+) -> tuple[RefusalCode | None, Sequence[Delivered | RefusalCode | None]]:
+    """Return what the answer says of the request, and of each report: None if nothing (D8)."""
     if answer is None:
-        return [None] * sent
+        return None, [None] * sent
     if answer.status != 200:
         code = read_problem(answer.body, answer.headers.get("content-type", ""), answer.status)
-        return Split() if code in _SPLIT and sent > 1 else [code] * sent
+        return code, [code] * sent
     upload = UploadAnswer.from_json(answer.body, sent)
     if upload is None:
-        return [None] * sent
+        return None, [None] * sent
     if upload.accepted and upload.duplicates:
         taken = Delivered("accepted-or-duplicate")
     else:
         taken = Delivered("accepted" if upload.accepted else "duplicate")
     refused = dict(upload.refused)
-    return [refused.get(index, taken) for index in range(sent)]
+    return None, [refused.get(index, taken) for index in range(sent)]
 
 
 def _after_refusal(
@@ -227,34 +260,40 @@ def _after_refusal(
     asked: int | None,
     jitters: tuple[float, float],
 ) -> Step:
-    later = now + backoff.seconds(report.attempts, jitters[0])
-    if _seems_too_late(report, now):
-        later = max(later, now + DAY)
-    if code is None:
-        return Resend(later, answered=False)
-    if code is RefusalCode.NOT_ENROLLED and report.renewable:
-        return Enrol(later)
-    if code in _DROPPED:
+    renews = code is RefusalCode.NOT_ENROLLED and report.renewable
+    if code in _DROPPED and not (renews and report.attempts + 1 < MOST_SENDS):
         return Drop(code.value)
-    if code in _TOO_LATE or (code is RefusalCode.UNKNOWN_SURVEY and _seems_too_late(report, now)):
+    if code in _TOO_LATE:
         return Drop("may-have-been-counted" if report.unanswered else code.value)
+    later = now + backoff.seconds(report.attempts, jitters[0])
+    if renews:
+        return Enrol(later, earliest_after(report.attempts + 1, now))
     if code is RefusalCode.TOO_EARLY and report.attempts >= _MOST_EARLY_SENDS:
-        return Resend(max(later, report.starts), answered=True)
-    if asked is not None:
+        later = max(later, report.starts)
+    elif code is not None and asked is not None:
         later = max(later, now + asked * (1 + jitters[1] * _MOST_JITTER))
-    return Resend(later, answered=True)
+    return _again(report, now, later, code, jitters[0])
 
 
-def longest_wait(report: PendingReport, now: float, backoff: Backoff) -> float:
-    """Return the longest time between two sends, in seconds, once the report's epoch has begun."""
-    if _seems_too_late(report, now):
-        return DAY
-    return max(backoff.most, _COARSE_SECONDS[-1] * (1 + _MOST_JITTER))
-
-
-def _seems_too_late(report: PendingReport, now: float) -> bool:
-    # By this clock, which may be wrong: it alone ends no report. The collector is asked once a day.
-    return now >= report.closes + DAY
+def _again(
+    report: PendingReport,
+    now: float,
+    later: float,
+    code: RefusalCode | None,
+    jitter: float,
+    *,
+    alone: bool = False,
+) -> Step:
+    """Return a resend at this time or, if a day must pass first, after it; or the end of them."""
+    sends = report.attempts + 1
+    if sends >= MOST_SENDS:
+        return Drop(UNANSWERED, answered=code is not None)
+    rested = earliest_after(sends, now)
+    if rested:
+        later = max(later, rested + jitter * _MOST_JITTER * REST_SECONDS)
+    # An answer asks not to come before its time; silence does not.
+    held = later if rested or (code is not None and not alone) else 0.0
+    return Resend(later, held, code, alone)
 
 
 def _retry_after(value: str) -> int | None:

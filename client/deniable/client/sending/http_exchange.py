@@ -4,19 +4,21 @@ Redirects are not followed, encodings not decoded, cookies not kept, and no answ
 cap in bytes and in time: whatever the network does, the device neither hangs nor fills its memory.
 """
 
+import errno
 import http.client
 import io
 import socket
 import ssl
 import time
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from deniable.client.sending.connecting import connect_by
+from deniable.client.sending.connecting import NotReached, connect_by, left_until
 from deniable.client.sending.transport import HttpAnswer, Target, TransportError
 
 __all__ = ["exchange"]
@@ -37,6 +39,7 @@ def exchange(
     body: bytes,
     most: int,
     seconds: float,
+    before_body: Callable[[], None] | None = None,
 ) -> HttpAnswer:
     """Send one request and return its answer.
 
@@ -49,51 +52,76 @@ def exchange(
         body: may be empty.
         most: how many bytes of an answer's body are taken.
         seconds: for the whole exchange.
+        before_body: called once the connection stands; what it raises propagates.
 
     Raises:
         TransportError: if no usable answer came.
     """
     deadline = time.monotonic() + seconds
-    connection = None
-    by_way = ""
-    try:
+    with _outages():
         proxy = _find_proxy(target, proxies)
-        by_way = " through a proxy" if proxy else ""
-        fixed = {"User-Agent": _USER_AGENT, "Connection": "close"}
-        if proxy is not None and not target.secure:
-            path = f"http://{target.netloc}{path}"
-            fixed |= proxy.headers
-        connection = _connection(target, proxy, seconds)
-        # http.client's own way to put another function in place of socket.create_connection.
-        connection._create_connection = partial(connect_by, deadline)  # type: ignore[attr-defined]
-        # Also for the proxy's answer to CONNECT, which is read while connecting.
-        connection.response_class = partial(_Response, deadline, most + _MOST_HEADER_BYTES)  # type: ignore[assignment]
-        connection.request(method, path, body=body or None, headers={**fixed, **headers})
-        with connection.getresponse() as response:
-            received = {name.lower(): value for name, value in response.getheaders()}
-            if received.get("content-encoding", "identity") != "identity":
-                raise TransportError("an encoded answer, which was not asked for")
-            return HttpAnswer(response.status, received, _read(response, most))
+    by_way = " through a proxy" if proxy else ""
+    fixed = {"User-Agent": _USER_AGENT, "Connection": "close"}
+    if proxy is not None and not target.secure:
+        path = f"http://{target.netloc}{path}"
+        fixed |= proxy.headers
+    with _outages(by_way):
+        connection = _Connection(target, proxy, deadline, most + _MOST_HEADER_BYTES)
+    with closing(connection):
+        with _outages(by_way):
+            connection.connect()
+        if before_body is not None:
+            before_body()
+        with _outages(by_way):
+            connection.request(method, path, body=body or None, headers={**fixed, **headers})
+            with connection.getresponse() as response:
+                received = {name.lower(): value for name, value in response.getheaders()}
+                if received.get("content-encoding", "identity") != "identity":
+                    raise TransportError("an encoded answer, which was not asked for")
+                return HttpAnswer(response.status, received, _read(response, most))
+
+
+@contextmanager
+def _outages(by_way: str = "") -> Iterator[None]:
+    """Raise what goes wrong as a ``TransportError``."""
+    try:
+        yield
     except (OSError, http.client.HTTPException, ValueError) as error:
+        unsent = isinstance(error, NotReached)
+        cause = error.__cause__ or error if unsent else error
         # The kind only: its text may hold addresses, and the proxy's password.
-        raise TransportError(type(error).__name__ + by_way) from error
-    finally:
-        if connection is not None:
-            connection.close()
+        kind = type(cause).__name__
+        if kind == "OSError" and isinstance(cause, OSError):
+            kind = errno.errorcode.get(cause.errno or 0, kind)
+        raise TransportError(kind + by_way, unsent=unsent) from error
 
 
-def _connection(
-    target: Target, proxy: "_Proxy | None", seconds: float
-) -> http.client.HTTPConnection:
-    host, port = (target.host, target.port) if proxy is None else (proxy.host, proxy.port)
-    if not target.secure:
-        return http.client.HTTPConnection(host, port, timeout=seconds)
-    connection = http.client.HTTPSConnection(
-        host, port, timeout=seconds, context=ssl.create_default_context()
-    )
-    if proxy is not None:
-        connection.set_tunnel(target.host, target.port or _HTTPS_PORT, dict(proxy.headers))
-    return connection
+class _Connection(http.client.HTTPConnection):
+    """A connection of which all together, from the name to the answer, ends by a deadline."""
+
+    def __init__(self, target: Target, proxy: "_Proxy | None", deadline: float, most: int) -> None:
+        self.default_port = _HTTPS_PORT if target.secure else _HTTP_PORT
+        port = target.port or self.default_port
+        super().__init__(*((target.host, port) if proxy is None else (proxy.host, proxy.port)))
+        if proxy is not None and target.secure:
+            self.set_tunnel(target.host, port, dict(proxy.headers))
+        # http.client's own way to put another function in place of socket.create_connection.
+        self._create_connection = partial(connect_by, deadline)
+        # Also for the proxy's answer to CONNECT, which is read while connecting.
+        self.response_class = partial(_Response, deadline, most)  # type: ignore[assignment]
+        self._deadline = deadline
+        self._server_name = target.host if target.secure else None
+
+    def connect(self) -> None:
+        super().connect()
+        if self._server_name is not None:
+            context = ssl.create_default_context()
+            self.sock.settimeout(left_until(self._deadline))  # for the whole handshake
+            self.sock = context.wrap_socket(self.sock, server_hostname=self._server_name)
+
+    def send(self, data: Any) -> None:
+        self.sock.settimeout(left_until(self._deadline))
+        super().send(data)
 
 
 def _find_proxy(target: Target, given: Mapping[str, str] | None) -> "_Proxy | None":
@@ -121,7 +149,8 @@ class _Proxy:
     def at(cls, url: str) -> "_Proxy":
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme != "http" or not parts.hostname:
-            raise TransportError("the proxy is of no kind that can be used: http://host:port")
+            why = "the proxy is of no kind that can be used: http://host:port"
+            raise TransportError(why, unsent=True)
         headers = {}
         if parts.username is not None:
             secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
@@ -159,10 +188,7 @@ class _BoundedStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self._sock.settimeout(left)
+        self._sock.settimeout(left_until(self._deadline))
         received = self._sock.recv_into(buffer)
         # Counted here, on the wire: a hostile chunk size makes http.client read without end.
         self._left -= received

@@ -1,6 +1,6 @@
 """How the client reaches its collector: a protocol of one method, and HTTP as its default."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 from urllib.parse import urlsplit
@@ -36,7 +36,16 @@ class HttpAnswer:
 
 
 class TransportError(Exception):
-    """No usable answer came."""
+    """No usable answer came.
+
+    Attributes:
+        unsent: nothing left the device for the collector: its name was not resolved, or there was
+            no route to it. Refused and timed-out connections are no such case: somebody saw them.
+    """
+
+    def __init__(self, message: str = "", *, unsent: bool = False) -> None:
+        super().__init__(message)
+        self.unsent = unsent
 
 
 class Transport(Protocol):
@@ -50,6 +59,7 @@ class Transport(Protocol):
         body: bytes,
         most: int,
         timeout: float = REQUEST_SECONDS,
+        before_body: Callable[[], None] | None = None,
     ) -> HttpAnswer:
         """Send one request.
 
@@ -59,7 +69,10 @@ class Transport(Protocol):
             headers: beside those that every request has.
             body: may be empty.
             most: how many bytes of an answer's body are taken.
-            timeout: seconds for the whole exchange.
+            timeout: seconds for the whole exchange, from resolving the name to the answer's end.
+            before_body: called once the connection stands (proxy's tunnel and TLS included), and
+                before a byte of the request is written. What it raises ends the request unsent, and
+                propagates.
 
         Raises:
             TransportError: if no usable answer came.
@@ -142,10 +155,13 @@ class HttpTransport:
         body: bytes,
         most: int,
         timeout: float = REQUEST_SECONDS,
+        before_body: Callable[[], None] | None = None,
     ) -> HttpAnswer:
         """Send one request; see :class:`Transport`."""
         # Here, where nobody waits for it: http and ssl take as long to import as all the rest.
         from deniable.client.sending.http_exchange import exchange
 
         seconds = min(timeout, self._timeout)
-        return exchange(self._target, self._proxies, method, path, headers, body, most, seconds)
+        return exchange(
+            self._target, self._proxies, method, path, headers, body, most, seconds, before_body
+        )

@@ -9,36 +9,35 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 from deniable.client.clock import Clock
 from deniable.client.errors import NotRecorded, drop_frames
 from deniable.client.outcome import Delivery
 from deniable.client.sending.delivery import (
-    Backoff,
     Delivered,
     Drop,
     Enrol,
     PendingReport,
-    Split,
-    Step,
+    Resend,
     batch_of,
-    longest_wait,
-    next_steps,
+    is_due,
+    why_waits,
 )
 from deniable.client.sending.outbox import Outbox
-from deniable.client.sending.transport import REQUEST_SECONDS, HttpAnswer, Transport, TransportError
+from deniable.client.sending.sender import Sender, Sent
+from deniable.client.sending.transport import REQUEST_SECONDS
 from deniable.client.sending.wake import Wake
 from deniable.client.state.forks import keep_through_forks
-from deniable.messages import MAX_ANSWER_BYTES, MAX_UPLOAD_REPORTS, pack_upload
+from deniable.messages import MAX_UPLOAD_REPORTS
 
 __all__ = ["Uploader"]
 
 _LOG = logging.getLogger("deniable")
 _LONGEST_NAP: Final = 3600.0
-_CLAIM_SECONDS: Final = 2 * REQUEST_SECONDS
 _STOP_SECONDS: Final = 1.0
 
 
@@ -47,12 +46,9 @@ class Uploader:
 
     Args:
         outbox: where they wait.
-        transport: how the collector is reached.
+        sender: what makes requests.
         clock: the device's time.
-        backoff: how long to wait between sends of one report.
-        jitter: returns a number in [0, 1).
         spread: given when a report closes, returns the seconds to wait with it, at random.
-        longest: no wait before a first send is longer, in seconds.
         linkable_batches: send all that is due in one request, and so tell the collector that it
             comes from one device.
         chores: what the thread does besides, each time it wakes; returns the seconds until it is
@@ -62,24 +58,18 @@ class Uploader:
     def __init__(
         self,
         outbox: Outbox,
-        transport: Transport,
+        sender: Sender,
         clock: Clock,
-        backoff: Backoff,
-        jitter: Callable[[], float],
         spread: Callable[[float], float],
-        longest: float,
         linkable_batches: bool,
         chores: Callable[[], float],
     ) -> None:
         self._outbox = outbox
-        self._transport = transport
+        self._sender = sender
         self._clock = clock
-        self._backoff = backoff
-        self._jitter = jitter
         self._spread = spread
-        self._longest = longest
         self._chores = chores
-        # What a collector says is too large for one request is not tried again while this lives.
+        # Once a collector refused a batch as a whole, each report has its own while this lives.
         self._most = MAX_UPLOAD_REPORTS if linkable_batches else 1
         self._linkable_batches = linkable_batches
         self._sending = threading.Lock()
@@ -89,7 +79,7 @@ class Uploader:
         self._stopping = False
         self._interrupt = threading.Event()
         self._thread: threading.Thread | None = None
-        self._outages: set[str] = set()
+        self._unforeseen = False
         keep_through_forks(self)
 
     def before_fork(self, deadline: float) -> None:
@@ -141,105 +131,71 @@ class Uploader:
         if self._flushing.acquire(timeout=max(0.0, end - time.monotonic())):
             self._flushing.release()
 
-    def flush(self, timeout: float) -> Delivery:
-        """Send now what waits, and again what fails, as often as the timeout allows.
+    def flush(self, timeout: float, *, due_only: bool = False) -> Delivery:
+        """Send now what waits, and again what fails, as often as timeout and D8 allow.
 
-        Only what the collector itself asked to wait with is left for later.
+        What the collector itself asked to wait with, and what must wait for a day, is left for
+        later.
+
+        Args:
+            timeout: seconds for all together.
+            due_only: leave what is not due, and what fails, as the thread would.
         """
         end, interrupt = self._clock.monotonic() + timeout, self._interrupt
-        ends: Counter[type[Step]] = Counter()
+        course = _Course(due_only)
         with _held(self._flushing, timeout) as alone:
             try:
                 if alone:
-                    self._flush(end, interrupt, ends)
+                    self._flush(end, interrupt, course)
                 now = self._clock.now()
                 self._outbox.erase_settled(now)
-                waiting, dropped = len(self._outbox.pending(now)), self._outbox.dropped(now)
+                pending, dropped = self._outbox.pending(now), self._outbox.dropped(now)
+                waiting = course.why_waiting(pending, now)
+                unconsented = self._outbox.unconsented(now)
+                if unconsented is not None:
+                    waiting = {"no-consent": unconsented} if unconsented else {}
             except NotRecorded as error:
                 _LOG.info("nothing could be sent: %s", error)  # the state has warned of its outage
-                return Delivery(ends[Delivered], ends[Drop], None, drop_frames(error))
-        return Delivery(ends[Delivered], ends[Drop], waiting, reasons=dropped)
+                return Delivery(course.delivered, course.dropped, None, drop_frames(error))
+        return Delivery(
+            course.delivered, course.dropped, len(pending), reasons=dropped, waiting=waiting
+        )
 
-    def _flush(self, end: float, interrupt: threading.Event, ends: Counter[type[Step]]) -> None:
-        tried: set[tuple[str, int]] = set()
+    def _flush(self, end: float, interrupt: threading.Event, course: "_Course") -> None:
         while (left := end - self._clock.monotonic()) > 0 and not interrupt.is_set():
+            rest = 0.0
             with _held(self._sending, left) as alone:
+                left = end - self._clock.monotonic()  # the thread may have been sending
                 now = self._clock.now()
-                waiting = self._outbox.pending(now) if alone else []
-                due = [report for report in waiting if self._is_due(report, now, tried)]
+                waiting = self._outbox.pending(now) if alone and left > 0 else []
+                due = [report for report in waiting if course.may_send(report, now)]
                 if due:
                     batch = batch_of(due, self._most)
-                    steps = self._send(batch, min(left, REQUEST_SECONDS))
-                    ends.update(map(type, steps))
-                    if steps:
-                        tried.update((report.name, report.epoch) for report in batch)
-                    continue
-            sendable = [report for report in waiting if not report.renewing]
-            pause = min((max(report.due, report.held) - now for report in sendable), default=left)
-            if not waiting or pause >= left:
+                    sent = self._send(batch, min(left, REQUEST_SECONDS))
+                    if sent is not None:
+                        course.note(batch, sent)
+                    rest = self._sender.rest()
+                    if not rest:
+                        continue
+            dues = [max(each.due, each.held) - now for each in waiting if not each.renewing]
+            pause = rest or min(dues, default=left)
+            if course.due_only or not waiting or pause >= end - self._clock.monotonic():
                 break
             self._clock.wait(interrupt, max(pause, 0.001))
 
-    def _is_due(
-        self, report: PendingReport, now: float, tried: set[tuple[str, int]] | None = None
-    ) -> bool:
-        """Tell whether to send it; ``tried`` is what a flush has sent, None outside of one."""
-        if report.renewing:
-            return False
-        longest = longest_wait(report, now, self._backoff) if report.attempts else self._longest
-        if report.due > max(now + longest, report.starts):
-            return True  # no wait is that long: the clock was put back since
-        # What waits only to spread devices out in time, or for a network, is sent by a flush.
-        flushed = tried is not None and (report.name, report.epoch) not in tried
-        return report.held <= now if flushed else report.due <= now
-
-    def _send(self, batch: Sequence[PendingReport], seconds: float) -> list[Step]:
-        """Send one request; return what followed for each report.
-
-        Nothing if it was split, or not sent: the user, or another process, came in between.
-        """
-        if not self._outbox.begin_sending(batch, self._clock.now()):
-            return []
-        answer = self._post(batch, seconds)
-        now = self._clock.now()
-        steps = next_steps(batch, answer, now, self._backoff, self._jitter)
-        if isinstance(steps, Split):
-            self._outbox.split(batch, now)
-            self._most = max(1, len(batch) // 2)
-            return []
-        self._outbox.follow(zip(batch, steps, strict=True), now)
-        drops = Counter(
-            (report.name, step.verdict)
-            for report, step in zip(batch, steps, strict=True)
-            if isinstance(step, Drop)
-        )
-        for (name, verdict), count in sorted(drops.items()):
-            _LOG.warning("survey %s: %d report(s) dropped: %s", name, count, verdict)
+    def _send(
+        self,
+        batch: Sequence[PendingReport],
+        seconds: float,
+        others: Iterable[tuple[PendingReport, float]] = (),
+    ) -> Sent | None:
+        sent = self._sender.send(batch, seconds, others)
+        steps = sent.steps if sent is not None else ()
+        if any(isinstance(step, Resend) and step.alone for step in steps):
+            self._most = 1
         if any(isinstance(step, Enrol) for step in steps):
             self._wake.set()  # another certificate is a chore
-        return steps
-
-    def _post(self, batch: Sequence[PendingReport], seconds: float) -> HttpAnswer | None:
-        try:
-            answer = self._transport.request(
-                "POST",
-                "/v1/reports",
-                {"Content-Type": "application/msgpack"},
-                pack_upload([report.envelope for report in batch]),
-                MAX_ANSWER_BYTES,
-                seconds,
-            )
-        except TransportError as error:
-            self._warn_once("network", f"the collector cannot be reached ({error})")
-            return None
-        self._outages.discard("network")
-        return answer
-
-    def _warn_once(self, outage: str, why: object) -> None:
-        """Log one line an outage, not one a report or an attempt."""
-        if outage not in self._outages:
-            self._outages.add(outage)
-            _LOG.warning("reports wait: %s", why)
+        return sent
 
     def _run(self) -> None:
         while True:
@@ -252,11 +208,13 @@ class Uploader:
                 if self._is_stopping():  # the chores may have waited for the network
                     return
                 nap = min(nap, again, self._send_due())
-                self._outages.discard("unforeseen")
+                self._unforeseen = False
             except NotRecorded as error:
                 _LOG.info("reports wait: %s", error)  # the state has warned of its outage
             except Exception as error:  # noqa: BLE001 - a thread that ends would end sending for good
-                self._warn_once("unforeseen", f"unforeseen {type(error).__name__}")
+                if not self._unforeseen:  # one line an outage
+                    _LOG.warning("reports wait: unforeseen %s", type(error).__name__)
+                self._unforeseen = True
                 _LOG.debug("what was not foreseen", exc_info=True)
             self._wake.wait(nap)
 
@@ -270,20 +228,56 @@ class Uploader:
         """
         with self._sending:
             now = self._clock.now()
-            due = [report for report in self._outbox.pending(now) if self._is_due(report, now)]
-            if due:
+            due = [report for report in self._outbox.pending(now) if is_due(report, now)]
+            if due and not self._sender.rest():
                 batch = batch_of(due, self._most)
                 others = [] if self._linkable_batches else due[len(batch) :]
                 later = [(other, now + self._spread(other.closes)) for other in others]
-                claimed = self._outbox.claim(batch, now + _CLAIM_SECONDS, later, now)
-                if claimed:
-                    self._send(claimed, REQUEST_SECONDS)
-            else:
+                self._send(batch, REQUEST_SECONDS, later)
+            elif not due:
                 self._outbox.erase_settled(now)
             now = self._clock.now()
             waiting = self._outbox.pending(now)
         dues = [report.due - now for report in waiting if not report.renewing]
-        return max(0.0, min(dues, default=_LONGEST_NAP))
+        return max(0.0, self._sender.rest(), min(dues, default=_LONGEST_NAP))
+
+
+class _Course:
+    """What a flush has done so far, and what it leaves."""
+
+    def __init__(self, due_only: bool) -> None:
+        self.due_only = due_only
+        self.delivered = 0
+        self.dropped = 0
+        self._tried: set[tuple[str, int]] = set()
+        self._reasons: dict[tuple[str, int], str] = {}
+
+    def may_send(self, report: PendingReport, now: float) -> bool:
+        """Tell whether to send it now.
+
+        What waits only to spread devices out in time, or for a network, is sent once.
+        """
+        untried = not self.due_only and (report.name, report.epoch) not in self._tried
+        return is_due(replace(report, due=now) if untried else report, now)
+
+    def note(self, batch: Sequence[PendingReport], sent: Sent) -> None:
+        """Note what came of a request."""
+        keys = [(report.name, report.epoch) for report in batch]
+        self._reasons.update(zip(keys, sent.reasons, strict=True))
+        if sent.steps:
+            self._tried.update(keys)
+        self.delivered += sum(isinstance(step, Delivered) for step in sent.steps)
+        self.dropped += sum(isinstance(step, Drop) for step in sent.steps)
+
+    def why_waiting(self, pending: Iterable[PendingReport], now: float) -> dict[str, int]:
+        """Return how many reports wait, by reason."""
+        return dict(
+            Counter(
+                self._reasons.get((each.name, each.epoch))
+                or why_waits(each, now, due_only=self.due_only)
+                for each in pending
+            )
+        )
 
 
 @contextmanager

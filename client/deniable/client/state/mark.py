@@ -1,25 +1,31 @@
 """The machine mark: how a device notices that its state is a copy, an old backup, or gone (D5).
 
 Beside the state file stands a small file with the state's mark, its generation (how many decisions
-and consents were stored), the latest instant the device has seen, the user's consent and when they
-last had everything erased, and what is reserved of the lifetime budget. It is written before the
-state commits. A state without its mark, with another, from another machine, or of an older
-generation is not the newest state of this device, and must not decide what that one may have
-decided. A mark without a state says that one was lost. A mark whose file was changed since it was
-written was put there from a backup, with the state beside it.
+and consents were stored), the latest instant the device has seen, the user's consent, and what was
+spent by time of use. It is written before the state commits. A state without its mark, with
+another, from another machine, or of an older generation is not the newest state of this device, and
+must not decide what that one may have decided. A mark without a state says that one was lost. A
+mark whose file was changed since it was written was put there from a backup, with the state beside
+it.
 """
 
 import hashlib
 import os
+import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from deniable.client.consent import Consent
+from deniable.client.state.spending import merged
+from deniable.client.state.tallies import spent_by_day
+from deniable.client.survey import DAY
 
-__all__ = ["Mark", "machine_digest"]
+__all__ = ["Mark", "new_token"]
 
 _MACHINE_ID = Path("/etc/machine-id")
 _MOST = 2**62
+_NOTHING = "-"
 _SLACK_SECONDS = 60
 """Between the mark's last write and its rename, by the file system's own clock, if it is slow."""
 _COPY_SECONDS = 2
@@ -34,45 +40,64 @@ class Mark:
         token: the state's own mark, with the machine's digest.
         generation: decisions and consents that had been stored when it was written.
         instant: the latest Unix second that the device had seen by its own clock, or decided for.
+        lived: seconds of use of the device by then.
         consent: the user's latest decision; "" if the file is unreadable.
-        reserved: of the lifetime budget, in 1e-9 epsilon: what a lost state had spent stays spent.
-        erased: generation at which the user last had all report bytes erased; 0 for never.
-        genuine: whether the file is the very one that was written, not a copy of it.
+        spent: in 1e-9 epsilon, by day of use, as merged on the latest one.
+        erases: whether the last change that was stored erased all report bytes.
+        genuine: whether the file is the very one that was written on this machine, not a copy of
+            it.
     """
 
     token: str
     generation: int
     instant: int
+    lived: int
     consent: str
-    reserved: int
-    erased: int = 0
+    spent: Mapping[int, int]
+    erases: bool = False
     genuine: bool = True
+
+    @property
+    def today(self) -> int:
+        """Return the day of use on which it was written."""
+        return self.lived // DAY
+
+    @classmethod
+    def of(cls, connection: sqlite3.Connection, *, erases: bool = False) -> "Mark":
+        """Return the mark of a state as it is within a transaction."""
+        token, generation, instant, lived, consent = connection.execute(
+            "SELECT mark, generation, ledger_time, lived, consent FROM device"
+        ).fetchone()
+        spent = merged(spent_by_day(connection), lived // DAY)
+        return cls(token, generation, instant, lived, consent, spent, erases)
 
     @classmethod
     def read(cls, state: Path) -> "Mark | None":
         """Return the mark beside the state file; None if there is none."""
         path = _path(state)
         try:
-            token, *counts, consent, written = path.read_text("ascii").split()
-            generation, instant, reserved, erased = map(int, counts)
+            token, *counts, consent, spent, written = path.read_bytes().decode().split()
+            generation, instant, lived, erases = map(int, counts)
             # Nobody can set a file's time of change: what came from a backup changed later.
             status, (changed, _, file) = path.stat(), written.partition(":")
             since = abs(status.st_ctime - int(changed))
             same = since <= _COPY_SECONDS or file == str(status.st_ino)
-            genuine = same and since <= _SLACK_SECONDS
-            mark = cls(token, generation, instant, consent, reserved, erased, genuine)
+            genuine = same and since <= _SLACK_SECONDS and token.endswith(_machine_digest())
+            by_day = _parse(spent)
+            mark = cls(token, generation, instant, lived, consent, by_day, bool(erases), genuine)
             mark._check()
         except FileNotFoundError:
             return None
         except ValueError:
-            return cls("", 0, 0, "", 0, genuine=False)
+            return cls("", 0, 0, 0, "", {}, genuine=False)
         return mark
 
     def _check(self) -> None:
         """Refuse what was never written: no state could be made of it, now or ever."""
         Consent(self.consent)
-        counted = (self.generation, self.reserved, self.erased)
-        if max(*counted, abs(self.instant)) > _MOST or min(counted) < 0:
+        days, costs = [day * DAY for day in self.spent], self.spent.values()
+        counted = (self.generation, self.lived, *days, *costs)
+        if max(*counted, sum(costs), abs(self.instant)) > _MOST or min(counted) < 0:
             raise ValueError
 
     def write(self, state: Path) -> None:
@@ -83,20 +108,33 @@ class Mark:
         """
         path = _path(state)
         new = path.with_name(f"{path.name}.new")  # one writer at a time: it holds the state's lock
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            counts = f"{self.generation} {self.instant} {self.reserved} {self.erased}"
-            fields = f"{self.token} {counts} {self.consent} "
-            os.write(descriptor, fields.encode())
-            status = os.fstat(descriptor)
-            os.write(descriptor, f"{int(status.st_ctime)}:{status.st_ino}\n".encode())
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        spent = ",".join(f"{day}:{cost}" for day, cost in sorted(self.spent.items())) or _NOTHING
+        counts = f"{self.generation} {self.instant} {self.lived} {self.erases:d}"
+        new.unlink(missing_ok=True)  # of a write that was killed, perhaps by another user
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(f"{self.token} {counts} {self.consent} {spent} ".encode())
+            file.flush()
+            status = os.fstat(file.fileno())
+            file.write(f"{int(status.st_ctime)}:{status.st_ino}\n".encode())
+            file.flush()
+            if os.name == "posix" and os.geteuid() == 0:  # as SQLite does for its own files
+                owner = state.stat()
+                os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+            os.fsync(file.fileno())
         new.replace(path)
 
 
-def machine_digest() -> str:
+def new_token() -> str:
+    """Return a mark for a state that is created, or renewed, on this machine."""
+    return os.urandom(16).hex() + _machine_digest()
+
+
+def _parse(spent: str) -> dict[int, int]:
+    pairs = [] if spent == _NOTHING else [pair.split(":") for pair in spent.split(",")]
+    return {int(day): int(cost) for day, cost in pairs}
+
+
+def _machine_digest() -> str:
     """Return a digest of the machine's id, or of nothing where it has none."""
     try:
         machine = _MACHINE_ID.read_bytes()

@@ -3,52 +3,36 @@
 1. The file is private to its user (0600) and durable: synchronous=FULL, secure_delete on.
 2. A file that is damaged is set aside and replaced; it is deleted when consent ends, by purge, or
    after a week: nothing else erases the reports and memo keys in it.
-3. Whatever replaces another state, or is a copy or an old backup of one, decides no epoch that has
-   begun by the latest instant seen, draws a new device secret, has no memo keys, and keeps to the
-   user's last consent and to what was reserved of the lifetime budget (D5). Without consent it has
-   no reports either.
+3. Which device it is then, ``identity`` judges, within this opening and by the mark (D5).
 4. A file of a schema that this version does not know, or of another program, is not touched.
 """
 
-import glob
 import logging
 import os
-import re
 import sqlite3
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-from deniable.client.state.events import record_event
-from deniable.client.state.mark import Mark, machine_digest
-from deniable.client.state.tallies import reserved_in_all
-from deniable.client.survey import DAY
+from deniable.client.clock import Boot
+from deniable.client.state.erasing import erase_remains, set_aside
+from deniable.client.state.identity import NewDevice, insert_device, renew_unless_newest
+from deniable.client.state.mark import Mark
 
-__all__ = [
-    "UnknownSchema",
-    "erase_damaged",
-    "erase_remains",
-    "erase_reports",
-    "open_in_memory",
-    "open_state_file",
-]
+__all__ = ["UnknownSchema", "open_in_memory", "open_state_file"]
 
 _LOG = logging.getLogger("deniable")
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _SOUND_DEVICE = """
     SELECT count(*) FROM device WHERE typeof(secret) = 'blob' AND length(secret) = 32
     AND typeof(mark) = 'text' AND typeof(generation) = 'integer'
     AND typeof(ledger_time) || typeof(looked_at) || typeof(lived) = 'integerintegerinteger'
-    AND typeof(fresh_from) || typeof(carried) = 'integerinteger'
-    AND typeof(erased) || typeof(remains) = 'integerinteger'
+    AND typeof(fresh_from) || typeof(unsure) || typeof(remains) = 'integerintegerinteger'
+    AND typeof(boot) || typeof(boot_seconds) = 'textreal'
 """
 _APPLICATION_ID = 0x64656E69  # "deni"
-_NEVER = -(2**62)
 _BUSY_SECONDS = 5.0
-_ASIDE = re.compile(r"\.damaged-(-?[0-9]+)(-wal|-shm)?", re.ASCII)
-_ASIDE_SECONDS = 7 * DAY
 _TOUCHING = threading.Lock()
 
 
@@ -56,13 +40,16 @@ class UnknownSchema(OSError):
     """The file is no state that this version of deniable may touch."""
 
 
-def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
+def open_state_file(
+    path: Path, consent: str, now: int, boot: Boot | None = None
+) -> sqlite3.Connection:
     """Open the state, creating or replacing it as the rules at the head of this module say.
 
     Args:
         path: the file; its folder is created if missing.
         consent: the initial consent of a state that is created.
         now: Unix seconds.
+        boot: the machine's boot and its seconds, if it has such a clock.
 
     Raises:
         UnknownSchema: for a file of a newer schema, or of another program.
@@ -80,19 +67,14 @@ def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
             raise
         if mark is None:  # never a state of ours: somebody named the wrong file
             raise UnknownSchema("the file is no state of deniable; name another") from error
-        _set_aside(path, now)
+        _LOG.warning("the state is damaged: it is set aside, and no begun epoch is decided")
+        set_aside(path, now)
         _touch(path)
         connection, created = _connect(path), False
     try:
         if not created:
-            device = _NewDevice(consent)
-            if mark is not None:
-                # What the user decided last holds; where nobody knows, they are asked again.
-                consent = mark.consent if mark.genuine else "unset"
-                fresh_from, erased = max(now, mark.instant), min(mark.erased, 1)
-                device = _NewDevice(consent, fresh_from, mark.reserved, erased, replaces=True)
-            _create(connection, path, now, device)
-        _check_newest(connection, path, now)
+            _create(connection, path, now, NewDevice.after(mark, consent, now), boot)
+        renew_unless_newest(connection, path, now, boot)
         # Bytes that were erased just before a crash would live on.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with suppress(sqlite3.OperationalError):  # a full disk: tried again
@@ -103,57 +85,11 @@ def open_state_file(path: Path, consent: str, now: int) -> sqlite3.Connection:
     return connection
 
 
-def open_in_memory(consent: str, now: int) -> sqlite3.Connection:
+def open_in_memory(consent: str, now: int, boot: Boot | None = None) -> sqlite3.Connection:
     """Return a state that forgets all decisions when closed: for tests and demonstrations."""
     connection = _connect(Path(":memory:"))
-    _create(connection, None, now, _NewDevice(consent))
+    _create(connection, None, now, NewDevice(consent), boot)
     return connection
-
-
-def erase_reports(connection: sqlite3.Connection, verdict: str, now: float) -> None:
-    """Erase all reports' bytes, certificates and memo keys, inside a transaction.
-
-    What waited is dropped.
-    """
-    connection.execute(
-        "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?"
-        " WHERE status = 'pending'",
-        (verdict, int(now)),
-    )
-    connection.execute("UPDATE decisions SET envelope = NULL")
-    connection.execute("UPDATE memos SET key = NULL")
-    connection.execute("UPDATE credentials SET credential = NULL")
-
-
-def erase_remains(connection: sqlite3.Connection) -> None:
-    """Rebuild the file and truncate its log, if copies of erased bytes may stand there.
-
-    Does nothing where there are none; what another process keeps from being done is still to do.
-
-    Raises:
-        sqlite3.Error: if the disk does not allow it.
-    """
-    (remains,) = connection.execute("SELECT remains FROM device").fetchone()
-    if not remains:
-        return
-    connection.execute("VACUUM")
-    (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if not busy:  # and what was erased meanwhile is not done with
-        connection.execute("UPDATE device SET remains = 0 WHERE remains = ?", (remains,))
-
-
-def erase_damaged(path: Path, now: float | None = None) -> None:
-    """Delete the states that were set aside, which hold signed bytes and memo keys too.
-
-    Args:
-        path: of the state.
-        now: Unix seconds; delete only those that were set aside a week before. By default all.
-    """
-    for damaged in path.parent.glob(f"{glob.escape(path.name)}.damaged-*"):
-        aside = _ASIDE.fullmatch(damaged.name[len(path.name) :])
-        if now is None or (aside is not None and now - int(aside[1]) >= _ASIDE_SECONDS):
-            with suppress(OSError):
-                damaged.unlink()
 
 
 def _touch(path: Path) -> None:
@@ -198,52 +134,26 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
             return
 
 
-@dataclass(frozen=True, slots=True)
-class _NewDevice:
-    """What a state starts with: nothing, or what is known of the one that it replaces."""
-
-    consent: str
-    fresh_from: int = _NEVER
-    carried: int = 0
-    erased: int = 0
-    replaces: bool = False
-
-
 def _create(
-    connection: sqlite3.Connection, path: Path | None, now: int, device: _NewDevice
+    connection: sqlite3.Connection,
+    path: Path | None,
+    now: int,
+    device: NewDevice,
+    boot: Boot | None,
 ) -> None:
     """Create the tables, unless another process is faster; the mark is written before the commit.
 
-    So whoever sees the state sees its mark as well, and does not take it for a copy.
+    So whoever sees the state sees its mark as well, and does not take it for a stranger's.
     """
-    from importlib.resources import files  # 6 ms that only a new state pays
+    from deniable.client.state.schema import SCHEMA  # only a new state needs it
 
-    schema = files("deniable.client.state").joinpath("schema.sql").read_text("utf-8")
-    consent, fresh_from = device.consent, device.fresh_from
-    token = os.urandom(16).hex() + machine_digest()
-    mark = Mark(token, 0, fresh_from, consent, device.carried, device.erased)
     try:
-        connection.executescript(f"BEGIN IMMEDIATE; {schema}")
-        connection.execute(
-            "INSERT INTO device VALUES (1, ?, ?, 0, ?, ?, 0, ?, ?, 0, ?, ?, ?, 'initial')",
-            (
-                os.urandom(32),
-                mark.token,
-                fresh_from,
-                now,
-                fresh_from,
-                device.erased,
-                device.carried,
-                consent,
-                now,
-            ),
-        )
-        if device.replaces:
-            record_event(connection, now, "state-replaced", "the state before was lost or damaged")
+        connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA}")
+        insert_device(connection, device, now, boot)
         connection.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
         connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
         if path is not None:
-            mark.write(path)
+            Mark.of(connection).write(path)
         connection.execute("COMMIT")
     except (sqlite3.OperationalError, OSError) as error:
         if connection.in_transaction:
@@ -264,8 +174,12 @@ def _check(connection: sqlite3.Connection) -> bool:
         # One snapshot: what another process is creating meanwhile must not look damaged.
         connection.execute("BEGIN")
         version = _schema_version(connection)
-        if version > _SCHEMA_VERSION:
-            raise UnknownSchema("the state was written by a newer version of deniable; upgrade")
+        if version not in (0, _SCHEMA_VERSION):
+            raise UnknownSchema(
+                "the state was written by a newer version of deniable; upgrade"
+                if version > _SCHEMA_VERSION
+                else "the state was written by a version of deniable from before the first release"
+            )
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         created = version != 0 or tables != 0 or verdict != "ok"
@@ -285,68 +199,3 @@ def _check(connection: sqlite3.Connection) -> bool:
 def _schema_version(connection: sqlite3.Connection) -> int:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return int(version)
-
-
-def _check_newest(connection: sqlite3.Connection, path: Path, now: int) -> None:
-    """Turn a state that is a copy or an old backup into a new device, from the next epoch on."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        mark = Mark.read(path)
-        token, generation, ledger_time, consent, erased = connection.execute(
-            "SELECT mark, generation, ledger_time, consent, erased FROM device"
-        ).fetchone()
-        reserved = reserved_in_all(connection)
-        newest = (
-            mark is not None
-            and mark.genuine
-            and mark.token == token
-            and mark.generation <= generation
-            and token.endswith(machine_digest())
-        )
-        if not newest:
-            _LOG.warning("the state is a copy or a backup: a new device from the next epoch on")
-            seen = max(now, ledger_time, mark.instant if mark else 0)
-            # What the user had erased since stays erased, whatever they decided afterwards. Another
-            # state's mark is that of a later one, whose generations are its own.
-            here = generation if mark is not None and mark.token == token else 0
-            unwanted = mark is not None and mark.erased > here
-            generation = max(generation, mark.generation if mark else 0)
-            if mark is not None and mark.token == token:
-                # The mark is newer than the state, or both were put back from a backup.
-                consent = mark.consent if mark.genuine else "unset"
-            elif mark is not None and mark.genuine and mark.consent != "on":
-                # A backup from before a loss: what was withdrawn since stays withdrawn.
-                consent = mark.consent
-            carried = max(0, mark.reserved - reserved) if mark else 0
-            token = os.urandom(16).hex() + machine_digest()
-            erased = max(erased, mark.erased if mark else 0)
-            renewed = Mark(token, generation, seen, consent, reserved + carried, erased)
-            connection.execute(
-                "UPDATE device SET secret = ?, mark = ?, generation = ?, ledger_time = ?,"
-                " fresh_from = max(fresh_from, ?), consent = ?, carried = carried + ?,"
-                " erased = ?",
-                (os.urandom(32), token, generation, seen, seen, consent, carried, erased),
-            )
-            # A key that two devices hold would give both the same responses.
-            connection.execute("UPDATE memos SET key = NULL")
-            # The keys that issuers vouched for were those of the former secret.
-            connection.execute("UPDATE credentials SET credential = NULL")
-            connection.execute("DELETE FROM previews")
-            if consent != "on" or unwanted:
-                known = {"on": "purged", "unset": "state-doubted"}.get(consent, "consent-withdrawn")
-                erase_reports(connection, known, now)
-                erase_damaged(path)
-            record_event(connection, now, "new-device", "the state was a copy or a backup")
-            renewed.write(path)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-
-
-def _set_aside(path: Path, now: int) -> None:
-    _LOG.warning("the state is damaged: it is set aside, and no epoch that has begun is decided")
-    for suffix in ("", "-wal", "-shm"):
-        file = path.with_name(path.name + suffix)
-        if file.exists():
-            file.replace(path.with_name(f"{path.name}.damaged-{now}{suffix}"))

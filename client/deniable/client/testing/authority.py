@@ -20,13 +20,13 @@ class FakeAuthority:
     def __init__(self) -> None:
         self._key = SigningKey(os.urandom(32))
         self._signed: dict[bytes, Manifest] = {}
-        self._published: dict[str, Manifest] = {}
+        self._published: dict[str, list[Manifest]] = {}
         self.public_key = self._key.public_key.hex()
         self.rotations: list[bytes] = []
 
     def publish(self, manifest: Manifest) -> bytes:
         """Sign a manifest as the newest of its name; return the envelope."""
-        self._published[manifest.name] = manifest
+        self._published.setdefault(manifest.name, []).insert(0, manifest)
         return self.sign(manifest)
 
     def sign(self, manifest: Manifest) -> bytes:
@@ -42,8 +42,12 @@ class FakeAuthority:
         self.rotations.append(sign_rotation(rotation, old, self._key))
 
     def newest(self, name: str) -> Manifest | None:
-        """Return what is published under a name, if anything is."""
-        return self._published.get(name)
+        """Return what was published last under a name, if anything was."""
+        return next(iter(self.published(name)), None)
+
+    def published(self, name: str) -> list[Manifest]:
+        """Return what was published under a name, the newest first."""
+        return self._published.get(name, [])
 
     def known(self, survey_id: bytes) -> Manifest | None:
         """Return a manifest that was ever signed."""

@@ -40,7 +40,7 @@ from deniable.client import (
     Survey,
     TransportError,
 )
-from deniable.messages import SigningKey
+from deniable.client.arguments import check_slot_seconds
 
 __all__ = ["Capture", "CapturedReport"]
 
@@ -101,18 +101,19 @@ class Capture:
         with self._lock:
             return tuple(self._reports)
 
-    def answers(self, survey: str) -> list[str]:
+    def answers(self, survey: Survey | str) -> list[str]:
         """Return the answers reported to a survey, in order, repeated ones too."""
-        return [report.answer for report in self.reports if report.survey.name == survey]
+        return [report.answer for report in self._reports_to(survey)]
 
-    def assert_reported(self, survey: str, answer: Answer) -> None:
+    def assert_reported(self, survey: Survey | str, answer: Answer) -> None:
         """Check that this answer was reported to this survey.
 
         Raises:
             AssertionError: if not; it tells what was reported instead.
             UndeclaredAnswer: if it never could be.
         """
-        reports = [report for report in self.reports if report.survey.name == survey]
+        reports = self._reports_to(survey)
+        survey = survey.name if isinstance(survey, Survey) else survey
         for report in reports:
             if report.survey.categories[report.survey.index_of(answer)] == report.answer:
                 return
@@ -169,10 +170,22 @@ class Capture:
     def __repr__(self) -> str:
         return f"Capture(consent={self.consent.value!r}, reports={len(self._reports)})"
 
+    def _reports_to(self, survey: Survey | str) -> list[CapturedReport]:
+        name = survey.name if isinstance(survey, Survey) else survey
+        return [report for report in self.reports if report.survey.name == name]
+
     def _replacements(self) -> Mapping[str, object]:
         """Return what stands in for the public methods of ``Client`` that would touch the world."""
 
-        def report(client: Client, survey: str, answer: Answer, *, strict: bool = False) -> Outcome:
+        def report(
+            client: Client,
+            survey: Survey | str,
+            answer: Answer,
+            *,
+            strict: bool = False,
+            slot_seconds: int | None = None,  # here each event is chosen
+        ) -> Outcome:
+            check_slot_seconds(slot_seconds)
             declared = client._declared(survey)
             outcome = self._outcome(
                 client, declared, declared.categories[declared.index_of(answer)]
@@ -181,12 +194,16 @@ class Capture:
                 raise outcome.error
             return outcome
 
-        def refresh(client: Client) -> Refresh:
+        def refresh(client: Client, timeout: float = 5.0, *, force: bool = False) -> Refresh:  # noqa: ARG001
             names = tuple(client._surveys)
             error = self._obstacle(Consent.ON)
             return Refresh((), dict.fromkeys(names, error)) if error else Refresh(names)
 
-        def flush(_client: Client, timeout: float = 10.0) -> Delivery:  # noqa: ARG001
+        def flush(
+            _client: Client,
+            timeout: float = 10.0,  # noqa: ARG001
+            due_only: bool = False,  # noqa: ARG001
+        ) -> Delivery:
             return Delivery()
 
         def set_consent(_client: Client, consent: Consent | str, origin: str = "app") -> None:
@@ -220,7 +237,7 @@ class Capture:
             _transport: HttpTransport, method: str, path: str, *_: object, **__: object
         ) -> NoReturn:
             self.connections.append(f"{method} {path}")
-            raise TransportError("no connections while captured")
+            raise TransportError("no connections while captured", unsent=True)
 
         return request
 
@@ -256,12 +273,14 @@ def _without_state(client: Client) -> Client:
     """Return a client of the same declarations that has no file, and has done nothing yet."""
     twin = Client(
         client._collector,
-        authority=SigningKey(bytes(32)).public_key,  # of which no explanation speaks
+        authority=client._authority,
         surveys=client._surveys.values(),
+        manifests=client._manifests._bundled,
         state=IN_MEMORY,
         background=False,
     )
     twin._allowance = client._allowance
+    twin._background = client._background
     twin._delivery_seconds = client._delivery_seconds
     twin._linkable_batches = client._linkable_batches
     return twin

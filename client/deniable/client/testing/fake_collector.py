@@ -30,7 +30,7 @@ from deniable.client.testing.misbehaviour import (
     routes_of,
 )
 from deniable.client.testing.receipts import Receipts, ReceivedReport
-from deniable.client.testing.routes import AUTHORITY_PATH, Routes, manifest_answer, manifest_name
+from deniable.client.testing.routes import AUTHORITY_PATH, AskedManifests, Routes
 from deniable.messages import (
     FRESH,
     Distance,
@@ -103,10 +103,11 @@ class FakeCollector:
         grace_seconds: int = DAY,
         enrolment: Enrolment | None = None,
     ) -> bytes:
-        """Sign a manifest of this survey and serve it from now on.
+        """Sign a manifest of this survey and offer it until its last epoch is over.
 
-        Whatever the device should refuse can be published too: another question (``replace(survey,
-        question=...)``), a higher epsilon, a survey that has ended.
+        What was published before under the name goes on beside it. Whatever the device should
+        refuse can be published too: another question (``replace(survey, question=...)``), a higher
+        epsilon; or a survey that has ended, for an app that bundles it.
 
         Args:
             survey: as the app declares it.
@@ -192,17 +193,17 @@ class FakeCollector:
             return tuple(self._requests)
 
     def counts(self, survey: str) -> Mapping[str, int]:
-        """Return how many reports name each category of a survey.
+        """Return how many reports name each category of a survey's manifests, the newest first.
 
         Raises:
             KeyError: if no survey of that name was published.
         """
         with self._changed:
             counted = Counter(each.response for each in self.reports if each.survey == survey)
-            published = self._authority.newest(survey)
-            if published is None:
+            published = self._authority.published(survey)
+            if not published:
                 raise KeyError(f"no survey {survey!r} is published")
-            return {category: counted[category] for category in published.categories}
+            return {text: counted[text] for manifest in published for text in manifest.categories}
 
     def await_reports(self, count: int, timeout: float = 10.0) -> tuple[ReceivedReport, ...]:
         """Return the reports as soon as there are so many, which a background thread sends.
@@ -274,10 +275,11 @@ class FakeCollector:
         self, misbehaviour: AnyMisbehaviour, request: ReceivedRequest, honest: HttpAnswer | None
     ) -> HttpAnswer | None:
         if misbehaviour in FORGERIES:
-            published = self._authority.newest(manifest_name(request.path))
-            if published is None:
+            asked = AskedManifests.read(request.path)
+            published = self._authority.newest(asked.name) if asked else None
+            if asked is None or published is None:
                 return problem_answer(RefusalCode.NOT_FOUND, "there is nothing to forge")
-            return manifest_answer(self._authority.forge(misbehaviour, published))
+            return asked.answer([self._authority.forge(misbehaviour, published)])
         return misleading_answer(misbehaviour, honest, _count(request.body))
 
 

@@ -16,7 +16,7 @@ from deniable.client import HttpAnswer
 from deniable.messages import (
     ERROR_TYPE_PREFIX,
     MAX_ANSWER_BYTES,
-    MAX_MANIFEST_BYTES,
+    MAX_MANIFESTS_BYTES,
     PROBLEM_JSON,
     RefusalCode,
     UploadAnswer,
@@ -194,7 +194,7 @@ MANIFEST_MISBEHAVIOURS: Final[tuple[AnyMisbehaviour, ...]] = (
     *FORGERIES,
     *_PROBLEMS,
 )
-"""Everything that may become of ``GET /v1/surveys/{name}/manifest``."""
+"""Everything that may become of ``GET /v1/surveys/{name}/manifests``, or of ``…/manifest``."""
 
 
 def routes_of(misbehaviour: AnyMisbehaviour) -> frozenset[Route]:
@@ -245,7 +245,7 @@ def _distorted(misbehaviour: Misbehaviour, honest: HttpAnswer) -> HttpAnswer | N
         headers = {**honest.headers, "content-encoding": "gzip"}
         return HttpAnswer(honest.status, headers, gzip.compress(honest.body))
     if misbehaviour is Misbehaviour.OVERSIZE:
-        padding = b" " * (2 * max(MAX_ANSWER_BYTES, MAX_MANIFEST_BYTES))
+        padding = b" " * (2 * max(MAX_ANSWER_BYTES, MAX_MANIFESTS_BYTES))
         return HttpAnswer(honest.status, honest.headers, honest.body + padding)
     return None
 

@@ -4,20 +4,17 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from math import ceil
 
-from deniable.budget import NANO
 from deniable.client.errors import ManifestRefused, NotRecorded, StateUnavailable
 from deniable.client.ledger.admission import check_declaration
 from deniable.client.ledger.allowance import (
     Allowance,
+    reserved_in_all,
     reserved_of_name,
-    spent_in_all,
-    spent_recently,
 )
 from deniable.client.ledger.ledger import Ledger
 from deniable.client.state.state import State
-from deniable.client.state.tallies import lived_by, reserved_in_all
+from deniable.client.state.tallies import spent_in_all, spent_since
 from deniable.client.survey import Survey
 from deniable.client.transparency.explanation import (
     BudgetExplanation,
@@ -25,19 +22,14 @@ from deniable.client.transparency.explanation import (
     SurveyExplanation,
 )
 from deniable.client.transparency.plain_text import shown_time
-from deniable.client.transparency.terms import Terms
+from deniable.client.transparency.promise import Promise
+from deniable.client.transparency.terms import Terms, any_history
 from deniable.messages import Manifest, Refusal, open_manifest
 
 __all__ = ["Asked", "explain_declared", "explain_stored"]
 
-_NONE_HELD = (
-    "No signed survey is held yet. After consent it is fetched from the collector, "
-    "or read from what came with the app."
-)
-_BUNDLED = (
-    "These terms came with the app. They are taken up after consent, "
-    "unless the collector has newer ones."
-)
+_NONE_HELD = "No signed survey is held yet. After consent it is fetched from the collector."
+_BUNDLED = "As it came with the app."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,31 +40,35 @@ class Asked:
         surveys: as declared.
         collector: the origin.
         allowance: what may be spent.
+        background: whether a thread sends reports, or the app.
         delivery_seconds: how long a report may wait before it is sent.
         linkable_batches: whether several reports may share a request.
         refused: why no newer survey was taken at the last refresh, by name.
         foreseen: the manifest that came with the app and would be accepted, and what it would
-            reserve.
+            reserve; or why it would not be.
         enrols: whether the app asks an issuer where a survey demands it.
     """
 
     surveys: tuple[Survey, ...]
     collector: str
     allowance: Allowance
+    background: bool
     delivery_seconds: int
     linkable_batches: bool
     refused: Mapping[str, NotRecorded]
-    foreseen: Callable[[sqlite3.Connection | None, Survey], tuple[Manifest, int] | None]
+    foreseen: Callable[
+        [sqlite3.Connection | None, Survey], tuple[Manifest, int] | ManifestRefused | None
+    ]
     enrols: bool
 
 
 def explain_declared(state: State, ledger: Ledger, asked: Asked, now: float) -> Explanation:
     """Explain what an app declares; never raises for a state that cannot be used."""
-    sending = asked.delivery_seconds, asked.linkable_batches
+    sending = asked.background, asked.delivery_seconds, asked.linkable_batches
     try:
         with state.reading(now) as connection:
             consent = state.consent_in(connection)
-            budget = _budget(connection, asked.allowance, now)
+            budget = _budget(state, connection, asked.allowance, now)
             surveys = tuple(
                 _declared_survey(connection, ledger, asked, survey, now) for survey in asked.surveys
             )
@@ -92,7 +88,7 @@ def explain_stored(state: State, now: float) -> Explanation:
     """
     with state.reading(now) as connection:
         consent = state.consent_in(connection)
-        budget = _budget(connection, None, now)
+        budget = _budget(state, connection, None, now)
         surveys = () if connection is None else tuple(_stored_surveys(connection, now))
     return Explanation(consent, "", surveys, budget)
 
@@ -105,6 +101,7 @@ class _Account:
     spent: int = 0
     reserved: int = 0
     kept: bool = False
+    spent_any: int | None = 0
 
 
 def _account(connection: sqlite3.Connection | None, name: str) -> _Account:
@@ -113,24 +110,61 @@ def _account(connection: sqlite3.Connection | None, name: str) -> _Account:
     reports, spent = connection.execute(
         "SELECT count(*), coalesce(sum(cost), 0) FROM decisions WHERE name = ?", (name,)
     ).fetchone()
-    (kept,) = connection.execute(
-        "SELECT EXISTS (SELECT 1 FROM memos WHERE name = ? AND reports > 0)", (name,)
+    ranges = connection.execute(
+        "SELECT survey_id, reports FROM memos WHERE name = ? AND reports > 0", (name,)
+    ).fetchall()
+    (fresh,) = connection.execute(
+        "SELECT coalesce(sum(cost), 0) FROM decisions WHERE name = :name AND survey_id NOT IN"
+        " (SELECT survey_id FROM memos WHERE name = :name)",
+        {"name": name},
     ).fetchone()
-    return _Account(int(reports), int(spent), reserved_of_name(connection, name), bool(kept))
+    return _Account(
+        int(reports),
+        int(spent),
+        reserved_of_name(connection, name),
+        bool(ranges),
+        _any_history(connection, int(fresh), ranges),
+    )
+
+
+def _any_history(
+    connection: sqlite3.Connection, fresh: int, ranges: list[tuple[bytes, int]]
+) -> int | None:
+    """Return what reports cost against any other answers; None if nothing covers it, or is known.
+
+    Ranges share nothing, and neither do fresh reports: their costs add.
+    """
+    total = fresh
+    manifests: dict[bytes, Manifest] = {}
+    for survey_id, reports in ranges:
+        if survey_id not in manifests:
+            row = connection.execute(
+                "SELECT envelope, signer FROM manifests WHERE survey_id = ?", (survey_id,)
+            ).fetchone()
+            with suppress(Refusal, TypeError):  # bytes that rotted, or are gone
+                manifests[survey_id] = open_manifest(*row)
+        manifest = manifests.get(survey_id)
+        cost = None if manifest is None else any_history(manifest.mechanism, reports)
+        if cost is None:
+            return None
+        total += cost
+    return total
 
 
 def _budget(
-    connection: sqlite3.Connection | None, allowance: Allowance | None, now: float
+    state: State,
+    connection: sqlite3.Connection | None,
+    allowance: Allowance | None,
+    now: float,
 ) -> BudgetExplanation:
     sliding = None if allowance is None else allowance.sliding
     lifetime = None if allowance is None else allowance.lifetime.most
     most, days = (None, None) if sliding is None else (sliding.most, sliding.days)
     if connection is None:
         return BudgetExplanation(lifetime=lifetime, recent_most=most, recent_days=days)
-    (carried,) = connection.execute("SELECT carried FROM device").fetchone()
-    recent = (
-        0 if sliding is None else spent_recently(connection, sliding, lived_by(connection, now))
-    )
+    (carried,) = connection.execute("SELECT coalesce(sum(cost), 0) FROM carried").fetchone()
+    lived = state.lived_by(connection, now)
+    recent = 0 if sliding is None else spent_since(connection, lived - sliding.seconds)
     return BudgetExplanation(
         spent_in_all(connection),
         int(carried),
@@ -146,7 +180,7 @@ def _declared_survey(
     connection: sqlite3.Connection | None, ledger: Ledger, asked: Asked, survey: Survey, now: float
 ) -> SurveyExplanation:
     account = _account(connection, survey.name)
-    accepted = [] if connection is None else ledger.accepted_manifests(connection, survey.name)
+    accepted = [] if connection is None else ledger.following.accepted(connection, survey.name)
     fitting, misfit = [], ""
     for manifest in accepted:
         try:
@@ -158,11 +192,14 @@ def _declared_survey(
     followed, standing = _followed(fitting, now)
     refused: object = asked.refused.get(survey.name)
     if refused is None and connection is not None:  # by another process, or before a restart
-        refused = ledger.last_refusal(connection, survey.name)
+        refused = ledger.following.last_refusal(connection, survey.name)
     if followed is None:
         standing = misfit or (f"No survey is held: {refused}." if refused else _NONE_HELD)
     terms = None if followed is None else _terms(connection, followed)
-    if followed is None and (foreseen := asked.foreseen(connection, survey)) is not None:
+    foreseen = None if followed is not None else asked.foreseen(connection, survey)
+    if isinstance(foreseen, ManifestRefused):
+        standing = f"The survey that came with the app is not answered: {foreseen}."
+    elif foreseen is not None:
         terms = Terms.of(*foreseen)
         standing = " ".join([_BUNDLED, _followed([foreseen[0]], now)[1]]).strip()
     return _survey(survey, asked, terms, standing, account)
@@ -171,23 +208,22 @@ def _declared_survey(
 def _survey(
     survey: Survey, asked: Asked, terms: Terms | None, standing: str, account: _Account | None
 ) -> SurveyExplanation:
-    ceiling = survey.total_ceiling
     return SurveyExplanation(
         survey.name,
         survey.question,
         survey.categories,
         asked.collector,
+        Promise.of(survey, asked.allowance, enrols=asked.enrols),
         terms,
         standing,
-        ceil(survey.epsilon_ceiling * NANO),
-        None if account is None else account.reports,
-        None if account is None else account.spent,
-        None if account is None else account.reserved,
-        None if ceiling is None else ceiling.most,
-        survey.pinned_ids is not None,
-        account is not None and account.kept,
-        asked.enrols,
+        *_told(account),
     )
+
+
+def _told(account: _Account | None) -> tuple[int | None, int | None, int | None, bool, int | None]:
+    if account is None:
+        return None, None, None, False, None
+    return account.reports, account.spent, account.reserved, account.kept, account.spent_any
 
 
 def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[SurveyExplanation]:
@@ -202,22 +238,15 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
     for name, accepted in by_name.items():
         manifest, standing = _followed(accepted, now)
         assert manifest is not None
-        account = _account(connection, name)
         yield SurveyExplanation(
             name,
             manifest.question,
             manifest.categories,
             manifest.origin,
+            None,
             _terms(connection, manifest),
             standing,
-            None,
-            account.reports,
-            account.spent,
-            account.reserved,
-            None,
-            None,
-            account.kept,
-            None,
+            *_told(_account(connection, name)),
         )
 
 

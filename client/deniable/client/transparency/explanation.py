@@ -1,35 +1,41 @@
 """What an app can show its users about what it asks: figures, and text that needs no schooling."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
+from deniable.client.transparency.figures import Figures
 from deniable.client.transparency.plain_text import (
+    SAME_TIMES,
     counted,
     labelled,
+    odds_of,
     printable,
     shown_duration,
     shown_time,
     times_likelier,
     wrapped,
 )
-from deniable.client.transparency.terms import Terms
+from deniable.client.transparency.promise import Promise
+from deniable.client.transparency.terms import Terms, beyond
 
 __all__ = [
     "BudgetExplanation",
     "Explanation",
     "SurveyExplanation",
-    "consent_dict",
     "consent_lines",
 ]
 
 _MOST_SHOWN = 12
+_STAYS = (
+    "Your answer stays on this device and is not stored. A response, drawn at random, which may or "
+    "may not be your answer, "
+)
 _PERHAPS_VOUCHED = (
-    "The survey may demand that an issuer vouches for this device. This app then asks one, its own "
-    "backend as a rule, which sees account and key together, and when. With the collector it could "
-    "tell which response came from which account; how little a response tells of an answer stays "
-    "the same."
+    "An issuer, as a rule the app's own backend, may be asked to vouch for this device. It then "
+    "sees account and key together, and with the collector can tell which response came from which "
+    "account."
 )
 _MEANING = {
     Consent.UNSET: "nobody has decided yet; nothing is drawn, stored or sent",
@@ -40,18 +46,20 @@ _MEANING = {
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetExplanation:
+class BudgetExplanation(Figures):
     """What has been spent of the privacy budget, in units of 1e-9 epsilon.
 
     Attributes:
         spent: on all surveys, by every report decided, sent or not.
-        carried: what states of this device that were lost had reserved; it stays spent.
+        carried: of it, by states of this device that are gone.
         reserved: what all accepted surveys may spend, what is carried included.
         lifetime: the most that may ever be reserved; None if only the app knows.
         recent: spent within the sliding period.
         recent_most: the most within it; None for no such ceiling, or if only the app knows.
         recent_days: its length in days of use.
     """
+
+    _costs: ClassVar = ("spent", "carried", "reserved", "lifetime", "recent", "recent_most")
 
     spent: int = 0
     carried: int = 0
@@ -61,21 +69,9 @@ class BudgetExplanation:
     recent_most: int | None = None
     recent_days: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures for JSON."""
-        return {
-            "spent_nano_epsilon": self.spent,
-            "carried_nano_epsilon": self.carried,
-            "reserved_nano_epsilon": self.reserved,
-            "lifetime_nano_epsilon": self.lifetime,
-            "recent_nano_epsilon": self.recent,
-            "recent_most_nano_epsilon": self.recent_most,
-            "recent_days": self.recent_days,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class SurveyExplanation:
+class SurveyExplanation(Figures):
     """One survey, as its user should be told.
 
     Attributes:
@@ -83,103 +79,76 @@ class SurveyExplanation:
         question: what is asked.
         categories: every possible answer.
         collector: the origin to which reports go.
-        terms: of the signed survey that is held, or that came with the app and would be taken up
-            after consent; None if there is neither.
+        promise: what the app holds every collector to, whatever it publishes; None if only the app
+            knows.
+        terms: today's, of the signed survey that is held, or that came with the app and would be
+            taken up after consent; None if there is neither. They may change within the promise.
         standing: why nothing is reported at present: no survey is held, it has not begun, it is
             over; empty if it runs.
-        accepts: the most that one report may cost, by the app's declaration; None if only the app
-            knows.
         reports: how many were decided under the name.
         spent, reserved: by them, and by all accepted surveys of the name, in units of 1e-9 epsilon;
             None if the state cannot be read.
-        ceiling: the most that may be reserved under the name; None for no such ceiling, or if only
-            the app knows.
-        pinned: whether the app accepts only surveys whose ids it was shipped with; None if only the
-            app knows.
         kept: whether any of the reports were of kept responses, by this survey or one before it.
-        enrols: whether the app asks an issuer to vouch for this device where a survey demands it;
-            None if only the app knows.
+            What is spent then covers other answers that equal each other in the same epochs.
+        spent_any: what covers any other answers; None if nothing does, or the state cannot be read.
     """
+
+    _costs: ClassVar = ("spent", "reserved", "spent_any")
 
     name: str
     question: str
     categories: tuple[str, ...]
     collector: str
+    promise: Promise | None
     terms: Terms | None
     standing: str
-    accepts: int | None
     reports: int | None
     spent: int | None
     reserved: int | None
-    ceiling: int | None
-    pinned: bool | None
     kept: bool
-    enrols: bool | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the survey for JSON."""
-        return {
-            "name": self.name,
-            "question": self.question,
-            "categories": list(self.categories),
-            "collector": self.collector,
-            "terms": None if self.terms is None else self.terms.to_dict(),
-            "standing": self.standing,
-            "accepts_nano_epsilon": self.accepts,
-            "reports": self.reports,
-            "spent_nano_epsilon": self.spent,
-            "reserved_nano_epsilon": self.reserved,
-            "ceiling_nano_epsilon": self.ceiling,
-            "pinned": self.pinned,
-            "kept": self.kept,
-            "enrols": self.enrols,
-        }
+    spent_any: int | None
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns."""
         lines = [*wrapped(self.question), *labelled("Name", self.name)]
         lines += labelled("Answers", _listed(self.categories))
+        if self.promise is not None:
+            lines += _paragraphs("Promise", self.promise.sentences())
+            if self.promise.enrols and not (self.terms and self.terms.issuers):
+                lines += labelled("Vouching", _PERHAPS_VOUCHED)
         terms = self.terms
+        lines += self._present([] if terms is None else ["The terms below hold."])
         if terms is not None:
             lines += labelled("Protection", terms.guarantee)
             lines += labelled("Truth", terms.truthfulness)
             lines += labelled("How often", terms.schedule)
-            for number, sentence in enumerate(terms.repetition):
-                lines += labelled("" if number else "Repetition", sentence)
-            lines += _vouching_lines(terms)
+            lines += _paragraphs("Repetition", terms.repetition)
+            lines += _paragraphs("Vouching", terms.vouching)
             lines += self._sent_lines(terms)
-        elif self.accepts is not None:
-            odds = times_likelier(self.accepts)
-            lines += labelled(
-                "Protection",
-                "The app refuses whatever makes a response more than "
-                f"{odds} times likelier than with any other answer.",
-            )
-        lines += self._perhaps_vouched()
-        if self.pinned:
-            lines += labelled("Pinned", "The app takes no survey but those that it was built for.")
-        if self.standing:
-            lines += labelled("At present", self.standing)
         return lines + self._spent_lines()
 
     def brief_lines(self) -> list[str]:
         """Return what somebody needs to know who is asked for consent, at 80 columns."""
         lines = [*wrapped(self.question), *labelled("Answers", _listed(self.categories))]
-        if self.terms is None:
-            lines += self._perhaps_vouched()
-            return lines + (labelled("At present", self.standing) if self.standing else [])
-        lines += labelled("Truth", self.terms.truthfulness)
-        lines += labelled("How often", self.terms.schedule)
-        # What is not protected belongs to the decision.
-        for number, sentence in enumerate(self.terms.repetition[:2]):
-            lines += labelled("" if number else "Repetition", sentence)
-        return lines + _vouching_lines(self.terms)
+        promise, terms, said = self.promise, self.terms, []
+        if promise is not None:
+            lines += labelled("Promise", " ".join(promise.brief()))
+            if promise.enrols:
+                lines += labelled("Vouching", _PERHAPS_VOUCHED)
+        if terms is not None:
+            said = [terms.truthfulness, terms.schedule]
+            if terms.range_epochs is not None:  # what is not protected belongs to the decision
+                said += terms.repetition[:2]
+            if terms.issuers:
+                said.append("Only devices for which an issuer vouches can take part.")
+        return lines + self._present(said)
 
-    def _perhaps_vouched(self) -> list[str]:
-        """Return what an issuer may learn, where nobody knows yet whether one is asked."""
-        if self.terms is not None or not self.enrols:
-            return []
-        return labelled("Vouching", _PERHAPS_VOUCHED)
+    def _present(self, said: list[str]) -> list[str]:
+        """Return what holds today, and that it may change."""
+        said = [self.standing, *said] if self.standing else said
+        if self.terms is not None and self.promise is not None and not self.promise.pinned:
+            said = [*said, "It may change within the promise."]
+        return labelled("At present", " ".join(said)) if said else []
 
     def _sent_lines(self, terms: Terms) -> list[str]:
         size = _bytes(*terms.sent_bytes)
@@ -196,21 +165,18 @@ class SurveyExplanation:
             f"{counted(self.reports, 'report')} made, epsilon {format_nano(self.spent)} of the "
             f"{format_nano(self.reserved)} set aside for this question"
         )
-        if self.ceiling is not None:
-            text += f", which may never be more than {format_nano(self.ceiling)}"
         if self.spent:
             text += (
-                f". All of them together are at most {times_likelier(self.spent)} times likelier "
-                f"than with any other answers{self._at_the_same_times()}"
+                f". All of them together are {times_likelier(odds_of(self.spent))} than with any "
+                "other answers"
             )
+        if self.spent != self.spent_any:
+            text += f"{SAME_TIMES}; {beyond(self.spent_any)}"
         return labelled("Spent", f"{text}.")
-
-    def _at_the_same_times(self) -> str:
-        return " that change at the same times" if self.kept else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Figures):
     """What this app may ask, on what terms, and what it has cost so far.
 
     ``str()`` gives plain text for a settings page, at 80 columns; ``brief()`` for a consent prompt.
@@ -220,8 +186,10 @@ class Explanation:
         problem: why the state cannot be read; empty if it can.
         surveys: what may be asked.
         budget: of all surveys together; None if the state cannot be read.
-        delivery_seconds: reports are sent at a random time within so many seconds; None if only the
-            app knows.
+        background: whether reports are sent in the background, or when the app sends them; None if
+            only the app knows.
+        delivery_seconds: in the background, reports are sent at a random time within so many
+            seconds; None if only the app knows.
         linkable_batches: whether several reports may share a request, which shows that they come
             from one device; None if only the app knows.
     """
@@ -230,19 +198,9 @@ class Explanation:
     problem: str
     surveys: tuple[SurveyExplanation, ...]
     budget: BudgetExplanation | None
+    background: bool | None = None
     delivery_seconds: int | None = None
     linkable_batches: bool | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the explanation for JSON; costs are in units of 1e-9 epsilon."""
-        return {
-            "consent": None if self.consent is None else consent_dict(self.consent),
-            "problem": self.problem,
-            "surveys": [survey.to_dict() for survey in self.surveys],
-            "budget": None if self.budget is None else self.budget.to_dict(),
-            "delivery_seconds": self.delivery_seconds,
-            "linkable_batches": self.linkable_batches,
-        }
 
     def brief(self) -> str:
         """Return plain text for a consent prompt, at 80 columns: a few lines a survey."""
@@ -272,25 +230,22 @@ class Explanation:
     def _in_general(self, *, brief: bool = False) -> list[str]:
         if not self.surveys:
             return labelled("Questions", "none so far", indent=0)
-        whom = ", ".join(sorted({survey.collector for survey in self.surveys}))
-        when = (
-            "at a random later time"
-            if self.delivery_seconds is None
-            else f"at a random time within {shown_duration(self.delivery_seconds)}"
-        )
-        to_whom = (
-            f"{whom}, by POST /v1/reports, {when}. What is being asked is fetched from there by "
-            "GET /v1/surveys/NAME/manifest, and new keys of who signs it by GET /v1/authority."
-        )
+        whom = f"{', '.join(sorted({each.collector for each in self.surveys}))}, {self._when()}."
+        if brief:
+            return [
+                *labelled("How it works", f"{_STAYS}is sent to {whom}", indent=0),
+                *labelled(
+                    "Not hidden", "That you take part, when, and your network address.", indent=0
+                ),
+            ]
         return [
+            *labelled("How it works", f"{_STAYS}is all that is sent.", indent=0),
             *labelled(
-                "How it works",
-                "Your answer to a question never leaves this device and is not stored. A response "
-                "is drawn at random, which may or may not be your answer, and only the response is "
-                "sent.",
+                "To whom",
+                f"By POST /v1/reports to {whom} What is being asked is fetched from there by GET "
+                "/v1/surveys/NAME/manifests, and new keys of who signs it by GET /v1/authority.",
                 indent=0,
             ),
-            *labelled("To whom", f"{whom}, {when}." if brief else to_whom, indent=0),
             *labelled(
                 "Not hidden",
                 "That you take part, your network address and the time of sending: the network and "
@@ -298,6 +253,14 @@ class Explanation:
                 indent=0,
             ),
         ]
+
+    def _when(self) -> str:
+        if self.background is None or self.delivery_seconds is None:
+            return "at a time that the app chooses"
+        if not self.background:
+            return "as soon as the app sends it"
+        within = shown_duration(self.delivery_seconds)
+        return f"at a random time within {within}, or when the app sends it"
 
     def _batches(self) -> str:
         if self.linkable_batches is None:
@@ -312,11 +275,11 @@ class Explanation:
             return []
         text = (
             "Each report costs some privacy; the measure is called epsilon, and costs add up. For "
-            f"all questions together {format_nano(budget.spent)} is spent and "
-            f"{format_nano(budget.reserved)} set aside"
+            f"all questions together {format_nano(budget.spent)} is spent"
         )
         if budget.carried:
-            text += f", {format_nano(budget.carried)} of it by a lost state of this device"
+            text += f" ({format_nano(budget.carried)} of it by a lost state of this device)"
+        text += f" and {format_nano(budget.reserved)} set aside"
         if budget.lifetime is not None:
             text += f"; more than {format_nano(budget.lifetime)} is never set aside"
         if budget.recent_most is not None:
@@ -324,13 +287,15 @@ class Explanation:
                 f". In the last {budget.recent_days} days of use {format_nano(budget.recent)} of "
                 f"at most {format_nano(budget.recent_most)} is spent"
             )
+        if any(survey.kept for survey in self.surveys):
+            text += f". Of kept responses, that covers other answers{SAME_TIMES}"
         return labelled("Budget", f"{text}.", indent=0)
 
 
-def _vouching_lines(terms: Terms) -> list[str]:
+def _paragraphs(label: str, sentences: tuple[str, ...]) -> list[str]:
     lines: list[str] = []
-    for number, sentence in enumerate(terms.vouching):
-        lines += labelled("" if number else "Vouching", sentence)
+    for sentence in sentences:
+        lines += labelled("" if lines else label, sentence)
     return lines
 
 
@@ -348,16 +313,6 @@ def consent_lines(record: ConsentRecord) -> list[str]:
         whence = f"Decided on {shown_time(record.since)}; origin: {record.origin}"
         lines += labelled("", whence, indent=0)
     return lines
-
-
-def consent_dict(record: ConsentRecord) -> dict[str, Any]:
-    """Return a consent record for JSON."""
-    return {
-        "decided": record.decided.value,
-        "effective": record.effective.value,
-        "since": record.since,
-        "origin": record.origin,
-    }
 
 
 def _listed(categories: tuple[str, ...]) -> str:

@@ -5,12 +5,19 @@ It holds responses, which were drawn at random, and never an answer: the device 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from deniable.budget import format_nano
 from deniable.client.consent import ConsentRecord
-from deniable.client.transparency.explanation import consent_dict, consent_lines
-from deniable.client.transparency.plain_text import labelled, printable, shown_time, wrapped
+from deniable.client.transparency.explanation import consent_lines
+from deniable.client.transparency.figures import Figures
+from deniable.client.transparency.plain_text import (
+    labelled,
+    printable,
+    shown_day,
+    shown_time,
+    wrapped,
+)
 
 __all__ = [
     "EnrolmentEntry",
@@ -36,6 +43,7 @@ _VERDICTS: Final = {
     "state-doubted": "the state may have been a copy or an old backup",
     "not-enrolled": "nobody vouched for this device",
     "purged": "it was erased at the user's wish",
+    "unanswered": "no send of six brought an answer that ends it; it may have been counted",
     "may-have-been-counted": "the collector takes it no more; an earlier send went unanswered",
 }
 _PROOF: Final = "its signer signed another of the same number: devices may be shown different ones"
@@ -45,11 +53,12 @@ _FORK: Final = "its signer handed over to another key as well, or had done so be
 
 
 @dataclass(frozen=True, slots=True)
-class ReportEntry:
+class ReportEntry(Figures):
     """A report: the one decision about an epoch.
 
     Attributes:
-        at: when it was decided, Unix seconds by this device's clock.
+        at: when it was decided, Unix seconds by this device's clock; once it is settled, only the
+            day on which it was.
         survey: the survey's name.
         epoch: which.
         survey_id: 64 hex digits.
@@ -62,10 +71,13 @@ class ReportEntry:
         sends: how often it was sent.
         unanswered: sends whose fate is unknown: the report may have been counted.
         due: when it is sent next, if it is pending.
-        settled: when it was delivered or dropped.
+        settled: the day on which it was delivered or dropped.
         starts, ends, closes: of the epoch, and until when the collector takes its reports.
         cost: in units of 1e-9 epsilon.
     """
+
+    _kind: ClassVar = "report"
+    _costs: ClassVar = ("cost",)
 
     at: int
     survey: str
@@ -87,35 +99,19 @@ class ReportEntry:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry for JSON; bytes are in hex, or "erased"."""
-        return {
-            "kind": "report",
-            "at": self.at,
-            "survey": self.survey,
-            "epoch": self.epoch,
-            "survey_id": self.survey_id,
-            "collector": self.collector,
-            "status": self.status,
-            "verdict": self.verdict,
-            "response": self.response,
-            "content": _hex(self.content),
-            "size": None if self.content is None else len(self.content),
-            "sends": self.sends,
-            "unanswered": self.unanswered,
-            "due": self.due,
-            "settled": self.settled,
-            "starts": self.starts,
-            "ends": self.ends,
-            "closes": self.closes,
-            "cost_nano_epsilon": self.cost,
-        }
+        told = Figures.to_dict(self)
+        size = None if self.content is None else len(self.content)
+        return {**told, "content": told["content"] or _ERASED, "size": size}
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns."""
-        lines = _headline(self.at, f"report to {self.survey!r}, epoch {self.epoch}: {self.status}")
+        shown = shown_time if self.settled is None else shown_day
+        text = f"report to {self.survey!r}, epoch {self.epoch}: {self.status}"
+        lines = wrapped(f"{shown(self.at)}  {text}", rest="  ")
         if self.settled is not None:
             meaning = _VERDICTS.get(self.verdict)
             because = f"{self.verdict} ({meaning})" if meaning else self.verdict
-            lines += labelled("Verdict", f"{because}, {shown_time(self.settled)}")
+            lines += labelled("Verdict", f"{because}, {shown_day(self.settled)}")
         elif self.due is not None:
             lines += labelled("Next send", f"not before {shown_time(self.due)}")
         unanswered = f", {self.unanswered} of them without an answer" if self.unanswered else ""
@@ -125,7 +121,7 @@ class ReportEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class PreviewEntry:
+class PreviewEntry(Figures):
     """What would have been reported; consent was local, so it is never sent, and unsigned.
 
     Attributes:
@@ -136,23 +132,13 @@ class PreviewEntry:
         content: what a report would sign.
     """
 
+    _kind: ClassVar = "preview"
+
     at: int
     survey: str
     epoch: int
     response: str | None
     content: bytes = field(repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry for JSON."""
-        return {
-            "kind": "preview",
-            "at": self.at,
-            "survey": self.survey,
-            "epoch": self.epoch,
-            "response": self.response,
-            "content": self.content.hex(),
-            "size": len(self.content),
-        }
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns."""
@@ -161,7 +147,7 @@ class PreviewEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class EventEntry:
+class EventEntry(Figures):
     """What happened to the device besides.
 
     Attributes:
@@ -170,13 +156,11 @@ class EventEntry:
         detail: more of it.
     """
 
+    _kind: ClassVar = "event"
+
     at: int
     event: str
     detail: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry for JSON."""
-        return {"kind": "event", "at": self.at, "event": self.event, "detail": self.detail}
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns."""
@@ -184,7 +168,7 @@ class EventEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class ManifestEntry:
+class ManifestEntry(Figures):
     """A signed survey that came: accepted, refused, or proof against its signer.
 
     Attributes:
@@ -199,6 +183,9 @@ class ManifestEntry:
         contradicted: the other signed bytes of the same sequence, of one that proves equivocation.
     """
 
+    _kind: ClassVar = "manifest"
+    _costs: ClassVar = ("reserved",)
+
     at: int
     survey: str
     sequence: int
@@ -209,22 +196,6 @@ class ManifestEntry:
     reserved: int
     content: bytes = field(repr=False)
     contradicted: bytes | None = field(repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry for JSON."""
-        return {
-            "kind": "manifest",
-            "at": self.at,
-            "survey": self.survey,
-            "sequence": self.sequence,
-            "survey_id": self.survey_id,
-            "authority": self.authority,
-            "role": self.role,
-            "reason": self.reason,
-            "reserved_nano_epsilon": self.reserved,
-            "content": self.content.hex(),
-            "contradicted": None if self.contradicted is None else self.contradicted.hex(),
-        }
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns; of the bytes, only a proof's are shown."""
@@ -244,7 +215,7 @@ class ManifestEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class RotationEntry:
+class RotationEntry(Figures):
     """A hand-over of the key that signs surveys: followed, or proof against its signer.
 
     Attributes:
@@ -255,24 +226,14 @@ class RotationEntry:
         content: the bytes that both keys signed, as they came.
     """
 
+    _kind: ClassVar = "rotation"
+
     at: int
     old_key: str
     new_key: str
     sequence: int
     role: str
     content: bytes = field(repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry for JSON."""
-        return {
-            "kind": "rotation",
-            "at": self.at,
-            "old_key": self.old_key,
-            "new_key": self.new_key,
-            "sequence": self.sequence,
-            "role": self.role,
-            "content": self.content.hex(),
-        }
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns; of the bytes, only a proof's are shown."""
@@ -286,7 +247,7 @@ class RotationEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class EnrolmentEntry:
+class EnrolmentEntry(Figures):
     """A certificate that was wanted for this device's key of an epoch.
 
     Attributes:
@@ -301,6 +262,8 @@ class EnrolmentEntry:
         closes: when it is erased, Unix seconds.
     """
 
+    _kind: ClassVar = "enrolment"
+
     at: int
     survey: str
     epoch: int
@@ -309,20 +272,6 @@ class EnrolmentEntry:
     asks: int
     content: bytes | None = field(repr=False)
     closes: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry for JSON; bytes are in hex, or null."""
-        return {
-            "kind": "enrolment",
-            "at": self.at,
-            "survey": self.survey,
-            "epoch": self.epoch,
-            "survey_id": self.survey_id,
-            "issuer": self.issuer,
-            "asks": self.asks,
-            "content": None if self.content is None else self.content.hex(),
-            "closes": self.closes,
-        }
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns."""
@@ -346,7 +295,7 @@ JournalEntry = (
 
 
 @dataclass(frozen=True, slots=True)
-class MemoEntry:
+class MemoEntry(Figures):
     """A key that keeps the responses of a range of epochs the same; it is never sent.
 
     Attributes:
@@ -365,17 +314,6 @@ class MemoEntry:
     live: bool
     reports: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry for JSON."""
-        return {
-            "survey": self.survey,
-            "survey_id": self.survey_id,
-            "first": self.first,
-            "ends": self.ends,
-            "live": self.live,
-            "reports": self.reports,
-        }
-
     def lines(self) -> list[str]:
         """Return the text, at 80 columns."""
         fate = f"kept until {shown_time(self.ends)}" if self.live else _ERASED
@@ -384,7 +322,7 @@ class MemoEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(Figures):
     """All that this device stored and sent.
 
     ``str()`` gives text for a terminal, at 80 columns.
@@ -400,15 +338,6 @@ class Journal:
     entries: tuple[JournalEntry, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
     memos: tuple[MemoEntry, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the journal for JSON."""
-        return {
-            "consent": consent_dict(self.consent),
-            "entries": [entry.to_dict() for entry in self.entries],
-            "dropped": dict(self.dropped),
-            "memos": [memo.to_dict() for memo in self.memos],
-        }
 
     def __str__(self) -> str:
         lines = consent_lines(self.consent)
@@ -447,10 +376,6 @@ def _bytes_lines(label: str, content: bytes) -> list[str]:
     rows = [text[at : at + width] for at in range(0, len(text), width)] or [""]
     lines = labelled(label, f"{len(content):,}, in hex:")
     return lines + [line for row in rows for line in labelled("", row)]
-
-
-def _hex(content: bytes | None) -> str:
-    return _ERASED if content is None else content.hex()
 
 
 def _times(count: int) -> str:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from deniable.client.state.state import State
+from deniable.client.survey import DAY
 from deniable.client.transparency.journal import (
     EnrolmentEntry,
     EventEntry,
@@ -47,8 +48,14 @@ def read_journal(state: State, now: float) -> Journal:
         ).fetchall()
         memos = tuple(_memos(connection))
     # Stable: within one second, what happened to the device comes before its reports.
-    entries.sort(key=lambda entry: entry.at)
+    entries.sort(key=_order)
     return Journal(consent, tuple(entries), dict(dropped), memos)
+
+
+def _order(entry: JournalEntry) -> tuple[int, bool, int]:
+    """Put what is settled, of which the day alone is known, at the end of the day."""
+    settled = isinstance(entry, ReportEntry) and entry.settled is not None
+    return entry.at // DAY, settled, entry.at
 
 
 class _Categories:

@@ -10,10 +10,15 @@ from deniable.budget import NANO
 from deniable.mechanisms import odds_ceiling
 
 __all__ = [
+    "SAME_TIMES",
     "counted",
+    "is_vast",
     "labelled",
+    "odds_of",
     "printable",
+    "shown_day",
     "shown_duration",
+    "shown_guess",
     "shown_odds",
     "shown_percent",
     "shown_time",
@@ -28,6 +33,9 @@ _UNITS: Final = ((604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minut
 _MOST_ODDS: Final = 10**6
 _MOST_EPSILON: Final = 14 * NANO
 """e^14 exceeds a million: nobody needs a larger number to see that it protects nothing."""
+
+SAME_TIMES: Final = " that equal each other in the same epochs as yours"
+"""The answers that a cost covers where responses are kept (docs/mathematics.md, section 16)."""
 
 
 def printable(text: str) -> str:
@@ -96,8 +104,17 @@ def _columns(text: str) -> int:
 
 def shown_time(seconds: float) -> str:
     """Return an instant in UTC, whatever a clock or a manifest says."""
+    return _shown(seconds, "%Y-%m-%d %H:%M UTC")
+
+
+def shown_day(seconds: float) -> str:
+    """Return the day of an instant in UTC, likewise."""
+    return _shown(seconds, "%Y-%m-%d")
+
+
+def _shown(seconds: float, form: str) -> str:
     try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        return datetime.fromtimestamp(seconds, UTC).strftime(form)
     except (ValueError, OverflowError, OSError):
         return f"Unix second {seconds:.0f}"
 
@@ -137,7 +154,7 @@ def _places(share: Fraction) -> int:
 
 def shown_odds(odds: Fraction) -> str:
     """Return odds, rounded up to three digits: what is stated is never less than what holds."""
-    if odds > _MOST_ODDS:
+    if is_vast(odds):
         return "more than a million"
     places = 2 if odds < 10 else 1 if odds < 100 else 0
     up = ceil(odds * 10**places)
@@ -145,8 +162,24 @@ def shown_odds(odds: Fraction) -> str:
     return f"{text}.{up % 10**places:0{places}d}" if places else text
 
 
-def times_likelier(nano: int) -> str:
-    """Return e^epsilon for people, rounded up; epsilon in units of 1e-9."""
-    if nano > _MOST_EPSILON:
-        return shown_odds(Fraction(_MOST_ODDS + 1))
-    return shown_odds(odds_ceiling(Fraction(max(nano, 0), NANO)))
+def times_likelier(odds: Fraction) -> str:
+    """Return odds as a bound in words, rounded up."""
+    return f"{'possibly' if is_vast(odds) else 'at most'} {shown_odds(odds)} times likelier"
+
+
+def is_vast(odds: Fraction) -> bool:
+    """Tell odds at which nothing is protected any more."""
+    return odds > _MOST_ODDS
+
+
+def odds_of(nano: int) -> Fraction:
+    """Return e^epsilon, rounded up, of an epsilon in units of 1e-9; large ones are cut."""
+    return odds_ceiling(Fraction(min(max(nano, 0), _MOST_EPSILON), NANO))
+
+
+def shown_guess(guess: Fraction) -> str:
+    """Return in words how often a guess is right with a response, rounded up."""
+    return (
+        "whoever guesses at any yes/no question about your answer, and is right 50% of the time, "
+        f"is right at most {shown_percent(guess, 'most')} of the time once a response was seen"
+    )

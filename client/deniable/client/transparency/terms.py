@@ -3,12 +3,18 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import Any, Final
+from math import ceil
+from typing import ClassVar, Final, Literal
 
+from deniable.budget import NANO, TwoLayers, format_nano, pure_cost
+from deniable.client.transparency.figures import Figures
+from deniable.client.transparency.guessing import guess_of
 from deniable.client.transparency.plain_text import (
+    SAME_TIMES,
     counted,
+    odds_of,
     shown_duration,
-    shown_odds,
+    shown_guess,
     shown_percent,
     shown_time,
     times_likelier,
@@ -17,11 +23,11 @@ from deniable.mechanisms import SurveyMechanism, TwoRound
 from deniable.messages import Manifest, Report, SignedReport, pack_upload, sign_report
 from deniable.messages.ed25519 import SIGNATURE_BYTES
 
-__all__ = ["SentField", "Terms"]
+__all__ = ["SentField", "Terms", "any_history", "beyond"]
 
 _LIKENESS: Final = {
-    "ordinal": "; near answers more often than far ones",
-    "numeric": "; near numbers more often than far ones",
+    "ordinal": ", near answers more often than far ones",
+    "numeric": ", near numbers more often than far ones",
 }
 _CREDENTIAL: Final = {
     False: "empty: nobody vouches for this device",
@@ -38,7 +44,7 @@ _VOUCHING: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class SentField:
+class SentField(Figures):
     """One part of what is sent.
 
     Attributes:
@@ -54,7 +60,7 @@ class SentField:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Figures):
     """What a held manifest means for who answers it.
 
     Attributes:
@@ -70,7 +76,11 @@ class Terms:
         range_epochs: in how many epochs in a row a response is kept; None if each is drawn anew.
         change_shows: how likely a changed answer shows as a changed response within such a range,
             at most; None where it never does for certain.
-        most: what all of them together may cost, in units of 1e-9 epsilon.
+        guess: how often a guess at a yes/no question about the answer, which is right half of the
+            time, is right with one response, at most.
+        most: what all of them together may cost, in units of 1e-9 epsilon; where responses are
+            kept, against other answers that equal each other in the same epochs.
+        most_any: the same against any other answers; None where nothing bounds it.
         sent: the parts of one report.
         sent_bytes: size of one request's body, from and to.
         guarantee, truthfulness, schedule: in plain words.
@@ -79,12 +89,15 @@ class Terms:
         vouching: who is asked to, and what they learn; sentences, none if open.
     """
 
+    _costs: ClassVar = ("most", "most_any")
+
     survey_id: str
     mechanism: str
     epsilon: str
     delta: str
     odds: Fraction
     truth: Fraction
+    guess: Fraction
     starts: int
     ends: int
     epoch_seconds: int
@@ -92,6 +105,7 @@ class Terms:
     range_epochs: int | None
     change_shows: Fraction | None
     most: int
+    most_any: int | None
     sent: tuple[SentField, ...]
     sent_bytes: tuple[int, int]
     guarantee: str
@@ -115,6 +129,10 @@ class Terms:
         times = counted(schedule.epochs, "time")
         odds = mechanism.privacy.odds
         assert odds is not None  # or it would have no cost, and could not have been accepted
+        guess = guess_of(mechanism)
+        most_any: int | None = most
+        if manifest.repeat.epochs is not None:
+            most_any = any_history(mechanism, schedule.epochs)
         least, largest = _example(manifest, 0, 0), _example(manifest, -1, -1)
         return cls(
             survey_id=manifest.survey_id.hex(),
@@ -123,6 +141,7 @@ class Terms:
             delta=manifest.delta,
             odds=odds,
             truth=mechanism.truth,
+            guess=guess,
             starts=schedule.start,
             ends=schedule.end,
             epoch_seconds=schedule.epoch_seconds,
@@ -130,83 +149,65 @@ class Terms:
             range_epochs=manifest.repeat.epochs,
             change_shows=_change_shows(mechanism) if memoised else None,
             most=most,
+            most_any=most_any,
             sent=_fields(least, largest),
             sent_bytes=(len(pack_upload([least])), len(pack_upload([largest]))),
-            guarantee=f"Whatever you answer, each response is at most {shown_odds(odds)} times "
-            "likelier than with any other answer.",
+            guarantee=f"Whatever you answer, each response is {times_likelier(odds)} than with "
+            f"any other answer; {shown_guess(guess)}.",
             truthfulness=_truthfulness(manifest),
             schedule=f"At most once every {every}, {times} in all, "
             f"from {shown_time(schedule.start)} to {shown_time(schedule.end)}.",
-            repetition=_repetition(manifest, most),
+            repetition=_repetition(manifest, most, most_any),
             issuers=tuple(issuer.hex() for issuer in manifest.enrolment.issuers),
             vouching=_VOUCHING if manifest.enrolment.issuers else (),
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the terms for JSON: exact figures as strings, costs in units of 1e-9 epsilon."""
-        return {
-            "survey_id": self.survey_id,
-            "mechanism": self.mechanism,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "odds": float(self.odds),
-            "truth": float(self.truth),
-            "starts": self.starts,
-            "ends": self.ends,
-            "epoch_seconds": self.epoch_seconds,
-            "epochs": self.epochs,
-            "range_epochs": self.range_epochs,
-            "change_shows": None if self.change_shows is None else float(self.change_shows),
-            "most_nano_epsilon": self.most,
-            "sent": [
-                {"name": part.name, "bytes": [part.least, part.most], "meaning": part.meaning}
-                for part in self.sent
-            ],
-            "sent_bytes": list(self.sent_bytes),
-            "guarantee": self.guarantee,
-            "truthfulness": self.truthfulness,
-            "schedule": self.schedule,
-            "repetition": list(self.repetition),
-            "issuers": list(self.issuers),
-            "vouching": list(self.vouching),
-        }
-
 
 def _truthfulness(manifest: Manifest) -> str:
     likeness = _LIKENESS.get(manifest.specification.kind)
-    share = shown_percent(manifest.mechanism.truth, "least" if likeness else None)
-    if likeness is None:
-        return (
-            f"Your true answer is sent {share} of the time. Otherwise one of the others is sent, "
-            "each as often as any other. The response does not tell which of the two happened."
-        )
+    bound: Literal["least", "most"] = "least" if likeness else "most"
+    share = shown_percent(manifest.mechanism.truth, bound)
     return (
-        f"Your true answer is sent at least {share} of the time. Otherwise another one is sent"
-        f"{likeness}. The response does not tell which of the two happened."
+        f"Your true answer is sent at {bound} {share} of the time, else one of the others"
+        f"{likeness or ', all alike'}."
     )
 
 
-def _repetition(manifest: Manifest, most: int) -> tuple[str, ...]:
+def any_history(mechanism: SurveyMechanism, reports: int) -> int | None:
+    """Return what so many reports that share kept responses cost against any other answers.
+
+    None if no epsilon covers it; in units of 1e-9 (docs/mathematics.md, section 16).
+    """
+    if reports < 2:
+        return reports * pure_cost(mechanism)
+    if not isinstance(mechanism, TwoRound):
+        return None
+    return ceil(TwoLayers.of_mechanism(mechanism).changing_epsilon(reports) * NANO)
+
+
+def _repetition(manifest: Manifest, most: int, most_any: int | None) -> tuple[str, ...]:
     count, epochs = f"{manifest.schedule.epochs:,}", manifest.repeat.epochs
     if epochs is None and manifest.schedule.epochs == 1:
         return ("There is one response, and no other to put beside it.",)
     if epochs is None:
         return (
             f"Every response is drawn anew, so several reveal more than one: all {count} together "
-            f"are at most {times_likelier(most)} times likelier than with any other answers.",
+            f"are {times_likelier(odds_of(most))} than with any other answers.",
         )
     span = shown_duration(epochs * manifest.schedule.epoch_seconds)
     mechanism = manifest.mechanism
     if isinstance(mechanism, TwoRound):
-        kept, fresh = (shown_odds(part.privacy.odds) for part in (mechanism.kept, mechanism.fresh))
+        kept, fresh = (
+            times_likelier(part.privacy.odds) for part in (mechanism.kept, mechanism.fresh)
+        )
         protected = (
             f"A first response to an answer is drawn once for {epochs:,} reports in a row ({span}) "
             "and kept; each report adds new noise to it. While your answer stays the same, those "
-            f"reports together are at most {kept} times likelier than with any other answer."
+            f"reports together are {kept} than with any other answer."
         )
         shown = (
-            "Less protected: that your answer changes, and when. All reports together are at most "
-            f"{fresh} times likelier than if you had answered otherwise in a single one of them."
+            "Less protected: that your answer changes, and when. All reports together are "
+            f"{fresh} than if you had answered otherwise in a single one of them."
         )
     else:
         protected = (
@@ -215,19 +216,26 @@ def _repetition(manifest: Manifest, most: int) -> tuple[str, ...]:
         )
         chance = shown_percent(_change_shows(mechanism), "most")
         shown = (
-            "Not protected: responses that stay the same let the collector guess which reports "
-            "come from one device; and a response that changes within this time shows that your "
-            f"answer changed. If it does, it shows with a probability of up to {chance}; if it "
-            "does not, the response stays."
+            "Not protected: equal responses let the collector guess which reports come from one "
+            "device, and a different one shows that your answer changed: if it does in this time, "
+            f"with a probability of up to {chance}."
         )
     return (
         protected,
         shown,
         "For this a secret key is kept on this device, and erased when that time is over. Until "
         "then, whoever copies it can tell far more about your answers from the reports.",
-        f"All {count} reports together are at most {times_likelier(most)} times likelier than with "
-        "any other answers that change at the same times.",
+        f"All {count} reports together are {times_likelier(odds_of(most))} than with any other "
+        f"answers{SAME_TIMES}; {beyond(most_any)}.",
     )
+
+
+def beyond(nano: int | None) -> str:
+    """Return what holds for any other answers, where responses are kept."""
+    if nano is None:
+        return "no such bound holds for any others"
+    likelier = times_likelier(odds_of(nano))
+    return f"than with any others, {likelier} (epsilon {format_nano(nano)})"
 
 
 def _change_shows(mechanism: SurveyMechanism) -> Fraction:

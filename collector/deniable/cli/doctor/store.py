@@ -6,12 +6,15 @@ from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.cli.doctor.surveys import (
+    judge_declarations,
     judge_issuers,
+    judge_lifetime,
     judge_origin,
     judge_signatures,
     judge_surveys,
 )
-from deniable.cli.workplace import current, signed_surveys, with_store
+from deniable.cli.running import current, running
+from deniable.cli.workplace import signed_surveys, with_store
 from deniable.messages import Refusal
 from deniable.server import Config, authority_chain
 from deniable.stores import (
@@ -69,11 +72,13 @@ def look_into_store(config: Config, now: float) -> Looked:
         surveys, others = await signed_surveys(store, config)
         ended = await store.ended()
         seals = {each.survey_id: await store.seals(each.survey_id) for each in surveys}
-        asked = current(surveys, ended, now)
+        asked = running(surveys, ended, now)
         findings.append(judge_signatures(others, others + len(surveys)))
         findings += judge_surveys(surveys, seals, ended, now)
-        findings.append(judge_origin(asked, config.origin))
+        findings.append(judge_origin(current(asked), config.origin))
         findings.append(judge_issuers(asked, await store.distrusted()))
+        findings.append(judge_lifetime(asked, now))
+        findings.append(judge_declarations(asked, now))
         return findings, chain[-1]
 
     try:

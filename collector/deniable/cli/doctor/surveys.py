@@ -3,12 +3,27 @@
 import time
 from collections.abc import Collection, Iterator, Sequence
 
+from deniable.budget import format_nano
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
-from deniable.cli.workplace import current
+from deniable.cli.running import (
+    CEILING,
+    current,
+    left_behind,
+    reserved_by_all,
+    running,
+)
+from deniable.client import DEFAULT_LIFETIME_EPSILON
 from deniable.messages import Manifest
 from deniable.stores import Seal
 
-__all__ = ["judge_issuers", "judge_origin", "judge_signatures", "judge_surveys"]
+__all__ = [
+    "judge_declarations",
+    "judge_issuers",
+    "judge_lifetime",
+    "judge_origin",
+    "judge_signatures",
+    "judge_surveys",
+]
 
 _ENDING_DAYS = 7
 _LAST_PART = 4
@@ -37,7 +52,7 @@ def judge_origin(surveys: Sequence[Manifest], origin: str) -> Finding:
     """Judge whether devices that come to the origin can take what is asked there.
 
     Args:
-        surveys: the current ones.
+        surveys: the newest of each name that runs.
         origin: that of the settings.
     """
     elsewhere = [f"{each.name} (for {each.origin})" for each in surveys if each.origin != origin]
@@ -55,7 +70,7 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) ->
     """Judge whether anybody is left to vouch for devices.
 
     Args:
-        surveys: the current ones.
+        surveys: those that run.
         distrusted: public keys of issuers.
     """
     stuck = [
@@ -70,6 +85,42 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) ->
             "publish a successor that lists an issuer whose key is safe",
         )
     return good("trusted issuers", "each current survey that needs one has one that is trusted")
+
+
+def judge_lifetime(offered: Sequence[Manifest], now: float) -> Finding:
+    """Judge whether a device can follow all that runs.
+
+    Args:
+        offered: the surveys that run, by name and the newest first.
+        now: Unix seconds.
+    """
+    together = reserved_by_all(offered, now)
+    found = (
+        f"what runs sets aside at most epsilon {format_nano(together)} of a device that declares"
+        f" all of it; by default it spends {DEFAULT_LIFETIME_EPSILON} in its life"
+    )
+    if together > CEILING:
+        return doubtful(
+            "lifetime",
+            found,
+            "publish fewer epochs, or have apps set lifetime_epsilon: devices refuse what comes"
+            " last",
+        )
+    return good("lifetime", found)
+
+
+def judge_declarations(offered: Sequence[Manifest], now: float) -> Finding:
+    """Tell which apps answer an older survey than the newest of its name.
+
+    Args:
+        offered: the surveys that run, by name and the newest first.
+        now: Unix seconds.
+    """
+    told = []
+    for newest in current(offered):
+        older = [each for each in offered if each.name == newest.name and each != newest]
+        told += [f"{newest.name}: {left}" for left in left_behind(newest, older, offered, now)]
+    return good("declarations", "; ".join(told) or "of each name, all apps answer the newest")
 
 
 def judge_surveys(
@@ -90,8 +141,8 @@ def judge_surveys(
     if not names:
         yield doubtful("surveys", "none is published", "deniable survey publish FILE")
         return
-    running = current(surveys, ended, now)
-    soon = [each for each in running if _ends_soon(each, now)]
+    offered = running(surveys, ended, now)
+    soon = [each for each in current(offered) if _ends_soon(each, now)]
     if soon:
         first = min(soon, key=lambda each: each.schedule.end)
         yield doubtful(
@@ -100,7 +151,7 @@ def judge_surveys(
             "publish a successor, if it is to go on",
         )
     else:
-        yield good("surveys", f"{len(names)} published, {len(running)} still to take reports")
+        yield good("surveys", f"{len(names)} published, {len(offered)} still to take reports")
     overdue = [
         (manifest, epoch) for manifest in surveys for epoch in _overdue(manifest, seals, now)
     ]

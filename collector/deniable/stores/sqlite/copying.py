@@ -43,19 +43,19 @@ _WRITE: Final[dict[type[Row], str]] = {
     RotationRow: "INSERT INTO rotations (old_key, new_key, sequence, envelope) VALUES (?, ?, ?, ?)",
     DistrustRow: "INSERT INTO issuers (public_key, distrusted_at) VALUES (?, ?)",
     ReceiptRow: "INSERT INTO receipts (survey, epoch, key, response, issuer) VALUES"
-    " ((SELECT survey FROM surveys WHERE survey_id = ?1), ?2, ?3, ?4,"
-    " (SELECT issuer FROM issuers WHERE public_key = ?5))",
+    " ((SELECT survey FROM surveys WHERE survey_id = ?), ?, ?, ?,"
+    " (SELECT issuer FROM issuers WHERE public_key = ?))",
     CountRow: "INSERT INTO counts (survey, epoch, issuer, response, reports) VALUES"
-    " ((SELECT survey FROM surveys WHERE survey_id = ?1), ?2,"
-    " (SELECT issuer FROM issuers WHERE public_key = ?3), ?4, ?5)",
+    " ((SELECT survey FROM surveys WHERE survey_id = ?), ?,"
+    " (SELECT issuer FROM issuers WHERE public_key = ?), ?, ?)",
     ShownRow: "INSERT INTO published_counts (survey, epoch, issuer, response, reports) VALUES"
-    " ((SELECT survey FROM surveys WHERE survey_id = ?1), ?2,"
-    " (SELECT issuer FROM issuers WHERE public_key = ?3), ?4, ?5)",
+    " ((SELECT survey FROM surveys WHERE survey_id = ?), ?,"
+    " (SELECT issuer FROM issuers WHERE public_key = ?), ?, ?)",
     SealRow: "INSERT INTO seals"
     " (survey, epoch, sealed_at, reports, digest, pruning_at, pruned_at) VALUES"
-    " ((SELECT survey FROM surveys WHERE survey_id = ?1), ?2, ?3, ?4, ?5, ?6, ?7)",
+    " ((SELECT survey FROM surveys WHERE survey_id = ?), ?, ?, ?, ?, ?, ?)",
     EndRow: "INSERT INTO ends (survey, ended_at) VALUES"
-    " ((SELECT survey FROM surveys WHERE survey_id = ?1), ?2)",
+    " ((SELECT survey FROM surveys WHERE survey_id = ?), ?)",
     TokenRow: "INSERT INTO tokens (digest, role, label, created_at) VALUES (?, ?, ?, ?)",
 }
 

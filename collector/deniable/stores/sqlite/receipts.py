@@ -82,12 +82,13 @@ def _insert(connection: sqlite3.Connection, rows: list[_Row]) -> list[_Row]:
     rows.sort()
     repeated: list[_Row] = []
 
-    def each() -> Iterator[_Row]:
+    def each() -> Iterator[tuple[int, int, bytes, int, int]]:
         # A row is asked for once the one before it is stored, so that what became of that one is
         # known here: each by a call of its own would cost half as much again.
         before = connection.total_changes
         for row in rows:
-            yield row
+            survey, epoch, key, _, response, issuer = row
+            yield survey, epoch, key, response, issuer
             after = connection.total_changes
             if after == before:
                 repeated.append(row)
@@ -95,7 +96,7 @@ def _insert(connection: sqlite3.Connection, rows: list[_Row]) -> list[_Row]:
 
     start = connection.total_changes
     connection.executemany(
-        "INSERT INTO receipts VALUES (?1, ?2, ?3, ?5, ?6) ON CONFLICT DO NOTHING", each()
+        "INSERT INTO receipts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", each()
     )
     if connection.total_changes - start != len(rows) - len(repeated):
         raise StoreError("SQLite did not take the receipts one by one")

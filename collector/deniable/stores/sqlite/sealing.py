@@ -133,10 +133,10 @@ def erase(database: SqliteDatabase, survey_id: bytes, epoch: int, now: int) -> i
             (now, *slot),
         )
         return connection.execute(
-            "DELETE FROM receipts WHERE survey = ?1 AND epoch = ?2 AND key <= coalesce("
-            "(SELECT key FROM receipts WHERE survey = ?1 AND epoch = ?2"
-            " ORDER BY key LIMIT 1 OFFSET ?3), x'ffffffffffffffffffffffffffffffffff')",
-            (*slot, _ERASED_AT_ONCE - 1),
+            "DELETE FROM receipts WHERE survey = ? AND epoch = ? AND key <= coalesce("
+            "(SELECT key FROM receipts WHERE survey = ? AND epoch = ?"
+            " ORDER BY key LIMIT 1 OFFSET ?), x'ffffffffffffffffffffffffffffffffff')",
+            (*slot, *slot, _ERASED_AT_ONCE - 1),
         ).rowcount
 
 

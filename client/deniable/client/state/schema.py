@@ -1,24 +1,47 @@
--- The state of one device. No column ever holds an answer; responses exist only inside signed bytes.
+"""The tables of a device's state: a module and no data file, which frozen apps would leave out."""
+
+from typing import Final
+
+__all__ = ["SCHEMA"]
+
+SCHEMA: Final = """
+-- The state of one device. No column ever holds an answer; responses exist only inside signed
+-- bytes.
 
 CREATE TABLE device (
     one          INTEGER PRIMARY KEY CHECK (one = 1),
     secret       BLOB    NOT NULL,  -- 32 bytes; every report key derives from it
-    mark         TEXT    NOT NULL,  -- repeated in the file beside this one: tells a copy from the original
+    -- repeated in the file beside this one: tells a copy from the original
+    mark         TEXT    NOT NULL,
     generation   INTEGER NOT NULL,  -- decisions and consents ever stored; an old backup has fewer
-    ledger_time  INTEGER NOT NULL,  -- the latest instant seen or decided for; never runs backwards (D3)
+    -- the latest instant seen or decided for; never runs backwards (D3)
+    ledger_time  INTEGER NOT NULL,
     looked_at    INTEGER NOT NULL,  -- the latest instant seen
-    lived        INTEGER NOT NULL,  -- seconds of use: a gap between two looks counts for a week at most
-    fresh_from   INTEGER NOT NULL,  -- epochs that began before it may have been decided by a lost state
-    erased       INTEGER NOT NULL,  -- generation of the latest off, local or purge: it holds for older copies too
-    remains      INTEGER NOT NULL,  -- erasures of which unused parts of the file, or its log, may keep copies
-    carried      INTEGER NOT NULL,  -- what lost states had reserved of the lifetime budget, in 1e-9 epsilon
+    -- seconds of use: a gap between two looks counts for a week at most
+    lived        INTEGER NOT NULL,
+    -- epochs that began before it may have been decided by a lost state
+    fresh_from   INTEGER NOT NULL,
+    -- erasures of which unused parts of the file, or its log, may keep copies
+    remains      INTEGER NOT NULL,
+    -- 1: a copy, or after a restore or a loss; nothing is decided before a collector told the date
+    unsure       INTEGER NOT NULL CHECK (unsure IN (0, 1)),
+    -- the machine's boot at the latest look and its seconds by then; '' without such a clock
+    boot         TEXT    NOT NULL,
+    boot_seconds REAL    NOT NULL,
     consent      TEXT    NOT NULL CHECK (consent IN ('unset', 'off', 'local', 'on')),
     consent_at   INTEGER NOT NULL,  -- Unix seconds at which it became so
     consent_from TEXT    NOT NULL   -- who said so: what the app passed as origin
 );
 
+-- What states of this device that are gone had spent, by time of use.
+CREATE TABLE carried (
+    lived        INTEGER PRIMARY KEY,  -- as in decisions
+    cost         INTEGER NOT NULL      -- 1e-9 epsilon
+);
+
 CREATE TABLE manifests (
-    authority    BLOB    NOT NULL,  -- the first key of the signer's chain: an app may come to trust another
+    -- the first key of the signer's chain: an app may come to trust another
+    authority    BLOB    NOT NULL,
     survey_id    BLOB    NOT NULL,
     name         TEXT    NOT NULL,
     sequence     INTEGER NOT NULL,
@@ -26,9 +49,17 @@ CREATE TABLE manifests (
     signer       BLOB    NOT NULL,  -- the public key that signed them
     role         TEXT    NOT NULL CHECK (role IN (
                      'accepted',      -- may be followed
+                     'replaced',      -- was followed, until a successor was accepted
                      'refused',       -- the newest one seen, kept to notice a rollback
-                     'equivocating')), -- a second one of the same sequence: proof against its signer
-    reserved     INTEGER NOT NULL,    -- what accepting it reserved, in 1e-9 epsilon; never given back
+                     -- a second one of the same sequence: proof against its signer
+                     'equivocating')),
+    -- its schedule: Unix seconds of the first epoch's start, and how many epochs of what length
+    starts       INTEGER NOT NULL,
+    epoch_seconds INTEGER NOT NULL,
+    epochs       INTEGER NOT NULL,
+    range_epochs INTEGER NOT NULL,    -- how many epochs share a kept response; 1 if none does
+    range_cost   INTEGER NOT NULL,    -- of such a range at most, in 1e-9 epsilon
+    reserved     INTEGER NOT NULL,    -- what all its epochs cost when it was accepted
     seen         INTEGER NOT NULL,    -- Unix seconds at which it first came
     reason       TEXT    NOT NULL,    -- which rule it broke; empty if accepted
     PRIMARY KEY (authority, survey_id)
@@ -50,7 +81,8 @@ CREATE TABLE authorities (
 CREATE TABLE decisions (
     name         TEXT    NOT NULL,
     epoch        INTEGER NOT NULL,
-    origin       TEXT    NOT NULL,  -- the collector that the report is for, and the only one to get it
+    -- the collector that the report is for, and the only one to get it
+    origin       TEXT    NOT NULL,
     survey_id    BLOB    NOT NULL,
     cost         INTEGER NOT NULL,  -- 1e-9 epsilon; never given back
     starts       INTEGER NOT NULL,  -- the epoch's first second, Unix
@@ -62,12 +94,22 @@ CREATE TABLE decisions (
     attempts     INTEGER NOT NULL,  -- sends so far
     unanswered   INTEGER NOT NULL,  -- sends whose fate is unknown: the report may have been counted
     due          REAL    NOT NULL,  -- when to send next, Unix seconds
-    held         REAL    NOT NULL,  -- not before, because the collector asked so
-    decided      INTEGER NOT NULL,  -- Unix seconds, by this device's clock
-    settled      INTEGER,           -- when it was delivered or dropped
-    lived        INTEGER NOT NULL,  -- device.lived when it was decided: what ceilings and caps go by
+    held         REAL    NOT NULL,  -- not before: the collector asked so, or a day must pass
+    decided      INTEGER NOT NULL,  -- Unix seconds, by this device's clock; once settled, its day
+    settled      INTEGER,           -- the day on which it was delivered or dropped
+    -- device.lived when it was decided: what ceilings and caps go by
+    lived        INTEGER NOT NULL,
     PRIMARY KEY (name, epoch)
 ) WITHOUT ROWID;
+
+CREATE INDEX spent ON decisions (lived, cost);
+-- What is settled keeps its day, not its second (D9). The ceilings go by "lived", which stays.
+CREATE TRIGGER settled_decision AFTER UPDATE OF status ON decisions WHEN NEW.status != 'pending'
+BEGIN
+    UPDATE decisions SET decided = decided / 86400 * 86400, settled = settled / 86400 * 86400,
+        due = CAST(due AS INTEGER) / 86400 * 86400, held = CAST(held AS INTEGER) / 86400 * 86400
+    WHERE name = NEW.name AND epoch = NEW.epoch;
+END;
 
 CREATE INDEX waiting ON decisions (due) WHERE status = 'pending';
 
@@ -78,7 +120,8 @@ CREATE TABLE memos (
     survey_id    BLOB    NOT NULL,
     first        INTEGER NOT NULL,  -- the range's first epoch
     ends         INTEGER NOT NULL,  -- the range's end, Unix seconds
-    key          BLOB,              -- 32 random bytes; NULL once erased, and the range is over for this device
+    -- 32 random bytes; NULL once erased, and the range is over for this device
+    key          BLOB,
     reports      INTEGER NOT NULL,  -- decided under this key
     PRIMARY KEY (name, survey_id, first)
 ) WITHOUT ROWID;
@@ -89,12 +132,15 @@ CREATE TABLE credentials (
     name         TEXT    NOT NULL,
     survey_id    BLOB    NOT NULL,
     epoch        INTEGER NOT NULL,
-    closes       INTEGER NOT NULL,  -- when the collector takes the epoch's reports no more, Unix seconds
+    -- when the collector takes the epoch's reports no more, Unix seconds
+    closes       INTEGER NOT NULL,
     credential   BLOB,              -- 64 bytes of an issuer; NULL before they came, and once erased
     issuer       BLOB,              -- the public key of who gave the latest
     asks         INTEGER NOT NULL,  -- calls of the app's callback so far
     due          REAL    NOT NULL,  -- when to ask next, Unix seconds
-    renewal      INTEGER NOT NULL,  -- 0: none was refused; 1: the collector refused it, another is wanted; 2: was given or declined
+    -- 0: none was refused; 1: the collector refused it, another is wanted; 2: was given or
+    -- declined
+    renewal      INTEGER NOT NULL,
     wanted       INTEGER NOT NULL,  -- Unix seconds at which it was first wanted
     PRIMARY KEY (name, survey_id, epoch)
 ) WITHOUT ROWID;
@@ -125,6 +171,18 @@ BEGIN UPDATE device SET remains = remains + 1; END;
 CREATE TRIGGER erased_preview AFTER DELETE ON previews
 BEGIN UPDATE device SET remains = remains + 1; END;
 
+-- When manifests may be asked for, kept across starts (D10).
+CREATE TABLE refreshes (
+    origin       TEXT    NOT NULL,
+    name         TEXT    NOT NULL,
+    declared     TEXT    NOT NULL,  -- a digest of what the app declared when it was asked last
+    due          REAL    NOT NULL,  -- not asked again before, Unix seconds
+    failures     INTEGER NOT NULL,  -- in a row; -1 before the first request
+    day          INTEGER NOT NULL,  -- the Unix day that the requests are counted of
+    requests     INTEGER NOT NULL,  -- of that day
+    PRIMARY KEY (origin, name)
+) WITHOUT ROWID;
+
 -- What happened to the device besides its reports, for the user to see: the latest few hundred.
 CREATE TABLE events (
     number       INTEGER PRIMARY KEY,
@@ -132,3 +190,4 @@ CREATE TABLE events (
     kind         TEXT    NOT NULL,
     detail       TEXT    NOT NULL
 );
+"""

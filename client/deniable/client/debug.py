@@ -1,0 +1,139 @@
+"""What ``DENIABLE_DEBUG=1`` or ``Client(debug=True)`` says: what does not happen, and why.
+
+1. Each line is said once in a process, on standard error: what calls return, and what the logger
+   ``deniable`` is warned of.
+2. No line holds an answer: outcomes, deliveries and log records have none.
+3. Nothing here raises, or changes what happens.
+"""
+
+import logging
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Final
+
+from deniable.client.clock import Clock
+from deniable.client.errors import ConsentMissing, NotReady, NotRecorded, StateUnavailable
+from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
+from deniable.client.sending.outbox import Outbox
+from deniable.client.transparency.plain_text import counted, printable, shown_time
+
+__all__ = ["Debug"]
+
+_said: Final[set[str]] = set()
+
+
+class Debug:
+    """One client's talk.
+
+    Args:
+        outbox: asked for what waits.
+        clock: the device's.
+        background: whether a thread sends and refreshes.
+    """
+
+    def __init__(self, outbox: Outbox, clock: Clock, *, background: bool) -> None:
+        self._outbox = outbox
+        self._clock = clock
+        self._background = background
+        logging.getLogger("deniable").addHandler(_WARNINGS)  # once, however many clients
+
+    def reported(self, outcome: Outcome) -> None:
+        """Say what came of a report."""
+        _say_all(lambda: self._of_outcome(outcome))
+
+    def refreshed(self, refresh: Refresh) -> None:
+        """Say which surveys are not ready, go on with an older manifest, or were not asked for."""
+        _say_all(lambda: self._of_refresh(refresh))
+
+    def fetched(self, errors: Mapping[str, NotRecorded]) -> None:
+        """Say of which surveys the thread got no manifest."""
+        _say_all(
+            lambda: (
+                f"survey {name}: no manifest was taken: {error}" for name, error in errors.items()
+            )
+        )
+
+    def flushed(self, delivery: Delivery) -> None:
+        """Say what could not be sent."""
+        _say_all(lambda: self._of_delivery(delivery))
+
+    def not_started(self, error: NotRecorded) -> None:
+        """Say why the thread was not started."""
+        _say_all(lambda: [f"the thread is not started: {error}{self._remedy(error)}"])
+
+    def _of_outcome(self, outcome: Outcome) -> Iterator[str]:
+        of = f"survey {outcome.survey}"
+        if outcome.error is not None:
+            yield f"{of}: nothing is recorded: {outcome.error}{self._remedy(outcome.error)}"
+        elif outcome.status is OutcomeStatus.REPEATED:
+            yield (
+                f"{of}: repeated: epoch {outcome.epoch} has its one report, and this answer "
+                "changes nothing; a web worker that answers for many users repeats, since it is "
+                "one device"
+            )
+        elif outcome.status is OutcomeStatus.LOCAL:
+            yield f"{of}: consent is local: what would be sent is shown by journal(), never sent"
+        else:
+            yield from self._of_waiting()
+
+    def _of_refresh(self, refresh: Refresh) -> Iterator[str]:
+        for name, error in refresh.errors.items():
+            yield f"survey {name}: not ready: {error}"
+        for name, error in refresh.declined.items():
+            yield f"survey {name}: goes on with the manifest it has; no newer one: {error}"
+        for name in refresh.later.keys() & set(refresh.ready):
+            yield f"survey {name}: not asked for, since it is fresh; refresh(force=True) asks now"
+
+    def _of_delivery(self, delivery: Delivery) -> Iterator[str]:
+        if delivery.error is not None:
+            yield f"nothing could be sent: {delivery.error}{self._remedy(delivery.error)}"
+        if delivery.dropped:
+            yield f"{counted(delivery.dropped, 'report')} dropped: {dict(delivery.reasons)}"
+        yield from self._of_waiting()
+
+    def _of_waiting(self) -> Iterator[str]:
+        waiting = self._outbox.pending(self._clock.now())
+        if waiting:
+            due = shown_time(int(min(max(each.due, each.held) for each in waiting)))
+            tried = " (sent before, and unanswered)" if any(e.unanswered for e in waiting) else ""
+            yield (
+                f"waiting to be sent: {counted(len(waiting), 'report')}{tried}, the first at {due}"
+                + (
+                    ", or later, once a process runs start() or report()"
+                    if self._background
+                    else "; background=False: flush() sends what may be sent then"
+                )
+            )
+
+    def _remedy(self, error: NotRecorded) -> str:
+        """Return what to do next where the error, which knows nothing of the client, cannot."""
+        if isinstance(error, ConsentMissing):
+            return ""
+        if isinstance(error, NotReady):
+            return (
+                "; it is asked for again by the thread"
+                if self._background
+                else "; background=False: nothing is fetched unless refresh() is called"
+            )
+        if isinstance(error, StateUnavailable):
+            return "; the next call tries again: can this process write to state=, and its folder?"
+        return ""
+
+
+class _Warnings(logging.Handler):
+    """Says what is warned of in the background."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _say_all(lambda: [record.getMessage()])
+
+
+_WARNINGS: Final = _Warnings(logging.WARNING)
+
+
+def _say_all(lines: Callable[[], Iterable[str]]) -> None:
+    with suppress(Exception):  # a state that cannot be read, a standard error that is closed
+        for line in lines():
+            if line not in _said and sys.stderr is not None:
+                _said.add(line)
+                sys.stderr.write(f"deniable: {printable(line)}\n")

@@ -1,0 +1,49 @@
+"""Events: which part of an epoch a device reports from, drawn before the epoch's first event.
+
+The first event of a week would measure Mondays; a fair choice among all of them would need the last
+one's time, or a true answer kept until then. So an epoch is cut into slots of equal length, one of
+them is drawn, and the first event in it is reported. Nothing is stored: the slot follows from the
+device's secret, and is the same after a restart and in every process.
+"""
+
+import hashlib
+import hmac
+from typing import Final
+
+from deniable.client.errors import NotChosen
+from deniable.messages import Manifest
+
+__all__ = ["check_slot", "chosen_slot"]
+
+_CONTEXT: Final = b"deniable/event-slot/v1\0"
+
+
+def check_slot(
+    secret: bytes, manifest: Manifest, epoch: int, slot_seconds: int, now: float
+) -> None:
+    """Check that an event of now is in the slot from which this epoch is reported.
+
+    Raises:
+        NotChosen: if it is in another.
+    """
+    schedule = manifest.schedule
+    slots = -(-schedule.epoch_seconds // slot_seconds)
+    slot = int(now - schedule.epoch_start(epoch)) // slot_seconds
+    if slot != chosen_slot(secret, manifest.survey_id, epoch, slots):
+        raise NotChosen(
+            f"epoch {epoch} is reported from another of its {slots} slots of {slot_seconds} s: "
+            "there is nothing to do"
+        )
+
+
+def chosen_slot(secret: bytes, survey_id: bytes, epoch: int, slots: int) -> int:
+    """Return a number below ``slots``, each with the same chance but for 1 in 2^200.
+
+    Args:
+        secret: of the device: 32 random bytes.
+        survey_id: which survey.
+        epoch: which epoch.
+        slots: how many the epoch has, below 2^53.
+    """
+    message = _CONTEXT + survey_id + epoch.to_bytes(8)
+    return int.from_bytes(hmac.digest(secret, message, hashlib.sha256)) % slots

@@ -1,0 +1,173 @@
+"""Which device a state is: the one that it was, a new one, or one in the place of another (D5).
+
+1. Whatever replaces another state, or is a copy or an old backup of one, decides no epoch that has
+   begun by the latest instant seen, draws a new device secret and has no memo keys. What its mark
+   tells to be spent and it does not know of is spent.
+2. It decides nothing at all before a collector told the date: its own clock may have been put back
+   with the rest.
+3. Who takes over from a lost or damaged state keeps to the user's last decision, which the mark
+   tells. A copy, an old backup, and a state without its mark are strangers: they have no consent
+   and no reports, for nobody knows what the user has withdrawn or had erased since.
+4. What a kill between the mark and its commit leaves, a state that is one change behind its genuine
+   mark, keeps to the mark's consent, has its reports unless that change erased them, and trusts its
+   clock. A backup from before the last change is not told from it, nor need it be.
+5. A mark under which nothing was ever stored, left by a kill while the state was created, is none.
+"""
+
+import logging
+import os
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from deniable.client.clock import Boot
+from deniable.client.state.erasing import erase_damaged, erase_reports
+from deniable.client.state.events import record_event
+from deniable.client.state.mark import Mark, new_token
+from deniable.client.state.spending import unknown
+from deniable.client.state.tallies import spent_by_day
+from deniable.client.survey import DAY
+
+__all__ = ["NewDevice", "insert_device", "renew_unless_newest"]
+
+_LOG = logging.getLogger("deniable")
+_NEVER: Final = -(2**62)
+
+
+@dataclass(frozen=True, slots=True)
+class NewDevice:
+    """What a state starts with: nothing, or what is known of the one that it replaces.
+
+    Attributes:
+        consent: the user's last decision.
+        fresh_from: epochs that began before may have been decided.
+        lived: seconds of use.
+        spent: in 1e-9 epsilon, by day of use.
+        replaces: whether there was a state before.
+    """
+
+    consent: str
+    fresh_from: int = _NEVER
+    lived: int = 0
+    spent: Mapping[int, int] = field(default_factory=dict)
+    replaces: bool = False
+
+    @classmethod
+    def after(cls, mark: Mark | None, initial: str, now: int) -> "NewDevice":
+        """Return what follows where there is no state: on a mark, or on nothing."""
+        if mark is None or (mark.genuine and mark.instant == _NEVER):
+            return cls(initial)
+        consent = mark.consent if mark.genuine else "unset"  # where nobody knows, they are asked
+        return cls(consent, max(now, mark.instant), mark.lived, mark.spent, replaces=True)
+
+
+def insert_device(
+    connection: sqlite3.Connection, device: NewDevice, now: int, boot: Boot | None
+) -> None:
+    """Insert the one row of a state that is being created."""
+    connection.execute(
+        "INSERT INTO device VALUES (1, :secret, :mark, 0, :fresh_from, :now, :lived, :fresh_from,"
+        " 0, :unsure, :boot, :boot_seconds, :consent, :now, 'initial')",
+        {
+            "secret": os.urandom(32),
+            "mark": new_token(),
+            "fresh_from": device.fresh_from,
+            "now": now,
+            "lived": device.lived,
+            "unsure": device.replaces,
+            "consent": device.consent,
+            **_columns(boot),
+        },
+    )
+    _carry(connection, device.spent)
+    if device.replaces:
+        record_event(connection, now, "state-replaced", "the state before was lost or damaged")
+
+
+def renew_unless_newest(
+    connection: sqlite3.Connection, path: Path, now: int, boot: Boot | None
+) -> None:
+    """Turn a state that is not the newest of this device into a new device."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        mark = Mark.read(path)
+        token, generation = connection.execute("SELECT mark, generation FROM device").fetchone()
+        ahead = None  # by how many changes the mark is ahead of the state
+        if mark is not None and mark.genuine and mark.token == token:
+            ahead = mark.generation - generation
+        if ahead is None or ahead > 0:
+            _renew(connection, path, mark, now, boot, interrupted=ahead == 1)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _renew(
+    connection: sqlite3.Connection,
+    path: Path,
+    mark: Mark | None,
+    now: int,
+    boot: Boot | None,
+    *,
+    interrupted: bool,
+) -> None:
+    _LOG.warning("the state is a copy or a backup: a new device from the next epoch on")
+    ledger_time, lived = connection.execute("SELECT ledger_time, lived FROM device").fetchone()
+    connection.execute(
+        "UPDATE device SET secret = :secret, mark = :mark, ledger_time = :seen,"
+        " fresh_from = max(fresh_from, :seen), unsure = max(unsure, :unsure),"
+        # No time of use passes with it: what passed since the backup, the mark has counted.
+        " lived = max(lived, :lived), looked_at = max(looked_at, :now), boot = :boot,"
+        " boot_seconds = :boot_seconds",
+        {
+            "secret": os.urandom(32),
+            "mark": new_token(),
+            "seen": max(now, ledger_time, mark.instant if mark else 0),
+            "unsure": not interrupted,
+            "lived": mark.lived if mark and mark.genuine else 0,
+            "now": now,
+            **_columns(boot),
+        },
+    )
+    if mark is not None:
+        # What this state carries may have been merged after an old mark was written.
+        today = max(mark.today, lived // DAY)
+        _carry(connection, unknown(mark.spent, spent_by_day(connection), today))
+    # A key that two devices hold would give both the same responses.
+    connection.execute("UPDATE memos SET key = NULL")
+    # The keys that issuers vouched for were those of the former secret.
+    connection.execute("UPDATE credentials SET credential = NULL")
+    connection.execute("DELETE FROM previews")
+    # Who waits for the collector's time need not wait for the day of its last answer.
+    connection.execute("UPDATE refreshes SET due = 0, failures = 0")
+    if mark is not None and interrupted:
+        consent, erases = mark.consent, mark.erases
+        connection.execute("UPDATE device SET consent = ?", (consent,))
+    else:
+        consent, erases = "unset", True
+        connection.execute(
+            "UPDATE device SET consent = 'unset', consent_at = ?, consent_from = 'state-doubted'",
+            (now,),
+        )
+    if erases:
+        known = {"on": "purged", "unset": "state-doubted"}.get(consent, "consent-withdrawn")
+        erase_reports(connection, known, now)
+        erase_damaged(path)
+    record_event(connection, now, "new-device", "the state was a copy or a backup")
+    Mark.of(connection).write(path)
+
+
+def _carry(connection: sqlite3.Connection, spent: Mapping[int, int]) -> None:
+    connection.executemany(
+        "INSERT INTO carried VALUES (?, ?)"
+        " ON CONFLICT (lived) DO UPDATE SET cost = cost + excluded.cost",
+        [(day * DAY, cost) for day, cost in spent.items()],
+    )
+
+
+def _columns(boot: Boot | None) -> dict[str, object]:
+    identity, seconds = boot or ("", 0.0)
+    return {"boot": identity, "boot_seconds": seconds}

@@ -1,0 +1,247 @@
+"""Transactions of the state's one SQLite file: opened when first needed, kept through forks.
+
+What cannot be made durable did not happen: every failure of the disk is ``StateUnavailable``.
+"""
+
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from deniable.client.clock import Boot
+from deniable.client.consent import Consent
+from deniable.client.errors import StateUnavailable
+from deniable.client.state.forks import keep_through_forks
+from deniable.client.state.mark import Mark
+from deniable.client.state.state_file import open_in_memory, open_state_file
+
+__all__ = ["Transactions"]
+
+_LOG = logging.getLogger("deniable")
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+class Transactions:
+    """One SQLite file, or a database in memory.
+
+    Args:
+        path: the file; None for memory.
+        initial_consent: what a state that does not exist yet starts with.
+        boot_time: the machine's boot clock, if it has one.
+
+    Safe to share between threads, the file between processes, and both through a fork.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        initial_consent: Consent,
+        boot_time: Callable[[], Boot | None] | None,
+    ) -> None:
+        self._path = path
+        self._initial_consent = initial_consent
+        self._boot_time = boot_time
+        self._connection: sqlite3.Connection | None = None
+        self._opened: tuple[int, int] | None = None
+        self._advanced = False
+        self._lock = threading.RLock()
+        self._within = False
+        self._forking: set[int] = set()
+        self._abandoned = False
+        self._outage = False
+        keep_through_forks(self)
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def __del__(self) -> None:
+        # Python 3.13 warns of a connection that is dropped open, and an app may drop its client.
+        if self._connection is not None:
+            self._connection.close()
+
+    def before_fork(self, deadline: float) -> None:
+        """Close the file once no other thread is in a transaction; the parent's next use opens it.
+
+        See the rules at the head of ``forks``.
+        """
+        if self._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            self._forking.add(threading.get_ident())
+            if self._path is not None and not self._within:
+                self.close()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Go on; a child abandons what could not be closed."""
+        if in_child:
+            self._lock = threading.RLock()
+            self._forking = set()
+            self._abandoned = self._abandoned or self._within or self._connection is not None
+            self._within = False
+            if self._connection is not None:
+                _never_close(self._connection)
+                self._connection = None
+        elif threading.get_ident() in self._forking:
+            self._forking.remove(threading.get_ident())
+            self._lock.release()
+
+    @contextmanager
+    def transaction(self, now: float) -> Iterator[sqlite3.Connection]:
+        """Hold the state's write lock: committed when the block ends, undone when it raises.
+
+        Raises:
+            StateUnavailable: if the state cannot be read or written; or within another transaction
+                of the same thread, whom a signal's handler or a finaliser has interrupted.
+        """
+        with self._lock:
+            if self._within:
+                raise StateUnavailable(
+                    "the state is in use by what was interrupted here; try later"
+                )
+            try:
+                self._within = True
+                connection = self._open(now)
+                connection.execute("BEGIN IMMEDIATE")
+                self._advanced, before = False, connection.total_changes
+                try:
+                    yield connection
+                    self._check_process(connection)
+                    connection.execute("COMMIT")
+                except BaseException as error:
+                    self._undo(connection, error)
+                    raise
+            except (sqlite3.Error, OSError, ImportError) as error:
+                # (Nothing can be imported any more while the interpreter ends.)
+                raise self._unavailable(f"the state cannot be used: {error}") from error
+            except (ArithmeticError, TypeError, ValueError) as error:
+                # What is stored is not what was stored: bits rotted, and SQLite did not notice.
+                raise self._unavailable(
+                    "the state cannot be used: its content is damaged"
+                ) from error
+            else:
+                # A full disk can still be read: only what could be written ends an outage.
+                self._outage = self._outage and connection.total_changes == before
+            finally:
+                self._within = False
+
+    def _undo(self, connection: sqlite3.Connection, error: BaseException) -> None:
+        if self._connection is not connection:
+            return  # in a child that was forked within the transaction: it is the parent's
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        if self._advanced:  # or the state would look older than it is
+            with suppress(OSError, sqlite3.Error):
+                self._put_mark_back(connection)
+        if isinstance(error, sqlite3.Error) and _primary_code(error) in _DAMAGED:
+            self.close()  # the next use judges the file anew, and sets it aside
+
+    def _unavailable(self, message: str) -> StateUnavailable:
+        if not self._outage:  # one line an outage, not one a call
+            _LOG.warning("%s; nothing is recorded meanwhile", message)
+        self._outage = True
+        return StateUnavailable(message)
+
+    def _check_process(self, connection: sqlite3.Connection) -> None:
+        if self._connection is not connection:  # forked since the transaction began
+            raise self._not_in_this_process()
+
+    def _not_in_this_process(self) -> StateUnavailable:
+        if self._path is None:
+            return self._unavailable("a state in memory stays with the process that made it")
+        return self._unavailable(
+            "the process was forked while the state was in use; this child must start again"
+        )
+
+    @contextmanager
+    def reading(self, now: float) -> Iterator[sqlite3.Connection | None]:
+        """Hold the state to look at it; None where there is none, and none is created.
+
+        Raises:
+            StateUnavailable: if there is a state and it cannot be read.
+        """
+        with self._lock:
+            if self._is_absent():
+                yield None
+                return
+            with self.transaction(now) as connection:
+                yield connection
+
+    def _write_mark(self, connection: sqlite3.Connection, *, erases: bool = False) -> None:
+        self._check_process(connection)  # the mark is the parent's to write
+        self._advanced = True
+        if self._path is not None:
+            Mark.of(connection, erases=erases).write(self._path)
+
+    def _put_mark_back(self, connection: sqlite3.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")  # one writer at a time
+        try:
+            if self._path is not None:
+                Mark.of(connection).write(self._path)
+        finally:
+            connection.execute("ROLLBACK")
+
+    def _boot(self) -> Boot | None:
+        return None if self._boot_time is None else self._boot_time()
+
+    def _open(self, now: float) -> sqlite3.Connection:
+        if self._abandoned:
+            raise self._not_in_this_process()
+        if self._connection is None:
+            if self._path is not None:
+                # One name for one state, and one mark: whatever links to it, wherever the app goes.
+                self._path = Path(os.path.realpath(self._path))
+            initial = self._initial_consent.value
+            self._connection = (
+                open_in_memory(initial, int(now), self._boot())
+                if self._path is None
+                else open_state_file(self._path, initial, int(now), self._boot())
+            )
+            self._opened = self._file_identity()
+        if self._opened != self._file_identity():
+            # Another process may decide in the file that stands there now, so this one must not.
+            raise self._unavailable("the state file was replaced while it was open; start again")
+        return self._connection
+
+    def _is_absent(self) -> bool:
+        if self._path is None or self._connection is not None:
+            return False
+        try:
+            if _exists(self._path):
+                return False
+            return Mark.read(self._path) is None  # a mark alone says that the state was lost
+        except OSError as error:
+            raise StateUnavailable(f"the state cannot be used: {error.strerror}") from error
+
+    def _file_identity(self) -> tuple[int, int] | None:
+        if self._path is None:
+            return None
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return status.st_dev, status.st_ino
+
+
+def _exists(path: Path) -> bool:
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _never_close(connection: sqlite3.Connection) -> None:
+    """Hold a connection beyond the interpreter's end, when all modules drop what they hold."""
+    import ctypes  # 10 ms that only such a child pays
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))

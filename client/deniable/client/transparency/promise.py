@@ -1,0 +1,129 @@
+"""What an app promises of a survey: its own declaration, which no collector can exceed (D11)."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import ClassVar
+
+from deniable.budget import NANO, format_nano
+from deniable.client.ledger.allowance import Allowance
+from deniable.client.survey import Survey
+from deniable.client.transparency.figures import Figures
+from deniable.client.transparency.guessing import guess_within
+from deniable.client.transparency.plain_text import (
+    SAME_TIMES,
+    is_vast,
+    odds_of,
+    shown_duration,
+    shown_guess,
+    times_likelier,
+)
+from deniable.mechanisms import odds_ceiling
+
+__all__ = ["Promise"]
+
+_AGAIN = (
+    "drawn anew or, for up to {:,} times, sent again: that links them, and can show that your "
+    "answer changed"
+)
+_NEAR = "Answers near yours may be sent more often than others."
+
+
+@dataclass(frozen=True, slots=True)
+class Promise(Figures):
+    """The app's ceilings, by which a device judges whatever a collector publishes.
+
+    Attributes:
+        response: the highest epsilon of one report, in units of 1e-9.
+        delta: the highest delta beside it; unless it is 0, a report may cost more than that,
+            and only ``guess`` bounds what it tells.
+        guess: how often a guess at a yes/no question about the answer, which is right half of the
+            time, is right with one response, at most.
+        epoch_seconds: the shortest epoch, in each of which at most one report is made.
+        total: the most that all reports of this name may ever cost together, likewise.
+        shared: whether other surveys share that total.
+        kept: the most that a response may cost that is given again; None if each is drawn anew.
+        kept_epochs: for how many epochs in a row it may be, at most; 0 if none is.
+        mechanisms: kinds that are accepted beside the symmetric ones.
+        grace_seconds: how long after an epoch its reports may be taken, at most.
+        pinned: whether only surveys whose ids the app was shipped with are accepted.
+        enrols: whether an issuer may be asked to vouch for this device.
+    """
+
+    _costs: ClassVar = ("response", "total", "kept")
+
+    response: int
+    delta: Fraction
+    guess: Fraction
+    epoch_seconds: int
+    total: int
+    shared: bool
+    kept: int | None
+    kept_epochs: int
+    mechanisms: tuple[str, ...]
+    grace_seconds: int
+    pinned: bool
+    enrols: bool
+
+    @classmethod
+    def of(cls, survey: Survey, allowance: Allowance, *, enrols: bool) -> "Promise":
+        """Return what an app that declares a survey, and asks an issuer or none, promises."""
+        lifetime, own, kept = allowance.lifetime, survey.total_ceiling, survey.kept_ceiling
+        shared = own is None or own.most > lifetime.most
+        return cls(
+            response=ceil(survey.epsilon_ceiling * NANO),
+            delta=survey.delta_ceiling,
+            guess=guess_within(odds_ceiling(survey.epsilon_ceiling), survey.delta_ceiling),
+            epoch_seconds=max(1, survey.min_epoch_seconds),
+            total=lifetime.most if own is None or shared else own.most,
+            shared=shared,
+            kept=None if kept is None else ceil(kept * NANO),
+            kept_epochs=0 if kept is None else survey.max_kept_epochs,
+            mechanisms=tuple(sorted(survey.mechanisms)),
+            grace_seconds=survey.max_grace_seconds,
+            pinned=survey.pinned_ids is not None,
+            enrols=enrols,
+        )
+
+    def brief(self) -> tuple[str, ...]:
+        """Return the promise in sentences, for a consent prompt."""
+        # With a delta the odds have no bound that a sentence could state; the guess has.
+        odds = (
+            f"; a response is {times_likelier(odds_of(self.response))} than with any other answer"
+        )
+        every = shown_duration(self.epoch_seconds).removeprefix("1 ")
+        again = "" if self.kept is None else _AGAIN.format(self.kept_epochs)
+        return (
+            f"Whatever the collector publishes, {shown_guess(self.guess)}"
+            f"{'' if self.delta else odds}.",
+            *((_NEAR,) if self.mechanisms else ()),
+            f"At most one is made in each {every} or longer, {again or 'drawn anew'}.",
+            self._together(),
+        )
+
+    def _together(self) -> str:
+        whose = "this and the app's other questions" if self.shared else "this question"
+        most = format_nano(self.total).rstrip("0").rstrip(".")
+        limit = f"at most epsilon {most} is spent on {whose}"
+        if is_vast(odds_of(self.total)):
+            return f"Many together may reveal your answer: {limit}."
+        times = "" if self.kept is None else f" than with any other answers{SAME_TIMES}"
+        return f"All together, ever, are {times_likelier(odds_of(self.total))}{times}: {limit}."
+
+    def sentences(self) -> tuple[str, ...]:
+        """Return the whole of the promise in sentences."""
+        told = [*self.brief()]
+        if self.kept is not None:
+            likelier = times_likelier(odds_of(self.kept))
+            told.append(
+                "While your answer stays the same, all that come of one kept response are together "
+                f"{likelier} than with any other answer; what is spent covers other answers"
+                f"{SAME_TIMES}."
+            )
+        told.append(
+            f"The collector takes a response for {shown_duration(self.grace_seconds)} after its "
+            "time at most."
+        )
+        if self.pinned:
+            told.append("The app takes no survey but those that it was built for.")
+        return tuple(told)

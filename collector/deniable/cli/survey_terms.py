@@ -1,0 +1,116 @@
+"""A manifest's terms in words, for whoever publishes it or looks at it."""
+
+from deniable.budget import format_nano, pure_cost
+from deniable.cli.life_terms import instant_text
+from deniable.cli.running import epochs_left, reserved
+from deniable.cli.survey_file import duration_text
+from deniable.estimates import NotInvertible, reports_for_half_width, reports_for_mean
+from deniable.mechanisms import (
+    RandomisedResponse,
+    TwoValuedMechanism,
+    exact_epsilon,
+    odds_floor,
+)
+from deniable.messages import InvalidManifest, Manifest, format_value
+
+__all__ = [
+    "accuracy_text",
+    "answers_of",
+    "check_estimable",
+    "cost_text",
+    "devices_text",
+    "epochs_text",
+    "figures_text",
+    "mechanism_text",
+]
+
+
+def figures_text(step: int) -> str:
+    """Return when its figures appear and are renewed, which is by so many reports."""
+    if step == 1:
+        return "are renewed with each report"
+    first = f"appear from {step:,} reports on,"
+    return f"{first} and are renewed when\n          at least {step:,} more have come"
+
+
+def devices_text(manifest: Manifest) -> str:
+    """Return who may report; with their issuers, one a line."""
+    issuers = manifest.enrolment.issuers
+    if not issuers:
+        return "open: nobody vouches that each report comes from another device"
+    listed = ",\n          then ".join(issuer.hex() for issuer in issuers)
+    return f"certificate: only those for which an issuer vouches:\n          {listed}"
+
+
+def answers_of(manifest: Manifest) -> tuple[str, ...]:
+    """Return what can be answered; a range of numbers in one line."""
+    if manifest.values is None:
+        return manifest.categories
+    low, high = manifest.categories[0], manifest.categories[-1]
+    step = format_value(manifest.values[1] - manifest.values[0])
+    return (f"{low} to {high} in steps of {step}",)
+
+
+def mechanism_text(manifest: Manifest) -> str:
+    """Return a distance mechanism's terms, with what its tight guarantee leaves of epsilon."""
+    specification, odds = manifest.specification, manifest.mechanism.privacy.odds
+    assert specification.ratio is not None
+    assert odds is not None
+    kind: str = specification.kind
+    if specification.distance is not None:
+        table = isinstance(specification.distance, tuple)
+        kind += ", table of distances" if table else f", {specification.distance} distance"
+    # ln(E/odds) = E/odds - 1 for two numbers that agree to many places.
+    gap = float(odds_floor(exact_epsilon(manifest.epsilon)) / odds - 1)
+    return (
+        f"{kind}: {1 / float(specification.ratio):.4g} times less likely a step\n"
+        f"          tight epsilon below {manifest.epsilon} by {gap:.1g}"
+    )
+
+
+def check_estimable(manifest: Manifest) -> None:
+    """Refuse what devices could answer and nobody could estimate.
+
+    Raises:
+        InvalidManifest: if the categories cannot be told apart.
+    """
+    try:
+        accuracy_text(manifest)
+    except NotInvertible as error:
+        raise InvalidManifest(
+            "epsilon", "is too small to tell so many categories apart; raise it or use fewer"
+        ) from error
+
+
+def accuracy_text(manifest: Manifest) -> str:
+    """Return how many reports give figures of some use."""
+    if manifest.values is not None:
+        width = manifest.values[-1] - manifest.values[0]
+        reports = reports_for_mean(manifest.mechanism, manifest.values, float(width) / 50)
+        return f"the mean within ± 2 % of the range takes at most {reports:,} reports"
+    reports = reports_for_half_width(manifest.mechanism, 0.05)
+    text = f"each share within ± 5 percentage points takes at most {reports:,} reports"
+    if isinstance(manifest.mechanism, TwoValuedMechanism):
+        return text
+    plain = RandomisedResponse(len(manifest.categories), manifest.epsilon)
+    return text + (f",\n          with randomised response {reports_for_half_width(plain, 0.05):,}")
+
+
+def cost_text(manifest: Manifest, now: float) -> str:
+    """Return what a device that accepts it at that time spends on it at most."""
+    epochs, kept = epochs_left(manifest, now), manifest.repeat.epochs
+    each = (
+        f"{epochs} epochs of {format_nano(pure_cost(manifest.mechanism))}"
+        if kept is None
+        else f"{epochs} epochs in ranges of {kept}"
+    )
+    return f"epsilon {format_nano(reserved([manifest], now))} in all ({each})"
+
+
+def epochs_text(manifest: Manifest) -> str:
+    """Return how many epochs there are, and when."""
+    schedule = manifest.schedule
+    return (
+        f"{schedule.epochs} of {duration_text(schedule.epoch_seconds)}, "
+        f"{instant_text(schedule.start)} to {instant_text(schedule.end)}"
+    )

@@ -1,0 +1,160 @@
+"""The bundle: a file with which an app declares a survey and answers it before it was ever online.
+
+It is JSON, for people to read before they build it into an app::
+
+    {
+      "format": "deniable-survey-1",
+      "origin": "https://telemetry.example.org",
+      "authority": "…",                         the public key that signed, in hex
+      "declaration": {"name": "theme", …},      what Survey(…), or Survey.numeric(…), takes
+      "manifests": ["…"]                        signed, in base64: the newest first
+    }
+
+Everything in it follows from the manifests and their signer, and is compared with them when read.
+"""
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from deniable.messages.manifest import Manifest
+from deniable.messages.refusals import Refusal
+from deniable.messages.repeat import FRESH
+from deniable.messages.signed_manifest import open_manifest
+from deniable.messages.values import format_value
+
+__all__ = [
+    "Bundle",
+    "Declaration",
+    "InvalidBundle",
+    "declaration_of",
+    "declared_in_python",
+    "make_bundle",
+    "read_bundle",
+]
+
+_FORMAT: Final = "deniable-survey-1"
+_EXPORT: Final = "make it anew with `deniable survey export NAME --out FILE`"
+
+# What an app accepts without saying so. The device's own defaults; a test compares them.
+_MIN_EPOCH_SECONDS: Final = 86_400
+_MAX_EPOCH_SECONDS: Final = 400 * 86_400
+_MAX_GRACE_SECONDS: Final = 90 * 86_400
+_MAX_KEPT_EPOCHS: Final = 53
+
+Declaration = dict[str, Any]
+"""Keywords of ``Survey``, or with ``low``, ``high`` and ``step`` of ``Survey.numeric``, as JSON."""
+
+
+class InvalidBundle(ValueError):
+    """The file is not what ``deniable survey export`` wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A survey to be built into an app.
+
+    Attributes:
+        origin: of the collector that it is for.
+        authority: the public key that signed its manifests.
+        declaration: of the newest.
+        manifests: their envelopes, the newest first.
+    """
+
+    origin: str
+    authority: bytes
+    declaration: Declaration
+    manifests: tuple[bytes, ...]
+
+    def to_json(self) -> bytes:
+        """Return the file."""
+        document = {
+            "format": _FORMAT,
+            "origin": self.origin,
+            "authority": self.authority.hex(),
+            "declaration": self.declaration,
+            "manifests": [b64encode(envelope).decode() for envelope in self.manifests],
+        }
+        return json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+def make_bundle(envelopes: Sequence[bytes], authority: bytes) -> Bundle:
+    """Return the bundle of signed manifests, after verifying them.
+
+    Args:
+        envelopes: of one name, question and list of categories, for one collector; newest first.
+        authority: the public key that signed all of them.
+
+    Raises:
+        InvalidBundle: if they are none, do not go together, or another key signed.
+    """
+    try:
+        manifests = [open_manifest(envelope, authority) for envelope in envelopes]
+    except Refusal as refusal:
+        raise InvalidBundle(
+            f"a manifest in it is not the authority's ({refusal}); {_EXPORT}"
+        ) from refusal
+    asked = {(each.name, each.question, each.categories, each.origin) for each in manifests}
+    if len(asked) != 1:
+        raise InvalidBundle(f"its manifests are not of one survey for one collector; {_EXPORT}")
+    newest = manifests[0]
+    return Bundle(newest.origin, authority, declaration_of(newest), tuple(envelopes))
+
+
+def read_bundle(data: bytes) -> Bundle:
+    """Read a file, and verify that all of it follows from what the authority signed.
+
+    Raises:
+        InvalidBundle: if it does not.
+    """
+    try:
+        document = json.loads(data)
+        authority = bytes.fromhex(document["authority"])
+        envelopes = [b64decode(text, validate=True) for text in document["manifests"]]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise InvalidBundle(f"it is no bundle; {_EXPORT}") from error
+    bundle = make_bundle(envelopes, authority)
+    if json.loads(bundle.to_json()) != document:
+        raise InvalidBundle(
+            f"it says something else than its signed manifests; {_EXPORT}, and declare what is to "
+            "differ by keywords of Survey.bundled"
+        )
+    return bundle
+
+
+def declaration_of(manifest: Manifest) -> Declaration:
+    """Return the narrowest declaration that accepts a manifest."""
+    declared: Declaration = {"name": manifest.name, "question": manifest.question}
+    if manifest.values is None:
+        declared["categories"] = list(manifest.categories)
+    else:
+        step = format_value(manifest.values[1] - manifest.values[0])
+        declared |= {"low": manifest.categories[0], "high": manifest.categories[-1], "step": step}
+    declared["max_epsilon"] = manifest.epsilon
+    if manifest.delta != "0":
+        declared["max_delta"] = manifest.delta
+    if manifest.specification.kind == "ordinal":
+        declared["mechanisms"] = ["ordinal"]
+    if manifest.repeat != FRESH:
+        declared["max_kept_epsilon"] = manifest.specification.kept or manifest.epsilon
+    if (manifest.repeat.epochs or 0) > _MAX_KEPT_EPOCHS:
+        declared["max_kept_epochs"] = manifest.repeat.epochs
+    if manifest.schedule.epoch_seconds < _MIN_EPOCH_SECONDS:
+        declared["min_epoch_seconds"] = manifest.schedule.epoch_seconds
+    if manifest.schedule.epoch_seconds > _MAX_EPOCH_SECONDS:
+        declared["max_epoch_seconds"] = manifest.schedule.epoch_seconds
+    if manifest.schedule.grace_seconds > _MAX_GRACE_SECONDS:
+        declared["max_grace_seconds"] = manifest.schedule.grace_seconds
+    return declared
+
+
+def declared_in_python(declaration: Declaration) -> str:
+    """Return the Python that declares a survey in an app."""
+    called = "Survey.numeric(" if "low" in declaration else "Survey("
+    lines = [
+        f"    {key}={tuple(value) if isinstance(value, list) else value!r},"
+        for key, value in declaration.items()
+    ]
+    return "\n".join([called, *lines, ")"])

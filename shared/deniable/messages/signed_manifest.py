@@ -1,0 +1,124 @@
+"""The manifest's envelope: signed, verified before it is read, and several of them in one answer.
+
+Whoever is not the authority can make anybody hash up to 1 MiB, and nothing more: the signature is
+over bytes whose place in the envelope follows from its length alone, so that nothing is decoded
+before it is verified. Decoding costs some 70 times a payload's size.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from deniable.messages import codec
+from deniable.messages.ed25519 import CONTEXT_MANIFEST, SIGNATURE_BYTES, SigningKey, verify
+from deniable.messages.manifest import MAX_MANIFEST_BYTES, Manifest
+from deniable.messages.refusals import Refusal, RefusalCode
+
+__all__ = [
+    "MAX_MANIFESTS",
+    "MAX_MANIFESTS_BYTES",
+    "open_manifest",
+    "open_manifest_of_chain",
+    "pack_manifests",
+    "sign_manifest",
+    "split_manifests",
+]
+
+MAX_MANIFESTS: Final = 16
+"""How many manifests of a name a collector offers at once."""
+
+MAX_MANIFESTS_BYTES: Final = 2 << 20
+"""The longest answer that offers them."""
+
+_PAIR: Final = b"\x92"
+_SIGNATURE_HEADER: Final = bytes((0xC4, SIGNATURE_BYTES))
+
+_BIN_FORMS: Final = (("c4", 1, 0), ("c5", 2, 1 << 8), ("c6", 4, 1 << 16))
+"""msgpack's forms of bytes: first byte, bytes of the length, and the least length to use it for."""
+
+
+def sign_manifest(manifest: Manifest, authority: SigningKey) -> bytes:
+    """Return the signed envelope ``[payload, signature]``."""
+    signature = authority.sign(CONTEXT_MANIFEST, manifest.payload)
+    return codec.encode([manifest.payload, signature])
+
+
+def open_manifest(envelope: bytes, authority: bytes) -> Manifest:
+    """Verify a manifest's envelope under the authority's public key, and then read it.
+
+    Raises:
+        Refusal: malformed, bad-key or bad-signature.
+    """
+    return open_manifest_of_chain(envelope, (authority,))[0]
+
+
+def open_manifest_of_chain(envelope: bytes, chain: Sequence[bytes]) -> tuple[Manifest, bytes]:
+    """Verify a manifest's envelope under any key of an authority's chain, and then read it.
+
+    Args:
+        envelope: as it came.
+        chain: public keys, the newest last.
+
+    Returns:
+        The manifest, and the key that signed it.
+
+    Raises:
+        Refusal: malformed, bad-key; bad-signature if none of them signed it.
+    """
+    payload, signature = _split(envelope)
+    signer = _signer(payload, signature, chain)
+    return Manifest.from_payload(payload), signer
+
+
+def pack_manifests(envelopes: Sequence[bytes]) -> bytes:
+    """Return the array of envelopes that a collector offers: the first ones that fit.
+
+    Args:
+        envelopes: of one name, the newest first; one at least.
+    """
+    fitting: list[bytes] = []
+    for envelope in envelopes[:MAX_MANIFESTS]:
+        if _array_bytes([*fitting, envelope]) > MAX_MANIFESTS_BYTES:
+            break
+        fitting.append(envelope)
+    return codec.array_header(len(fitting)) + b"".join(fitting)
+
+
+def split_manifests(body: bytes) -> list[bytes]:
+    """Return the envelopes of an offered array, neither verified nor decoded.
+
+    Raises:
+        Refusal: malformed, for anything but an array of one element or more, with a minimal header
+            and nothing behind it; too-large, for more than 16 elements or 2 MiB.
+    """
+    if len(body) > MAX_MANIFESTS_BYTES:
+        raise Refusal(RefusalCode.TOO_LARGE, "manifests of a name have at most 2 MiB together")
+    return list(codec.split_array(body, MAX_MANIFESTS))
+
+
+def _array_bytes(envelopes: Sequence[bytes]) -> int:
+    return len(codec.array_header(len(envelopes))) + sum(map(len, envelopes))
+
+
+def _split(envelope: bytes) -> tuple[bytes, bytes]:
+    """Return payload and signature of a canonical envelope, whose length fixes where they are."""
+    end = len(envelope) - SIGNATURE_BYTES - len(_SIGNATURE_HEADER)
+    for first, width, least in _BIN_FORMS:
+        header = _PAIR + bytes.fromhex(first)
+        start = len(header) + width
+        length = end - start
+        if least <= length <= min(MAX_MANIFEST_BYTES, (1 << 8 * width) - 1):
+            framed = envelope.startswith(header + length.to_bytes(width, "big"))
+            if framed and envelope[end:-SIGNATURE_BYTES] == _SIGNATURE_HEADER:
+                return envelope[start:end], envelope[-SIGNATURE_BYTES:]
+    raise Refusal(RefusalCode.MALFORMED, "not an envelope of at most 1 MiB and a signature")
+
+
+def _signer(payload: bytes, signature: bytes, chain: Sequence[bytes]) -> bytes:
+    *former, newest = chain
+    try:
+        verify(newest, CONTEXT_MANIFEST, payload, signature)
+    except Refusal as refusal:
+        if not former or refusal.code is not RefusalCode.BAD_SIGNATURE:
+            raise
+        return _signer(payload, signature, former)
+    return newest

@@ -1,0 +1,87 @@
+"""``survey export``: what an app bundles, read back as an app does."""
+
+from pathlib import Path
+
+import pytest
+
+from deniable.client import IN_MEMORY, Client, Survey
+from deniable.messages import open_manifest
+from deniable.messages.bundle import read_bundle
+from deniable.server import Config
+from tests.cli.commands import Workplace, fail, succeed
+from tests.cli.test_kinds import NUMERIC
+from tests.cli.test_publish import declared
+from tests.cli.test_repeats import MEMOISED, TWO_ROUND
+from tests.cli.test_running import TENTH
+
+
+def exported(place: Workplace, name: str = "tea") -> bytes:
+    return succeed("survey", "export", name, "--dir", place.directory).encode()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"epsilon": '"0.5"', "delta": '"0.001"', "epoch": '"12 hours"'},
+        {"question": '"Wie oft, „Grüner Tee“?"'},
+        MEMOISED,
+        TWO_ROUND,
+        NUMERIC | {"name": '"tea"'},
+        {"mechanism": '"ordinal"', "distance": '"circular"'},
+    ],
+    ids=["plain", "delta", "text", "memoised", "two-round", "numeric", "ordinal"],
+)
+def test_the_file_declares_what_publish_printed_and_can_be_answered(
+    place: Workplace, changes: dict[str, str]
+) -> None:
+    printed = declared(place.publish(**{"epochs": "4"} | changes))
+    survey, config = Survey.bundled(exported(place)), Config.load(place.directory)
+    assert survey == printed
+    with Client(
+        config.origin,
+        authority=config.authority,
+        surveys=[survey],
+        state=IN_MEMORY,
+        consent="on",
+        background=False,
+        environment={},
+    ) as client:
+        assert client.report("tea", survey.categories[0], strict=True).ok
+
+
+def test_it_is_written_where_it_is_wanted(place: Workplace, tmp_path: Path) -> None:
+    place.publish()
+    file = tmp_path / "tea.json"
+    said = succeed("survey", "export", "tea", "--dir", place.directory, "--out", file)
+    assert f"wrote {file}" in said
+    assert file.read_bytes() == exported(place)
+    missing = tmp_path / "missing" / "tea.json"
+    assert "missing" in fail("survey", "export", "tea", "--dir", place.directory, "--out", missing)
+
+
+def test_after_a_rotation_it_bears_the_key_that_signs_now(place: Workplace) -> None:
+    place.publish()
+    before = read_bundle(exported(place))
+    succeed("authority", "rotate", "--yes", "--dir", place.directory)
+    after = read_bundle(exported(place))
+    assert before.authority == Config.load(place.directory).authority != after.authority
+    assert before.declaration == after.declaration
+
+
+def test_it_has_what_the_apps_that_bundle_it_are_to_follow(place: Workplace) -> None:
+    for sequence, changes in enumerate(({}, {"epsilon": '"0.5"'}, TENTH)):
+        place.publish(**changes)
+        bundle = read_bundle(exported(place))
+        manifests = [open_manifest(each, bundle.authority) for each in bundle.manifests]
+        assert [manifest.sequence for manifest in manifests] == [sequence]
+
+
+def test_what_no_device_would_take_is_not_exported(place: Workplace) -> None:
+    place.publish(start="2020-01-01T00:00:00Z")
+    assert "publish a successor" in fail("survey", "export", "tea", "--dir", place.directory)
+    assert "survey list" in fail("survey", "export", "coffee", "--dir", place.directory)
+    place.publish(name='"juice"')
+    text = place.settings.read_text("utf-8")
+    place.settings.write_text(text.replace(":8377", ":8378"), "utf-8")
+    assert "another origin" in fail("survey", "export", "juice", "--dir", place.directory)

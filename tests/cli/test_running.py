@@ -1,0 +1,138 @@
+"""Several manifests of a name at once: who follows which, and what all that runs costs."""
+
+import re
+from dataclasses import replace
+
+from deniable.budget import NANO, RangeCost, pure_cost
+from deniable.cli.doctor.finding import Status
+from deniable.cli.doctor.surveys import judge_declarations, judge_lifetime
+from deniable.cli.running import (
+    current,
+    declared,
+    followed,
+    left_behind,
+    reserved,
+    reserved_by_all,
+    running,
+)
+from deniable.messages import Repeat, Schedule
+from tests.cli.commands import Workplace, succeed
+from tests.support.surveys import CATEGORIES, DAY, MANIFEST, START, manifest
+
+NOW = START + 3 * DAY + 5
+TEN = manifest(sequence=1, categories=(*CATEGORIES, "a tenth"))
+LATER = manifest(sequence=2, schedule=Schedule(START + 6 * DAY, DAY, 4, DAY))
+LATER_STILL = manifest(sequence=3, schedule=Schedule(START + 7 * DAY, DAY, 4, DAY))
+COFFEE = manifest(name="coffee", epsilon="2")
+ONE = pure_cost(MANIFEST.mechanism)
+
+
+def test_what_is_over_or_ended_does_not_run() -> None:
+    surveys = [LATER, TEN, MANIFEST]
+    assert running(surveys, {TEN.survey_id: 1}, NOW) == [LATER, MANIFEST]
+    assert running(surveys, {}, MANIFEST.schedule.end) == [LATER]
+    assert current([COFFEE, *surveys]) == [COFFEE, LATER]
+
+
+def test_a_device_follows_the_newest_that_fits_and_has_begun_and_the_next() -> None:
+    offered = [LATER_STILL, LATER, TEN, MANIFEST]
+    assert followed(declared(MANIFEST), offered, NOW) == [MANIFEST, LATER]
+    assert followed(declared(TEN), offered, NOW) == [TEN]
+    assert followed(declared(MANIFEST), [LATER_STILL, TEN, MANIFEST], NOW) == [
+        MANIFEST,
+        LATER_STILL,
+    ]
+    assert followed(declared(MANIFEST), offered, START + 7 * DAY) == [LATER_STILL]
+    assert followed(declared(COFFEE), offered, NOW) == []
+    careful = replace(declared(MANIFEST), max_epsilon="0.5")
+    assert followed(careful, offered, NOW) == []
+
+
+def test_what_is_set_aside_is_for_the_epochs_to_come() -> None:
+    assert reserved([MANIFEST], START) == reserved([MANIFEST], START - 7 * DAY) == 8 * ONE
+    assert reserved([MANIFEST], NOW) == 5 * ONE
+    assert reserved([MANIFEST], MANIFEST.schedule.end) == 0
+    # The next one takes the place of what is left of the one that has begun.
+    assert reserved([MANIFEST, LATER], NOW) == 3 * ONE + 4 * ONE
+    kept = manifest(repeat=Repeat("memoised", 4))
+    assert reserved([kept], NOW) == 2 * RangeCost.of(kept.mechanism).cumulative(4)
+
+
+def test_of_a_name_the_declaration_that_costs_most_counts() -> None:
+    brief = manifest(sequence=1, categories=("yes", "no"), schedule=Schedule(START, DAY, 5, DAY))
+    assert reserved_by_all([brief, MANIFEST], NOW) == 5 * ONE
+    assert reserved_by_all([COFFEE, brief, MANIFEST], NOW) == 5 * (
+        ONE + pure_cost(COFFEE.mechanism)
+    )
+    assert reserved_by_all([LATER, TEN, MANIFEST], NOW) == 3 * ONE + 4 * ONE
+
+
+def test_published_declarations_that_the_newest_does_not_fit_are_told() -> None:
+    ended = manifest(sequence=0, question="How was it?")
+    older = [replace(MANIFEST, sequence=3), replace(TEN, sequence=2), MANIFEST, ended]
+    newest = manifest(sequence=4, categories=("yes", "no"), epsilon="0.5")
+    answers = ", ".join(CATEGORIES)
+    assert list(left_behind(newest, older, [newest, *older[:2]], NOW)) == [
+        f"apps that declare the 5 answers {answers} keep answering sequence 3, until "
+        "2023-11-22 22:13 UTC",
+        "apps that declare the 6 answers very poor, poor, fair, good, very good, a tenth keep "
+        "answering sequence 2, until 2023-11-22 22:13 UTC",
+        'apps that declare "How was it?" get nothing any more',
+    ]
+    # What fits the declaration leaves nobody behind; what exceeds its ceilings does.
+    assert list(left_behind(manifest(sequence=1, epsilon="0.5"), [MANIFEST], [MANIFEST], NOW)) == []
+    assert list(left_behind(manifest(sequence=1, epsilon="2"), [MANIFEST], [], NOW)) == [
+        "apps that declare the ceilings of sequence 0 get nothing any more"
+    ]
+
+
+def test_the_doctor_adds_up_what_runs_and_names_older_declarations() -> None:
+    assert judge_lifetime([TEN, MANIFEST], NOW).status is Status.OK
+    costly = [manifest(name=f"survey-{number}") for number in range(5)]
+    found = judge_lifetime(costly, NOW)
+    assert found.status is Status.WARN
+    assert f"at most epsilon {5 * 5 * ONE / NANO:.3f} of a device" in found.found
+    assert "keep answering sequence 0" in judge_declarations([TEN, MANIFEST], NOW).found
+    assert "the newest" in judge_declarations([LATER, MANIFEST], NOW).found
+
+
+TENTH = {"categories": '["never", "sometimes", "often", "always", "by the bucket"]', "epochs": "8"}
+
+
+def test_publishing_tells_what_all_surveys_cost_and_whom_the_new_one_leaves_behind(
+    place: Workplace,
+) -> None:
+    assert "together" not in place.publish(epochs="8")
+    shown = place.publish(name='"coffee"', epochs="8")
+    assert "together  with all else that runs, epsilon 16.000 at most" in shown
+    shown = place.publish(**TENTH)
+    assert "sequence 1" in shown
+    assert "epsilon 16.000 at most" in shown, "an app declares one of the two"
+    told = " ".join(shown.split())
+    assert re.search(
+        "older apps that declare the 4 answers never, sometimes, often, always keep answering "
+        "sequence 0, until .* 00:00 UTC",
+        told,
+    )
+    assert "warning" not in shown
+    shown = place.publish(name='"juice"', epochs="8")
+    assert "epsilon 24.000 at most" in shown
+    assert "sets lifetime_epsilon: they will refuse what comes last of all" in shown
+    succeed("survey", "end", "juice", "--yes", "--dir", place.directory)
+    assert "warning" not in place.publish(**TENTH | {"epsilon": '"0.5"'})
+
+
+def test_the_list_calls_superseded_only_what_has_a_successor_for_the_same_apps(
+    place: Workplace,
+) -> None:
+    place.publish()
+    place.publish(epsilon='"0.5"')
+    place.publish(**TENTH)
+    rows = [
+        line.split() for line in succeed("survey", "list", "--dir", place.directory).splitlines()
+    ]
+    assert [(row[1], "open" in row) for row in rows[1:]] == [
+        ("2", True),
+        ("1", True),
+        ("0", False),
+    ]

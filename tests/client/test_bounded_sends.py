@@ -1,0 +1,344 @@
+"""D8: whatever is answered, and whoever calls, a report is sent six times, and then a day apart."""
+
+import random
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from threading import Event
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.client import Client, HttpAnswer, Survey, TransportError
+from deniable.client.state import state_file
+from deniable.client.testing import FakeIssuer
+from deniable.messages import (
+    RefusalCode,
+    Schedule,
+    SignedReport,
+    UploadAnswer,
+    split_upload,
+)
+from tests.support.clock import FakeClock
+from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, FakeTransport, problem
+from tests.support.surveys import CATEGORIES, DAY, DECLARED, START, manifest
+
+JSON = {"content-type": "application/json"}
+OFFLINE = TransportError("gaierror", unsent=True)
+LONG = Schedule(START, DAY, 8, 60 * DAY)
+
+
+class Killed(BaseException):
+    """The process has ended in the midst of a request."""
+
+
+Outcome = Callable[[int], HttpAnswer]
+"""What becomes of a request, given the number of its reports; it may raise."""
+
+
+def answers(answer: HttpAnswer) -> Outcome:
+    return lambda _count: answer
+
+
+def fails(error: BaseException) -> Outcome:
+    def fail(_count: int) -> HttpAnswer:
+        raise error
+
+    return fail
+
+
+def accepts(count: int) -> HttpAnswer:
+    return HttpAnswer(200, JSON, UploadAnswer(count, 0).to_json())
+
+
+def refuses(code: RefusalCode) -> Outcome:
+    def refuse(count: int) -> HttpAnswer:
+        listed = tuple((index, code) for index in range(count))
+        return HttpAnswer(200, JSON, UploadAnswer(0, 0, listed).to_json())
+
+    return refuse
+
+
+OUTCOMES: dict[str, Outcome] = {
+    **{f"report: {code.value}": refuses(code) for code in RefusalCode},
+    **{
+        f"request: {code.value}, {wait}": answers(problem(code, retry_after=wait))
+        for code in RefusalCode
+        if code.http_status
+        for wait in ("7", "999999999")
+    },
+    "accepted": accepts,
+    "junk": answers(HttpAnswer(200, JSON, b'{"accepted": 7}')),
+    "portal": answers(PORTAL),
+    "reset": fails(UNREACHABLE),
+    "timeout": fails(TransportError("TimeoutError")),
+    "unforeseen": fails(ZeroDivisionError()),
+    "killed": fails(Killed()),
+    "offline": fails(OFFLINE),
+}
+KEPT = [
+    name
+    for name in OUTCOMES
+    if name.split()[-1] in {"unknown-survey", "too-early", "not-enrolled", "portal", "offline"}
+    or "overloaded" in name
+]
+"""Outcomes after which a report may be sent again."""
+
+
+class JumpingClock(FakeClock):
+    """A clock that may be put back; ``forward`` sums up by how much it ever went forward."""
+
+    def __init__(self) -> None:
+        super().__init__(float(START))
+        self.forward = 0.0
+
+    def move(self, seconds: float) -> None:
+        self.time += seconds
+        self.forward += max(0.0, seconds)
+
+    def wait(self, event: Event, seconds: float) -> None:
+        self.move(seconds)
+
+
+class Recording(FakeTransport):
+    """Notes when each report's bytes left; in the midst of a request something may happen."""
+
+    def __init__(self, clock: JumpingClock) -> None:
+        super().__init__()
+        self.outcomes: list[str] = []
+        self.meanwhile: Callable[[], object] | None = None
+        self.sends: defaultdict[tuple[bytes, bytes], list[float]] = defaultdict(list)
+        self._clock = clock
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        most: int,
+        timeout: float = 20.0,
+        before_body: Callable[[], None] | None = None,
+    ) -> HttpAnswer:
+        if method == "GET":
+            return super().request(method, path, headers, body, most, timeout, before_body)
+        outcome = self.outcomes.pop(0) if self.outcomes else "reset"
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        if outcome != "offline":
+            assert before_body is not None
+            before_body()
+            for envelope in split_upload(body):
+                signed = SignedReport.from_envelope(envelope)
+                self.sends[signed.public_key, signed.payload].append(self._clock.forward)
+        return OUTCOMES[outcome](len(list(split_upload(body))))
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Time passes or the clock jumps, and then somebody does something."""
+
+    seconds: float
+    call: str
+    who: int
+    outcomes: list[str]
+    beside: bool
+
+
+CALLS = ("thread", "thread", "flush", "long flush", "due only", "restart", "enrol", "environment")
+_some = st.one_of(st.sampled_from(KEPT), st.sampled_from(list(OUTCOMES)))
+_turns = st.builds(
+    Turn,
+    st.one_of(
+        st.sampled_from([0.0, 41.0, 3600.0, 1.25 * DAY, -1.0, -2.0 * DAY]),
+        st.floats(-3 * DAY, 3 * DAY),
+    ),
+    st.sampled_from(CALLS),
+    st.integers(0, 1),
+    st.lists(_some, max_size=6),
+    st.booleans(),
+)
+
+
+class Household:
+    """Two processes with one state, and three surveys, one of which demands certificates."""
+
+    def __init__(self, bench: Bench, *, batches: bool) -> None:
+        self.bench, self.batches = bench, batches
+        self.clock = JumpingClock()
+        self.issuer = FakeIssuer()
+        self.transport = Recording(self.clock)
+        vouched = manifest(name="vouched", schedule=LONG, enrolment=self.issuer.enrolment)
+        for published in (manifest(schedule=LONG), manifest(name="two", schedule=LONG), vouched):
+            self.transport.publish(published)
+        self.environment: dict[str, str] = {}
+        self.clients = [self.start(), self.start()]
+        assert self.clients[0].refresh().errors == {}
+        for name in (NAME, "two", "vouched"):
+            assert self.clients[0].report(name, CATEGORIES[0]).ok
+
+    def start(self) -> Client:
+        names = (NAME, "two", "vouched")
+        surveys = [Survey(name, DECLARED.question, CATEGORIES, max_epsilon="1") for name in names]
+        return self.bench.client(
+            clock=self.clock,
+            transport=self.transport,
+            surveys=surveys,
+            lifetime_epsilon="1000",
+            enrol=self.issuer,
+            environment=self.environment,
+            linkable_batches=self.batches,
+        )
+
+    def take(self, turn: Turn) -> None:
+        self.clock.move(turn.seconds)
+        self.transport.outcomes = list(turn.outcomes)
+        other = self.clients[1 - turn.who]
+        self.transport.meanwhile = (lambda: other.flush(1.0)) if turn.beside else None
+        try:
+            self.call(turn)
+        except (Killed, ZeroDivisionError):
+            self.clients[turn.who] = self.start()
+
+    def call(self, turn: Turn) -> None:
+        client = self.clients[turn.who]
+        match turn.call:
+            case "thread":
+                client._uploader._send_due()
+            case "flush":
+                client.flush(1.0)
+            case "long flush":
+                client.flush(3.0 * DAY)
+            case "due only":
+                client.flush(60.0, due_only=True)
+            case "restart":
+                client.close()
+                self.clients[turn.who] = self.start()
+            case "enrol":
+                assert client._enroller is not None
+                client._enroller.ask_now()
+            case _:
+                self.environment["DO_NOT_TRACK"] = "01"[self.environment.get("DO_NOT_TRACK") != "1"]
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.booleans(), st.lists(_turns, min_size=4, max_size=25))
+def test_d8_a_report_leaves_six_times_in_its_life_and_then_a_day_apart(
+    batches: bool, turns: list[Turn]
+) -> None:
+    connect = state_file._connect
+
+    def connect_quickly(path: Path) -> object:
+        connection = connect(path)
+        connection.execute("PRAGMA synchronous=OFF")  # nobody pulls the plug here
+        return connection
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.object(state_file, "_connect", connect_quickly),
+        mock.patch("os.fsync", return_value=None),
+        mock.patch("deniable.client.client._uniform", random.Random(1).random),
+        Bench(Path(folder)) as bench,
+    ):
+        household = Household(bench, batches=batches)
+        for turn in turns:
+            household.take(turn)
+        for sends in household.transport.sends.values():
+            assert len(sends) <= 6
+            rests = [later - sooner for sooner, later in pairwise(sends[1:])]
+            assert all(rest >= DAY - 1e-3 for rest in rests)
+        # What was counted left, or may have: nothing is sent in secret.
+        columns = "SELECT attempts, status, verdict FROM decisions ORDER BY name"
+        for attempts, status, verdict in bench.rows(columns):
+            assert 0 <= attempts <= 6
+            assert verdict != "unanswered" or (attempts == 6 and status == "dropped")
+
+
+def reported(bench: Bench, **changes: object) -> Client:
+    client = bench.ready(**changes)
+    assert client.report(NAME, "good").ok
+    return client
+
+
+@pytest.mark.parametrize("what", ["request: overloaded, 7", "portal", "report: unknown-survey"])
+def test_d8_after_six_sends_a_report_is_dropped_and_its_epoch_stays_decided(
+    bench: Bench, what: str
+) -> None:
+    client = reported(bench)
+    bench.transport.answer = lambda _body: OUTCOMES[what](1)
+    for _ in range(60):
+        client.flush(12 * 3600.0)
+        client.close()
+        client = bench.client()
+        bench.clock.time += 12 * 3600.0
+    assert len(bench.transport.uploads) == 6
+    assert len(set(bench.transport.uploads)) == 1
+    columns = "status, verdict, attempts, envelope"
+    assert bench.rows(f"SELECT {columns} FROM decisions") == [("dropped", "unanswered", 6, None)]
+    delivery = client.flush()
+    assert (delivery.pending, delivery.reasons) == (0, {"unanswered": 1})
+    assert "no send of six" in " ".join(str(client.journal()).split())
+    assert bench.draw.count == 1
+
+
+def test_d8_a_process_killed_in_the_last_send_leaves_no_other(bench: Bench) -> None:
+    client = reported(bench)
+    bench.rows("UPDATE decisions SET attempts = 5")
+    bench.transport.answer = lambda _body: OUTCOMES["killed"](1)
+    with pytest.raises(Killed):
+        client.flush()
+    bench.transport.answer = UNREACHABLE
+    for _ in range(3):
+        bench.clock.time += 1.25 * DAY
+        bench.client().flush()
+    assert len(bench.transport.uploads) == 1
+    assert bench.rows("SELECT status, verdict FROM decisions") == [("dropped", "unanswered")]
+
+
+@pytest.mark.parametrize("outage", [2.0, 600.0, 3 * 3600.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_d8_who_starts_offline_is_served_within_a_minute_of_the_networks_return(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, outage: float, seed: int
+) -> None:
+    monkeypatch.setattr("deniable.client.client._uniform", random.Random(seed).random)
+    client = reported(bench, delivery_seconds=0.0)
+    back, slow = START + outage, 20.0
+    tries = 0
+
+    def answer(_body: bytes) -> HttpAnswer:
+        nonlocal tries
+        tries += 1
+        if bench.clock.time < back:
+            bench.clock.time += slow * (tries % 2)  # a resolver may hang as long as a request may
+            raise OFFLINE
+        return accepts(1)
+
+    bench.transport.answer = answer
+    while True:
+        pause = client._uploader._send_due()
+        if bench.rows("SELECT status FROM decisions") == [("delivered",)]:
+            break
+        bench.clock.time += pause
+    assert bench.clock.time < back + 60
+    assert bench.rows("SELECT attempts, unanswered FROM decisions") == [(1, 0)]
+    assert tries <= 6 + outage / 20
+
+
+def test_d8_an_offline_device_tries_for_all_its_reports_together(bench: Bench) -> None:
+    names = [f"survey-{number}" for number in range(20)]
+    for name in names:
+        bench.transport.publish(manifest(name=name))
+    surveys = [Survey(name, DECLARED.question, CATEGORIES, max_epsilon="1") for name in names]
+    client = bench.ready(surveys=surveys, lifetime_epsilon="1000", delivery_seconds=0.0)
+    assert all(client.report(name, "good").ok for name in names)
+    bench.transport.answer = OFFLINE
+    while bench.clock.time < START + 3600:
+        bench.clock.time += max(client._uploader._send_due(), 1.0)
+    assert len(bench.transport.uploads) <= 6 + 3600 / 22.5
+    assert bench.rows("SELECT DISTINCT attempts, unanswered FROM decisions") == [(0, 0)]

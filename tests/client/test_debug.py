@@ -1,0 +1,210 @@
+"""What DENIABLE_DEBUG says: each thing once, with what to do next, and never an answer."""
+
+import logging
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from deniable.client import Client, Consent, SlidingCeiling, debug
+from deniable.messages import RefusalCode
+from tests.support.devices import NAME, UNREACHABLE, Bench, FakeTransport, refused
+from tests.support.surveys import CATEGORIES, DAY, DECLARED, START, manifest
+from tests.support.watched import WatchedTransport
+
+
+@pytest.fixture(autouse=True)
+def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(debug, "_said", set())
+    yield
+    logging.getLogger("deniable").removeHandler(debug._WARNINGS)
+
+
+def nobody_consented(bench: Bench) -> Client:
+    client = bench.client(consent="unset", debug=True)
+    client.start()
+    return client
+
+
+def forbidden(bench: Bench) -> Client:
+    return bench.client(debug=True, environment={"DO_NOT_TRACK": "1"})
+
+
+def not_asked(bench: Bench) -> Client:
+    return bench.client(debug=True)
+
+
+def offline(bench: Bench) -> Client:
+    def request(*_: object, **__: object) -> Any:
+        raise UNREACHABLE
+
+    bench.transport.request = request  # type: ignore[method-assign]
+    client = bench.client(debug=True)
+    client.refresh()
+    return client
+
+
+def refused_manifest(bench: Bench) -> Client:
+    client = bench.client(debug=True, surveys=[replace(DECLARED, max_epsilon="0.5")])
+    client.refresh()
+    return client
+
+
+def over_budget(bench: Bench) -> Client:
+    client = bench.ready(debug=True, sliding=SlidingCeiling("1", 30))
+    assert client.report(NAME, "fair").ok
+    bench.clock.time += DAY
+    return client
+
+
+def over(bench: Bench) -> Client:
+    client = bench.ready(debug=True)
+    bench.clock.time = START + 100 * DAY
+    return client
+
+
+def repeated(bench: Bench) -> Client:
+    client = bench.ready(debug=True)
+    client.report(NAME, "fair")
+    return client
+
+
+def nobody_flushes(bench: Bench) -> Client:
+    return bench.ready(debug=True)
+
+
+def dropped(bench: Bench) -> Client:
+    client = bench.ready(debug=True)
+    bench.transport.answer = refused(RefusalCode.BAD_KEY)
+    client.report(NAME, "fair")
+    client.flush()
+    return client
+
+
+def unreachable(bench: Bench) -> Client:
+    client = bench.ready(debug=True)
+    bench.transport.answer = UNREACHABLE
+    client.report(NAME, "fair")
+    client.flush(0.01)
+    return client
+
+
+def local(bench: Bench) -> Client:
+    client = bench.ready(debug=True)
+    client.set_consent(Consent.LOCAL)
+    return client
+
+
+def no_disk(bench: Bench) -> Client:
+    client = bench.ready(debug=True)
+    bench.path.unlink()
+    return client
+
+
+@pytest.mark.parametrize(
+    ("scene", "said"),
+    [
+        (nobody_consented, ["nobody consented", "set_consent()"]),
+        (forbidden, ["DO_NOT_TRACK"]),
+        (not_asked, ["no verified manifest yet", "background=False", "refresh()"]),
+        (offline, ["not ready", "cannot be reached", "refresh()"]),
+        (refused_manifest, ["not ready", "too-high-epsilon"]),
+        (over_budget, ["is spent; a later epoch"]),
+        (over, ["explain()"]),
+        (repeated, ["repeated", "a web worker that answers for many users", "one device"]),
+        (nobody_flushes, ["1 report, the first at 2", "flush()"]),
+        (dropped, ["1 report dropped: {'bad-key': 1}", "the next epoch can be reported"]),
+        (unreachable, ["reports wait: the collector cannot be reached", "1 report, the first at"]),
+        (local, ["consent is local", "journal()"]),
+        (no_disk, ["the state file was replaced", "state="]),
+    ],
+)
+def test_what_does_not_happen_is_said_once_with_its_reason(
+    bench: Bench,
+    capsys: pytest.CaptureFixture[str],
+    scene: Callable[[Bench], Client],
+    said: list[str],
+) -> None:
+    client = scene(bench)
+    for _ in range(3):
+        client.report(NAME, "good")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert [text for text in said if text not in err] == []
+    lines = err.splitlines()
+    assert len(lines) == len(set(lines))
+    assert all(line.startswith("deniable: ") for line in lines)
+    assert not [text for text in CATEGORIES if text in err.replace(NAME, "")]
+
+
+def test_what_the_thread_meets_is_said_too(
+    bench: Bench, transport: WatchedTransport, capsys: pytest.CaptureFixture[str]
+) -> None:
+    transport.manifests.clear()
+    client = bench.client(background=True, debug=True, delivery_seconds=0)
+    client.start()
+    assert transport.fetched.wait(20.0)
+    client.close()
+    assert "no manifest was taken: the collector has no manifest" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("environment", "talks"),
+    [({}, False), ({"DENIABLE_DEBUG": "0"}, False), ({"DENIABLE_DEBUG": "1"}, True)],
+)
+def test_the_environment_asks_for_it(
+    bench: Bench, capsys: pytest.CaptureFixture[str], environment: dict[str, str], talks: bool
+) -> None:
+    client = bench.client(environment=environment)
+    client.report(NAME, "good")
+    client.flush()
+    assert (capsys.readouterr().err != "") is talks
+
+
+def test_it_raises_nothing_whatever_standard_error_is(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = bench.ready(debug=True)
+    closed = open("/dev/null", "w", encoding="ascii")  # noqa: PTH123, SIM115
+    closed.close()
+    for stderr in (None, closed):
+        monkeypatch.setattr(sys, "stderr", stderr)
+        assert client.report(NAME, "good").ok
+        assert client.flush().error is None
+
+
+def test_it_changes_nothing_that_is_sent_or_stored(bench: Bench) -> None:
+    quiet, talking = FakeTransport(manifest()), FakeTransport(manifest())
+    rows = []
+    for transport, talks in ((quiet, False), (talking, True)):
+        bench.path = bench.path.with_name(f"{talks}.sqlite")
+        client = bench.client(state=bench.path, transport=transport, debug=talks)
+        client.refresh()
+        client.report(NAME, "good")
+        client.flush()
+        rows.append(bench.rows("SELECT name, epoch, status, verdict, attempts FROM decisions"))
+    assert [(each.method, each.path) for each in quiet.requests] == [
+        (each.method, each.path) for each in talking.requests
+    ]
+    assert rows[0] == rows[1]
+
+
+def test_without_it_its_module_is_not_imported() -> None:
+    program = (
+        "import sys; from deniable.client import IN_MEMORY, Client;"
+        "Client('https://a.example', authority='2c546f64f07df4fe1863ca51669193f90cd593a49ab9ec5d4"
+        "93dcf3b07321228', surveys=[], state=IN_MEMORY);"
+        "print('deniable.client.debug' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={},
+    )
+    assert done.stdout.strip() == "False"

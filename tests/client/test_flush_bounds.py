@@ -1,0 +1,277 @@
+"""A flush: how long it may last, what it leaves, why, and the last look before a byte leaves."""
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deniable.client import Client, Delivery, HttpAnswer, HttpTransport, TransportError
+from deniable.client.clock import SystemClock
+from deniable.client.testing import FakeIssuer
+from deniable.messages import RefusalCode
+from tests.client.test_http_limits import no_handshake, nothing, slow_body, slow_handshake
+from tests.support.certificates import certificate
+from tests.support.devices import (
+    ACCEPTED,
+    NAME,
+    PORTAL,
+    UNREACHABLE,
+    Bench,
+    FakeTransport,
+    problem,
+    refused,
+)
+from tests.support.raw_server import RawServer, Script, answer
+from tests.support.surveys import CATEGORIES, DAY, DECLARED, START, manifest
+
+SECONDS = 10.0
+OFFLINE = TransportError("gaierror", unsent=True)
+
+
+def reported(bench: Bench, count: int = 1, **changes: object) -> Client:
+    """Return a client with a report under each of several names."""
+    names = [NAME, *(f"survey-{number}" for number in range(1, count))]
+    for name in names[1:]:
+        bench.transport.publish(manifest(name=name))
+    surveys = [replace(DECLARED, name=name) for name in names]
+    client = bench.ready(surveys=surveys, lifetime_epsilon="1000", **changes)
+    assert all(client.report(name, CATEGORIES[0]).ok for name in names)
+    return client
+
+
+def withdraw(client: Client, environment: dict[str, str]) -> None:
+    client.set_consent("off")
+
+
+def purge(client: Client, environment: dict[str, str]) -> None:
+    client.purge()
+
+
+def lower(client: Client, environment: dict[str, str]) -> None:
+    environment["DO_NOT_TRACK"] = "1"
+
+
+@pytest.mark.parametrize("meanwhile", [withdraw, purge, lower])
+@pytest.mark.parametrize("how", ["flush", "thread"])
+def test_d7_who_withdraws_during_the_handshake_has_no_byte_sent(
+    bench: Bench,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    meanwhile: Callable[[Client, dict[str, str]], None],
+    how: str,
+) -> None:
+    file, context = certificate(tmp_path, "127.0.0.1")
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    reported(bench).close()
+    environment: dict[str, str] = {}
+    other = bench.client(environment=environment)  # as another process
+
+    with RawServer(answer("200 OK"), context) as server:
+        server.before_handshake = lambda: meanwhile(other, environment)
+        transport = HttpTransport(server.origin, SECONDS)
+        client = bench.client(transport=transport, environment=environment)
+        if how == "flush":
+            assert client.flush(SECONDS).pending == 0
+        else:
+            bench.clock.time += 3600
+            client._uploader._send_due()
+        assert server.hands_shaken.is_set()
+    assert server.requests == [b""]
+    assert bench.rows("SELECT attempts, unanswered FROM decisions") == [(0, 0)]
+
+
+def test_what_another_process_delivered_during_the_handshake_is_not_sent_again(
+    bench: Bench,
+) -> None:
+    client, other = reported(bench), bench.client()
+
+    class Slow(FakeTransport):
+        def request(
+            self,
+            method: str,
+            path: str,
+            headers: Mapping[str, str],
+            body: bytes,
+            most: int,
+            timeout: float = 20.0,
+            before_body: Callable[[], None] | None = None,
+        ) -> HttpAnswer:
+            assert other.flush() == Delivery(delivered=1)
+            return super().request(method, path, headers, body, most, timeout, before_body)
+
+    slow = Slow()
+    client._uploader._sender._transport = slow
+    assert client.flush() == Delivery()
+    assert (len(bench.transport.uploads), slow.uploads) == (1, [])
+    assert bench.rows("SELECT attempts, unanswered, status FROM decisions") == [(1, 0, "delivered")]
+
+
+@pytest.mark.parametrize("script", [nothing, slow_body, no_handshake, slow_handshake])
+def test_a_flush_against_a_server_that_hangs_ends_with_its_timeout(
+    bench: Bench, script: Script
+) -> None:
+    # Each script goes on for seconds, and three reports wait.
+    shakes = "handshake" in script.__name__
+    reported(bench, 3).close()
+    surveys = [replace(DECLARED, name=name) for name in (NAME, "survey-1", "survey-2")]
+    with RawServer(script, headless=shakes) as server:
+        origin = f"http{'s' if shakes else ''}://127.0.0.1:{server.port}"
+        transport = HttpTransport(origin)
+        client = bench.client(transport=transport, surveys=surveys, clock=Running(bench))
+        with ThreadPoolExecutor(1) as pool:
+            delivery = pool.submit(client.flush, 0.25).result(SECONDS)
+        assert delivery == Delivery(pending=3)
+        assert delivery.waiting == {"unreachable: TimeoutError": 1, "no-time": 2}
+
+
+class Running(SystemClock):
+    """The bench's time of day, and a true monotonic clock."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+
+    def now(self) -> float:
+        return self._bench.clock.time
+
+
+def test_a_flush_has_only_the_time_that_the_thread_leaves_it(bench: Bench) -> None:
+    client = reported(bench)
+    given: list[float] = []
+
+    class Timed(FakeTransport):
+        def request(
+            self,
+            method: str,
+            path: str,
+            headers: Mapping[str, str],
+            body: bytes,
+            most: int,
+            timeout: float = 20.0,
+            before_body: Callable[[], None] | None = None,
+        ) -> HttpAnswer:
+            given.append(timeout)
+            return ACCEPTED
+
+    client._uploader._sender._transport = Timed()
+    sending = client._uploader._sending
+
+    class Held:
+        """The thread's lock, which it lets go after seven seconds."""
+
+        def acquire(self, timeout: float) -> bool:
+            bench.clock.time += 7.0
+            return sending.acquire()
+
+        def release(self) -> None:
+            sending.release()
+
+    client._uploader._sending = Held()  # type: ignore[assignment]
+    assert client.flush(10.0).delivered == 1
+    assert given == [3.0]
+
+
+def test_due_only_sends_what_is_due_by_its_random_time_and_waits_for_nothing(
+    bench: Bench,
+) -> None:
+    client = reported(bench, 3)
+    bench.rows(f"UPDATE decisions SET due = {START + 60.0} WHERE name = '{NAME}'")
+    bench.rows(f"UPDATE decisions SET due = {START + 2000.0} WHERE name != '{NAME}'")
+    delivery = client.flush(5000, due_only=True)
+    assert (delivery, delivery.waiting) == (Delivery(pending=3), {"not-due": 3})
+    bench.clock.time = START + 60.0
+    bench.transport.answer = UNREACHABLE
+    delivery = client.flush(5000, due_only=True)
+    assert delivery.waiting == {"unreachable: ConnectionRefusedError": 1, "not-due": 2}
+    assert bench.clock.time == START + 60.0
+    bench.transport.answer = ACCEPTED
+    bench.clock.time = START + 2000.0
+    assert client.flush(5000, due_only=True) == Delivery(delivered=3)
+
+
+@pytest.mark.parametrize(
+    ("came", "reason", "later"),
+    [
+        (OFFLINE, "unreachable: gaierror", "unreachable: gaierror"),
+        (UNREACHABLE, "unreachable: ConnectionRefusedError", "unreachable: ConnectionRefusedError"),
+        (PORTAL, "unrecognised-answer", "unrecognised-answer"),
+        (problem(RefusalCode.OVERLOADED), "overloaded", "held"),
+        (refused(RefusalCode.UNKNOWN_SURVEY), "unknown-survey", "held"),
+    ],
+)
+def test_a_delivery_says_why_reports_wait(
+    bench: Bench, came: HttpAnswer | Exception, reason: str, later: str
+) -> None:
+    client = reported(bench)
+    assert client.flush(0).waiting == {"no-time": 1}
+    bench.transport.answer = came
+    for expected in (reason, later):
+        delivery = client.flush(1)
+        assert (delivery, delivery.waiting) == (Delivery(pending=1), {expected: 1})
+    bench.rows("UPDATE decisions SET held = 0")
+    bench.transport.answer = UNREACHABLE
+    client.flush(1)
+    if came is not OFFLINE:
+        assert client.flush(1).waiting == {"next-day": 1}
+    assert sum(client.flush(1).waiting.values()) == 1
+
+
+def test_a_delivery_says_what_waits_for_consent_or_a_certificate(bench: Bench) -> None:
+    assert bench.client(consent="unset").flush().waiting == {}
+    issuer, environment = FakeIssuer(), dict[str, str]()
+    bench.transport.publish(manifest(enrolment=issuer.enrolment))
+    client = bench.ready(enrol=issuer, environment=environment)
+    assert client.report(NAME, "good").ok
+    bench.transport.answer = refused(RefusalCode.NOT_ENROLLED)
+    assert client.flush(1).waiting == {"certificate": 1}
+    environment["DO_NOT_TRACK"] = "1"
+    delivery = client.flush(1)
+    assert (delivery, delivery.waiting) == (Delivery(), {"no-consent": 1})
+
+
+def test_an_offline_flush_tries_again_soon_and_counts_nothing(bench: Bench) -> None:
+    client = reported(bench, 2)
+    bench.transport.answer = OFFLINE
+    for _ in range(20):
+        assert client.flush(10).pending == 2
+    assert bench.rows("SELECT DISTINCT attempts FROM decisions") == [(0,)]
+    started = bench.clock.time
+
+    def answer(_body: bytes) -> HttpAnswer:
+        if bench.clock.time < started + 30:
+            raise OFFLINE
+        return ACCEPTED
+
+    bench.transport.answer = answer
+    assert client.flush(100) == Delivery(delivered=2)
+    assert bench.clock.time <= started + 30 + 45
+
+
+@pytest.mark.parametrize("end", ["delivered", "refused", "cap", "off", "purge", "unanswered"])
+def test_d9_what_is_settled_keeps_its_day_and_not_its_second(bench: Bench, end: str) -> None:
+    bench.clock.time = START + 5000.5
+    client = reported(bench)
+    bench.clock.time += 300
+    match end:
+        case "refused":
+            bench.transport.answer = refused(RefusalCode.OUT_OF_DOMAIN)
+        case "cap":
+            bench.clock.time += 3 * DAY
+            bench.rows(f"UPDATE decisions SET lived = lived - {200 * DAY}")
+        case "off":
+            client.set_consent("off")
+        case "purge":
+            client.purge()
+        case "unanswered":
+            bench.rows("UPDATE decisions SET attempts = 5")
+            bench.transport.answer = PORTAL
+    client.flush(1)
+    columns = "decided, due, held, settled"
+    ((status, *times),) = bench.rows(f"SELECT status, {columns} FROM decisions")
+    assert status == ("delivered" if end == "delivered" else "dropped")
+    assert [each % DAY for each in times] == [0, 0, 0, 0]
+    assert times[0] == START // DAY * DAY
+    assert times[3] == bench.clock.time // DAY * DAY
+    assert time.strftime("%Y-%m-%d", time.gmtime(times[3])) in str(client.journal())

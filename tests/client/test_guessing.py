@@ -1,0 +1,83 @@
+"""How often a guess is right with a response: against every question, prior and best guess."""
+
+from fractions import Fraction
+from itertools import combinations, product
+
+import pytest
+
+from deniable.client.transparency.guessing import guess_of, guess_within
+from deniable.mechanisms import RandomisedResponse, SurveyMechanism, TruncatedGeometric, TwoRound
+from tests.support.kinds import KINDS
+
+HALF = Fraction(1, 2)
+MECHANISMS: dict[str, SurveyMechanism] = {
+    "two": RandomisedResponse(2, "1"),
+    "five": RandomisedResponse(5, "1"),
+    "delta": RandomisedResponse(4, "0.5", "0.1"),
+    "two rounds": TwoRound(4, "1", "3"),
+    "numbers": TruncatedGeometric(6, Fraction(3, 4)),
+    **{name: survey.mechanism for name, survey in KINDS.items() if name != "numeric"},
+}
+
+
+def matrix(mechanism: SurveyMechanism) -> list[list[Fraction]]:
+    return [
+        [Fraction(n, sum(row)) for n in row]
+        for row in map(mechanism.row, range(mechanism.categories))
+    ]
+
+
+def best(rows: list[list[Fraction]], prior: dict[int, Fraction], question: set[int]) -> Fraction:
+    """Return how often the best guess at whether the answer is in the question is right."""
+    right = Fraction(0)
+    for response in range(len(rows[0])):
+        yes = sum(p * rows[x][response] for x, p in prior.items() if x in question)
+        no = sum(p * rows[x][response] for x, p in prior.items() if x not in question)
+        right += max(yes, no)
+    return right
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_no_question_and_no_prior_gains_more_and_one_gains_as_much(name: str) -> None:
+    mechanism = MECHANISMS[name]
+    rows, k = matrix(mechanism), mechanism.categories
+    gain = guess_of(mechanism) - HALF
+    attained = Fraction(0)
+    priors = [{x: HALF, y: HALF} for x, y in combinations(range(k), 2)]
+    priors += [
+        {x: Fraction(2, 3), y: Fraction(1, 3)} for x, y in product(range(k), repeat=2) if x != y
+    ]
+    priors += [{x: Fraction(1, k) for x in range(k)}]
+    priors += [{x: Fraction(2 * (x + 1), k * (k + 1)) for x in range(k)}]
+    for prior, size in product(priors, range(1, k)):
+        for question in map(set, combinations(range(k), size)):
+            yes = sum(p for x, p in prior.items() if x in question)
+            found = best(rows, prior, question) - max(yes, 1 - yes)
+            assert found <= gain
+            attained = max(attained, found)
+    assert attained == gain
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_odds_alone_never_promise_less(name: str) -> None:
+    privacy = MECHANISMS[name].privacy
+    assert privacy.odds is not None
+    assert guess_of(MECHANISMS[name]) <= guess_within(privacy.odds)
+
+
+def test_two_answers_attain_what_odds_and_delta_allow() -> None:
+    # P = (a, 1-a), Q = (1-a, a) with a - E (1-a) = delta.
+    odds, delta = Fraction(3), Fraction(1, 10)
+    a = (odds + delta) / (odds + 1)
+    assert a - odds * (1 - a) == delta
+    assert best([[a, 1 - a], [1 - a, a]], {0: HALF, 1: HALF}, {0}) == guess_within(odds, delta)
+    assert guess_within(odds, Fraction(1)) == 1
+
+
+def test_of_many_answers_the_odds_bound_it() -> None:
+    mechanism = TruncatedGeometric(65, Fraction(99, 100))
+    rows = matrix(mechanism)
+    apart = sum(abs(a - b) for a, b in zip(rows[0], rows[-1], strict=True)) / 2
+    odds = mechanism.privacy.odds
+    assert odds is not None
+    assert (1 + apart) / 2 <= guess_of(mechanism) == odds / (odds + 1)

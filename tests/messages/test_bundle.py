@@ -1,0 +1,185 @@
+"""The bundle: all of it follows from what the authority signed, whatever kind of survey it is."""
+
+import json
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from deniable.client import Survey
+from deniable.messages import (
+    Enrolment,
+    Manifest,
+    Repeat,
+    Schedule,
+    SigningKey,
+    Specification,
+    sign_manifest,
+)
+from deniable.messages.bundle import (
+    InvalidBundle,
+    declaration_of,
+    declared_in_python,
+    make_bundle,
+    read_bundle,
+)
+from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, QUESTION, START, manifest
+
+KEY = AUTHORITY.public_key
+KINDS: dict[str, tuple[Manifest, dict[str, Any]]] = {
+    "plain": (MANIFEST, {}),
+    "delta": (manifest(delta="0.001"), {"max_delta": "0.001"}),
+    "hourly": (
+        manifest(schedule=Schedule(START, 3600, 8, DAY)),
+        {"min_epoch_seconds": 3600},
+    ),
+    "slow": (
+        manifest(schedule=Schedule(START, DAY, 8, 91 * DAY)),
+        {"max_grace_seconds": 91 * DAY},
+    ),
+    "memoised": (manifest(repeat=Repeat("memoised", 53)), {"max_kept_epsilon": "1"}),
+    "long-kept": (
+        manifest(repeat=Repeat("memoised", 54)),
+        {"max_kept_epsilon": "1", "max_kept_epochs": 54},
+    ),
+    "two-round": (
+        manifest(repeat=Repeat("memoised", 3), specification=Specification("two-round", kept="2")),
+        {"max_kept_epsilon": "2"},
+    ),
+    "ordinal": (
+        manifest(specification=Specification.calibrated("ordinal", "absolute", 5, "1")),
+        {"mechanisms": ["ordinal"]},
+    ),
+    "certificate": (manifest(enrolment=Enrolment("certificate", (KEY,))), {}),
+}
+NUMERIC = manifest(
+    categories=("-0.5", "0", "0.5", "1"),
+    specification=Specification.calibrated("numeric", None, 4, "1"),
+)
+
+
+def survey_of(declared: dict[str, Any]) -> Survey:
+    return Survey.numeric(**declared) if "low" in declared else Survey(**declared)
+
+
+@pytest.mark.parametrize(("survey", "terms"), KINDS.values(), ids=KINDS)
+def test_a_declaration_says_what_the_survey_needs_and_no_more(
+    survey: Manifest, terms: dict[str, Any]
+) -> None:
+    asked = {"name": survey.name, "question": QUESTION, "categories": list(CATEGORIES)}
+    assert declaration_of(survey) == {**asked, "max_epsilon": "1", **terms}
+
+
+def test_what_a_declaration_leaves_out_is_the_clients_default() -> None:
+    defaults = {field.name: field.default for field in fields(Survey)}
+    for keyword, assumed in (
+        ("min_epoch_seconds", DAY),
+        ("max_grace_seconds", 90 * DAY),
+        ("max_kept_epochs", 53),
+    ):
+        assert defaults.get(keyword, assumed) == assumed
+
+
+def test_a_numeric_survey_is_declared_by_its_range() -> None:
+    declared = declaration_of(NUMERIC)
+    assert declared == {
+        "name": NUMERIC.name,
+        "question": QUESTION,
+        "low": "-0.5",
+        "high": "1",
+        "step": "0.5",
+        "max_epsilon": "1",
+    }
+    assert survey_of(declared).categories == NUMERIC.categories
+
+
+@pytest.mark.parametrize("survey", [*(each for each, _ in KINDS.values()), NUMERIC])
+def test_what_is_printed_and_what_is_bundled_declare_the_same(survey: Manifest) -> None:
+    bundle = make_bundle([sign_manifest(survey, AUTHORITY)], KEY)
+    read = read_bundle(bundle.to_json())
+    assert read == bundle
+    assert (read.origin, read.authority) == (survey.origin, KEY)
+    assert eval(declared_in_python(read.declaration), {"Survey": Survey}) == survey_of(
+        bundle.declaration
+    )
+
+
+def test_people_can_read_it() -> None:
+    text = make_bundle([sign_manifest(MANIFEST, AUTHORITY)], KEY).to_json().decode()
+    assert f'  "origin": "{MANIFEST.origin}",\n  "authority": "{KEY.hex()}",\n' in text
+    assert f'    "question": "{QUESTION}",\n' in text
+    assert text.endswith("}\n")
+
+
+LATER = manifest(sequence=1, schedule=Schedule(START + DAY, DAY, 8, DAY))
+
+
+@pytest.mark.parametrize(
+    "envelopes",
+    [
+        [],
+        [sign_manifest(MANIFEST, SigningKey(bytes(range(32))))],
+        [sign_manifest(LATER, AUTHORITY), sign_manifest(MANIFEST, SigningKey(bytes(range(32))))],
+        [sign_manifest(MANIFEST, AUTHORITY)[:-1]],
+        *(
+            [sign_manifest(LATER, AUTHORITY), sign_manifest(replace(MANIFEST, **change), AUTHORITY)]
+            for change in (
+                {"name": "another"},
+                {"question": "Another?"},
+                {"categories": CATEGORIES[::-1]},
+                {"origin": "https://elsewhere.example"},
+            )
+        ),
+    ],
+)
+def test_only_what_goes_together_and_is_signed_is_bundled(envelopes: list[bytes]) -> None:
+    with pytest.raises(InvalidBundle):
+        make_bundle(envelopes, KEY)
+
+
+def spoilt(**changes: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda document: {**document, **changes}
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        spoilt(format="deniable-survey-2"),
+        spoilt(origin="https://elsewhere.example"),
+        spoilt(authority=SigningKey(bytes(range(32))).public_key.hex()),
+        spoilt(authority=KEY.hex().upper()),
+        spoilt(authority=7),
+        spoilt(manifests=[]),
+        spoilt(manifests="text"),
+        spoilt(manifests=None),
+        spoilt(more=1),
+        lambda document: {**document, "manifests": [document["manifests"][0] + "\n"]},
+        *(
+            lambda document, change=change: {
+                **document,
+                "declaration": {**document["declaration"], **change},
+            }
+            for change in (
+                {"max_epsilon": "2"},
+                {"question": "Another?"},
+                {"categories": list(CATEGORIES[::-1])},
+                {"max_kept_epsilon": "1"},
+            )
+        ),
+        lambda document: {key: document[key] for key in document if key != "declaration"},
+        lambda document: list(document),
+    ],
+)
+def test_a_file_that_says_what_nobody_signed_is_refused(
+    spoil: Callable[[dict[str, Any]], Any],
+) -> None:
+    document = json.loads(make_bundle([sign_manifest(MANIFEST, AUTHORITY)], KEY).to_json())
+    with pytest.raises(InvalidBundle, match="export"):
+        read_bundle(json.dumps(spoil(document)).encode())
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"null", b"\x92\xc4"])
+def test_a_file_that_is_none_is_refused(data: bytes) -> None:
+    with pytest.raises(InvalidBundle, match="survey export"):
+        read_bundle(data)

@@ -1,0 +1,178 @@
+"""The manifest's envelope: verified before anything is decoded; several of them in one answer."""
+
+import os
+import tracemalloc
+from typing import Any
+
+import msgpack
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from deniable.messages import (
+    MAX_MANIFEST_BYTES,
+    MAX_MANIFESTS,
+    MAX_MANIFESTS_BYTES,
+    Refusal,
+    RefusalCode,
+    SigningKey,
+    codec,
+    open_manifest,
+    open_manifest_of_chain,
+    pack_manifests,
+    sign_manifest,
+    split_manifests,
+)
+from tests.vectors.scene import AUTHORITY, OPEN_PAYLOAD, OPEN_SURVEY, manifest_envelope, pack, seed
+
+KEYS = [SigningKey(seed(f"key {number}")) for number in range(4)]
+CHAIN = [key.public_key for key in KEYS]
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=200)
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the lengths of all that is decoded from now on."""
+    lengths: list[int] = []
+    decode = codec.decode
+
+    def counting(data: bytes) -> object:
+        lengths.append(len(data))
+        return decode(data)
+
+    monkeypatch.setattr(codec, "decode", counting)
+    return lengths
+
+
+def costly_payload() -> bytes:
+    """Return 1 MiB of msgpack whose decoding takes many times its size."""
+    return pack([[]] * (MAX_MANIFEST_BYTES - 5))
+
+
+def test_what_nobody_signed_is_not_decoded(decoded: list[int]) -> None:
+    envelope = pack([costly_payload(), bytes(31) + b"\x02" + bytes(32)])
+    for attempt in (
+        lambda: open_manifest(envelope, CHAIN[0]),
+        lambda: open_manifest_of_chain(envelope, CHAIN),
+    ):
+        with pytest.raises(Refusal, match="bad-signature"):
+            attempt()
+    assert decoded == []
+
+
+def test_what_nobody_signed_costs_little_more_than_its_size() -> None:
+    envelope = pack([costly_payload(), os.urandom(63) + b"\0"])
+    tracemalloc.start()
+    try:
+        with pytest.raises(Refusal, match="bad-signature"):
+            open_manifest_of_chain(envelope, CHAIN)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * len(envelope)
+
+
+@pytest.mark.parametrize("signer", range(len(KEYS)))
+def test_a_chain_of_keys_decodes_once(decoded: list[int], signer: int) -> None:
+    envelope = sign_manifest(OPEN_SURVEY, KEYS[signer])
+    assert open_manifest_of_chain(envelope, CHAIN) == (OPEN_SURVEY, CHAIN[signer])
+    assert decoded == [len(OPEN_PAYLOAD)]
+
+
+@PROPERTY
+@given(st.one_of(st.integers(0, 300), st.integers(65_400, 65_700)))
+@example(255)
+@example(256)
+@example(65_535)
+@example(65_536)
+def test_the_envelope_is_split_where_a_decoder_would(length: int) -> None:
+    # Whatever the payload's length, what msgpack writes is verified, and then found malformed.
+    envelope = manifest_envelope(bytes([0xC1]) * length)
+    with pytest.raises(Refusal, match="malformed"):
+        open_manifest(envelope, AUTHORITY.public_key)
+    with pytest.raises(Refusal, match="bad-signature"):
+        open_manifest(envelope, CHAIN[0])
+
+
+@PROPERTY
+@given(st.integers(0, 90), st.binary(max_size=3), st.integers(0, 3))
+def test_what_is_verified_is_canonical(where: int, what: bytes, removed: int) -> None:
+    good = manifest_envelope(OPEN_PAYLOAD)
+    where = where if where < 10 else len(good) - 90 + where
+    envelope = good[:where] + what + good[where + removed :]
+    try:
+        open_manifest(envelope, AUTHORITY.public_key)
+    except Refusal:
+        return
+    assert envelope == good
+
+
+@pytest.mark.parametrize("form", ["c5", "c6"])
+def test_a_longer_header_than_needed_is_malformed(form: str) -> None:
+    width = {"c5": 2, "c6": 4}[form]
+    payload = OPEN_PAYLOAD[:200]
+    signature = AUTHORITY.sign(b"deniable/manifest/v1\0", payload)
+    header = b"\x92" + bytes.fromhex(form) + len(payload).to_bytes(width, "big")
+    with pytest.raises(Refusal, match="malformed"):
+        open_manifest(header + payload + b"\xc4\x40" + signature, AUTHORITY.public_key)
+
+
+def envelopes(*sizes: int) -> list[bytes]:
+    return [pack([bytes(size), bytes(64)]) for size in sizes]
+
+
+def test_what_is_packed_is_split() -> None:
+    several = [sign_manifest(OPEN_SURVEY, key) for key in KEYS]
+    assert split_manifests(pack_manifests(several)) == several
+    assert pack_manifests(several) == msgpack.packb([msgpack.unpackb(one) for one in several])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fitting"),
+    [
+        ([10] * MAX_MANIFESTS, MAX_MANIFESTS),
+        ([10] * (MAX_MANIFESTS + 1), MAX_MANIFESTS),
+        ([MAX_MANIFEST_BYTES] * 2, 1),
+        ([MAX_MANIFEST_BYTES, MAX_MANIFEST_BYTES - 200], 2),
+        # The first that does not fit ends the list: what is offered has no gaps.
+        ([MAX_MANIFEST_BYTES, MAX_MANIFEST_BYTES, 10], 1),
+    ],
+)
+def test_older_manifests_are_left_out_of_an_answer_that_is_full(
+    sizes: list[int], fitting: int
+) -> None:
+    offered = envelopes(*sizes)
+    body = pack_manifests(offered)
+    assert len(body) <= MAX_MANIFESTS_BYTES
+    assert split_manifests(body) == offered[:fitting]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", "malformed"),
+        (pack([]), "malformed"),
+        (pack({}), "malformed"),
+        (pack(b"bytes"), "malformed"),
+        (b"\x92" + envelopes(1)[0], "malformed"),
+        (pack([1]) + b"\0", "malformed"),
+        (b"\xdc\x00\x01" + envelopes(1)[0], "malformed"),
+        (b"\x91" * 100_000, "malformed"),
+        (b"\xdd\xff\xff\xff\xff", "too-large"),
+        (pack([1] * (MAX_MANIFESTS + 1)), "too-large"),
+        (pack([bytes(MAX_MANIFESTS_BYTES)]), "too-large"),
+    ],
+)
+def test_another_answer_is_refused(body: bytes, code: str) -> None:
+    with pytest.raises(Refusal) as refusal:
+        split_manifests(body)
+    assert refusal.value.code is RefusalCode(code)
+
+
+@pytest.mark.parametrize("element", [None, 7, [b"", b""], [[]] * 1000, {"a": 1}])
+def test_one_bad_element_leaves_the_others_alone(element: Any, decoded: list[int]) -> None:
+    good = sign_manifest(OPEN_SURVEY, KEYS[0])
+    first, second = split_manifests(b"\x92" + pack(element) + good)
+    assert (second, decoded) == (good, [])
+    with pytest.raises(Refusal):
+        open_manifest(first, CHAIN[0])
