@@ -55,6 +55,8 @@ class App:
         elif environ["PATH_INFO"] == "/consent":
             wants = form.get("consent") == ["on"]
             self._client.set_consent("on" if wants else "off", origin="settings page")
+            if wants:  # so that the next answer counts; the thread asks at a time drawn at random
+                self._client.refresh()
             said = "Thank you." if wants else "Nothing is sent, and what waited is erased."
         elif environ["PATH_INFO"] == "/rate":
             answer = form.get("answer", [""])[0]

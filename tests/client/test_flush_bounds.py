@@ -78,7 +78,7 @@ def test_d7_who_withdraws_during_the_handshake_has_no_byte_sent(
         else:
             bench.clock.time += 3600
             client._uploader._send_due()
-        assert server.hands_shaken.is_set()
+        assert server.hands_shaken.wait(SECONDS)
     assert server.requests == [b""]
     assert bench.rows("SELECT attempts, unanswered FROM decisions") == [(0, 0)]
 

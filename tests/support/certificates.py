@@ -30,6 +30,7 @@ def certificate(folder: Path, host: str, days: int = 1) -> tuple[Path, ssl.SSLCo
     key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file, key_file)
+    context.num_tickets = 0  # a ticket written to a client that hangs up first fails the handshake
     return file, context
 
 
