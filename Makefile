@@ -4,13 +4,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO ?=
+PARALLEL ?= -n auto --dist worksteal
 
-.PHONY: demo test lint types contracts tests bench clean
+.PHONY: demo test test-all lint types contracts tests all-tests bench clean
 
 demo: $(VENV)/collector.stamp
 	@$(BIN)/deniable demo $(DEMO)
 
 test: lint types contracts tests
+
+test-all: lint types contracts all-tests
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -23,10 +26,10 @@ contracts: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 
 tests: $(VENV)/dev.stamp
-	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -q
-	$(BIN)/python -m coverage combine -q
-	$(BIN)/python -m coverage report --fail-under=90
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "not long"
+
+all-tests: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -q $(PARALLEL) --cov --cov-fail-under=90
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks
