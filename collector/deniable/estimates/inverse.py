@@ -5,6 +5,7 @@ gives an unbiased estimate G c/n of f. Never clipped, never rescaled: the estima
 and averages of it stay right.
 """
 
+import operator
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -205,6 +206,7 @@ def debias(mechanism: Mechanism, counts: Sequence[int]) -> Floats:
         Estimated frequencies, shape (categories,), which sum to 1; they may leave [0, 1].
 
     Raises:
+        TypeError: for counts that are no integers.
         ValueError: for a wrong number of counts, or no reports.
         NotInvertible: if no estimate can tell the categories apart.
 
@@ -225,11 +227,16 @@ def check_counts(mechanism: Mechanism, counts: Sequence[int]) -> int:
     """Return the number of reports.
 
     Raises:
+        TypeError: for counts that are no integers.
         ValueError: for a wrong number of counts, a negative one, or no reports.
     """
     if len(counts) != mechanism.responses:
         raise ValueError(f"{mechanism.responses} counts are expected, one a response")
-    n = sum(int(count) for count in counts)
+    try:
+        # Ints of Python's own: numpy's wrap around when they are summed.
+        n = sum(map(operator.index, counts))
+    except TypeError:
+        raise TypeError("counts are integers: give them as they were counted, unscaled") from None
     if n < 1 or min(counts) < 0:
         raise ValueError("there is nothing to estimate from: no reports")
     return n
