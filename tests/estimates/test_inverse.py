@@ -20,11 +20,11 @@ from deniable.estimates import (
 from deniable.estimates.inverse import tables
 from deniable.mechanisms import (
     Circular,
+    ClampedGeometric,
     Mechanism,
     Ordinal,
     RandomisedResponse,
     SolutionMatrix,
-    TruncatedGeometric,
 )
 from tests.estimates.matrices import (
     FORMULAS,
@@ -229,9 +229,9 @@ def test_a_surveys_inverse_is_the_one_solved_in_fractions(mechanism: Mechanism) 
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "8"])
-@pytest.mark.parametrize("kind", [Ordinal, Circular, TruncatedGeometric])
+@pytest.mark.parametrize("kind", [Ordinal, Circular, ClampedGeometric])
 def test_the_inverse_of_two_hundred_categories_undoes_the_matrix(
-    kind: type[Ordinal | Circular | TruncatedGeometric], epsilon: str
+    kind: type[Ordinal | Circular | ClampedGeometric], epsilon: str
 ) -> None:
     matrix = solution_matrix(kind.calibrated(200, epsilon))
     np.testing.assert_allclose(left_inverse(matrix) @ matrix.T, np.eye(200), atol=1e-9)
@@ -254,7 +254,7 @@ def test_the_solution_matrix_holds_each_probability_rounded_once(mechanism: Mech
 
 
 def test_a_matrix_that_floats_cannot_invert_is_refused_with_what_to_do() -> None:
-    hardly = TruncatedGeometric(200, Fraction(2**62 - 2**30, 2**62))
+    hardly = ClampedGeometric(200, Fraction(2**62 - 2**30, 2**62))
     with pytest.raises(NotInvertible, match=r"condition number .*; raise epsilon or use fewer"):
         debias(hardly, [1] * 200)
 

@@ -14,7 +14,7 @@ from deniable.budget import (
     PrivacyLoss,
     advanced_composition,
     basic_composition,
-    closed_composition,
+    kairouz_oh_viswanath_composition,
     optimal_composition,
 )
 from deniable.cli.bounds import upper_bound
@@ -131,7 +131,7 @@ def _rows(epsilon: str, delta: str, times: int, slack: str, categories: int) -> 
     if extra:
         for name, compose in (
             ("advanced", advanced_composition),
-            ("closed form", closed_composition),
+            ("Kairouz et al.", kairouz_oh_viswanath_composition),
         ):
             found = compose(level, each, times, extra)
             rows.append(_Row(name, found.epsilon, found.delta, general))

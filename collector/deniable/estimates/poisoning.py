@@ -40,7 +40,8 @@ class Poisoning:
     """What fake reports can do to one histogram, and what they seem to have done.
 
     Attributes:
-        influence: how far one fake report moves n times an estimated frequency at most, on average.
+        influence: the largest kernel value: one fake report moves n times an estimated frequency no
+            further, on average.
         fakes_for_one_error: this many more reports, all fake, move any one of the estimates by its
             standard error; None if no number does, or there is no standard error.
         detectable_share: from which share of fake reports on a category that no honest device holds
