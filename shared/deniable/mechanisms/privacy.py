@@ -49,7 +49,7 @@ class Privacy(ABC):
 
     @property
     def epsilon(self) -> Decimal:
-        """Return the pure level epsilon' = ln(odds), rounded up to 12 decimal places, or infinity."""
+        """Return the pure level epsilon' = ln(odds), rounded up to 12 places, or infinity."""
         return epsilon_of_odds(self.odds)
 
     def epsilon_at(self, delta: Number) -> Decimal:
