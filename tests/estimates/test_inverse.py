@@ -272,7 +272,9 @@ def split_matrices(draw: st.DrawFn) -> tuple[SolutionMatrix, SolutionMatrix, lis
     """Return a matrix, the same with responses split into parts, and whose part each part is."""
     k = draw(st.integers(2, 4))
     columns = draw(
-        st.lists(st.lists(st.integers(0, 50), min_size=k, max_size=k), min_size=k, max_size=k + 3)
+        st.lists(
+            st.lists(st.integers(0, 50), min_size=k, max_size=k), min_size=k - 1, max_size=k + 3
+        )
     )
     # A last column makes up for rows of different sums.
     sums = [sum(column[x] for column in columns) for x in range(k)]

@@ -20,7 +20,7 @@ Weights = Sequence[int]
 
 _PRECISION = 160
 _MOST_NOISE = Fraction(1, 10**9)
-"""What may pay for the rows themselves: their owner never sees it, whatever is estimated."""
+"""The share that may pay for the rows themselves: no estimate ever shows it."""
 
 
 def common_denominator(denominators: Iterable[int], most_bits: int) -> int | None:
