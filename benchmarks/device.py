@@ -21,11 +21,11 @@ from deniable.client import Client, HttpAnswer
 from deniable.mechanisms import (
     MAX_METRIC,
     Circular,
+    ClampedGeometric,
     Mechanism,
     Metric,
     Ordinal,
     RandomisedResponse,
-    TruncatedGeometric,
 )
 from deniable.messages import UploadAnswer
 
@@ -53,7 +53,7 @@ def _show_draws() -> None:
             RandomisedResponse(k, "1"),
             Ordinal.calibrated(k, "1"),
             Circular.calibrated(k, "1"),
-            TruncatedGeometric.calibrated(k, "1"),
+            ClampedGeometric.calibrated(k, "1"),
             *([Metric(table, Fraction(19, 20))] if table else []),
         ]
         works = {type(each).__name__: partial(each.randomise, 3) for each in mechanisms}
@@ -77,7 +77,7 @@ def _show_certificates() -> None:
         {
             f"{name}, k = {k:,}": seconds_each(partial(_certify, kind, k, ratio), 3)
             for k, ratio in ratios.items()
-            for name, kind in (("Ordinal", Ordinal), ("TruncatedGeometric", TruncatedGeometric))
+            for name, kind in (("Ordinal", Ordinal), ("ClampedGeometric", ClampedGeometric))
         }
     )
     show(
@@ -87,7 +87,7 @@ def _show_certificates() -> None:
 
 
 def _certify(
-    kind: type[Ordinal] | type[TruncatedGeometric], categories: int, ratio: Fraction
+    kind: type[Ordinal] | type[ClampedGeometric], categories: int, ratio: Fraction
 ) -> None:
     assert kind(categories, ratio).privacy.odds is not None
 

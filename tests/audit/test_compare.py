@@ -203,6 +203,9 @@ def test_without_an_inverse_there_is_no_variance() -> None:
     matrix = of_weights([[1, 2, 1], [2, 1, 1], [3, 3, 2]])  # the third is the mean of the others
     assert total_variance(matrix) is None
     assert total_variance(of_weights([[1, 1], [1, 2], [2, 1]])) is None  # more rows than columns
+    unit = 10**14  # and what floating point cannot invert, the estimates refuse as well
+    nearly = [[5 * unit, 3 * unit, 2 * unit], [5 * unit, 3 * unit + 3, 2 * unit - 3], [1, 2, 7]]
+    assert total_variance(of_weights(nearly)) is None
     *_, response, bound = compare(matrix).criteria
     for criterion in (response, bound):
         assert criterion.value is None

@@ -16,7 +16,7 @@ from deniable.budget import (
     PrivacyLoss,
     advanced_composition,
     basic_composition,
-    closed_composition,
+    kairouz_oh_viswanath_composition,
     optimal_composition,
     optimal_guarantees,
 )
@@ -54,7 +54,7 @@ def optimum(odds: Fraction, delta: Fraction, times: int, i: int) -> Fraction:
     [
         (basic_composition([("0.1", "0")] * 100).epsilon, 10),
         (advanced_composition("0.1", "0", 100, "0.000001").epsilon, 6.30823095),
-        (closed_composition("0.1", "0", 100, "0.000001").epsilon, 5.75610552),
+        (kairouz_oh_viswanath_composition("0.1", "0", 100, "0.000001").epsilon, 5.75610552),
         (optimal_composition("0.1", "0", 100).epsilon_at("0.000001"), 4.77456759),
         # Who knows that there are ten categories knows better.
         (
@@ -109,7 +109,7 @@ def test_the_closed_forms_are_never_too_small_and_hardly_too_large(
     epsilon: Fraction, delta: Fraction, times: int, slack: Fraction
 ) -> None:
     advanced = advanced_composition(epsilon, delta, times, slack)
-    closed = closed_composition(epsilon, delta, times, slack)
+    closed = kairouz_oh_viswanath_composition(epsilon, delta, times, slack)
     # Sixty digits, correctly rounded; all numbers here are below 10^5.
     with decimal.localcontext() as context:
         context.prec = 60
@@ -135,7 +135,9 @@ def test_each_answer_is_at_least_as_good_as_the_one_before(
 ) -> None:
     best = optimal_composition(epsilon, 0, times)
     # The 2^-128 by which e^epsilon is rounded up moves the optimum by less than 10^-12.
-    assert best.epsilon_at(slack) <= closed_composition(epsilon, 0, times, slack).epsilon
+    assert (
+        best.epsilon_at(slack) <= kairouz_oh_viswanath_composition(epsilon, 0, times, slack).epsilon
+    )
     assert best.epsilon <= basic_composition([(epsilon, 0)] * times).epsilon + Decimal("1e-12")
 
 
@@ -203,7 +205,7 @@ def test_a_year_of_the_optimum_is_at_hand() -> None:
 # What is refused.
 
 
-@pytest.mark.parametrize("compose", [advanced_composition, closed_composition])
+@pytest.mark.parametrize("compose", [advanced_composition, kairouz_oh_viswanath_composition])
 def test_a_composition_needs_a_slack_and_a_report(
     compose: Callable[[Number, Number, int, Number], Guarantee],
 ) -> None:

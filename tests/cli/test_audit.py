@@ -128,6 +128,11 @@ def test_no_finite_epsilon_is_said_in_words(tmp_path: Path) -> None:
     assert found["at_epsilon"]["delta"]["exact"] == "1"
 
 
+def test_what_is_said_to_be_the_most_is_rounded_up(tmp_path: Path) -> None:
+    shown = lines(succeed("audit", written(tmp_path, "2,1\n1,2\n")))
+    assert shown["lies"] == ["at most 0.333334 of the time, 1 times the optimum of 0.333333"]
+
+
 def test_a_matrix_that_is_not_square_does_not_lie(tmp_path: Path) -> None:
     shown = succeed("audit", written(tmp_path, WIDE))
     assert "only a square matrix" in shown

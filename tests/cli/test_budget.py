@@ -1,11 +1,15 @@
-"""``deniable budget``: the check values, printed; epsilons never too small."""
+"""``deniable budget``: the check values, printed; no epsilon and no delta too small."""
 
 import json
 from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from deniable.cli.bounds import upper_bound
 from tests.cli.commands import fail, succeed
 
 
@@ -20,18 +24,38 @@ def test_the_check_values_are_shown_rounded_up() -> None:
     assert composed(*times, "--categories", "10") == {
         "basic": Decimal("10.000000"),
         "advanced": Decimal("6.308231"),
-        "closed form": Decimal("5.756106"),
+        "Kairouz et al.": Decimal("5.756106"),
         "optimal": Decimal("4.774568"),
         "exact": Decimal("2.070720"),
     }
     assert composed(*times)["exact"] == Decimal("4.774568")
 
 
+def test_three_reports_of_a_hundredth_need_the_delta_that_is_printed() -> None:
+    # 1 - .99^3 = .029701, and 3 * .01 without the product.
+    options = ("--epsilon", "1", "--delta", "0.01", "--times", "3", "--slack", "0")
+    needed = {"basic": "0.03", "optimal": "0.029701", "exact": "0.029701"}
+    table = [line.split() for line in succeed("budget", *options).splitlines()]
+    assert {line[0]: line[2] for line in table if line and line[0] in needed} == needed
+    printed = json.loads(succeed("budget", "--json", *options))["compositions"]
+    assert {row["name"]: row["delta"] for row in printed} == needed
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.fractions(min_value=0), st.integers(1, 12), st.integers(-30, 30))
+def test_a_bound_is_rounded_up_by_less_than_its_last_digit(
+    value: Fraction, digits: int, power: int
+) -> None:
+    value *= Fraction(10) ** power
+    shown = Fraction(upper_bound(value, digits))
+    assert value <= shown <= value * (1 + Fraction(10) ** (1 - digits))
+
+
 @pytest.mark.parametrize("epsilon", ["0.05", "0.5", "1.75"])
 @pytest.mark.parametrize("categories", ["2", "7", "500"])
 def test_who_knows_more_states_less(epsilon: str, categories: str) -> None:
     found = composed("--times", "30", "--epsilon", epsilon, "--categories", categories)
-    assert found["closed form"] <= found["advanced"]
+    assert found["Kairouz et al."] <= found["advanced"]
     for worse, better in pairwise(["basic", "optimal", "exact"]):
         assert found[better] <= found[worse]
 

@@ -530,6 +530,9 @@ def test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_t
     assert client.report(NAME, app.categories[0]).ok
     followed = terms(client)
     assert followed.survey_id == later.survey_id.hex()
+    told = followed.to_dict()
+    for bound in ("odds", "guess", "truth"):
+        assert 0 <= Fraction(told[bound]) - getattr(followed, bound) < 1e-12
     matrix = later.mechanism
     rows = [[Fraction(n, matrix.grid) for n in matrix.row(x)] for x in range(matrix.categories)]
     apart = max(sum(abs(a - b) for a, b in zip(*pair, strict=True)) for pair in product(rows, rows))

@@ -6,7 +6,7 @@ from itertools import combinations, product
 import pytest
 
 from deniable.client.transparency.guessing import guess_of, guess_within
-from deniable.mechanisms import RandomisedResponse, SurveyMechanism, TruncatedGeometric, TwoRound
+from deniable.mechanisms import ClampedGeometric, RandomisedResponse, SurveyMechanism, TwoRound
 from tests.support.kinds import KINDS
 
 HALF = Fraction(1, 2)
@@ -15,7 +15,7 @@ MECHANISMS: dict[str, SurveyMechanism] = {
     "five": RandomisedResponse(5, "1"),
     "delta": RandomisedResponse(4, "0.5", "0.1"),
     "two rounds": TwoRound(4, "1", "3"),
-    "numbers": TruncatedGeometric(6, Fraction(3, 4)),
+    "numbers": ClampedGeometric(6, Fraction(3, 4)),
     **{name: survey.mechanism for name, survey in KINDS.items() if name != "numeric"},
 }
 
@@ -75,7 +75,7 @@ def test_two_answers_attain_what_odds_and_delta_allow() -> None:
 
 
 def test_of_many_answers_the_odds_bound_it() -> None:
-    mechanism = TruncatedGeometric(65, Fraction(99, 100))
+    mechanism = ClampedGeometric(65, Fraction(99, 100))
     rows = matrix(mechanism)
     apart = sum(abs(a - b) for a, b in zip(rows[0], rows[-1], strict=True)) / 2
     odds = mechanism.privacy.odds

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from deniable.estimates import left_inverse, solution_matrix
-from deniable.mechanisms import Mechanism, Ordinal, RandomisedResponse, TruncatedGeometric
+from deniable.mechanisms import ClampedGeometric, Mechanism, Ordinal, RandomisedResponse
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "mathematics.md").read_text("utf-8")
@@ -82,9 +82,9 @@ def figures(mechanism: Mechanism) -> list[float]:
         ("RandomisedResponse", RandomisedResponse(5, "1"), RandomisedResponse(101, "1")),
         ("Ordinal", Ordinal.calibrated(5, "1"), Ordinal.calibrated(101, "1")),
         (
-            "TruncatedGeometric",
-            TruncatedGeometric.calibrated(5, "1"),
-            TruncatedGeometric.calibrated(101, "1"),
+            "ClampedGeometric",
+            ClampedGeometric.calibrated(5, "1"),
+            ClampedGeometric.calibrated(101, "1"),
         ),
     ],
 )

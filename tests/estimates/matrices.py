@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from deniable.mechanisms import (
     Circular,
+    ClampedGeometric,
     Mechanism,
     Metric,
     Ordinal,
     RandomisedResponse,
     SolutionMatrix,
-    TruncatedGeometric,
 )
 
 Floats = NDArray[np.float64]
@@ -56,7 +56,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "ordinal": Ordinal(3, Fraction(1, 2)),
     "circular": Circular(3, Fraction(2, 5)),
     "metric": Metric(TRIANGLE, Fraction(2, 3)),
-    "numeric": TruncatedGeometric(3, Fraction(1, 2)),
+    "numeric": ClampedGeometric(3, Fraction(1, 2)),
 }
 
 FREQUENCIES: dict[int, list[Fraction]] = {
@@ -80,7 +80,7 @@ SURVEYED: dict[str, Mechanism] = {
     "ordinal": Ordinal.calibrated(7, "2"),
     "circular": Circular.calibrated(7, "2"),
     "metric": Metric.calibrated(LADDER, "2"),
-    "numeric": TruncatedGeometric.calibrated(7, "2"),
+    "numeric": ClampedGeometric.calibrated(7, "2"),
 }
 """One mechanism of each kind that is no randomised response, on seven categories."""
 

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from deniable.estimates import frequency_intervals, mean, quantiles
 from deniable.estimates.cumulative import blur_of
 from deniable.estimates.numeric import bin_ends, numeric_summary
-from deniable.mechanisms import Circular, Mechanism, Ordinal, TruncatedGeometric
+from deniable.mechanisms import Circular, ClampedGeometric, Mechanism, Ordinal
 from deniable.simulation import SimulatedWords, randomise_many
 from tests.estimates.matrices import SURVEYED, Floats
 
@@ -87,7 +87,7 @@ def test_no_fewer_intervals_cover_groups_with_blurred_ends_whatever_the_populati
     population: Floats,
 ) -> None:
     # A share of 0 or 1 is covered if no bound is broken that blur could break.
-    mechanism, repeats = TruncatedGeometric.calibrated(41, "2"), 400
+    mechanism, repeats = ClampedGeometric.calibrated(41, "2"), 400
     values = [Fraction(i) for i in range(41)]
     covered = np.zeros(len(bin_ends(41, 2 * blur_of(mechanism, DEVICES) + 1)))
     for counts in simulated_counts(mechanism, population, repeats, DEVICES).tolist():
@@ -103,10 +103,10 @@ def test_no_fewer_intervals_cover_groups_with_blurred_ends_whatever_the_populati
 
 
 @pytest.mark.parametrize("devices", [30, 100, 300])
-@pytest.mark.parametrize("kind", [TruncatedGeometric, Ordinal, Circular])
+@pytest.mark.parametrize("kind", [ClampedGeometric, Ordinal, Circular])
 @pytest.mark.parametrize("epsilon", ["4", "8"])
 def test_few_reports_cover_single_categories_as_well(
-    kind: type[TruncatedGeometric] | type[Ordinal] | type[Circular], epsilon: str, devices: int
+    kind: type[ClampedGeometric] | type[Ordinal] | type[Circular], epsilon: str, devices: int
 ) -> None:
     # From 30 reports on over 21 categories: a frequency's kernel then lives on one or two reports,
     # and the sample's own variance would be far too small (coverage down to .6).

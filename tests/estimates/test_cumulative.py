@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from deniable.estimates import solution_matrix
 from deniable.estimates.cumulative import averaged_shares, blur_of
 from deniable.estimates.queries import cautious_values, kernels
-from deniable.mechanisms import Mechanism, Ordinal, RandomisedResponse, TruncatedGeometric
+from deniable.mechanisms import ClampedGeometric, Mechanism, Ordinal, RandomisedResponse
 from tests.estimates.matrices import SURVEYED, Floats
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)
@@ -67,7 +67,7 @@ def test_nothing_and_everything_are_known_whatever_the_blur() -> None:
 
 
 def test_more_reports_never_take_more_blur() -> None:
-    mechanism = TruncatedGeometric.calibrated(101, "1")
+    mechanism = ClampedGeometric.calibrated(101, "1")
     blurs = [blur_of(mechanism, 10**power) for power in range(13)]
     assert blurs == sorted(blurs, reverse=True)
     assert blurs[0] > 20
@@ -84,7 +84,7 @@ def test_more_privacy_takes_more_blur() -> None:
 @pytest.mark.parametrize(
     "mechanism",
     [
-        TruncatedGeometric.calibrated(31, "2"),
+        ClampedGeometric.calibrated(31, "2"),
         Ordinal.calibrated(31, "2"),
         RandomisedResponse(31, "1"),
     ],
@@ -111,7 +111,7 @@ def test_blur_leaves_a_category_to_either_side(mechanism: Mechanism) -> None:
 
 def test_blur_makes_the_noise_of_a_range_bearable() -> None:
     # What it is for: unbiased and sharp, the share below the middle errs by several 100 %.
-    mechanism, n = TruncatedGeometric.calibrated(101, "1"), 10_000
+    mechanism, n = ClampedGeometric.calibrated(101, "1"), 10_000
     counts = np.random.default_rng(1).multinomial(n, np.full(101, 1 / 101)).tolist()
     blur = blur_of(mechanism, n)
     sharp, blurred = (

@@ -25,7 +25,7 @@ from deniable.estimates import (
     reports_for_half_width,
     standard_errors,
 )
-from deniable.mechanisms import Circular, DistanceMechanism, Metric, Ordinal, TruncatedGeometric
+from deniable.mechanisms import Circular, ClampedGeometric, DistanceMechanism, Metric, Ordinal
 from deniable.messages import Distance, Enrolment, Kind, Manifest, SigningKey, Specification
 from tests.support.surveys import CATEGORIES, MANIFEST, QUESTION, manifest
 
@@ -269,7 +269,7 @@ def test_the_largest_survey_is_estimated_without_its_matrix() -> None:
 def survey_of(kind: Kind, distance: Distance | None, k: int, epsilon: str = "1") -> Manifest:
     """Return a survey of another kind, with the least noise that it may have."""
     if kind == "numeric":
-        mechanism: DistanceMechanism = TruncatedGeometric.calibrated(k, epsilon)
+        mechanism: DistanceMechanism = ClampedGeometric.calibrated(k, epsilon)
     elif distance == "absolute":
         mechanism = Ordinal.calibrated(k, epsilon)
     elif distance == "circular":

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deniable.estimates import Model, debias, linear_query, mean, numeric, quantiles
 from deniable.estimates.numeric import NumericSummary, bin_ends, numeric_summary
-from deniable.mechanisms import Mechanism, SolutionMatrix, TruncatedGeometric
+from deniable.mechanisms import ClampedGeometric, Mechanism, SolutionMatrix
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=200)
 
@@ -28,7 +28,7 @@ def summary(
 
 
 PLAIN = SolutionMatrix([[int(x == y) for y in range(100)] for x in range(100)], 1)
-PERCENT = TruncatedGeometric.calibrated(101, "1")
+PERCENT = ClampedGeometric.calibrated(101, "1")
 GENERATOR = np.random.default_rng(11)
 COUNTS = GENERATOR.multinomial(20_000, np.full(101, 1 / 101)).tolist()
 
@@ -67,7 +67,7 @@ def test_without_noise_groups_have_sharp_ends_and_their_share_of_the_counts() ->
 
 
 def test_few_values_are_groups_of_their_own() -> None:
-    mechanism = TruncatedGeometric.calibrated(5, "4")
+    mechanism = ClampedGeometric.calibrated(5, "4")
     counts = [100_000, 200_000, 50_000, 70_000, 30_000]
     found = summary(mechanism, counts)
     assert found.blur == 0
@@ -106,7 +106,7 @@ def test_blur_moves_no_interval_away_from_the_share_with_sharp_ends(
 def test_whatever_was_counted_is_plain_json_with_ordered_intervals(
     counts: list[int], level: float, model: Model
 ) -> None:
-    found = summary(TruncatedGeometric.calibrated(11, "1"), counts, level, model)
+    found = summary(ClampedGeometric.calibrated(11, "1"), counts, level, model)
     for share in (group.share for group in found.bins):
         assert 0 <= share.low <= share.high <= 1
         assert share.outside or share.low <= min(max(share.value, 0), 1) <= share.high

@@ -15,10 +15,10 @@ from deniable.estimates import (
     solution_matrix,
 )
 from deniable.mechanisms import (
+    ClampedGeometric,
     Mechanism,
     RandomisedResponse,
     SolutionMatrix,
-    TruncatedGeometric,
 )
 from tests.estimates.matrices import MECHANISMS, SURVEYED
 
@@ -95,7 +95,7 @@ def test_no_population_with_that_frequency_takes_more(mechanism: Mechanism) -> N
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
 def test_the_mean_takes_no_more_reports_than_planned_in_any_population(epsilon: str) -> None:
-    mechanism = TruncatedGeometric.calibrated(9, epsilon)
+    mechanism = ClampedGeometric.calibrated(9, epsilon)
     values = [Fraction(10 + 2 * x) for x in range(9)]
     planned = reports_for_mean(mechanism, values, 0.5)
     matrix, numbers = solution_matrix(mechanism), np.array([float(value) for value in values])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from deniable.estimates import Quantile, debias, quantiles, solution_matrix
 from deniable.estimates.cumulative import blur_of
 from deniable.estimates.quantiles import _isotonic
-from deniable.mechanisms import Mechanism, RandomisedResponse, SolutionMatrix, TruncatedGeometric
+from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse, SolutionMatrix
 from tests.estimates.matrices import FORMULAS, SURVEYED, Floats
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=100)
@@ -173,4 +173,4 @@ def test_what_allows_no_estimate_is_refused(
     call: Callable[[Mechanism, list[int]], tuple[Quantile, ...]], problem: str
 ) -> None:
     with pytest.raises(ValueError, match=problem):
-        call(TruncatedGeometric.calibrated(7, "1"), [5] * 7)
+        call(ClampedGeometric.calibrated(7, "1"), [5] * 7)

@@ -20,7 +20,7 @@ from deniable.estimates import (
     standard_errors,
 )
 from deniable.estimates.queries import cautious_values, kernels
-from deniable.mechanisms import Mechanism, RandomisedResponse, SolutionMatrix, TruncatedGeometric
+from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse, SolutionMatrix
 from tests.estimates.matrices import (
     FORMULAS,
     FREQUENCIES,
@@ -197,7 +197,7 @@ def test_a_mean_moves_and_scales_with_its_values(mechanism: Mechanism) -> None:
 
 
 def test_a_mean_far_from_zero_keeps_its_digits() -> None:
-    mechanism = TruncatedGeometric.calibrated(7, "1")
+    mechanism = ClampedGeometric.calibrated(7, "1")
     near = mean(mechanism, COUNTS, [Fraction(i, 10**6) for i in range(7)])
     far = mean(mechanism, COUNTS, [10**9 + Fraction(i, 10**6) for i in range(7)])
     assert far.standard_error == near.standard_error
@@ -206,7 +206,7 @@ def test_a_mean_far_from_zero_keeps_its_digits() -> None:
 
 def test_noise_that_is_added_and_not_clamped_leaves_the_mean_as_it_is() -> None:
     # Between the ends the kernel of the mean is the value itself: the noise has the mean 0.
-    mechanism = TruncatedGeometric.calibrated(50, "8")
+    mechanism = ClampedGeometric.calibrated(50, "8")
     g = kernels(mechanism, np.arange(50.0))
     np.testing.assert_allclose(g[1:-1], np.arange(1, 49), atol=1e-9)
     # At the ends it makes up for the clamping, by r/(1-r): the mean of the noise beyond them.
@@ -217,7 +217,7 @@ def test_noise_that_is_added_and_not_clamped_leaves_the_mean_as_it_is() -> None:
 def test_a_thousand_values_at_epsilon_one_have_a_mean_within_its_error() -> None:
     # One-in-a-million for right code: 5 standard errors either way have 6e-7. The seed is fixed.
     k, n = 1000, 20_000
-    mechanism = TruncatedGeometric.calibrated(k, "1")
+    mechanism = ClampedGeometric.calibrated(k, "1")
     answers = np.random.default_rng(7).binomial(k - 1, 0.3, n)
     frequencies = np.bincount(answers, minlength=k) / n
     lam = frequencies @ np.array([[w / 2**64 for w in mechanism.row(x)] for x in range(k)])

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 from deniable.mechanisms import (
     Circular,
+    ClampedGeometric,
     DistanceMechanism,
     GridTooCoarse,
     InvalidPrivacyParameter,
@@ -32,7 +33,6 @@ from deniable.mechanisms import (
     Ordinal,
     Privacy,
     RandomisedResponse,
-    TruncatedGeometric,
     TwoValuedPrivacy,
 )
 from deniable.mechanisms.decay import calibrated_ratio
@@ -43,9 +43,9 @@ STEPS = 1 << 62
 
 exp_bounds = lru_cache(maxsize=None)(uncached_exp_bounds)
 
-Kind = type[Ordinal] | type[Circular] | type[TruncatedGeometric]
+Kind = type[Ordinal] | type[Circular] | type[ClampedGeometric]
 
-KINDS: list[Kind] = [Ordinal, Circular, TruncatedGeometric]
+KINDS: list[Kind] = [Ordinal, Circular, ClampedGeometric]
 
 
 def largest_distance(kind: Kind, categories: int) -> int:
@@ -111,8 +111,8 @@ def test_the_next_smaller_ratio_breaks_the_guarantee(
 @pytest.mark.parametrize(
     ("kind", "categories", "epsilon"),
     [
-        (TruncatedGeometric, 1000, "40"),
-        (TruncatedGeometric, 3, "40"),
+        (ClampedGeometric, 1000, "40"),
+        (ClampedGeometric, 3, "40"),
         (Circular, 8, "30"),
         (Circular, 4, "35"),
         (Circular, 100, "40"),
@@ -152,9 +152,9 @@ def test_less_than_a_billionth_is_given_away_while_the_grid_is_fine(
     [
         (Ordinal, "1"),
         (Circular, "1"),
-        (TruncatedGeometric, "1"),
+        (ClampedGeometric, "1"),
         (Circular, "40"),
-        (TruncatedGeometric, "40"),
+        (ClampedGeometric, "40"),
     ],
 )
 def test_4096_categories_are_calibrated_too(kind: Kind, epsilon: str) -> None:
@@ -177,7 +177,7 @@ def test_more_epsilon_means_a_smaller_ratio_and_more_truth(kind: Kind) -> None:
     assert truths == sorted(set(truths))
 
 
-@pytest.mark.parametrize("kind", [Circular, TruncatedGeometric])
+@pytest.mark.parametrize("kind", [Circular, ClampedGeometric])
 @pytest.mark.parametrize("epsilon", ["0.001", "0.5", "1", "3", "10", "40"])
 def test_two_categories_lie_at_most_a_few_words_more_than_the_optimum(
     kind: Kind, epsilon: str

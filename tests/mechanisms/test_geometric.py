@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from deniable.mechanisms import Circular, GridTooCoarse, TruncatedGeometric, TwoValuedPrivacy
+from deniable.mechanisms import Circular, ClampedGeometric, GridTooCoarse, TwoValuedPrivacy
 from tests.mechanisms.laws import (
     EXTREME_RATIOS,
     WORDS,
@@ -36,7 +36,7 @@ def is_resolved(categories: int, ratio: Fraction) -> bool:
     return 2 * found[0] < WORDS and all(near > far for near, far in pairwise(found))
 
 
-def breaks(mechanism: TruncatedGeometric) -> list[int]:
+def breaks(mechanism: ClampedGeometric) -> list[int]:
     """Return the words at which some response may change: the tails from both sides."""
     found = tails(mechanism.categories, mechanism.ratio)
     return [*found, *(WORDS - tail for tail in found)]
@@ -46,7 +46,7 @@ def breaks(mechanism: TruncatedGeometric) -> list[int]:
 @given(st.integers(2, 13), ratios)
 def test_rows_are_noise_plus_value_clamped_to_the_range(categories: int, ratio: Fraction) -> None:
     assume(is_resolved(categories, ratio))
-    mechanism, m = TruncatedGeometric(categories, ratio), categories - 1
+    mechanism, m = ClampedGeometric(categories, ratio), categories - 1
     assert_sound_rows(mechanism)
     # P(Z >= j) = P(Z <= -j) = A_j/N; m steps lead out of the range from anywhere.
     beyond = [*tails(categories, ratio), 0]
@@ -69,7 +69,7 @@ def test_entries_are_those_of_ghosh_and_others_within_their_rounding(
     categories: int, ratio: Fraction
 ) -> None:
     assume(is_resolved(categories, ratio))
-    mechanism, m = TruncatedGeometric(categories, ratio), categories - 1
+    mechanism, m = ClampedGeometric(categories, ratio), categories - 1
     # A tail is too large by less than 1 and a little; an entry is made of at most two of them.
     step = Fraction(1, WORDS) * (1 + Fraction(1, 2**60))
     for x in range(categories):
@@ -89,7 +89,7 @@ def test_entries_are_those_of_ghosh_and_others_within_their_rounding(
 
 def test_a_row_by_hand() -> None:
     # r = 1/2: A_1 = N/3, A_2 = N/6, rounded up.
-    mechanism = TruncatedGeometric(3, Fraction(1, 2))
+    mechanism = ClampedGeometric(3, Fraction(1, 2))
     one, two = (WORDS + 2) // 3, (WORDS + 2) // 6
     assert (3 * one - WORDS, 6 * two - WORDS) == (2, 2)
     assert mechanism.row(0) == [WORDS - one, one - two, two]
@@ -97,7 +97,7 @@ def test_a_row_by_hand() -> None:
     assert mechanism.row(2) == [two, one - two, WORDS - one]
     assert mechanism.truth == Fraction(WORDS - 2 * one, WORDS)
     assert mechanism.categories == mechanism.responses == 3
-    assert repr(mechanism) == "TruncatedGeometric(3, ratio=1/2)"
+    assert repr(mechanism) == "ClampedGeometric(3, ratio=1/2)"
 
 
 @pytest.mark.parametrize("ratio", EXTREME_RATIOS)
@@ -107,9 +107,9 @@ def test_the_sampler_has_the_law_of_the_rows_or_the_grid_is_too_coarse(
 ) -> None:
     if not is_resolved(categories, ratio):
         with pytest.raises(GridTooCoarse, match="use a larger step"):
-            TruncatedGeometric(categories, ratio)
+            ClampedGeometric(categories, ratio)
         return
-    mechanism = TruncatedGeometric(categories, ratio)
+    mechanism = ClampedGeometric(categories, ratio)
     assert_samples_its_rows(mechanism, range(categories), breaks(mechanism))
 
 
@@ -119,19 +119,19 @@ def test_the_ratios_of_these_tests_lie_on_both_sides_of_what_the_grid_resolves()
 
 
 def test_the_sampler_has_the_law_of_the_rows_with_many_categories_too() -> None:
-    mechanism = TruncatedGeometric(600, Fraction(97, 100))
+    mechanism = ClampedGeometric(600, Fraction(97, 100))
     assert_samples_its_rows(mechanism, [0, 1, 299, 598, 599], breaks(mechanism))
 
 
 def test_answers_stay_with_the_mechanism() -> None:
-    assert_keeps_answers_to_itself(TruncatedGeometric(5, Fraction(2, 3)))
+    assert_keeps_answers_to_itself(ClampedGeometric(5, Fraction(2, 3)))
 
 
 @pytest.mark.parametrize("categories", range(2, 41))
 def test_the_guarantee_in_one_pass_is_that_of_all_columns(categories: int) -> None:
     for ratio in EXTREME_RATIOS:
         try:
-            mechanism = TruncatedGeometric(categories, ratio)
+            mechanism = ClampedGeometric(categories, ratio)
         except GridTooCoarse:
             assert not is_resolved(categories, ratio)
         else:
@@ -144,7 +144,7 @@ def test_the_guarantee_in_one_pass_is_that_of_all_columns_at_any_ratio(
     categories: int, ratio: Fraction
 ) -> None:
     assume(is_resolved(categories, ratio))
-    mechanism = TruncatedGeometric(categories, ratio)
+    mechanism = ClampedGeometric(categories, ratio)
     assert mechanism.privacy.odds == worst_ratio(mechanism)
 
 
@@ -152,7 +152,7 @@ def test_the_guarantee_in_one_pass_is_that_of_all_columns_at_any_ratio(
 @given(st.integers(2, 30), ratios)
 def test_the_pure_level_is_m_ln_1_over_r(categories: int, ratio: Fraction) -> None:
     assume(is_resolved(categories, ratio))
-    m, odds = categories - 1, TruncatedGeometric(categories, ratio).privacy.odds
+    m, odds = categories - 1, ClampedGeometric(categories, ratio).privacy.odds
     assert odds is not None
     # At the ends, truth is rounded down and lies up, by less than 1 and a little: so the odds there
     # are at most r^-m, and at least (most - 1)/(least + 1).
@@ -184,7 +184,7 @@ def test_the_pure_level_is_m_ln_1_over_r(categories: int, ratio: Fraction) -> No
 def test_where_the_grid_is_fine_the_level_is_never_above_m_ln_1_over_r(
     categories: int, ratio: Fraction
 ) -> None:
-    odds = TruncatedGeometric(categories, ratio).privacy.odds
+    odds = ClampedGeometric(categories, ratio).privacy.odds
     assert odds is not None
     exact = ratio ** -(categories - 1)
     least = WORDS * ratio ** (categories - 1) / (1 + ratio)
@@ -196,7 +196,7 @@ def test_where_the_grid_is_fine_the_level_is_never_above_m_ln_1_over_r(
 @given(ratios)
 def test_two_values_are_randomised_response(ratio: Fraction) -> None:
     assume(is_resolved(2, ratio))
-    mechanism = TruncatedGeometric(2, ratio)
+    mechanism = ClampedGeometric(2, ratio)
     (d, q), (other_q, other_d) = entries(mechanism)
     assert (d, q) == (other_d, other_q)
     closed = TwoValuedPrivacy(d, q)

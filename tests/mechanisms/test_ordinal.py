@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from deniable.mechanisms import (
     RATIO_LIMIT,
     Circular,
+    ClampedGeometric,
     DistanceMechanism,
     GridTooCoarse,
     InvalidPrivacyParameter,
     MatrixPrivacy,
     Metric,
     Ordinal,
-    TruncatedGeometric,
 )
 from deniable.mechanisms.decay import falling_powers
 from tests.mechanisms.laws import (
@@ -221,10 +221,10 @@ def test_a_line_is_a_metric() -> None:
 
 # --- What all mechanisms of distance refuse ------------------------------------------------------
 
-KINDS: list[type[Ordinal] | type[Circular] | type[TruncatedGeometric]] = [
+KINDS: list[type[Ordinal] | type[Circular] | type[ClampedGeometric]] = [
     Ordinal,
     Circular,
-    TruncatedGeometric,
+    ClampedGeometric,
 ]
 
 
@@ -241,7 +241,7 @@ KINDS: list[type[Ordinal] | type[Circular] | type[TruncatedGeometric]] = [
     ],
 )
 def test_a_ratio_lies_between_0_and_1_in_integers_below_2_to_the_63(
-    kind: type[Ordinal] | type[Circular] | type[TruncatedGeometric], ratio: Fraction
+    kind: type[Ordinal] | type[Circular] | type[ClampedGeometric], ratio: Fraction
 ) -> None:
     with pytest.raises(InvalidPrivacyParameter, match=r"ratio must be in \(0, 1\)"):
         kind(3, ratio)
@@ -249,7 +249,7 @@ def test_a_ratio_lies_between_0_and_1_in_integers_below_2_to_the_63(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_ratio_is_a_fraction_and_a_size_an_int(
-    kind: type[Ordinal] | type[Circular] | type[TruncatedGeometric],
+    kind: type[Ordinal] | type[Circular] | type[ClampedGeometric],
 ) -> None:
     for ratio in (0.5, "0.5", 1, None):
         with pytest.raises(TypeError, match="it is exact"):
@@ -262,7 +262,7 @@ def test_a_ratio_is_a_fraction_and_a_size_an_int(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("categories", [-1, 0, 1, 4097, 10**18])
 def test_there_are_2_to_4096_categories(
-    kind: type[Ordinal] | type[Circular] | type[TruncatedGeometric], categories: int
+    kind: type[Ordinal] | type[Circular] | type[ClampedGeometric], categories: int
 ) -> None:
     with pytest.raises(ValueError, match=r"categories must be in \[2, 4096\]"):
         kind(categories, Fraction(1, 2))
@@ -275,7 +275,7 @@ def test_mechanisms_are_equal_if_kind_size_and_ratio_are() -> None:
         Ordinal(4, half),
         Ordinal(3, Fraction(1, 3)),
         Circular(3, half),
-        TruncatedGeometric(3, half),
+        ClampedGeometric(3, half),
         Metric(on_a_line(3), half),
         Metric(on_a_circle_of_3(), half),
     ]

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from deniable.mechanisms import (
     Circular,
+    ClampedGeometric,
     Draw,
     Mechanism,
     Metric,
     Ordinal,
     RandomisedResponse,
     SolutionMatrix,
-    TruncatedGeometric,
     TwoRound,
     TwoValuedMechanism,
     os_random_word,
@@ -88,9 +88,9 @@ OTHERS: list[Mechanism] = [
     Circular(40, Fraction(1, 1000)),
     Metric.calibrated(TABLE, "1"),
     Metric(TABLE, Fraction(1, 10**6)),
-    TruncatedGeometric.calibrated(2, "1"),
-    TruncatedGeometric.calibrated(3, "40"),
-    TruncatedGeometric.calibrated(300, "2"),
+    ClampedGeometric.calibrated(2, "1"),
+    ClampedGeometric.calibrated(3, "40"),
+    ClampedGeometric.calibrated(300, "2"),
     SolutionMatrix([[2**64, 0, 0], [0, 2**63, 2**63], [1, 0, 2**64 - 1]], 2**64),
     SolutionMatrix([[1, 2**64 - 1], [2**64 - 1, 1], [2**63, 2**63]], 2**64),
 ]

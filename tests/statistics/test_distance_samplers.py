@@ -10,12 +10,12 @@ import pytest
 
 from deniable.mechanisms import (
     Circular,
+    ClampedGeometric,
     Draw,
     Mechanism,
     Metric,
     Ordinal,
     SolutionMatrix,
-    TruncatedGeometric,
     os_random_word,
 )
 
@@ -24,7 +24,7 @@ PER_ANSWER = 8_000
 MECHANISMS: list[Mechanism] = [
     Ordinal(4, Fraction(2, 3)),
     Circular(5, Fraction(1, 2)),
-    TruncatedGeometric(4, Fraction(2, 3)),
+    ClampedGeometric(4, Fraction(2, 3)),
     Metric([[0, 1, 5, 2], [1, 0, 1, 3], [5, 1, 0, 1], [2, 3, 1, 0]], Fraction(3, 4)),
     SolutionMatrix.approximate([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.25, 0.25, 0.5]], bits=64),
 ]
@@ -86,9 +86,9 @@ def test_a_flawed_source_of_words_is_noticed(
     ("stated", "sampled"),
     [
         (Ordinal(4, Fraction(2, 3)), Ordinal(4, Fraction(3, 5))),
-        (Ordinal(4, Fraction(2, 3)), TruncatedGeometric(4, Fraction(2, 3))),
+        (Ordinal(4, Fraction(2, 3)), ClampedGeometric(4, Fraction(2, 3))),
         (Circular(5, Fraction(1, 2)), Circular(5, Fraction(3, 5))),
-        (TruncatedGeometric(4, Fraction(2, 3)), TruncatedGeometric(4, Fraction(3, 5))),
+        (ClampedGeometric(4, Fraction(2, 3)), ClampedGeometric(4, Fraction(3, 5))),
     ],
     ids=repr,
 )

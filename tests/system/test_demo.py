@@ -18,7 +18,7 @@ def test_the_demonstration_counts_every_device_and_keeps_its_collector(tmp_path:
         assert word in done.stdout
     for category in ("very poor", "poor", "fair", "good", "very good"):
         assert f"\n{category} " in done.stdout
-    assert "factor of at most 2.718" in done.stdout
+    assert "factor of at most 2.719" in done.stdout
 
     again = run([*DENIABLE, "hist", "rating-of-marriage", "--dir", kept], cwd=tmp_path)
     assert "How do you rate your marriage?" in again.stdout
@@ -35,5 +35,5 @@ def test_the_demonstration_takes_other_data_and_another_epsilon(tmp_path: Path) 
     done = run(command, cwd=tmp_path)
     assert "the collector counted 100 responses at epsilon 2" in done.stdout
     assert "United Air Lines" in done.stdout
-    assert "factor of at most 7.389" in done.stdout
+    assert "factor of at most 7.39 (" in done.stdout
     assert list(tmp_path.iterdir()) == []

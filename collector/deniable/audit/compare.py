@@ -15,6 +15,7 @@ import numpy as np
 from deniable.audit.pair_bounds import MAX_CELLS, MatrixTooLarge
 from deniable.audit.theorems import odds_above, odds_below
 from deniable.audit.tight import pure_level, tight_delta, tight_epsilon
+from deniable.estimates.inverse import NotInvertible, left_inverse, solution_matrix
 from deniable.mechanisms import Number, Rows, TwoValuedMechanism, exact_delta
 
 __all__ = [
@@ -29,7 +30,9 @@ __all__ = [
 
 _INFINITE: Final = "no finite epsilon holds with this delta"
 _NOT_SQUARE: Final = "only a square matrix, whose responses are its categories, can lie"
-_SINGULAR: Final = "two mixtures of categories give the same responses: nothing can be estimated"
+_SINGULAR: Final = (
+    "two mixtures of categories give the same responses, or nearly: nothing can be estimated"
+)
 _NO_ESTIMATE: Final = "with epsilon and delta 0 responses say nothing: nothing can be estimated"
 
 
@@ -134,34 +137,29 @@ def average_lie(matrix: Rows, odds: Fraction | None, delta: Fraction) -> Criteri
 
 
 def total_variance(matrix: Rows) -> float | None:
-    """Return n times the summed variances of the best unbiased estimate at uniform frequencies.
+    """Return n times the summed variances of the estimate at uniform frequencies.
 
-    The data are fixed; only the mechanism is random.
+    The data are fixed; only the mechanism is random. No other unbiased estimate has less.
 
     Returns:
-        None if there is no unbiased estimate.
+        None if nothing can be estimated.
 
     Raises:
         MatrixTooLarge: for more than 2^26 entries.
 
     Source: docs/mathematics.md, section 14.
     """
-    k, n, grid = matrix.categories, matrix.responses, matrix.grid
     if isinstance(matrix, TwoValuedMechanism):
-        return float(_two_valued_variance(k, matrix.truth, matrix.lie))
-    if k * n > MAX_CELLS:
+        return float(_two_valued_variance(matrix.categories, matrix.truth, matrix.lie))
+    if matrix.categories * matrix.responses > MAX_CELLS:
         raise MatrixTooLarge(f"at most {MAX_CELLS:,} entries have their variance computed")
-    rows = np.array([[weight / grid for weight in matrix.row(x)] for x in range(k)])
-    # With lam = P^T f and D = diag lam, the left inverse of P^T of least variance is
-    #   G = C^-1 P D^-1,  C = P D^-1 P^T,  and  G D G^T = C^-1.
-    # For fixed data D - P^T diag(f) P takes the place of D; as G P^T = I that is diag(f) less, of
-    # trace 1. C has the eigenvalues s^2, s the singular values of P D^-1/2.
-    lam = rows.mean(axis=0)
-    rows, lam = rows[:, lam > 0], lam[lam > 0]
-    singular = np.linalg.svd(rows / np.sqrt(lam), compute_uv=False)
-    if rows.shape[1] < k or singular[-1] <= singular[0] * max(rows.shape) * np.finfo(float).eps:
+    try:
+        inverse = left_inverse(rows := solution_matrix(matrix))
+    except NotInvertible:
         return None
-    return float(np.sum(singular**-2.0)) - 1
+    # For fixed data a response has the covariance D - P^T diag(f) P, D = diag lam, of which G makes
+    # G D G^T - diag f: that of sampled data, less a constant, so that the same G is the best.
+    return float(np.sum(inverse**2 @ rows.mean(axis=0))) - 1
 
 
 def least_variance(categories: int, odds: Fraction) -> Fraction | None:

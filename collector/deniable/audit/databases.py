@@ -160,7 +160,7 @@ class SanitisedResponse(ABC):
         set A stand to delta C_d C_d' as P_d(A) - E P_d'(A) stands to delta.
 
         Args:
-            odds: E.
+            odds: E = e^epsilon.
             true: d.
             other: d'.
         """

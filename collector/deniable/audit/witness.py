@@ -71,7 +71,7 @@ def witness_of(
         matrix: what is audited.
         category: x.
         other: x'.
-        odds: E.
+        odds: E = e^epsilon.
         ties: whether responses belong to it that x makes exactly E times as likely. They change
             nothing at these odds, and show that smaller ones do not hold.
     """

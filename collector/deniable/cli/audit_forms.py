@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Final
 
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deniable.audit import Comparison, Criterion, Finding, Witness
+from deniable.cli.bounds import decimal_text, upper_bound
 from deniable.mechanisms import Rows
 
 __all__ = [
@@ -203,7 +203,7 @@ def _witness(subject: Subject, witness: Witness | None) -> list[tuple[str, str]]
 def _lie(lie: Criterion) -> str:
     if lie.value is None:
         return lie.reason
-    often = f"at most {_short(lie.value)} of the time"
+    often = f"at most {upper_bound(Fraction(lie.value), 6)} of the time"
     if lie.optimum is None:
         return f"{often}; {lie.reason}"
     return f"{often}, {_short(lie.ratio)} times the optimum of {_short(lie.optimum)}"
@@ -219,22 +219,13 @@ def _quoted(name: str) -> str:
 
 def _number(value: Fraction, *, up: bool = False) -> str:
     """Return a number exactly if it is short, and as a decimal."""
-    shown, same = _decimal(value, up=up)
+    shown, same = decimal_text(value, _DIGITS, up=up)
     if value.denominator == 1 and same:
         return shown
     fraction = f"{value}"
     if len(fraction) > _LONGEST_FRACTION:
         return shown if same else f"{'≤' if up else '≈'} {shown}"
     return f"{fraction} {'=' if same else '≈'} {shown}"
-
-
-def _decimal(value: Fraction, *, up: bool) -> tuple[str, bool]:
-    """Return 12 significant digits, and whether they are all."""
-    context = Context(prec=_DIGITS, rounding=ROUND_CEILING if up else ROUND_HALF_EVEN)
-    shown = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    same = Fraction(shown) == value
-    plain = shown == 0 or -7 < shown.adjusted() < _DIGITS
-    return f"{shown.normalize(context):f}" if plain else f"{shown:E}", same
 
 
 def _short(value: Fraction | float | None) -> str:
@@ -292,7 +283,7 @@ def _level(odds: Fraction | None) -> str | None:
 
 
 def _both(value: Fraction, *, up: bool = False) -> dict[str, str]:
-    return {"exact": str(value), "decimal": _decimal(value, up=up)[0]}
+    return {"exact": str(value), "decimal": decimal_text(value, _DIGITS, up=up)[0]}
 
 
 def _finite(value: Fraction | float | None) -> float | None:

@@ -2,9 +2,9 @@
 
 import json
 from dataclasses import asdict, dataclass
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 from fractions import Fraction
-from math import ceil, inf, nextafter
+from math import ceil
 from typing import Final
 
 import click
@@ -14,9 +14,10 @@ from deniable.budget import (
     PrivacyLoss,
     advanced_composition,
     basic_composition,
-    closed_composition,
+    kairouz_oh_viswanath_composition,
     optimal_composition,
 )
+from deniable.cli.bounds import upper_bound
 from deniable.cli.screen import console
 from deniable.client import DEFAULT_LIFETIME_EPSILON
 from deniable.mechanisms import (
@@ -31,7 +32,7 @@ __all__ = ["budget"]
 _MOST_REPORTS: Final = 10_000
 _MOST_EPSILON: Final = 2_000
 _UNIT: Final = 10**18
-_SHOWN: Final = Decimal("0.000001")
+_DIGITS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +42,13 @@ class _Row:
     Attributes:
         name: what it is called.
         epsilon: of all reports together, rounded up; infinite if the slack is too small.
-        delta: the probability by which more may be revealed, rounded up.
+        delta: the probability by which more may be revealed.
         holds_for: of which mechanisms it is true.
     """
 
     name: str
     epsilon: Decimal
-    delta: float
+    delta: Fraction
     holds_for: str
 
 
@@ -81,14 +82,14 @@ def budget(
 
     Epsilons that add up; advanced composition (Dwork, Rothblum and Vadhan 2010); the closed form
     and the optimum of Kairouz, Oh and Viswanath (2015); and exactly, for randomised response, where
-    answers may change from report to report. Every epsilon is rounded up.
+    answers may change from report to report. Every epsilon and delta is rounded up.
     """
     try:
         rows = _rows(epsilon, delta, times, slack, categories)
     except (InvalidPrivacyParameter, ValueError) as error:
         raise click.ClickException(str(error)) from error
     if as_json:
-        shown = [asdict(row) | {"epsilon": _text(row.epsilon)} for row in rows]
+        shown = [asdict(row) | _bounds(row) for row in rows]
         click.echo(json.dumps({"times": times, "compositions": shown}, indent=2))
         return
     screen = console()
@@ -103,7 +104,7 @@ def budget(
     table.add_column("delta", justify="right")
     table.add_column("holds for")
     for row in rows:
-        table.add_row(row.name, _text(row.epsilon), f"{row.delta:.3g}", row.holds_for)
+        table.add_row(row.name, *_bounds(row).values(), row.holds_for)
     screen.print(table)
     screen.print(
         "\nAll of these are true, so the smallest counts. delta is the probability by which a line "
@@ -126,14 +127,14 @@ def _rows(epsilon: str, delta: str, times: int, slack: str, categories: int) -> 
         )
     basic = basic_composition([(level, each)] * times)
     general = "any mechanism of this epsilon and delta"
-    rows = [_Row("basic", basic.epsilon, _up(basic.delta), general)]
+    rows = [_Row("basic", basic.epsilon, basic.delta, general)]
     if extra:
         for name, compose in (
             ("advanced", advanced_composition),
-            ("closed form", closed_composition),
+            ("Kairouz et al.", kairouz_oh_viswanath_composition),
         ):
             found = compose(level, each, times, extra)
-            rows.append(_Row(name, found.epsilon, _up(found.delta), general))
+            rows.append(_Row(name, found.epsilon, found.delta, general))
     # One slack for all that follows, rounded up to a plain decimal.
     together = Fraction(ceil((1 - (1 - each) ** times * (1 - extra)) * _UNIT), _UNIT)
     if together >= 1:
@@ -151,18 +152,12 @@ def _rows(epsilon: str, delta: str, times: int, slack: str, categories: int) -> 
         # Rounded up, the optimum can exceed the plain sum by a digit in the twelfth place.
         tight = loss.epsilon_at(together)
         best = min(tight, basic.epsilon) if each == 0 else tight
-        rows.append(_Row(name, best, _up(together), holds_for))
+        rows.append(_Row(name, best, together, holds_for))
     return rows
 
 
-def _up(delta: Fraction) -> float:
-    """Return a delta as a float that is not below it."""
-    shown = float(delta)
-    return shown if Fraction(shown) >= delta else nextafter(shown, inf)
-
-
-def _text(epsilon: Decimal) -> str:
-    """Return an epsilon rounded up to six places."""
-    if epsilon.is_infinite():
-        return "infinite"
-    return f"{epsilon.quantize(_SHOWN, ROUND_CEILING):f}"
+def _bounds(row: _Row) -> dict[str, str]:
+    return {
+        "epsilon": upper_bound(row.epsilon, _DIGITS),
+        "delta": upper_bound(row.delta, _DIGITS),
+    }

@@ -1,7 +1,6 @@
 """``deniable demo``: the main job on real data, with nothing in it that is not the real thing."""
 
 import json
-import math
 import subprocess
 import sys
 import tempfile
@@ -99,7 +98,7 @@ def _run(
         f"\n{len(answers):,} devices reported in {seconds:.1f} s; the collector counted "
         f"{histogram['n']:,} responses at epsilon {epsilon}.\n"
     )
-    DemoResult(answers, histogram, math.exp(manifest.mechanism.privacy.epsilon)).show(screen)
+    DemoResult(answers, histogram, manifest.mechanism.privacy).show(screen)
     if mechanism == "ordinal":
         screen.print(
             "\nThis was the ordinal mechanism: it keeps each response near its answer, and pays "

@@ -1,6 +1,5 @@
 """What the demonstration shows at the end: truth, raw counts and estimate, side by side."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from deniable.cli.bars import bar
+from deniable.cli.bounds import upper_bound
+from deniable.mechanisms import Privacy
 
 __all__ = ["DemoResult"]
 
@@ -36,11 +37,11 @@ class DemoResult:
     Args:
         answers: the true answers of all devices.
         histogram: the collector's JSON.
-        odds: e^eps' of the implemented mechanism.
+        privacy: of the implemented mechanism.
     """
 
     def __init__(
-        self, answers: Sequence[str], histogram: Mapping[str, object], odds: float
+        self, answers: Sequence[str], histogram: Mapping[str, object], privacy: Privacy
     ) -> None:
         truth, n = Counter(answers), len(answers)
         categories = histogram["categories"]
@@ -58,7 +59,7 @@ class DemoResult:
             )
             for row in categories
         ]
-        self._odds = odds
+        self._privacy = privacy
 
     def show(self, screen: Console) -> None:
         """Print the table, the drawn histogram and what it means."""
@@ -75,10 +76,12 @@ class DemoResult:
             "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it."
             + (" !: the whole interval lay outside." if any(r.outside for r in self._rows) else "")
         )
+        odds, epsilon = self._privacy.odds, self._privacy.epsilon
+        assert odds is not None
         screen.print(
             "\nWhat the collector could learn about one person: whatever odds it gave to any two "
             "answers before, their one report shifts them by a factor of at most "
-            f"{self._odds:.4g} (e^{math.log(self._odds):.4g} : 1)."
+            f"{upper_bound(odds, 4)} (e^{upper_bound(epsilon, 4)} : 1)."
         )
 
     def _table(self) -> Table:

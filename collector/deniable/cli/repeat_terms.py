@@ -1,8 +1,6 @@
 """What keeping responses does to privacy, in words, for whoever publishes or audits a survey."""
 
-from math import ceil
-
-from deniable.budget import NANO, TwoLayers, format_nano
+from deniable.budget import constant_cost, format_nano, pure_cost
 from deniable.cli.survey_file import duration_text
 from deniable.mechanisms import TwoRound
 from deniable.messages import Manifest
@@ -27,9 +25,8 @@ def repeat_terms(manifest: Manifest) -> list[tuple[str, str]]:
             ("changing", "answers show that they changed: no epsilon covers that"),
             ("linking", "equal responses link a device's epochs, though its keys do not"),
         ]
-    layers = TwoLayers.of_mechanism(manifest.mechanism)
-    two = format_nano(ceil(layers.constant_epsilon(2) * NANO))
-    each = format_nano(ceil(layers.changing_epsilon(1) * NANO))
+    two = format_nano(constant_cost(manifest.mechanism, 2))
+    each = format_nano(pure_cost(manifest.mechanism.fresh))
     kept = manifest.specification.kept
     return [
         ("repeat", f"two rounds: the first kept for {epochs:,} epochs ({length}), the second"),

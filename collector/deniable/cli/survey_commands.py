@@ -1,6 +1,5 @@
 """``deniable survey``: publishing surveys and showing what is being asked."""
 
-import math
 import os
 import textwrap
 import time
@@ -10,6 +9,7 @@ import click
 
 from deniable.budget import format_nano
 from deniable.cli.authority import AuthorityKeyError, find_key_file, read_authority_key
+from deniable.cli.bounds import upper_bound
 from deniable.cli.life_terms import life_terms
 from deniable.cli.options import directory_option
 from deniable.cli.repeat_terms import repeat_terms
@@ -179,7 +179,9 @@ def show(name: str, directory: Path) -> None:
 
     manifest, life = with_store(config, work)
     mechanism = manifest.mechanism
-    odds = math.exp(mechanism.privacy.epsilon)
+    odds = mechanism.privacy.odds
+    assert odds is not None
+    likelier = f"at most {upper_bound(odds, 4)} times likelier"
     least = "" if isinstance(mechanism, TwoValuedMechanism) else "at least "
     click.echo(manifest.question)
     for category in answers_of(manifest):
@@ -189,7 +191,7 @@ def show(name: str, directory: Path) -> None:
     click.echo(
         f"privacy   epsilon {manifest.epsilon}, delta {manifest.delta}: "
         f"whatever somebody answers,\n"
-        f"          a response is at most {odds:.4g} times likelier than with any other\n"
+        f"          a response is {likelier} than with any other\n"
         f"          answer; the truth is sent with probability {least}{float(mechanism.truth):.1%}"
     )
     if manifest.specification.ratio is not None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from deniable.estimates.covariance import Model, standard_errors
 from deniable.estimates.epochs import EpochStanding, iso_time
 from deniable.estimates.intervals import IntervalMethod, frequency_intervals
-from deniable.estimates.inverse import debias
+from deniable.estimates.inverse import check_counts, debias
 from deniable.estimates.numeric import NumericSummary, numeric_summary
 from deniable.estimates.planning import reports_for_half_width
 from deniable.estimates.poisoning import Poisoning, poisoning
@@ -197,10 +197,11 @@ def estimate_histogram(
         standing: whether more may be counted (:func:`epoch_standing`), if known.
 
     Raises:
+        TypeError: for counts that are no integers.
         ValueError: if there are no reports, or for a level outside (0, 1).
     """
     mechanism, values = manifest.mechanism, manifest.values
-    n = int(sum(counts))
+    n = check_counts(mechanism, counts)
     estimate = debias(mechanism, counts)
     single = model is Model.SAMPLED and n < 2
     errors = (

@@ -30,10 +30,10 @@ Floats = NDArray[np.float64]
 
 
 def influence(mechanism: Mechanism) -> float:
-    """Return how far one fake report moves n times an estimated frequency at most, on average.
+    """Return the largest kernel value: of G_jy and 1 - G_jy, for any category j and response y.
 
-    Whatever it says, whatever honest devices would answer, whichever frequency it is: a share beta
-    of fake reports biases no estimated frequency by more than beta times this.
+    One fake report moves n times an estimated frequency no further, on average, whatever it says
+    and honest devices would answer: a share beta of fakes biases none by more than beta times this.
 
     Source: docs/mathematics.md, section 6.
     """
@@ -42,7 +42,9 @@ def influence(mechanism: Mechanism) -> float:
 
 
 def query_influence(mechanism: Mechanism, weights: Floats) -> float:
-    """Return how far one fake report moves n times a linear query at most, on average.
+    """Return the largest kernel value, of g_y - min w and max w - g_y for any response y.
+
+    One fake report moves n times the linear query no further, on average.
 
     Args:
         mechanism: what honest devices sample from.

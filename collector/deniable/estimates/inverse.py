@@ -5,6 +5,7 @@ gives an unbiased estimate G c/n of f. Never clipped, never rescaled: the estima
 and averages of it stay right.
 """
 
+import operator
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -13,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms import Mechanism, TwoValuedMechanism
+from deniable.mechanisms import Mechanism, Rows, TwoValuedMechanism
 
 __all__ = ["NotInvertible", "debias", "left_inverse", "solution_matrix"]
 
@@ -123,7 +124,7 @@ def _tables(mechanism: Mechanism) -> Tables:
     return Tables(matrix, inverse)
 
 
-def solution_matrix(mechanism: Mechanism) -> Floats:
+def solution_matrix(mechanism: Rows) -> Floats:
     """Return P as floats, shape (categories, responses)."""
     grid = mechanism.grid
     # Both ways round each entry once. Dividing by a power of two is exact, so that a whole row of
@@ -139,45 +140,58 @@ def solution_matrix(mechanism: Mechanism) -> Floats:
 
 
 def left_inverse(matrix: Floats) -> Floats:
-    """Return G with G P^T = I.
+    """Return G with G P^T = I: of all of them, the one of least variance at uniform frequencies.
 
     Args:
         matrix: P, shape (categories, responses), of full row rank.
 
     Returns:
-        G, shape (categories, responses): the inverse of P^T if it is square, else the
-        Moore-Penrose inverse.
+        G, shape (categories, responses): the inverse of P^T if it is square. A response that never
+        occurs weighs nothing. Each of G's other columns sums to 1.
 
     Raises:
         NotInvertible: if the rows of P are not independent, or so nearly dependent that floating
             point cannot tell.
 
-    Source: docs/mathematics.md, section 3.
+    Source: Aitken 1936; docs/mathematics.md, section 3.
     """
-    categories, responses = matrix.shape
-    if categories != responses:
-        if np.linalg.matrix_rank(matrix) < categories:
-            raise NotInvertible("the solution matrix's rows are not linearly independent")
-        return np.asarray(np.linalg.pinv(matrix.T), dtype=np.float64)
-    # P = K D with D the masses of the columns, so G = (P^T)^-1 = (K^T)^-1 D^-1. Noise that piles up
-    # at the ends of a range makes columns of very different mass, and K is better conditioned.
     mass = matrix.sum(axis=0)
     if not mass.all():
-        raise NotInvertible(
-            "some response never occurs, so there are fewer of them than categories"
-        )
-    scaled = (matrix / mass).T
+        found = np.zeros_like(matrix)
+        found[:, mass > 0] = left_inverse(matrix[:, mass > 0])
+        return found
+    categories, responses = matrix.shape
+    if responses < categories:
+        raise NotInvertible("fewer responses occur than there are categories")
+    if responses == categories:
+        # P = K D with D the masses of the columns, so (P^T)^-1 = (K^T)^-1 D^-1. Noise that piles up
+        # at the ends of a range makes masses very different, and K is better conditioned.
+        inverse = _inverted((matrix / mass).T)
+        inverse /= mass
+        return inverse
+    # With f uniform, lambda = D 1/k, and a response has the covariance D/k - lambda lambda^T, of
+    # which every G with G P^T = I makes G D G^T/k - f f^T. So D decides, and generalised least
+    # squares have the least variance,
+    #     G = C^-1 P D^-1,   C = P D^-1 P^T,
+    # since G D N^T = C^-1 P N^T = 0 for every N with N P^T = 0, so that G + N has N D N^T more.
+    # C stays what it is if a response is split into parts: only likelihoods count. With
+    # D^-1/2 P^T = Q R it is R^-1 Q^T D^-1/2; C itself would square the condition of R.
+    root = np.sqrt(mass)
+    q, r = np.linalg.qr((matrix / root).T)
+    return np.asarray(_inverted(r) @ q.T / root, dtype=np.float64)
+
+
+def _inverted(matrix: Floats) -> Floats:
     try:
-        inverse = np.linalg.inv(scaled)
+        inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError as error:
         raise NotInvertible("the solution matrix's rows are not linearly independent") from error
-    condition = float(np.linalg.norm(scaled, 1) * np.linalg.norm(inverse, 1))
+    condition = float(np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1))
     if not condition <= _WORST_CONDITION:
         raise NotInvertible(
             f"floating point cannot invert the solution matrix (condition number {condition:.1g}); "
             "raise epsilon or use fewer categories"
         )
-    inverse /= mass
     return np.asarray(inverse, dtype=np.float64)
 
 
@@ -189,10 +203,10 @@ def debias(mechanism: Mechanism, counts: Sequence[int]) -> Floats:
         counts: how often each response was seen, shape (responses,); the sum n is positive.
 
     Returns:
-        Estimated frequencies, shape (categories,); they may leave [0, 1]. They sum to 1 for
-        randomised response and every other square matrix, not in general.
+        Estimated frequencies, shape (categories,), which sum to 1; they may leave [0, 1].
 
     Raises:
+        TypeError: for counts that are no integers.
         ValueError: for a wrong number of counts, or no reports.
         NotInvertible: if no estimate can tell the categories apart.
 
@@ -213,11 +227,16 @@ def check_counts(mechanism: Mechanism, counts: Sequence[int]) -> int:
     """Return the number of reports.
 
     Raises:
+        TypeError: for counts that are no integers.
         ValueError: for a wrong number of counts, a negative one, or no reports.
     """
     if len(counts) != mechanism.responses:
         raise ValueError(f"{mechanism.responses} counts are expected, one a response")
-    n = sum(int(count) for count in counts)
+    try:
+        # Ints of Python's own: numpy's wrap around when they are summed.
+        n = sum(map(operator.index, counts))
+    except TypeError:
+        raise TypeError("counts are integers: give them as they were counted, unscaled") from None
     if n < 1 or min(counts) < 0:
         raise ValueError("there is nothing to estimate from: no reports")
     return n

@@ -54,7 +54,8 @@ class NumericSummary:
 
     Attributes:
         mean: of the answers.
-        influence: how far one fake report moves n times the mean at most, on average.
+        influence: the largest kernel value: one fake report moves n times the mean no further, on
+            average.
         quartiles: lower quartile, median and upper quartile.
         blur: over how many values to either side a bin's ends are averaged, so that its estimate is
             not all noise; 0 for sharp ends.

@@ -40,7 +40,8 @@ class Poisoning:
     """What fake reports can do to one histogram, and what they seem to have done.
 
     Attributes:
-        influence: how far one fake report moves n times an estimated frequency at most, on average.
+        influence: the largest kernel value: one fake report moves n times an estimated frequency no
+            further, on average.
         fakes_for_one_error: this many more reports, all fake, move any one of the estimates by its
             standard error; None if no number does, or there is no standard error.
         detectable_share: from which share of fake reports on a category that no honest device holds
@@ -92,7 +93,7 @@ def poisoning(
         ValueError: for counts that allow no estimate.
     """
     responses, categories = impossible_counts(mechanism, counts)
-    n, reach = int(sum(counts)), extremes(mechanism)
+    n, reach = check_counts(mechanism, counts), extremes(mechanism)
     furthest = np.maximum(reach.most - estimate, estimate - reach.least)
     # The number of fakes rises with errors/furthest, so only the largest ratio counts.
     worst = int(np.argmax(errors / furthest))
@@ -213,7 +214,11 @@ def _fewest(
     false_alarm: float,
 ) -> int:
     """Return the least number of fakes that explains each flag."""
-    n, reach, each = int(sum(counts)), extremes(mechanism), false_alarm / _tests(mechanism)
+    n, reach, each = (
+        check_counts(mechanism, counts),
+        extremes(mechanism),
+        false_alarm / _tests(mechanism),
+    )
     seen = np.asarray(counts, dtype=np.float64)[responses]
     # Of h honest reports no more were seen than of all, so that h can be no more than this.
     most = [

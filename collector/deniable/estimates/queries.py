@@ -190,7 +190,7 @@ def cautious_values(
     # Var g(y) is the mean over the true categories x of Var(g(y) | x), and the variance of their
     # means (P g)_x = w_x. So it is never below the least Var(g(y) | x) = sum_y P_xy g_y^2 - w_x^2.
     least = np.maximum((second_moments(mechanism, g) - weights**2).min(axis=-1), 0.0)
-    lam = np.asarray(counts, dtype=np.float64) / sum(counts)
+    lam = np.asarray(counts, dtype=np.float64) / check_counts(mechanism, counts)
     return np.asarray(g @ lam), cautious_errors(mechanism, counts, g, least)
 
 

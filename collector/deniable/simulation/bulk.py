@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms import (
     Circular,
+    ClampedGeometric,
     Mechanism,
     Metric,
     Ordinal,
     SolutionMatrix,
-    TruncatedGeometric,
     TwoRound,
     TwoValuedMechanism,
 )
@@ -83,7 +83,7 @@ def _sampler(mechanism: Mechanism, answers: int) -> tuple[Sampler, int]:
         return _telling_truth_or_lie(mechanism), _CHUNK
     if isinstance(mechanism, Circular):
         return _turning(mechanism), _CHUNK
-    if isinstance(mechanism, TruncatedGeometric):
+    if isinstance(mechanism, ClampedGeometric):
         return _adding_noise(mechanism), _CHUNK
     if isinstance(mechanism, Ordinal | Metric | SolutionMatrix):
         # All at once: each row is made once, for all who give its answer.
@@ -114,7 +114,7 @@ def _turning(mechanism: Circular) -> Sampler:
     return sample
 
 
-def _adding_noise(mechanism: TruncatedGeometric) -> Sampler:
+def _adding_noise(mechanism: ClampedGeometric) -> Sampler:
     # As on the device: the noise is j or more upwards if word < A_j, downwards if N - 1 - word is.
     # From the low end, A_j is the weight of all responses from j on; they rise from A_m to A_1.
     m = mechanism.categories - 1

@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from deniable.budget.cost import NANO, Ceiling, epsilon_to_nano, format_nano, pure_cost
-from deniable.budget.repeated import RangeCost
-from deniable.budget.two_layers import TwoLayers
+from deniable.budget.repeated import RangeCost, changing_cost, constant_cost
 from deniable.mechanisms.on_demand import on_demand
 
 if TYPE_CHECKING:
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
         Guarantee,
         advanced_composition,
         basic_composition,
-        closed_composition,
+        kairouz_oh_viswanath_composition,
         optimal_composition,
         optimal_guarantees,
     )
@@ -30,7 +29,7 @@ else:
             "Guarantee": "composition",
             "advanced_composition": "composition",
             "basic_composition": "composition",
-            "closed_composition": "composition",
+            "kairouz_oh_viswanath_composition": "composition",
             "optimal_composition": "composition",
             "optimal_guarantees": "composition",
             "group_delta": "groups",
@@ -51,15 +50,16 @@ __all__ = [
     "Guarantee",
     "PrivacyLoss",
     "RangeCost",
-    "TwoLayers",
     "advanced_composition",
     "basic_composition",
-    "closed_composition",
+    "changing_cost",
+    "constant_cost",
     "epsilon_to_nano",
     "format_nano",
     "group_delta",
     "group_guarantee",
     "group_loss",
+    "kairouz_oh_viswanath_composition",
     "optimal_composition",
     "optimal_guarantees",
     "pure_cost",

@@ -29,7 +29,7 @@ __all__ = [
     "Guarantee",
     "advanced_composition",
     "basic_composition",
-    "closed_composition",
+    "kairouz_oh_viswanath_composition",
     "optimal_composition",
     "optimal_guarantees",
 ]
@@ -95,8 +95,12 @@ def advanced_composition(epsilon: Number, delta: Number, times: int, slack: Numb
     )
 
 
-def closed_composition(epsilon: Number, delta: Number, times: int, slack: Number) -> Guarantee:
-    """Return the closed form for the same, which is never worse; see :func:`advanced_composition`.
+def kairouz_oh_viswanath_composition(
+    epsilon: Number, delta: Number, times: int, slack: Number
+) -> Guarantee:
+    """Return Kairouz, Oh and Viswanath's bound in closed form, never worse than the advanced one.
+
+    Arguments and errors are those of :func:`advanced_composition`.
 
     Source: Kairouz, Oh and Viswanath 2015, Theorem 3.4; docs/mathematics.md, section 12.
     """

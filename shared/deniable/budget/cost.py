@@ -27,7 +27,7 @@ _PLACES: Final = 12
 
 
 def pure_cost(mechanism: Mechanism) -> int:
-    """Return what one response costs: eps' = ln(pure odds), rounded up to 1e-9.
+    """Return what one response costs: epsilon' = ln(pure odds), rounded up to 1e-9.
 
     Raises:
         InvalidPrivacyParameter: if some response excludes a category, so that no budget covers it.

@@ -105,7 +105,7 @@ class PrivacyLoss(Privacy):
 
         Args:
             categories: k >= 2.
-            odds: r = d/q >= 1, e^eps' of its pure level.
+            odds: r = d/q >= 1, e^epsilon' of its pure level.
 
         Raises:
             ValueError: for fewer categories or smaller odds.
@@ -189,7 +189,7 @@ class PrivacyLoss(Privacy):
 
     @property
     def odds(self) -> Fraction | None:
-        """Return e^eps' of the pure guarantee, the largest ratio; None if one is infinite."""
+        """Return e^epsilon' of the pure guarantee, the largest ratio; None if one is infinite."""
         return None if self.infinite else max(Fraction(1), Fraction(*self.atoms[0]))
 
     def odds_at(self, delta: Number) -> Fraction | None:

@@ -21,8 +21,7 @@ Different ranges share nothing, so that their costs add.
 NOT covered are two histories that change at different times. That an answer changed is then what
 the kept responses give away: (0, 0) and (0, 1) differ in the probability that two memoised reports
 differ, which is 0 in the one, so that some delta is needed at every epsilon (5/8 for e^eps = 3 and
-k = 2). With two rounds, any two histories of j reports are j ln E_2 apart
-(:meth:`deniable.budget.TwoLayers.changing_epsilon`).
+k = 2). With two rounds, any two histories of j reports are j ln E_2 apart (:func:`changing_cost`).
 
 Source: docs/mathematics.md, section 16.
 """
@@ -32,10 +31,9 @@ from functools import lru_cache
 from typing import Final
 
 from deniable.budget.cost import NANO, pure_cost
-from deniable.budget.two_layers import TwoLayers
 from deniable.mechanisms import Mechanism, TwoRound, ceil_div, log_ceiling
 
-__all__ = ["RangeCost"]
+__all__ = ["RangeCost", "changing_cost", "constant_cost"]
 
 _LONGEST: Final = 64
 """Up to so many reports f(t) is looked at; beyond, it is bounded."""
@@ -100,10 +98,39 @@ class RangeCost:
         return ranges * self.cumulative(epochs_per_range) + self.cumulative(rest)
 
 
+def constant_cost(mechanism: TwoRound, reports: int) -> int:
+    """Return f(t), the cost of so many reports about an answer that never changes.
+
+    It rises from the level of one report to that of the kept response.
+    """
+    # The most telling reports all name x. Under x: the kept response is x (d_inf) and every report
+    # true to it (d_2^t), or it is one of m = k-1 others and every report lies. Under x': kept x by
+    # a lie, x' by the truth, or one of k-2 others. Over q_inf q_2^t this is
+    #   (E_inf E_2^t + k - 1) / (E_2^t + E_inf + k - 2).
+    k, kept = mechanism.categories, mechanism.kept.privacy.odds
+    growth = mechanism.fresh.privacy.odds**reports
+    return log_ceiling((kept * growth + k - 1) / (growth + kept + k - 2), NANO)
+
+
+def changing_cost(mechanism: Mechanism, reports: int) -> int | None:
+    """Return what so many reports that share kept responses cost, however the answer changed.
+
+    None if no epsilon covers it.
+    """
+    if reports < 2:
+        return reports * pure_cost(mechanism)
+    if not isinstance(mechanism, TwoRound):
+        return None
+    # Given the kept responses, two histories give each report with odds of at most E_2, and so do
+    # mixtures over the kept ones. These add nothing: which reports share a kept response depends on
+    # the history. The ceiling of t NANO ln E_2 is that of ln E_2 in units of 1/(t NANO).
+    return log_ceiling(mechanism.fresh.privacy.odds, NANO * reports)
+
+
 @lru_cache(maxsize=32)
 def _slopes(mechanism: TwoRound) -> tuple[tuple[int, int], ...]:
     """Return the slopes of two rounds; it takes tens of ms where the levels lie far apart."""
-    layers, kept = TwoLayers.of_mechanism(mechanism), pure_cost(mechanism.kept)
+    kept = pure_cost(mechanism.kept)
     slopes = [(1, pure_cost(mechanism))]
     for t in range(2, _LONGEST + 2):
         best_t, best = slopes[-1]
@@ -113,7 +140,7 @@ def _slopes(mechanism: TwoRound) -> tuple[tuple[int, int], ...]:
         # No f(t) exceeds t ln E_2 nor kept; so no later f(t)/t exceeds what this bound makes of the
         # first of them.
         cost = (
-            log_ceiling(layers.constant_odds(t), NANO)
+            constant_cost(mechanism, t)
             if t <= _LONGEST
             else min(t * pure_cost(mechanism.fresh), kept)
         )

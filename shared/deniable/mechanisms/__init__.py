@@ -21,7 +21,7 @@ from deniable.mechanisms.exponential import (
     odds_ceiling,
     odds_floor,
 )
-from deniable.mechanisms.geometric import TruncatedGeometric
+from deniable.mechanisms.geometric import ClampedGeometric
 from deniable.mechanisms.mechanism import MAX_DENSE, Mechanism, SurveyMechanism
 from deniable.mechanisms.metric import MAX_DISTANCE, MAX_METRIC, Metric
 from deniable.mechanisms.on_demand import on_demand
@@ -70,6 +70,7 @@ __all__ = [
     "MAX_OUTCOMES",
     "RATIO_LIMIT",
     "Circular",
+    "ClampedGeometric",
     "DiscreteLaplace",
     "DistanceMechanism",
     "Draw",
@@ -92,7 +93,6 @@ __all__ = [
     "Rows",
     "SolutionMatrix",
     "SurveyMechanism",
-    "TruncatedGeometric",
     "TwoRound",
     "TwoValuedMechanism",
     "TwoValuedPrivacy",

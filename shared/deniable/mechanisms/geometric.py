@@ -1,4 +1,4 @@
-"""The truncated geometric mechanism: discrete Laplace noise on a range of numbers.
+"""The clamped geometric mechanism: discrete Laplace noise on a range of numbers.
 
 Categories are the values low, low + step, … in order. The device adds two-sided geometric noise Z,
 P(Z = z) = (1-r)/(1+r) r^|z|, and what leaves the range is set to its nearest end. That is the
@@ -27,10 +27,10 @@ from deniable.mechanisms.exponential import ceil_div
 from deniable.mechanisms.privacy import MatrixPrivacy, Privacy
 from deniable.mechanisms.randomness import Draw, os_random_word
 
-__all__ = ["TruncatedGeometric"]
+__all__ = ["ClampedGeometric"]
 
 
-class TruncatedGeometric(DistanceMechanism):
+class ClampedGeometric(DistanceMechanism):
     """Answer with the value plus two-sided geometric noise, clamped to the range.
 
     Args:
@@ -41,7 +41,8 @@ class TruncatedGeometric(DistanceMechanism):
         TypeError, ValueError, InvalidPrivacyParameter: for arguments outside their domain.
         GridTooCoarse: if 2^64 does not hold the least probability.
 
-    Source: Ghosh, Roughgarden and Sundararajan 2012; docs/mathematics.md, section 10.
+    Source: Ghosh, Roughgarden and Sundararajan 2012, who call it truncated; docs/mathematics.md,
+    section 10.
     """
 
     def __init__(self, categories: int, ratio: Fraction) -> None:
@@ -107,7 +108,7 @@ class _GeometricPrivacy(MatrixPrivacy):
     """The guarantee in O(k): columns hold the same few weights."""
 
     def __init__(
-        self, matrix: TruncatedGeometric, tails: Sequence[int], weights: Sequence[int]
+        self, matrix: ClampedGeometric, tails: Sequence[int], weights: Sequence[int]
     ) -> None:
         super().__init__(matrix)
         self._tails = tails

@@ -34,7 +34,7 @@ class Privacy(ABC):
     @property
     @abstractmethod
     def odds(self) -> Fraction | None:
-        """Return e^eps' of the pure guarantee: no response shifts any odds by more than this.
+        """Return e^epsilon' of the pure guarantee: no response shifts any odds by more than this.
 
         None if some response excludes a category: then there is no pure guarantee.
         """
@@ -49,7 +49,7 @@ class Privacy(ABC):
 
     @property
     def epsilon(self) -> Decimal:
-        """Return the pure level eps' = ln(odds), rounded up to 12 decimal places, or infinity."""
+        """Return the pure level epsilon' = ln(odds), rounded up to 12 places, or infinity."""
         return epsilon_of_odds(self.odds)
 
     def epsilon_at(self, delta: Number) -> Decimal:
@@ -89,7 +89,7 @@ class TwoValuedPrivacy(Privacy):
 
     @property
     def odds(self) -> Fraction:
-        """Return e^eps' of the pure guarantee."""
+        """Return e^epsilon' of the pure guarantee."""
         # d/q = (1 - mq)/q, which at q = (1-delta)/(E+m) is (E + m*delta)/(1-delta).
         return self.truth / self.lie
 
@@ -142,7 +142,7 @@ class MatrixPrivacy(Privacy):
 
     @cached_property
     def odds(self) -> Fraction | None:
-        """Return e^eps' of the pure guarantee: the largest ratio within a column, O(k |Y|)."""
+        """Return e^epsilon' of the pure guarantee: the largest ratio within a column, O(k |Y|)."""
         # P(x, S) <= E P(x', S) for all S <=> for single columns; the worst is max/min of one.
         seen = [
             (high, low) for high, low in zip(*column_extremes(self._matrix), strict=True) if high

@@ -2,7 +2,9 @@
 
 Rounding moves each probability by less than 1/N and delta at any epsilon by at most
 (1 + e^epsilon) |Y| / (4N), but it usually destroys delta = 0. Then a little uniform noise, mixed in
-beforehand, pays for it, and an inequality between integers proves the result.
+beforehand, pays for it, and an inequality between integers proves the result. So it does for what
+floats have destroyed: an optimal matrix has no room, and half of those written in floats are over
+their epsilon in the sixteenth place.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,13 +12,15 @@ from fractions import Fraction
 from math import lcm
 
 from deniable.mechanisms.exact import GridTooCoarse, InvalidPrivacyParameter
-from deniable.mechanisms.exponential import exp_enclosure
+from deniable.mechanisms.exponential import odds_ceiling, odds_floor
 
 __all__ = ["certified_rows", "common_denominator", "largest_remainder"]
 
 Weights = Sequence[int]
 
 _PRECISION = 160
+_MOST_NOISE = Fraction(1, 10**9)
+"""The share that may pay for the rows themselves: no estimate ever shows it."""
 
 
 def common_denominator(denominators: Iterable[int], most_bits: int) -> int | None:
@@ -54,7 +58,7 @@ def certified_rows(
     """Return the rows over ``grid``, provably (epsilon, delta)-private.
 
     Rounded as they are if that already is; else with as little uniform noise mixed in beforehand as
-    rounding can cost.
+    pays for rounding, and for rows that are over epsilon or delta by no more than floats are.
 
     Args:
         rows: integer weights; every row has the same sum.
@@ -63,30 +67,37 @@ def certified_rows(
         grid: what each resulting row sums to, N.
 
     Raises:
-        InvalidPrivacyParameter: if the rows themselves are not (epsilon, delta)-private.
+        InvalidPrivacyParameter: if a share of 1e-9 of noise does not make the rows themselves
+            (epsilon, delta)-private.
         GridTooCoarse: if the grid cannot hold them.
 
     Source: docs/mathematics.md, section 8.
     """
-    low, high = exp_enclosure(epsilon, _PRECISION)
-    unit = 1 << _PRECISION
+    # What is private at the lower bound of e^epsilon is private at epsilon; what is not at the
+    # upper one is not.
+    lower, upper = odds_floor(epsilon, _PRECISION), odds_ceiling(epsilon, _PRECISION)
     rounded = [largest_remainder(row, grid) for row in rows]
-    if _is_private(rounded, Fraction(low, unit), delta):
+    if _excess(rounded, lower, delta) <= 0:
         return rounded
-    if not _is_private(rows, Fraction(high, unit), delta):
+    # A positive excess a = w - E z over the common sum becomes (1 - share) a - share c if a share
+    # of noise is mixed in, c = (E - 1)/|Y|; and one such column there is at least, so that the sum
+    # H of all, which is to be delta at most, becomes no more than (1 - share) H - share c.
+    responses, over = len(rows[0]), max(Fraction(0), _excess(rows, upper, delta))
+    per_share = over + delta + (lower - 1) / responses
+    if over > _MOST_NOISE * per_share:
         raise InvalidPrivacyParameter(
             "the matrix is not private at this epsilon and delta; raise them, or mix it with the "
             "uniform matrix first"
         )
-    responses = len(rows[0])
-    noise = _noise(Fraction(low, unit), Fraction(high, unit), delta, responses, grid)
-    if noise is not None and noise < 1:
+    # Rounding puts at most 1/N on w and takes E/N off E z, and at most (1 + E)|Y|/(4N) onto H.
+    cost = (1 + upper) * (Fraction(responses, 4) if delta else 1) / grid
+    if over + cost < per_share:
         # (1 - a/b) w/G + (a/b)/|Y| over the common denominator b |Y| G.
-        a, b = noise.numerator, noise.denominator
+        a, b = ((over + cost) / per_share).as_integer_ratio()
         even = a * sum(rows[0])
         mixed = [[(b - a) * responses * weight + even for weight in row] for row in rows]
         rounded = [largest_remainder(row, grid) for row in mixed]
-        if _is_private(rounded, Fraction(low, unit), delta):
+        if _excess(rounded, lower, delta) <= 0:
             return rounded
     raise GridTooCoarse(
         "the grid cannot hold this matrix at this epsilon and delta; use a finer one, or raise "
@@ -94,31 +105,18 @@ def certified_rows(
     )
 
 
-def _noise(
-    lower: Fraction, upper: Fraction, delta: Fraction, responses: int, grid: int
-) -> Fraction | None:
-    """Return the share of uniform noise that pays for rounding, between bounds of E = e^epsilon."""
-    if delta:
-        # Mixing a share of noise in takes that share off delta; rounding puts at most
-        # (1+E)|Y|/(4N) onto it.
-        return (1 + upper) * responses / (4 * grid * delta)
-    if lower <= 1:
-        return None
-    # w <= E z becomes (1-share) w + share/|Y| <= E ((1-share) z + share/|Y|), with
-    # (E-1) share/|Y| to spare; rounding puts at most 1/N on the left, takes E/N off the right.
-    return responses * (upper + 1) / ((lower - 1) * grid)
+def _excess(rows: Sequence[Weights], odds: Fraction, delta: Fraction) -> Fraction:
+    """Return how far integer rows of one sum are from private; at most 0 if they are.
 
-
-def _is_private(rows: Sequence[Weights], odds: Fraction, delta: Fraction) -> bool:
-    """Tell whether integer rows of one sum are private: v w <= u z (+ slack), odds = u/v."""
+    The largest w - E z, or at delta > 0 the largest sum of these, less delta; odds = E = u/v.
+    """
     u, v = odds.numerator, odds.denominator
     if delta == 0:
-        return all(v * max(column) <= u * min(column) for column in zip(*rows, strict=True))
-    slack = delta.numerator * v * sum(rows[0])
-    return all(
-        delta.denominator * sum(max(0, v * w - u * z) for w, z in zip(one, other, strict=True))
-        <= slack
-        for one in rows
-        for other in rows
-        if one is not other
-    )
+        worst = max(v * max(column) - u * min(column) for column in zip(*rows, strict=True))
+    else:
+        worst = max(
+            sum(max(0, v * w - u * z) for w, z in zip(one, other, strict=True))
+            for one in rows
+            for other in rows
+        )
+    return Fraction(worst, v * sum(rows[0])) - delta

@@ -23,7 +23,7 @@ class TwoValuedMechanism:
 
     Args:
         categories: how many categories there are, 2 to 65,536.
-        lies: a, the weight of each lie over the grid.
+        lies: a, the weight of each lie over the grid N: q = a/N.
         bits: the grid is 2^bits, 1 to 64.
 
     Raises:
@@ -70,7 +70,7 @@ class TwoValuedMechanism:
 
     @property
     def lies(self) -> int:
-        """Return a, the numerator of each lie's probability over the grid."""
+        """Return a, the weight of each lie over the grid N: q = a/N."""
         return self._lies
 
     @property
@@ -85,7 +85,7 @@ class TwoValuedMechanism:
 
     @property
     def contraction(self) -> Fraction:
-        """Return kappa = d - q, by which frequencies shrink towards uniform."""
+        """Return kappa = d - q = 1 - k q, by which frequencies shrink towards uniform."""
         return self.truth - self.lie
 
     @property

@@ -14,6 +14,7 @@ from deniable.mechanisms import (
     MAX_METRIC,
     RATIO_LIMIT,
     Circular,
+    ClampedGeometric,
     DistanceMechanism,
     GridTooCoarse,
     InvalidPrivacyParameter,
@@ -21,7 +22,6 @@ from deniable.mechanisms import (
     Ordinal,
     RandomisedResponse,
     SurveyMechanism,
-    TruncatedGeometric,
     TwoRound,
     exact_epsilon,
 )
@@ -196,9 +196,9 @@ class Specification:
 RANDOMISED_RESPONSE: Final = Specification()
 
 _EVENLY_SPACED: Final[
-    dict[tuple[Kind, Distance | None], type[TruncatedGeometric | Ordinal | Circular]]
+    dict[tuple[Kind, Distance | None], type[ClampedGeometric | Ordinal | Circular]]
 ] = {
-    ("numeric", None): TruncatedGeometric,
+    ("numeric", None): ClampedGeometric,
     ("ordinal", "absolute"): Ordinal,
     ("ordinal", "circular"): Circular,
 }

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from deniable.budget import changing_cost
 from deniable.client.errors import ManifestRefused, NotRecorded, StateUnavailable
 from deniable.client.ledger.admission import check_declaration
 from deniable.client.ledger.allowance import (
@@ -23,7 +24,7 @@ from deniable.client.transparency.explanation import (
 )
 from deniable.client.transparency.plain_text import shown_time
 from deniable.client.transparency.promise import Promise
-from deniable.client.transparency.terms import Terms, any_history
+from deniable.client.transparency.terms import Terms
 from deniable.messages import Manifest, Refusal, open_manifest
 
 __all__ = ["Asked", "explain_declared", "explain_stored"]
@@ -144,7 +145,7 @@ def _any_history(
             with suppress(Refusal, TypeError):  # bytes that rotted, or are gone
                 manifests[survey_id] = open_manifest(*row)
         manifest = manifests.get(survey_id)
-        cost = None if manifest is None else any_history(manifest.mechanism, reports)
+        cost = None if manifest is None else changing_cost(manifest.mechanism, reports)
         if cost is None:
             return None
         total += cost

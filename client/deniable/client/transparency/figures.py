@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
+from math import inf, nextafter
 from typing import Any, ClassVar
 
 __all__ = ["Figures"]
@@ -40,6 +41,6 @@ def _plain(value: Any) -> Any:
         return dict(value)
     if isinstance(value, bytes):
         return value.hex()
-    if isinstance(value, Fraction):
-        return float(value)
+    if isinstance(value, Fraction):  # bounds of what a response tells: rounded up
+        return near if (near := float(value)) >= value else nextafter(near, inf)
     return value.value if isinstance(value, Enum) else value

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import ceil
 from typing import ClassVar, Final, Literal
 
-from deniable.budget import NANO, TwoLayers, format_nano, pure_cost
+from deniable.budget import changing_cost, format_nano
 from deniable.client.transparency.figures import Figures
 from deniable.client.transparency.guessing import guess_of
 from deniable.client.transparency.plain_text import (
@@ -23,7 +22,7 @@ from deniable.mechanisms import SurveyMechanism, TwoRound
 from deniable.messages import Manifest, Report, SignedReport, pack_upload, sign_report
 from deniable.messages.ed25519 import SIGNATURE_BYTES
 
-__all__ = ["SentField", "Terms", "any_history", "beyond"]
+__all__ = ["SentField", "Terms", "beyond"]
 
 _LIKENESS: Final = {
     "ordinal": ", near answers more often than far ones",
@@ -67,8 +66,8 @@ class Terms(Figures):
         survey_id: 64 hex digits.
         mechanism: its kind, as the protocol calls it.
         epsilon, delta: as the manifest states them.
-        odds: no response is likelier by more than this factor than with any other answer; read off
-            the integers that are sampled.
+        odds: e^epsilon of one response, read off the integers that are sampled: it is likelier by
+            no more than this factor than with any other answer.
         truth: how often the answer itself is sent, at least.
         starts, ends: of the first and the last epoch, Unix seconds.
         epoch_seconds: length of an epoch, in which at most one report is made.
@@ -132,7 +131,7 @@ class Terms(Figures):
         guess = guess_of(mechanism)
         most_any: int | None = most
         if manifest.repeat.epochs is not None:
-            most_any = any_history(mechanism, schedule.epochs)
+            most_any = changing_cost(mechanism, schedule.epochs)
         least, largest = _example(manifest, 0, 0), _example(manifest, -1, -1)
         return cls(
             survey_id=manifest.survey_id.hex(),
@@ -171,18 +170,6 @@ def _truthfulness(manifest: Manifest) -> str:
         f"Your true answer is sent at {bound} {share} of the time, else one of the others"
         f"{likeness or ', all alike'}."
     )
-
-
-def any_history(mechanism: SurveyMechanism, reports: int) -> int | None:
-    """Return what so many reports that share kept responses cost against any other answers.
-
-    None if no epsilon covers it; in units of 1e-9 (docs/mathematics.md, section 16).
-    """
-    if reports < 2:
-        return reports * pure_cost(mechanism)
-    if not isinstance(mechanism, TwoRound):
-        return None
-    return ceil(TwoLayers.of_mechanism(mechanism).changing_epsilon(reports) * NANO)
 
 
 def _repetition(manifest: Manifest, most: int, most_any: int | None) -> tuple[str, ...]:

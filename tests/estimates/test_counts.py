@@ -1,0 +1,72 @@
+"""Counts come in as integers of any type, and as nothing else, wherever they come in."""
+
+import inspect
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable import estimates
+from deniable.estimates import Model
+from deniable.mechanisms import Ordinal, RandomisedResponse
+from deniable.messages import Specification
+from tests.support.surveys import MANIFEST, manifest
+
+COUNTS = [120, 90, 100, 110, 127]
+
+FUNCTIONS = dict(inspect.getmembers(estimates, inspect.isfunction))
+TAKING = {
+    name: function
+    for name, function in FUNCTIONS.items()
+    if "counts" in (taken := inspect.signature(function).parameters)
+    and {"mechanism", "manifest"} & set(taken)
+}
+GIVEN: list[dict[str, Any]] = [
+    {"mechanism": RandomisedResponse(5, "1"), "manifest": MANIFEST},
+    {
+        "mechanism": Ordinal(5, Fraction(4, 5)),
+        "manifest": manifest(
+            categories=("0", "1", "2", "3", "4"),
+            specification=Specification("numeric", ratio=Fraction(4, 5)),
+        ),
+    },
+]
+
+
+def results(function: Callable[..., Any], given: dict[str, Any], counts: Any) -> str:
+    values = [Fraction(x) for x in range(5)]
+    given = given | {
+        "counts": counts,
+        "epoch": 0,
+        "weights": values,
+        "values": values,
+        "level": 0.9,
+    }
+    wanted = inspect.signature(function).parameters
+    if "model" in wanted:
+        given["model"] = Model.FIXED
+    return repr(function(**{name: given[name] for name in wanted if name in given}))
+
+
+@pytest.mark.parametrize("given", GIVEN, ids=["two-valued", "general"])
+@pytest.mark.parametrize("function", TAKING.values(), ids=TAKING)
+def test_small_integers_of_numpy_do_not_wrap_around(
+    function: Callable[..., Any], given: dict[str, Any]
+) -> None:
+    exact = results(function, given, COUNTS)
+    for dtype in (np.int8, np.uint8, np.int16, np.int64):
+        assert results(function, given, np.array(COUNTS, dtype)) == exact
+
+
+@pytest.mark.parametrize("given", GIVEN, ids=["two-valued", "general"])
+@pytest.mark.parametrize("function", TAKING.values(), ids=TAKING)
+@pytest.mark.parametrize("kind", [float, np.float64, Fraction, Decimal])
+def test_what_is_no_integer_is_refused_and_not_truncated(
+    function: Callable[..., Any], given: dict[str, Any], kind: Callable[[float], Any]
+) -> None:
+    for wrong in ([kind(120.5), *COUNTS[1:]], [kind(c) for c in COUNTS]):
+        with pytest.raises(TypeError, match="counts are integers"):
+            results(function, given, wrong)
