@@ -172,7 +172,7 @@ def _compositions(
     together = Fraction(ceil((1 - (1 - each) ** times * (1 - extra)) * _UNIT), _UNIT)
     if together >= 1:
         raise click.ClickException(
-            f"{times:,} reports of delta {each}, slack {extra}, hide nothing; lower one of them"
+            f"{times:,} reports of this delta and slack hide nothing; lower one of them"
         )
 
     def optimal(level: Fraction, loss: PrivacyLoss | None = None) -> Guarantee:
