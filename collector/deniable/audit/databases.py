@@ -194,7 +194,7 @@ class SanitisedResponse(ABC, Generic[_Response]):
             error: how far off a response is, such as the distance of s from d, or of Q(s) from
                 Q(d) for a query Q.
 
-        Source: Holohan, Leith and Mason, section 5; docs/mathematics.md, section 13.
+        Source: Holohan, Leith and Mason, Theorem 5; docs/mathematics.md, section 13.
         """
         sums = (weight * error(s) for s, weight in self.weights(true).items())
         return ExponentialRatio(ExponentialSum.total(sums), self.normaliser(true))
