@@ -6,6 +6,7 @@ from itertools import combinations, permutations
 
 from hypothesis import strategies as st
 
+from deniable.audit import MatrixMechanism
 from deniable.mechanisms import Rows, SolutionMatrix
 
 G = SolutionMatrix.exact([["0.6", "0.3", "0.1"], ["0.2", "0.5", "0.3"], ["0.25", "0.25", "0.5"]])
@@ -30,6 +31,15 @@ def matrices(*, least: int = 0, most: int = 6) -> st.SearchStrategy[SolutionMatr
             lambda n: st.lists(rows_of(n, least=least, most=most), min_size=2, max_size=5),
         )
         .map(of_weights)
+    )
+
+
+def mechanisms() -> st.SearchStrategy[MatrixMechanism]:
+    """Return any mechanisms on databases of 1 to 3 rows, of which there are 2 to 8."""
+    return st.sampled_from([(2, 1), (3, 1), (2, 2), (2, 3)]).flatmap(
+        lambda size: st.lists(
+            rows_of(size[0] ** size[1]), min_size=size[0] ** size[1], max_size=size[0] ** size[1]
+        ).map(lambda rows: MatrixMechanism(*size, of_weights(rows)))
     )
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import accumulate, combinations, product
 
 import pytest
 from hypothesis import given, settings
@@ -17,15 +17,18 @@ from deniable.audit import (
     ExponentialRatio,
     ExponentialSum,
     HammingUtility,
+    MatrixMechanism,
     NoFiniteEpsilon,
     ProductMechanism,
-    SanitisedResponse,
+    SanitisedDatabase,
     TooManyDatabases,
     distance_utility,
     hamming_constant,
     hamming_distance,
+    parent_matrix,
 )
-from deniable.mechanisms import InvalidPrivacyParameter
+from deniable.mechanisms import InvalidPrivacyParameter, SolutionMatrix
+from tests.audit.matrices import mechanisms
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=30)
 
@@ -42,7 +45,7 @@ SKEWED = (
 )
 
 
-def probability(mechanism: SanitisedResponse, true: Database, response: Database) -> Fraction:
+def probability(mechanism: SanitisedDatabase, true: Database, response: Database) -> Fraction:
     """Return a rational probability."""
     value = mechanism.likelihood(true, [response]).as_term()
     assert value is not None
@@ -302,18 +305,32 @@ def test_a_fractional_utility_at_a_rational_base_is_refused() -> None:
         mechanism.tight_odds()
 
 
-@pytest.mark.parametrize(("categories", "rows"), [(2, 9), (257, 1), (3, 6), (2, 10**12)])
+@pytest.mark.parametrize(("categories", "rows"), [(2, 17), (65_537, 1), (2, 10**12)])
 def test_more_databases_than_can_be_enumerated_are_refused_at_once(
     categories: int, rows: int
 ) -> None:
-    with pytest.raises(TooManyDatabases, match="Theorem 6"):
+    with pytest.raises(TooManyDatabases, match="fewer rows or categories"):
         DiscreteExponential(categories, rows, distance_utility)
 
 
+@pytest.mark.parametrize(("categories", "rows"), [(2, 9), (257, 1), (3, 6)])
+def test_more_databases_than_can_be_compared_answer_but_are_not_judged(
+    categories: int, rows: int
+) -> None:
+    mechanism = ProductMechanism(parent_matrix(categories, Fraction(1, 2 * categories)), rows)
+    kept = Fraction(categories + 1, 2 * categories) ** rows
+    d = mechanism.databases[-1]
+    assert mechanism.likelihood(d, [d]) == ExponentialRatio(term(kept), ONE)
+    for judge in (mechanism.tight_odds, lambda: mechanism.constant_normaliser):
+        with pytest.raises(TooManyDatabases, match="Theorem 6"):
+            judge()
+
+
 @pytest.mark.parametrize(("categories", "rows"), [(2, 8), (256, 1), (16, 2)])
-def test_as_many_databases_as_allowed_are_taken(categories: int, rows: int) -> None:
+def test_as_many_databases_as_allowed_are_compared(categories: int, rows: int) -> None:
     mechanism = DiscreteExponential(categories, rows, distance_utility)
     assert len(mechanism.databases) == MAX_DATABASES
+    assert len(list(mechanism.pairs())) == MAX_DATABASES * rows * (categories - 1)
 
 
 @pytest.mark.parametrize(("categories", "rows"), [(1, 1), (0, 1), (2, 0), (2, -1), (-3, 1)])
@@ -342,3 +359,63 @@ def test_a_parent_that_is_no_square_stochastic_matrix_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match="must be square"):
         ProductMechanism(parent, 1)
+
+
+# Any mechanism, by its matrix.
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_a_matrix_over_databases_is_any_mechanism_on_them(rows: int) -> None:
+    parent = SolutionMatrix.exact(SKEWED)
+    matrix = parent
+    for _ in range(rows - 1):
+        matrix = matrix.kron(parent)
+    mechanism, product_mechanism = MatrixMechanism(3, rows, matrix), ProductMechanism(SKEWED, rows)
+    for d, s in product(mechanism.databases[:4], mechanism.databases):
+        assert mechanism.likelihood(d, [s]) == product_mechanism.likelihood(d, [s])
+
+
+@pytest.mark.parametrize("size", [(3, 2), (2, 1), (8, 1)])
+def test_a_matrix_of_another_size_is_refused(size: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="each of k\\^n databases"):
+        MatrixMechanism(*size, SolutionMatrix.exact(SKEWED))
+
+
+# Errors and samples.
+
+
+@PROPERTY
+@given(mechanisms(), st.lists(st.fractions(0, 9), min_size=8, max_size=8))
+def test_an_expected_error_is_the_mean_over_the_row(
+    mechanism: MatrixMechanism, errors: list[Fraction]
+) -> None:
+    error = dict(zip(mechanism.databases, errors, strict=False))
+    for x, d in enumerate(mechanism.databases):
+        row = mechanism.matrix.row(x)
+        mean = Fraction(sum(w * e for w, e in zip(row, errors, strict=False)), sum(row))
+        assert mechanism.expected(d, error.__getitem__) == ExponentialRatio(term(mean), ONE)
+
+
+@pytest.mark.parametrize("theta", [Fraction(0), Fraction(1), Fraction(5, 2)])
+def test_the_expected_distance_is_that_of_theorem_5(theta: Fraction) -> None:
+    # n/(1 + e^theta/m) = nm/(m + e^theta), irrational.
+    mechanism = DiscreteExponential(3, 2, HammingUtility(theta))
+    for d in mechanism.databases:
+        found = mechanism.expected(d, lambda s, d=d: hamming_distance(d, s))  # type: ignore[misc]
+        assert found == ExponentialRatio(term(4), term(2) + term(1, theta))
+
+
+@PROPERTY
+@given(mechanisms(), st.integers(0, 2**192 - 1), st.data())
+def test_a_sample_is_the_response_into_whose_share_the_drawn_point_falls(
+    mechanism: MatrixMechanism, point: int, data: st.DataObject
+) -> None:
+    x = data.draw(st.integers(0, len(mechanism.databases) - 1))
+    row = mechanism.matrix.row(x)
+    # The inverse of the cumulated row, at a point with 192 places.
+    ends = [Fraction(end, mechanism.matrix.grid) for end in accumulate(row)]
+    (s, *_) = (
+        s for s, end in zip(mechanism.databases, ends, strict=True) if Fraction(point, 2**192) < end
+    )
+    words = iter([point >> 128, point >> 64 & 2**64 - 1, point & 2**64 - 1])
+    assert mechanism.randomise(mechanism.databases[x], words.__next__) == s

@@ -18,7 +18,7 @@ from deniable.audit import (
     ExponentialSum,
     HammingUtility,
     ProductMechanism,
-    SanitisedResponse,
+    SanitisedDatabase,
     TheoremDoesNotApply,
     TooManySets,
     corollary_1,
@@ -70,7 +70,7 @@ def circulant(steps: list[Fraction]) -> DiscreteExponential:
 
 
 def every_margin(
-    mechanism: SanitisedResponse, condition: Condition
+    mechanism: SanitisedDatabase, condition: Condition
 ) -> Iterator[tuple[ExponentialSum, ExponentialSum]]:
     """Yield (P_d(A) - E P_d'(A) - delta) C_d C_d' and C_d C_d' for every pair and *every* set A.
 
@@ -91,7 +91,7 @@ def every_margin(
             yield margin, scale
 
 
-def private_by_every_set(mechanism: SanitisedResponse, condition: Condition) -> bool:
+def private_by_every_set(mechanism: SanitisedDatabase, condition: Condition) -> bool:
     return all(margin.sign() <= 0 for margin, _ in every_margin(mechanism, condition))
 
 
@@ -148,7 +148,7 @@ def test_floating_point_breaks_three_ties_of_example_2_and_gives_the_printed_cou
 @pytest.mark.parametrize("rule", [theorem_2, theorem_2_plus])
 def test_each_rule_finds_example_2_private_from_epsilon_2_on(
     rule: Callable[
-        [SanitisedResponse, Condition, Database, Database], Iterator[frozenset[Database]]
+        [SanitisedDatabase, Condition, Database, Database], Iterator[frozenset[Database]]
     ],
 ) -> None:
     below = 2 - Fraction(1, 10**15)
@@ -364,7 +364,7 @@ def test_the_excess_set_shrinks_as_epsilon_grows_from_the_larger_set_to_nothing(
 @pytest.mark.parametrize("mechanism", [CIRCLE, ProductMechanism(parent_matrix(3, "0.2"), 1)])
 @pytest.mark.parametrize("odds", [Fraction(1), Fraction(5, 4), Fraction(3)])
 def test_the_tight_delta_is_the_largest_excess_of_any_set(
-    mechanism: SanitisedResponse, odds: Fraction
+    mechanism: SanitisedDatabase, odds: Fraction
 ) -> None:
     delta = least_delta(mechanism, term(odds))
     pure = Condition.at_odds(odds)

@@ -17,7 +17,7 @@ from deniable.audit import (
     ExponentialSum,
     HammingUtility,
     ProductMechanism,
-    SanitisedResponse,
+    SanitisedDatabase,
     TheoremDoesNotApply,
     delta_of_exponent,
     delta_of_lie,
@@ -54,14 +54,14 @@ DELTAS = [Fraction(0), Fraction(1, 10), Fraction(1, 2)]
 SMALL = [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 1)]
 
 
-def value(mechanism: SanitisedResponse, odds: Fraction) -> Fraction:
+def value(mechanism: SanitisedDatabase, odds: Fraction) -> Fraction:
     """Return a mechanism's tight delta where it is rational."""
     exact = least_delta(mechanism, term(odds)).as_term()
     assert exact is not None
     return sum((coefficient for coefficient, _ in exact.terms), Fraction(0))
 
 
-def probabilities(mechanism: SanitisedResponse) -> dict[tuple[Database, Database], Fraction]:
+def probabilities(mechanism: SanitisedDatabase) -> dict[tuple[Database, Database], Fraction]:
     """Return every P_d(s) where they are rational."""
     law = {}
     for d, s in product(mechanism.databases, repeat=2):
@@ -71,7 +71,7 @@ def probabilities(mechanism: SanitisedResponse) -> dict[tuple[Database, Database
     return law
 
 
-def expected_distances(mechanism: SanitisedResponse) -> set[Fraction]:
+def expected_distances(mechanism: SanitisedDatabase) -> set[Fraction]:
     """Return the expected Hamming distances of responses, over the databases."""
     law = probabilities(mechanism)
     return {
@@ -80,7 +80,7 @@ def expected_distances(mechanism: SanitisedResponse) -> set[Fraction]:
     }
 
 
-def exponential(categories: int, rows: int, exponent_odds: Fraction) -> SanitisedResponse:
+def exponential(categories: int, rows: int, exponent_odds: Fraction) -> SanitisedDatabase:
     """Return the exponential mechanism with e^theta rational: weights T^-h."""
     if exponent_odds == 1:
         return DiscreteExponential(categories, rows, HammingUtility(0))

@@ -94,3 +94,31 @@ def test_the_table_fits_eighty_columns() -> None:
     shown = succeed("budget", "--epsilon", "12.5", "--times", "160", "--categories", "65536")
     table, _, _ = shown.partition("\n\nAll of these")
     assert max(map(len, table.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("options", [(), ("--categories", "5"), ("--delta", "0.00001")])
+def test_a_total_is_shared_out_so_that_it_is_kept_and_a_millionth_more_would_break_it(
+    options: tuple[str, ...],
+) -> None:
+    options = ("--times", "12", "--slack", "0.000001", *options)
+    each = composed("--total", "7.5", *options)
+    if "--categories" not in options:
+        assert each["basic"] == Decimal("0.625")
+    for name, epsilon in each.items():
+        found = composed("--epsilon", f"{epsilon.normalize():f}", *options)
+        more = composed("--epsilon", f"{epsilon + Decimal('0.000001'):f}".rstrip("0"), *options)
+        assert found[name] <= Decimal("7.5") < more[name]
+
+
+def test_who_shares_out_a_total_reads_what_one_report_may_have() -> None:
+    shown = succeed("budget", "--total", "10", "--times", "52", "--categories", "5")
+    assert "52 reports of epsilon 10 in all, each randomised afresh" in shown
+    assert "epsilon each" in shown
+    # 10/52 = .1923076…
+    assert ["basic", "0.192307"] in [line.split()[:2] for line in shown.splitlines()]
+    assert "so the largest counts" in shown
+
+
+@pytest.mark.parametrize("options", [(), ("--epsilon", "1", "--total", "2"), ("--total", "9999")])
+def test_a_total_or_the_epsilon_of_one_report_is_given(options: tuple[str, ...]) -> None:
+    assert fail("budget", "--times", "2", *options)

@@ -19,7 +19,7 @@ from tests.mechanisms.taylor import exp_bounds
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)
 
-WORDS = 4
+WORDS = 5
 GRID = 1 << 64 * WORDS
 
 
@@ -30,8 +30,8 @@ def least_odds(epsilon: Fraction) -> Fraction:
 
 
 def words(number: int) -> Draw:
-    """Return the draw whose four words, the first one on top, are this number in [0, 2^256)."""
-    parts = [number >> shift & (1 << 64) - 1 for shift in (192, 128, 64, 0)]
+    """Return the draw whose five words, the first one on top, are this number in [0, 2^320)."""
+    parts = [number >> shift & (1 << 64) - 1 for shift in (256, 192, 128, 64, 0)]
     return iter(parts).__next__
 
 
@@ -55,6 +55,7 @@ heights = st.one_of(
     st.sampled_from([Fraction(s * d) for s in (-1, 1) for d in (87, 88, 89, 175, 176, 177)]),
     st.integers(-(10**40), 10**40).map(Fraction),
 )
+masses = st.one_of(st.integers(1, 9), st.sampled_from([10**9, 2**60, 2**61 - 1]))
 parts = st.one_of(
     st.sampled_from([Fraction(0), Fraction(1)]), st.fractions(0, 1, max_denominator=1000)
 )
@@ -127,12 +128,71 @@ def test_the_exponent_is_that_of_the_stated_convention(epsilon: str, movement: M
 
 def test_the_reserve_pays_for_the_integers() -> None:
     # The derivation beside the constant, in Fractions; a: a weight's relative error, g: that of a
-    # share of at least 2^-143 on the grid of 2^-256, h: the reserve, with e^h >= 1 + h.
+    # share of at least 2^-191 on the grid of 2^-320, h: the reserve, with e^h >= 1 + h.
     mechanism = ExponentialMechanism("ab", 1, sensitivity=1)
     h = mechanism.epsilon - 2 * mechanism.exponent
-    a, g = Fraction(1, 2**120), Fraction(2**143, 2**256)
+    a, g = Fraction(1, 2**120), Fraction(2**191, 2**320)
     assert (1 + g) / ((1 - g) * (1 - a) ** 2) < 1 + h
-    assert exp_bounds(Fraction(88))[1] * MAX_OUTCOMES < 2**143 * (1 - a)
+    assert exp_bounds(Fraction(88))[1] * 2**64 < 2**191 * (1 - a)
+
+
+@PROPERTY
+@given(
+    epsilons,
+    st.sampled_from(Movement),
+    st.lists(st.tuples(heights, parts, st.sampled_from([-1, 1]), masses), min_size=1, max_size=7),
+)
+def test_a_base_measure_takes_nothing_from_the_guarantee(
+    epsilon: Fraction, movement: Movement, outcomes: list[tuple[Fraction, Fraction, int, int]]
+) -> None:
+    mechanism = ExponentialMechanism(
+        range(len(outcomes)),
+        epsilon,
+        sensitivity=1,
+        movement=movement,
+        base=[mass for *_, mass in outcomes],
+    )
+    up = movement is Movement.MONOTONE
+    utilities = [height / epsilon for height, *_ in outcomes]
+    moved = [
+        utility + (1 if up else sign) * part
+        for utility, (_, part, sign, _) in zip(utilities, outcomes, strict=True)
+    ]
+    assert_indistinguishable(mechanism.row(utilities), mechanism.row(moved), epsilon)
+
+
+@PROPERTY
+@given(
+    st.lists(st.tuples(heights, st.integers(1, 5)), min_size=1, max_size=5),
+    st.sampled_from([TINY, Fraction(1), Fraction(40)]),
+)
+def test_a_base_measure_counts_an_outcome_as_so_many_of_the_same_utility(
+    outcomes: list[tuple[Fraction, int]], epsilon: Fraction
+) -> None:
+    weighted = ExponentialMechanism(
+        range(len(outcomes)), epsilon, sensitivity=1, base=[mass for _, mass in outcomes]
+    ).row([utility for utility, _ in outcomes])
+    names = [i for i, (_, mass) in enumerate(outcomes) for _ in range(mass)]
+    repeated = ExponentialMechanism(names, epsilon, sensitivity=1)
+    row = repeated.row([outcomes[i][0] for i in names])
+    for i, p in enumerate(weighted):
+        assert p == sum(q for name, q in zip(names, row, strict=True) if name == i)
+
+
+def test_where_utilities_say_nothing_the_base_measure_decides() -> None:
+    mechanism = ExponentialMechanism("abc", 1, sensitivity=1, base=[2**62, 1, 2**62 - 1])
+    assert mechanism.base == (2**62, 1, 2**62 - 1)
+    row = mechanism.row([7, 7, 7])
+    for p, mass in zip(row, mechanism.base, strict=True):
+        assert abs(p - Fraction(mass, 2**63)) < Fraction(1, GRID)
+
+
+@pytest.mark.parametrize("base", [[1], [1, 0], [1, -1], [1, 2**64], [], [1, 1, 1]])
+def test_a_base_measure_has_a_positive_int_for_each_outcome_none_too_rare(base: list[int]) -> None:
+    with pytest.raises(ValueError, match="a positive int for each outcome"):
+        ExponentialMechanism("ab", 1, sensitivity=1, base=base)
+    with pytest.raises(TypeError, match="integer"):
+        ExponentialMechanism("ab", 1, sensitivity=1, base=[1, 0.5])  # type: ignore[list-item]
 
 
 def test_a_constant_normaliser_gets_half_of_epsilon() -> None:
@@ -211,7 +271,7 @@ def test_each_outcome_gets_exactly_the_words_of_its_probability(
 
 
 @pytest.mark.parametrize("utilities", [[0, 0, 0], [10**300, 0, -(10**300)], ["0.5", 7, -7]])
-def test_a_choice_takes_four_draws_whatever_the_utilities(utilities: list[Number]) -> None:
+def test_a_choice_takes_five_draws_whatever_the_utilities(utilities: list[Number]) -> None:
     mechanism = ExponentialMechanism("abc", 1, sensitivity=1)
     for word in (0, 1 << 63, 2**64 - 1):
         calls: list[int] = []
@@ -276,9 +336,11 @@ def test_a_thousand_outcomes_are_private_too(epsilon: Fraction, spread: int) -> 
 def test_the_chosen_utility_falls_short_no_more_often_than_stated(
     utilities: list[int], best: int, level: float, movement: Movement
 ) -> None:
-    for epsilon in ("0.1", "1", "10"):
+    for epsilon, rarer in itertools.product(("0.1", "1", "10"), (1, 1000)):
+        # The best are rare: each has this part of the base measure of any other.
+        base = [1 if u == max(utilities) else rarer for u in utilities]
         mechanism = ExponentialMechanism(
-            range(len(utilities)), epsilon, sensitivity=1, movement=movement
+            range(len(utilities)), epsilon, sensitivity=1, movement=movement, base=base
         )
         row = mechanism.row(utilities)
         for tied in {1, best}:

@@ -1,13 +1,23 @@
 """The examples run as they stand, against a collector on another port than the default."""
 
+import math
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations, product
+from math import comb, prod
 from pathlib import Path
 from urllib.parse import urlencode
 
+import pytest
+
+from deniable.audit import Database, sensitivity
+from deniable.mechanisms import Neighbours
 from tests.support.collector import CollectorProcess
 from tests.support.processes import PYTEST, ROOT, child, run
 
@@ -79,6 +89,92 @@ def test_choosing_and_releasing_runs_as_it_stands() -> None:
     shown = run(command).stdout.splitlines()
     assert shown[0].removeprefix("recommended: ") in {"chess", "go", "poker"}
     assert shown[1].startswith("published:  {'new users': ")
+
+
+def test_example_1_of_the_paper_has_the_numbers_that_sets_of_hobbies_give() -> None:
+    # Television: two rows keep it with .6, four turn to it with .1.
+    kept = [Fraction(16, 100), Fraction(48, 100), Fraction(36, 100)]
+    turned = [comb(4, j) * Fraction(9 ** (4 - j), 10**4) for j in range(5)]
+    watching = [
+        sum((kept[i] * turned[n - i] for i in range(3) if 0 <= n - i <= 4), Fraction(0))
+        for n in range(7)
+    ]
+    # Different hobbies: P(all six are in A) = product of P(x, A), then inclusion and exclusion over
+    # the subsets of A. Sports and Television are said twice, Cars never.
+    said = [0, 3, 2, 0, 4, 2]
+
+    def within(chosen: Sequence[int]) -> Fraction:
+        return prod(
+            (Fraction(len(chosen) + 5 * (x in chosen), 10) for x in said), start=Fraction(1)
+        )
+
+    different = [Fraction(0)] * 7
+    for n in range(1, 6):
+        for size in range(1, n + 1):
+            both = sum((within(chosen) for chosen in combinations(range(5), size)), Fraction(0))
+            different[n] += (-1) ** (n - size) * comb(5 - size, n - size) * both
+    shown = run([sys.executable, "-W", "error", str(ROOT / "examples" / "hobbies.py")]).stdout
+    people, *lines = shown.splitlines()
+    hobbies = people.removeprefix("said: ").split("; ")
+    for line, (law, truth, drawn) in zip(
+        lines,
+        [(different, 4, len(set(hobbies))), (watching, 2, hobbies.count("Television"))],
+        strict=True,
+    ):
+        assert sum(law) == 1
+        mean = sum(n * p for n, p in enumerate(law))
+        error = sum(abs(n - truth) * p for n, p in enumerate(law))
+        _, _, figures = line.partition(": ")
+        assert figures == (
+            f"truly {truth}, of what was said {drawn}; on average {float(mean):.6f}, "
+            f"off by {float(error):.6f}, right with probability {float(law[truth]):.6f}"
+        )
+        row = f"| {truth} | {float(mean):.6f} | {float(error):.6f} | {float(law[truth]):.6f} |"
+        assert row in (ROOT / "docs" / "mathematics.md").read_text("utf-8")
+
+
+def test_a_price_is_chosen_and_its_revenue_collapses_a_hair_above() -> None:
+    path = ROOT / "examples" / "pricing.py"
+    shown = run([sys.executable, "-W", "error", str(path)]).stdout.splitlines()
+    # 50 bids reach 3.00, and 10 reach 3.10.
+    assert shown[:3] == [
+        "at 2.90 revenue is 145.00",
+        "at 3.00 revenue is 150.00",
+        "at 3.10 revenue is 31.00",
+    ]
+    prices = range(10, 501, 10)
+    assert float(shown[3].removeprefix("chosen: ")) * 100 in prices
+    income = [price * (110 if price <= 100 else 50 if price <= 300 else 10) for price in prices]
+    income = [0 if price > 450 else most for price, most in zip(prices, income, strict=True)]
+    weights = [math.exp(most / 500) for most in income]
+    chosen = sum(w * most for w, most in zip(weights, income, strict=True)) / sum(weights) / 100
+    assert shown[4] == f"choosing brings in {chosen:.2f} on average, at epsilon 1"
+    # Noise, cut to the range, from a sum over many more steps than can come up.
+    for line, scale in zip(shown[5:], (49, 1), strict=True):
+        ratio = math.exp(-1 / scale)
+        noisy = sum(
+            ratio ** abs(z) * income[min(max(29 + z, 0), 49)] for z in range(-4000, 4001)
+        ) * ((1 - ratio) / (1 + ratio) / 100)
+        assert line.endswith(f": {noisy:.2f}")
+        assert noisy < chosen
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_the_highest_price_is_the_sensitivity_and_all_revenues_move_one_way(
+    neighbours: Neighbours,
+) -> None:
+    revenue = runpy.run_path(str(ROOT / "examples" / "pricing.py"))["revenue"]
+    prices = [10, 30, 40, 50]
+
+    def revenues(bids: Database) -> list[int]:
+        return [revenue(price, [prices[bid] for bid in bids]) for price in prices]
+
+    assert sensitivity(revenues, len(prices), 3, neighbours, max) == 50
+    # With signs: between no two neighbours does one revenue rise and another fall.
+    for one, bid in product(product(range(4), repeat=3), [*range(4), None]):
+        other = one[1:] if bid is None else (bid, *one[1:])
+        changes = [b - a for a, b in zip(revenues(one), revenues(other), strict=True)]
+        assert min(changes) >= 0 or max(changes) <= 0
 
 
 def test_the_example_apps_own_tests_pass_without_this_projects_settings(tmp_path: Path) -> None:

@@ -19,14 +19,23 @@ from deniable.audit.databases import (
     Database,
     DiscreteExponential,
     HammingUtility,
+    MatrixMechanism,
     NoFiniteEpsilon,
     ProductMechanism,
+    SanitisedDatabase,
     SanitisedResponse,
     TooManyDatabases,
     Utility,
     distance_utility,
     hamming_constant,
     hamming_distance,
+)
+from deniable.audit.epsilon_each import (
+    epsilon_each,
+)
+from deniable.audit.exact_choice import (
+    UnboundedSelection,
+    exact_choice,
 )
 from deniable.audit.exponential_sum import (
     ExponentialRatio,
@@ -41,6 +50,14 @@ from deniable.audit.matrix_file import (
 )
 from deniable.audit.pair_bounds import (
     MatrixTooLarge,
+)
+from deniable.audit.queries import (
+    Queried,
+    query_matrix,
+)
+from deniable.audit.sensitivity import (
+    released_epsilon,
+    sensitivity,
 )
 from deniable.audit.sufficient_sets import (
     Checks,
@@ -103,17 +120,21 @@ __all__ = [
     "Finding",
     "HammingUtility",
     "InvalidMatrixFile",
+    "MatrixMechanism",
     "MatrixTooLarge",
     "NamedMatrix",
     "NoFiniteEpsilon",
     "PrivacyCurve",
     "ProductMechanism",
+    "Queried",
     "Responses",
     "Rule",
+    "SanitisedDatabase",
     "SanitisedResponse",
     "TheoremDoesNotApply",
     "TooManyDatabases",
     "TooManySets",
+    "UnboundedSelection",
     "Utility",
     "Witness",
     "average_lie",
@@ -125,8 +146,10 @@ __all__ = [
     "delta_of_lie",
     "distance_utility",
     "epsilon_above",
+    "epsilon_each",
     "error_of_exponent",
     "error_range",
+    "exact_choice",
     "excess_set",
     "exponent_of_lie",
     "greatest_trace",
@@ -149,7 +172,10 @@ __all__ = [
     "privacy_curve",
     "pure_level",
     "pure_odds",
+    "query_matrix",
     "read_matrix",
+    "released_epsilon",
+    "sensitivity",
     "theorem_2",
     "theorem_2_plus",
     "tight_delta",

@@ -100,15 +100,23 @@ class ExponentialSum:
         least = self.terms[0][1]
         bits = _FIRST_BITS
         while True:
-            low, high = self._enclosure_over(least, bits)
+            low, high = self.enclosure_over(least, bits)
             if low > 0:
                 return 1
             if high < 0:
                 return -1
             bits *= 2
 
-    def _enclosure_over(self, shift: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-        # Bounds on e^-shift times the value, in units of 2^-bits; shift is at most any exponent.
+    def enclosure_over(self, shift: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+        """Enclose e^-shift times the value, in units of 2^-bits.
+
+        Args:
+            shift: at most the least exponent.
+            bits: more of them bring the bounds closer.
+
+        Raises:
+            ExponentsTooFarApart: if precision would take too much memory.
+        """
         if self.terms and self.terms[-1][1] - shift > _MAX_SPREAD:
             raise ExponentsTooFarApart(
                 f"exponents differ by more than {_MAX_SPREAD}: scale the utility down"
@@ -196,8 +204,8 @@ class ExponentialRatio:
         # A common factor e^-shift of numerator and denominator leaves the ratio as it is.
         shift = min(x for _, x in self.numerator.terms[:1] + self.denominator.terms[:1])
         while True:
-            low, high = self.numerator._enclosure_over(shift, bits)
-            least, most = self.denominator._enclosure_over(shift, bits)
+            low, high = self.numerator.enclosure_over(shift, bits)
+            least, most = self.denominator.enclosure_over(shift, bits)
             if least > 0:
                 return min(low / most, low / least), max(high / least, high / most)
             bits *= 2

@@ -1,7 +1,8 @@
 """Sufficient sets: which sets of responses decide privacy, so that not all need be checked.
 
 Condition (5), P_d(A) <= E P_d'(A) + delta, is asked for every set A of responses: 2^(k^n) of them
-for every pair of neighbours. Fewer suffice:
+for every pair of neighbours, or 2^r if a query with r values is all that is answered. Fewer
+suffice:
 
 | rule | sets per pair | holds for |
 |---|---|---|
@@ -14,11 +15,11 @@ Source: Holohan, Leith and Mason (2016), section 3; docs/mathematics.md, section
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from deniable.audit.databases import (
     Condition,
@@ -47,11 +48,12 @@ __all__ = [
     "theorem_2_plus",
 ]
 
-Responses = frozenset[Database]
+_Response = TypeVar("_Response", bound=Hashable)
+Responses = frozenset[_Response]
 """A set A of responses."""
 
-_Mechanism = TypeVar("_Mechanism", bound=SanitisedResponse)
-Rule = Callable[[_Mechanism, Condition, Database, Database], Iterator[Responses]]
+_Mechanism = TypeVar("_Mechanism", bound=SanitisedResponse[Any])
+Rule = Callable[[_Mechanism, Condition, Database, Database], Iterator[Responses[Any]]]
 """Names the sets that decide condition (5) for one ordered pair of neighbours d, d'."""
 
 _MAX_SUBSETS_OF = 12
@@ -80,14 +82,16 @@ class Checks:
         return sum(sets * pairs for sets, pairs in self.pairs_by_sets.items())
 
 
-def larger_set(mechanism: SanitisedResponse, true: Database, other: Database) -> Responses:
+def larger_set(
+    mechanism: SanitisedResponse[_Response], true: Database, other: Database
+) -> Responses[_Response]:
     """Return S = {s: P_d(s) > P_d'(s)}, decided exactly."""
     return excess_set(mechanism, ExponentialSum.term(1), true, other)
 
 
 def excess_set(
-    mechanism: SanitisedResponse, odds: ExponentialSum, true: Database, other: Database
-) -> Responses:
+    mechanism: SanitisedResponse[_Response], odds: ExponentialSum, true: Database, other: Database
+) -> Responses[_Response]:
     """Return {s: P_d(s) > E P_d'(s)}, decided exactly.
 
     No set A has a larger P_d(A) - E P_d'(A): it has every positive summand and no negative one.
@@ -98,7 +102,7 @@ def excess_set(
 
 def level_sets(
     mechanism: DiscreteExponential, true: Database, other: Database
-) -> dict[Fraction, Responses]:
+) -> dict[Fraction, Responses[Database]]:
     """Return the parts of S on which u(d, .) - u(d', .) is constant, by that difference.
 
     On one level P_d/P_d' is constant, so if condition (5) holds on the level, it holds on all of
@@ -124,8 +128,8 @@ def level_sets(
 
 
 def theorem_2(
-    mechanism: SanitisedResponse, _condition: Condition, true: Database, other: Database
-) -> Iterator[Responses]:
+    mechanism: SanitisedResponse[_Response], _condition: Condition, true: Database, other: Database
+) -> Iterator[Responses[_Response]]:
     """Yield the non-empty subsets of S = {s: P_d(s) > P_d'(s)}: they suffice.
 
     Raises:
@@ -134,7 +138,7 @@ def theorem_2(
     Source: Holohan, Leith and Mason, Theorem 2; docs/mathematics.md, section 15.
     """
     # Leaving out of A every s with P_d(s) <= P_d'(s) <= E P_d'(s) only raises P_d(A) - E P_d'(A).
-    larger = sorted(larger_set(mechanism, true, other))
+    larger = larger_set(mechanism, true, other)
     if len(larger) > _MAX_SUBSETS_OF:
         raise TooManySets(
             f"S has more than {_MAX_SUBSETS_OF} elements; use theorem_2_plus, which needs one set"
@@ -144,8 +148,8 @@ def theorem_2(
 
 
 def theorem_2_plus(
-    mechanism: SanitisedResponse, condition: Condition, true: Database, other: Database
-) -> Iterator[Responses]:
+    mechanism: SanitisedResponse[_Response], condition: Condition, true: Database, other: Database
+) -> Iterator[Responses[_Response]]:
     """Yield the one set that suffices: {s: P_d(s) > E P_d'(s)}, possibly empty.
 
     Source: strengthens Theorem 2 of Holohan, Leith and Mason; docs/mathematics.md, section 15.
@@ -155,7 +159,7 @@ def theorem_2_plus(
 
 def corollary_1(
     mechanism: DiscreteExponential, condition: Condition, true: Database, other: Database
-) -> Iterator[Responses]:
+) -> Iterator[Responses[Database]]:
     """Yield the level sets, which suffice for delta = 0.
 
     Raises:
@@ -174,7 +178,7 @@ def corollary_1(
 
 def corollary_2(
     mechanism: DiscreteExponential, _condition: Condition, true: Database, other: Database
-) -> Iterator[Responses]:
+) -> Iterator[Responses[Database]]:
     """Yield the one set that suffices for u = -theta h: responses that keep the row d' changed.
 
     Raises:
@@ -231,11 +235,11 @@ def count_checks(mechanism: _Mechanism, condition: Condition, rule: Rule[_Mechan
     pairs_by_sets = Counter(
         sum(1 for _ in rule(mechanism, condition, true, other)) for true, other in mechanism.pairs()
     )
-    every_set = 2 ** len(mechanism.databases) - 2
+    every_set = 2 ** len(mechanism.responses) - 2
     return Checks(dict(pairs_by_sets), every_set * pairs_by_sets.total())
 
 
-def least_delta(mechanism: SanitisedResponse, odds: ExponentialSum) -> ExponentialRatio:
+def least_delta(mechanism: SanitisedResponse[Any], odds: ExponentialSum) -> ExponentialRatio:
     """Return the smallest delta that holds with these odds, exactly.
 
     Source: Theorem 2 as strengthened in :func:`theorem_2_plus`; docs/mathematics.md, section 15.

@@ -1,6 +1,7 @@
 """``deniable budget``: what several reports reveal together."""
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -10,7 +11,9 @@ from typing import Final
 import click
 from rich.table import Table
 
+from deniable.audit import epsilon_each
 from deniable.budget import (
+    Guarantee,
     PrivacyLoss,
     advanced_composition,
     basic_composition,
@@ -41,19 +44,21 @@ class _Row:
 
     Attributes:
         name: what it is called.
-        epsilon: of all reports together, rounded up; infinite if the slack is too small.
-        delta: the probability by which more may be revealed.
+        epsilon: of all reports together, rounded up; infinite if the slack is too small. Or of one
+            report, rounded down, if it is asked for.
+        delta: the probability by which more may be revealed, rounded up.
         holds_for: of which mechanisms it is true.
     """
 
     name: str
-    epsilon: Decimal
-    delta: Fraction
+    epsilon: str
+    delta: str
     holds_for: str
 
 
 @click.command(short_help="Add up what several reports reveal.")
-@click.option("--epsilon", required=True, help="Privacy of one report.")
+@click.option("--epsilon", help="Privacy of one report.")
+@click.option("--total", help="Instead: of all reports; what may one of them have?")
 @click.option("--delta", default="0", show_default=True, help="Its slack.")
 @click.option(
     "--times",
@@ -76,88 +81,115 @@ class _Row:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def budget(
-    epsilon: str, delta: str, times: int, slack: str, categories: int, as_json: bool
+    epsilon: str | None,
+    total: str | None,
+    delta: str,
+    times: int,
+    slack: str,
+    categories: int,
+    as_json: bool,
 ) -> None:
-    """Add up what several reports of one person reveal, in five ways.
+    """Add up what several reports of one person reveal, in five ways; or share a total out.
 
     Epsilons that add up; advanced composition (Dwork, Rothblum and Vadhan 2010); the closed form
     and the optimum of Kairouz, Oh and Viswanath (2015); and exactly, for randomised response, where
-    answers may change from report to report. Every epsilon and delta is rounded up.
+    answers may change from report to report. Every epsilon and delta is rounded up; what a
+    report may have of a total, down.
     """
+    if (epsilon is None) == (total is None):
+        raise click.ClickException("give either --epsilon or --total")
     try:
-        rows = _rows(epsilon, delta, times, slack, categories)
+        rows = _rows(epsilon, total, delta, times, slack, categories)
     except (InvalidPrivacyParameter, ValueError) as error:
         raise click.ClickException(str(error)) from error
     if as_json:
-        shown = [asdict(row) | _bounds(row) for row in rows]
-        click.echo(json.dumps({"times": times, "compositions": shown}, indent=2))
+        shown = [asdict(row) for row in rows]
+        click.echo(json.dumps({"times": times, "total": total, "compositions": shown}, indent=2))
         return
     screen = console()
+    asked, counts = (
+        (f"epsilon {epsilon}", "smallest")
+        if total is None
+        else (f"epsilon {total} in all", "largest")
+    )
     screen.print(
-        f"{times:,} reports of epsilon {epsilon}"
+        f"{times:,} reports of {asked}"
         + ("" if delta == "0" else f", delta {delta}")
         + f", each randomised afresh, with slack {slack}:\n"
     )
     table = Table(box=None, pad_edge=False)
     table.add_column("composition")
-    table.add_column("epsilon", justify="right")
+    table.add_column("epsilon" if total is None else "epsilon each", justify="right")
     table.add_column("delta", justify="right")
     table.add_column("holds for")
     for row in rows:
-        table.add_row(row.name, *_bounds(row).values(), row.holds_for)
+        table.add_row(row.name, row.epsilon, row.delta, row.holds_for)
     screen.print(table)
     screen.print(
-        "\nAll of these are true, so the smallest counts. delta is the probability by which a line "
-        "may fail. A device adds up as in the first line, and stops at its app's lifetime_epsilon "
-        f"({DEFAULT_LIFETIME_EPSILON} by default).",
+        f"\nAll of these are true, so the {counts} counts. delta is the probability by which a "
+        "line may fail. A device adds up as in the first line, and stops at its app's "
+        f"lifetime_epsilon ({DEFAULT_LIFETIME_EPSILON} by default).",
         style="dim",
     )
 
 
-def _rows(epsilon: str, delta: str, times: int, slack: str, categories: int) -> list[_Row]:
+def _rows(
+    epsilon: str | None, total: str | None, delta: str, times: int, slack: str, categories: int
+) -> list[_Row]:
     extra = exact_number("slack", slack)
     if extra >= 1:
         raise InvalidPrivacyParameter("slack must be in [0, 1)")
-    mechanism = RandomisedResponse(categories, epsilon, delta)
+    mechanism = RandomisedResponse(categories, 1 if epsilon is None else epsilon, delta)
     level, each = mechanism.epsilon, mechanism.delta
-    if level * times > _MOST_EPSILON:
+    if (level * times if total is None else exact_number("total", total)) > _MOST_EPSILON:
         raise click.ClickException(
-            f"{times:,} reports of epsilon {epsilon} hide nothing; the sum is to be at most "
-            f"{_MOST_EPSILON:,}"
+            f"{times:,} reports of epsilon {epsilon or total} hide nothing; the sum is to be at "
+            f"most {_MOST_EPSILON:,}"
         )
-    basic = basic_composition([(level, each)] * times)
+    rows = []
+    for name, compose, holds_for in _compositions(each, times, extra, categories):
+        if total is not None:
+            level = Fraction(largest := epsilon_each(total, _epsilons(compose)))
+        found = compose(level)
+        shown = upper_bound(found.epsilon, _DIGITS) if total is None else f"{largest}"
+        rows.append(_Row(name, shown, upper_bound(found.delta, _DIGITS), holds_for))
+    return rows
+
+
+def _epsilons(compose: Callable[[Fraction], Guarantee]) -> Callable[[Fraction], Decimal]:
+    return lambda level: compose(level).epsilon
+
+
+def _compositions(
+    each: Fraction, times: int, extra: Fraction, categories: int
+) -> Iterator[tuple[str, Callable[[Fraction], Guarantee], str]]:
+    """Yield name, guarantee of all reports by the epsilon of one, and for what it holds."""
     general = "any mechanism of this epsilon and delta"
-    rows = [_Row("basic", basic.epsilon, basic.delta, general)]
+    yield "basic", lambda level: basic_composition([(level, each)] * times), general
     if extra:
-        for name, compose in (
-            ("advanced", advanced_composition),
-            ("Kairouz et al.", kairouz_oh_viswanath_composition),
-        ):
-            found = compose(level, each, times, extra)
-            rows.append(_Row(name, found.epsilon, found.delta, general))
+        yield "advanced", lambda level: advanced_composition(level, each, times, extra), general
+        yield (
+            "Kairouz et al.",
+            lambda level: kairouz_oh_viswanath_composition(level, each, times, extra),
+            general,
+        )
     # One slack for all that follows, rounded up to a plain decimal.
     together = Fraction(ceil((1 - (1 - each) ** times * (1 - extra)) * _UNIT), _UNIT)
     if together >= 1:
         raise click.ClickException(
-            f"{times:,} reports of delta {delta}, slack {slack}, hide nothing; lower one of them"
+            f"{times:,} reports of this delta and slack hide nothing; lower one of them"
         )
-    for name, loss, holds_for in (
-        ("optimal", optimal_composition(level, each, times), general),
-        (
-            "exact",
-            PrivacyLoss.of_mechanism(mechanism).repeat(times),
-            f"randomised response, {categories:,} categories",
-        ),
-    ):
-        # Rounded up, the optimum can exceed the plain sum by a digit in the twelfth place.
-        tight = loss.epsilon_at(together)
-        best = min(tight, basic.epsilon) if each == 0 else tight
-        rows.append(_Row(name, best, together, holds_for))
-    return rows
 
+    def optimal(level: Fraction, loss: PrivacyLoss | None = None) -> Guarantee:
+        epsilon = (loss or optimal_composition(level, each, times)).epsilon_at(together)
+        if each == 0:
+            # Rounded up, the optimum can exceed the plain sum by a digit in the twelfth place.
+            epsilon = min(epsilon, basic_composition([(level, each)] * times).epsilon)
+        return Guarantee(epsilon, together)
 
-def _bounds(row: _Row) -> dict[str, str]:
-    return {
-        "epsilon": upper_bound(row.epsilon, _DIGITS),
-        "delta": upper_bound(row.delta, _DIGITS),
-    }
+    def exact(level: Fraction) -> Guarantee:
+        loss = PrivacyLoss.of_mechanism(RandomisedResponse(categories, level, each))
+        return optimal(level, loss.repeat(times))
+
+    yield "optimal", optimal, general
+    yield "exact", exact, f"randomised response, {categories:,} categories"

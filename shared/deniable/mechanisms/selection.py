@@ -1,13 +1,15 @@
 """Private selection: the exponential mechanism of McSherry and Talwar, sampled in integers.
 
-One of fixed outcomes r is chosen with probability proportional to e^(c u_r), where the utility u_r
-says how good r is for the private data. Here too a mechanism is a solution matrix, with a row for
-each data set and a column for each outcome; only the row of the data at hand is ever computed.
+One of fixed outcomes r is chosen with probability proportional to m_r e^(c u_r), where the utility
+u_r says how good r is for the private data, and the base measure m_r, which is public, how likely r
+is where utilities say nothing; by default all are alike. Here too a mechanism is a solution matrix,
+with a row for each data set and a column for each outcome; only the row of the data at hand is ever
+computed.
 
 *The factor two.* If no utility moves by more than D between neighbouring data sets, then e^(c u_r)
 moves by a factor of at most e^(cD), and so does the sum of all, perhaps the other way:
 
-    P_r/P'_r  =  e^(c (u_r - u'_r)) * sum_s e^(c u'_s) / sum_s e^(c u_s)  <=  e^(2cD)
+    P_r/P'_r  =  e^(c (u_r - u'_r)) * sum_s m_s e^(c u'_s) / sum_s m_s e^(c u_s)  <=  e^(2cD)
 
 so c = epsilon/(2D) is epsilon-private for every utility. If all utilities move the same way, one of
 the two factors is at most 1, and c = epsilon/D is enough. Texts differ in which exponent they call
@@ -23,6 +25,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from fractions import Fraction
 from itertools import accumulate, pairwise
+from operator import index
 from typing import Final, Generic, TypeVar
 
 from deniable.mechanisms.exact import (
@@ -39,19 +42,23 @@ __all__ = ["MAX_OUTCOMES", "ExponentialMechanism", "Movement"]
 
 MAX_OUTCOMES = 65_536
 
-_WORDS: Final = 4
+_WORDS: Final = 5
 _GRID_BITS: Final = 64 * _WORDS
 _CAP: Final = 88  # e^-88 is just above 2^-127
-_BASE: Final = 130  # exponents in (128, 256] all cost exp_enclosure nine squarings, much the same
+_LEAST: Final = Fraction(
+    130
+)  # exponents in (128, 256] all cost exp_enclosure nine squarings, much the same
 _WEIGHT_BITS: Final = 128
 _ERROR_BITS: Final = 120
-_SHARE_BITS: Final = 127 + 16  # no weight is a smaller part of the sum of 2^16
+_BASE_BITS: Final = 64
+_SHARE_BITS: Final = 127 + _BASE_BITS
 
-# What the integers cost. A weight W_r stands for w_r = e^(y_r) 2^128, y_r in [130, 130 + 88], with
-#   (1 - a) w_r <= W_r <= w_r,   a = 2^-120,   and W_r/W >= 2^-143,   W = sum W_s,
+# What the integers cost. A weight W_r stands for w_r = m_r e^(y_r) 2^128, y_r in [130, 130 + 88],
+# with integers m_r >= 2^-64 sum m_s, so that
+#   (1 - a) w_r <= W_r <= w_r,   a = 2^-120,   and W_r/W >= 2^-191,   W = sum W_s,
 # both checked at every choice; so W_r/W lies in [1 - a, 1/(1 - a)] p_r for the ideal p_r = w_r/w.
-# Rounding two boundaries down to the grid moves it by less than 2^-256, which is at most the part
-# g = 2^-113 of it. Hence for any two data sets
+# Rounding two boundaries down to the grid moves it by less than 2^-320, which is at most the part
+# g = 2^-129 of it. Hence for any two data sets
 #   P_r/P'_r  <=  p_r/p'_r * (1 + g)/((1 - g)(1 - a)^2)  <  p_r/p'_r * (1 + h)  <  e^h p_r/p'_r
 # with h = 2^-110, and a choice that is (epsilon - h)-private on paper is epsilon-private in fact.
 _RESERVE: Final = Fraction(1, 1 << 110)
@@ -86,16 +93,18 @@ class ExponentialMechanism(Generic[Outcome]):
         sensitivity: by how much any outcome's utility changes at most between neighbouring data
             sets, likewise; positive.
         movement: what else is known of these changes; decides the factor two in the exponent.
+        base: the base measure, in proportion: a positive int for each outcome, fixed like them, and
+            none of it less than 2^-64 of their sum. None if all are alike.
 
     Raises:
         TypeError: for a float or another type that does not hold the number exactly.
         InvalidPrivacyParameter: for an epsilon or sensitivity outside its domain.
-        ValueError: for a number of outcomes outside its domain.
+        ValueError: for a number of outcomes, or a base measure, outside its domain.
 
-    Source: McSherry and Talwar, Theorem 6; docs/mathematics.md, section 11.
+    Source: McSherry and Talwar, Definition 2 and Theorem 6; docs/mathematics.md, section 11.
     """
 
-    __slots__ = ("_epsilon", "_exponent", "_movement", "_outcomes", "_sensitivity")
+    __slots__ = ("_base", "_epsilon", "_exponent", "_movement", "_outcomes", "_sensitivity")
 
     def __init__(
         self,
@@ -104,10 +113,18 @@ class ExponentialMechanism(Generic[Outcome]):
         *,
         sensitivity: Number,
         movement: Movement = Movement.ANY,
+        base: Sequence[int] | None = None,
     ) -> None:
         self._outcomes = tuple(outcomes)
         if not 1 <= len(self._outcomes) <= MAX_OUTCOMES:
             raise ValueError(f"there must be 1 to {MAX_OUTCOMES} outcomes")
+        self._base = (1,) * len(self._outcomes) if base is None else tuple(map(index, base))
+        if len(self._base) != len(self._outcomes) or not (
+            0 < sum(self._base) <= min(self._base) << _BASE_BITS
+        ):
+            raise ValueError(
+                "a base measure has a positive int for each outcome, none below 2^-64 of their sum"
+            )
         self._epsilon = exact_epsilon(epsilon)
         if self._epsilon <= _RESERVE:
             raise InvalidPrivacyParameter(
@@ -152,8 +169,13 @@ class ExponentialMechanism(Generic[Outcome]):
 
     @property
     def exponent(self) -> Fraction:
-        """Return c, by which probabilities go as e^(c u), down to e^-88 of the best outcome's."""
+        """Return c, by which probabilities go as m e^(c u), down to e^-88 of the best utility's."""
         return self._exponent
+
+    @property
+    def base(self) -> tuple[int, ...]:
+        """Return the base measure, in proportion and in the order of the outcomes."""
+        return self._base
 
     def choose(self, utilities: Sequence[Number], draw: Draw = os_random_word) -> Outcome:
         """Return one outcome, which may be published.
@@ -161,7 +183,7 @@ class ExponentialMechanism(Generic[Outcome]):
         Args:
             utilities: how good each outcome is, in the order of ``outcomes``: ints, Fractions,
                 Decimals or decimal strings, perhaps negative. Only differences count.
-            draw: where four uniform 64-bit words come from. Anything but the default is for tests.
+            draw: where five uniform 64-bit words come from. Anything but the default is for tests.
 
         Raises:
             TypeError: for a float or another type that does not hold the number exactly.
@@ -207,14 +229,16 @@ class ExponentialMechanism(Generic[Outcome]):
             raise ValueError("level must be in (0, 1)")
         if not 1 <= best <= len(self._outcomes):
             raise ValueError(f"best must be in [1, {len(self._outcomes)}]")
-        # An outcome that is x or more below the largest utility has a probability of e^(-cx)/best
-        # at most, and there are fewer than n of them: n/best e^(-cx) = e^-t = 1 - level at
-        # x = (ln(n/best) + t)/c. t < 37 in floats and ln n < 12, so the cap of 88 is not in play.
+        # Outcomes that are x or more below the largest utility have a probability of m/b e^(-cx)
+        # at most, m being the base measure of all and b the least of as many outcomes as are best:
+        # e^-t = 1 - level at x = (ln(m/b) + t)/c. t < 37 in floats and ln(m/b) < 45, so the cap of
+        # 88 is not in play.
         t = -math.log1p(-level)
-        return float(Fraction(math.log(len(self._outcomes) / best) + t) / self._exponent)
+        share = sum(self._base) / sum(sorted(self._base)[:best])
+        return float(Fraction(math.log(share) + t) / self._exponent)
 
     def _boundaries(self, utilities: Sequence[Number]) -> list[int]:
-        """Return where each outcome's share of the words in [0, 2^256) ends."""
+        """Return where each outcome's share of the words in [0, 2^320) ends."""
         if len(utilities) != len(self._outcomes):
             raise ValueError(f"there must be {len(self._outcomes)} utilities, one for each outcome")
         exact = [exact_quantity("a utility", utility) for utility in utilities]
@@ -226,8 +250,8 @@ class ExponentialMechanism(Generic[Outcome]):
         # it rises with the utilities, so it is monotone where they are. A constant added to all
         # exponents cancels, so what is weighed is y_r = c (t_r - largest) + 88 + 130.
         weights = [
-            _weight(max(Fraction(_BASE), _BASE + _CAP - self._exponent * (largest - utility)))
-            for utility in exact
+            mass * _weight(max(_LEAST, _LEAST + _CAP - self._exponent * (largest - utility)))
+            for mass, utility in zip(self._base, exact, strict=True)
         ]
         total = sum(weights)
         # The rest of the certificate above _RESERVE. A bug must end here, not in a choice.
