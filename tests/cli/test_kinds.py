@@ -3,11 +3,26 @@
 import csv
 import io
 import json
+import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from deniable.cli.histogram_forms import show_histogram
+from deniable.cli.successors import next_manifest
+from deniable.cli.survey_file import SurveyFile
+from deniable.estimates import (
+    estimate_histogram,
+    reports_for_half_width,
+    reports_for_mean,
+    reports_for_shares,
+)
+from deniable.estimates.numeric import numeric_summary
+from deniable.estimates.planning import even_counts
+from deniable.mechanisms import RandomisedResponse, TruncatedGeometric
 from tests.cli.commands import Workplace, succeed, without_places
 
 NUMERIC = {
@@ -20,6 +35,19 @@ NUMERIC = {
     "step": "5",
     "epsilon": '"2"',
 }
+QUARTILES = ("lower quartile", "median", "upper quartile")
+MINUTES = """\
+name = "session-minutes"
+question = "How many minutes was the app open today?"
+mechanism = "numeric"
+low = 0
+high = 240
+step = 5
+epsilon = "1"
+epoch = "1 day"
+epochs = 7
+"""
+OPERATIONS = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
 TABLE = "[[0, 1, 2, 3], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]]"
 
 
@@ -42,27 +70,91 @@ def as_json(place: Workplace, *options: str) -> dict[str, Any]:
     return loaded
 
 
-def test_a_numeric_survey_shows_mean_quartiles_and_shares_of_groups(minutes: Workplace) -> None:
-    shown = hist(minutes)
-    numeric = as_json(minutes)["numeric"]
-    (mean,) = [line for line in shown.splitlines() if line.startswith("mean")]
-    assert f"{numeric['mean']['estimate']:.0f}"[:2] in mean
-    for name, quartile in zip(
-        ("lower quartile", "median", "upper quartile"), numeric["quartiles"], strict=True
-    ):
-        (line,) = [line for line in shown.splitlines() if line.startswith(name)]
-        assert f"{quartile['value' if 'value' in quartile else 'estimate']:.15g}" in line.split()
-    for group in numeric["bins"]:
-        assert sum(group["bin"] in line for line in shown.splitlines()) == 1
+@pytest.mark.parametrize("epsilon", ["2", "4", "8", "16"])
+def test_a_numeric_survey_shows_what_has_an_interval_that_is_worth_it(
+    place: Workplace, epsilon: str
+) -> None:
+    place.publish(**NUMERIC | {"epsilon": f'"{epsilon}"'})
+    place.count([y for y in range(13) for _ in range(16 - abs(y - 6) * 2)], name="minutes")
+    shown, whole = hist(place), as_json(place)
+    numeric, prose = whole["numeric"], " ".join(shown.split())
+    quartiles = dict(zip(QUARTILES, numeric["quartiles"], strict=True))
+    bins = {group["bin"]: group for group in numeric["bins"]}
+    figures = {"mean": numeric["mean"], **quartiles, **bins}
+    for name, figure in figures.items():
+        possible = 1 if name in bins else 60
+        assert figure["too_wide"] == (figure["high"] - figure["low"] > possible / 2)
+        rows = [line for line in shown.splitlines() if line.lstrip().startswith(f"{name}  ")]
+        assert len(rows) == (not figure["too_wide"])
+    hidden = [name for name, figure in figures.items() if figure["too_wide"]]
+    note = (
+        f"since intervals cover more than half of what is possible: {', '.join(hidden)}. Shares "
+        f"within ± 10 percentage points take about {whole['reports_for_shares']:,} reports"
+    )
+    assert (note in prose) == ("more than half" in prose) == bool(hidden)
+    # The standard error is that of shares with blurred ends, and the interval of sharp ones.
+    blurred, shares = numeric["blur"] > 0, not set(bins) <= set(hidden)
+    assert ("smoothed share" in shown) == (shares and blurred)
+    assert ("std error" in shown) == (shares and not blurred)
+    smoothed = blurred and not {*quartiles, *bins} <= set(hidden)
+    assert (f"are smoothed over {5 * numeric['blur']} either way" in prose) == smoothed
     moved = f"the mean is off by up to {numeric['influence'] / 100:.2g}."
-    assert f"if 1 % of reports are fake, {moved}" in " ".join(shown.split())
+    assert f"if 1 % of reports are fake, {moved}" in prose
     assert "-10\n" not in shown  # single values are in --json only
     assert max(map(len, shown.splitlines())) <= 100
 
 
-def test_how_far_shares_are_smoothed_is_told_in_the_surveys_unit(minutes: Workplace) -> None:
-    blur = as_json(minutes)["numeric"]["blur"]
-    assert (f"smoothed over {5 * blur} either way" in hist(minutes)) == (blur > 0)
+def test_fifteen_thousand_reports_show_the_mean_and_no_shares_at_80_columns() -> None:
+    survey = next_manifest(SurveyFile.parse(MINUTES), [], "https://collector.example", bytes(16), 0)
+    counts = even_counts(survey.mechanism, 15_000)
+    stream = io.StringIO()
+    show_histogram(estimate_histogram(survey, 0, counts), Console(file=stream, width=80))
+    shown = stream.getvalue()
+    assert max(map(len, shown.splitlines())) <= 80
+    assert re.search(r"^mean +120", shown, re.MULTILINE)
+    assert "share" not in shown.partition("The mean is unbiased")[0]
+    assert "0 – 95, 100 – 240. Shares within" in " ".join(shown.split())
+
+
+def test_publishing_tells_what_shares_take_and_a_survey_that_gives_them(place: Workplace) -> None:
+    dry = place.written(MINUTES)
+    shown = succeed("survey", "publish", dry, "--dir", place.directory, "--dry-run")
+    assert max(map(len, shown.splitlines())) <= 80
+    mechanism = TruncatedGeometric.calibrated(49, "1")
+    values = [Fraction(5 * x) for x in range(49)]
+    prose = " ".join(shown.split())
+    mean = reports_for_mean(mechanism, values, 4.8)
+    assert f"the mean within ± 4.8, 2 % of the range, takes at most {mean:,} reports" in prose
+    # What `hist` shows of so many evenly spread answers is what is told.
+    reports = reports_for_shares(mechanism, 0.1)
+    counts = even_counts(mechanism, reports)
+    names = [str(value) for value in values]
+    summary = numeric_summary(mechanism, counts, names, values)
+    told = f"of {len(summary.bins)} groups within ± 10 percentage points take about {reports:,} "
+    assert told in prose
+    reach = max(max(q.high - q.value, q.value - q.low) for q in summary.quartiles)
+    assert f"quartiles within ± {reach:g} as well" in prose
+    # The alternative asks for the same groups, and is a file as it stands.
+    (alternative,) = re.findall(r"categories = \[[^]]*\]", shown)
+    lines = [
+        line
+        for line in MINUTES.splitlines()
+        if line.partition(" =")[0] not in {"mechanism", "low", "high", "step"}
+    ]
+    place.publish("\n".join([*lines, alternative]))
+    plain = place.manifest("session-minutes")
+    assert plain.categories == tuple(group.label for group in summary.bins)
+    assert isinstance(plain.mechanism, RandomisedResponse)
+    takes = reports_for_half_width(plain.mechanism, 0.1)
+    assert f"at most {takes:,}: publish" in prose
+    # And so does the document that shows this survey.
+    shown_there = (MINUTES, alternative.replace("\n          ", "\n"), f" {mean:,} reports")
+    for part in (*shown_there, f"points {reports / 1e6:.0f} million", f"{takes:,}, in a survey"):
+        assert part in OPERATIONS
+
+
+def test_surveys_of_no_numbers_are_told_nothing_of_groups(place: Workplace) -> None:
+    assert "groups" not in place.publish(mechanism='"ordinal"', distance='"absolute"')
 
 
 def test_single_values_with_impossible_counts_are_named(place: Workplace) -> None:
@@ -110,6 +202,9 @@ def test_numeric_csv_is_a_row_a_statistic(minutes: Workplace) -> None:
         "quantile 0.75",
         *(f"share of {group['bin']}" for group in numeric["bins"]),
     ]
+    shown = [numeric["mean"], *numeric["quartiles"], *numeric["bins"]]
+    assert [row["too_wide"] for row in rows] == [str(int(each["too_wide"])) for each in shown]
+    assert [row["blur"] for row in rows] == ["0"] + [str(numeric["blur"])] * (len(rows) - 1)
     for row, expected in zip(
         [rows[0], *rows[4:]], [numeric["mean"], *numeric["bins"]], strict=True
     ):

@@ -23,8 +23,10 @@ from deniable.estimates import (
     iso_time,
     mean,
     reports_for_half_width,
+    reports_for_shares,
     standard_errors,
 )
+from deniable.estimates.planning import even_counts
 from deniable.mechanisms import Circular, ClampedGeometric, DistanceMechanism, Metric, Ordinal
 from deniable.messages import Distance, Enrolment, Kind, Manifest, SigningKey, Specification
 from tests.support.surveys import CATEGORIES, MANIFEST, QUESTION, manifest
@@ -167,12 +169,14 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
         "enrolment",
         "poisoning",
         "reports_for_five_points",
+        "reports_for_shares",
         "distrusted",
         "kept_range",
         "numeric",
         "categories",
     }
     assert (written["mechanism"], written["numeric"]) == ("randomised-response", None)
+    assert written["reports_for_shares"] is None
     assert set(written["categories"][0]) == {
         "category",
         "raw",
@@ -329,15 +333,36 @@ def test_as_text_a_numeric_survey_shows_mean_quartiles_and_groups() -> None:
     assert histogram.numeric is not None
     text = str(histogram)
     assert f"mean  {histogram.numeric.mean.value:.6g}  [" in text
-    for quartile in histogram.numeric.quartiles:
-        assert f"{quartile.probability:.0%} at or below  {quartile.value:.6g}  [" in text
-    for group in histogram.numeric.bins:
-        assert f"{group.label}  " in text
-        assert f"{group.share.value:.1%}" in text
-    assert f"blurred by {histogram.numeric.blur} values" in text
+    for name, quartile in zip(
+        ("lower quartile", "median", "upper quartile"), histogram.numeric.quartiles, strict=True
+    ):
+        shown = f"{name}  {quartile.value:.6g}  [" in text
+        assert shown == (quartile.high - quartile.low <= 50)
     assert f"the mean is off by up to {histogram.numeric.influence / 100:.2g}" in text
     # Not a line for each of the 101 values.
     assert len(text.splitlines()) < 30
+
+
+def test_as_text_no_share_is_shown_whose_interval_is_worth_little() -> None:
+    # Of so many reports two groups with wide intervals are made, of many more some that are worth.
+    few, many = (
+        estimate_histogram(NUMERIC, 0, even_counts(NUMERIC.mechanism, n))
+        for n in (15_000, 10_000_000)
+    )
+    assert few.numeric is not None
+    assert many.numeric is not None
+    assert [group.share.high - group.share.low > 0.5 for group in few.numeric.bins] == [True] * 2
+    assert "█" not in str(few)
+    assert "blurred" not in str(few)
+    for group in few.numeric.bins:
+        assert f"{group.share.value:.1%}" not in str(few)
+        assert group.label in str(few)
+    assert f"take {reports_for_shares(NUMERIC.mechanism, 0.1):,} reports" in str(few)
+    for group in many.numeric.bins:
+        assert f"{group.label}  " in str(many)
+        assert f"{group.share.value:.1%}" in str(many)
+    assert f"blurred by {many.numeric.blur} values" in str(many)
+    assert "more than half" not in str(many)
 
 
 def test_sharp_groups_are_shown_without_a_word_of_blur() -> None:

@@ -1,5 +1,6 @@
 """How many reports an accuracy takes: the check values, and the worst case."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -12,17 +13,24 @@ from deniable.estimates import (
     left_inverse,
     reports_for_half_width,
     reports_for_mean,
+    reports_for_shares,
     solution_matrix,
 )
+from deniable.estimates.cumulative import blur_of
+from deniable.estimates.numeric import group_bounds
+from deniable.estimates.planning import even_counts
 from deniable.mechanisms import (
     ClampedGeometric,
     Mechanism,
     RandomisedResponse,
     SolutionMatrix,
 )
+from deniable.simulation import SimulatedWords, randomise_many
 from tests.estimates.matrices import MECHANISMS, SURVEYED
 
 MECHANISM = RandomisedResponse(5, "1")
+NINE = TruncatedGeometric.calibrated(9, "1")
+NINE_VALUES = [Fraction(10 + 2 * x) for x in range(9)]
 
 
 def test_the_check_value_of_five_categories_at_epsilon_one() -> None:
@@ -36,6 +44,96 @@ def test_no_frequency_takes_more_than_the_worst_case(epsilon: str) -> None:
     worst = reports_for_half_width(mechanism, 0.05)
     each = [reports_for_half_width(mechanism, 0.05, f / 1000) for f in range(1001)]
     assert max(each) <= worst <= 1.01 * max(each) + 1
+
+
+@pytest.mark.parametrize("bad", [0.0, -0.05, -math.inf, math.inf, math.nan])
+def test_a_half_width_that_no_interval_has_is_refused_with_an_example(bad: float) -> None:
+    with pytest.raises(ValueError, match=r"half width must be .* such as"):
+        reports_for_half_width(MECHANISM, bad)
+    with pytest.raises(ValueError, match=r"half width must be .* such as"):
+        reports_for_mean(NINE, NINE_VALUES, bad)
+    with pytest.raises(ValueError, match=r"half width must be .* such as"):
+        reports_for_shares(NINE, bad)
+
+
+def test_percentage_points_in_place_of_a_share_are_refused() -> None:
+    for plan in (reports_for_half_width, reports_for_shares):
+        with pytest.raises(ValueError, match=r"such as 0\.05 for ± 5 percentage points"):
+            plan(NINE, 5)
+
+
+@pytest.mark.parametrize("frequency", [-0.1, 1.5, math.inf, math.nan])
+def test_an_impossible_frequency_is_refused(frequency: float) -> None:
+    with pytest.raises(ValueError, match=r"frequency must be in \[0, 1\], such as"):
+        reports_for_half_width(MECHANISM, 0.05, frequency)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95.0, math.nan])
+def test_a_level_that_is_none_is_refused(level: float) -> None:
+    with pytest.raises(ValueError, match="level must be in"):
+        reports_for_half_width(MECHANISM, 0.05, level=level)
+    with pytest.raises(ValueError, match="level must be in"):
+        reports_for_mean(NINE, NINE_VALUES, 1, level)
+    with pytest.raises(ValueError, match="level must be in"):
+        reports_for_shares(NINE, 0.1, level)
+
+
+def test_a_wrong_number_of_values_is_refused() -> None:
+    with pytest.raises(ValueError, match="9 values are expected"):
+        reports_for_mean(NINE, NINE_VALUES[1:], 1)
+
+
+def test_no_plan_overflows_or_needs_no_report() -> None:
+    # 1 report in 10^300 of the width's square: exact, since fractions have no largest number.
+    assert reports_for_half_width(MECHANISM, 1e-200) > 10**399
+    noiseless = SolutionMatrix([[1, 0], [0, 1]], 1)
+    assert reports_for_half_width(noiseless, 0.05, 1.0) == 1
+
+
+SHARED = {
+    f"{k} values, epsilon {epsilon}": TruncatedGeometric.calibrated(k, epsilon)
+    for k, epsilon in [(5, "1"), (9, "2"), (49, "1"), (49, "4"), (101, "1")]
+}
+
+
+@pytest.mark.parametrize("half_width", [0.02, 0.1, 0.2])
+@pytest.mark.parametrize("mechanism", SHARED.values(), ids=SHARED)
+def test_shares_take_as_many_reports_as_make_the_summarys_intervals_that_narrow(
+    mechanism: Mechanism, half_width: float
+) -> None:
+    def reach(n: int) -> float:
+        """Return how far the intervals of expected counts reach at most, before they are cut."""
+        made = group_bounds(mechanism, even_counts(mechanism, n), blur_of(mechanism, n))
+        low, high = made.intervals(1.959964)
+        return float(max((high - made.values).max(), (made.values - low).max()))
+
+    planned = reports_for_shares(mechanism, half_width)
+    # But for what rounding whole counts of a small number of reports does.
+    assert reach(planned) <= 1.005 * half_width
+    assert reach(int(0.9 * planned)) > half_width
+
+
+def test_simulated_devices_give_the_bounds_that_the_plan_has() -> None:
+    mechanism, level, repeats = SHARED["49 values, epsilon 4"], 0.95, 20
+    n = reports_for_shares(mechanism, 0.1, level)
+    blur, z = blur_of(mechanism, n), norm.isf((1 - level) / 2)
+    assert blur > 0
+    expected = group_bounds(mechanism, even_counts(mechanism, n), blur)
+    generator = np.random.default_rng(20_160_706)
+    upper, lower = np.zeros(len(expected.values)), np.zeros(len(expected.values))
+    for _ in range(repeats):
+        answers = generator.integers(0, 49, n)
+        responses = randomise_many(mechanism, answers, SimulatedWords(generator))
+        made = group_bounds(mechanism, np.bincount(responses, minlength=49).tolist(), blur)
+        upper += made.above + z * made.above_errors
+        lower += made.below - z * made.below_errors
+    # Averages over all reports: normal, with the error of one over the root of repeats. Right code
+    # is beyond 6.5 of them with a probability of 1e-10 each, 2e-9 for both ends of ten groups.
+    # (The errors' own errors are of the order 1/sqrt(n) = .002 of them, which the .5 allows for.)
+    slack = 7 / math.sqrt(repeats)
+    planned = expected.intervals(z)
+    assert (np.abs(lower / repeats - planned[0]) <= slack * expected.below_errors).all()
+    assert (np.abs(upper / repeats - planned[1]) <= slack * expected.above_errors).all()
 
 
 def test_half_the_width_takes_four_times_the_reports() -> None:

@@ -4,7 +4,7 @@ import csv
 import io
 import math
 
-from deniable.estimates import Estimate, Histogram, NumericSummary, iso_time
+from deniable.estimates import Estimate, Histogram, NumericSummary, Quantile, iso_time
 
 __all__ = ["histogram_csv"]
 
@@ -54,6 +54,9 @@ _STATISTICS_COLUMNS = (
     "outside",
     "bias_at_1_percent",
     *_WHOLE_COLUMNS,
+    "too_wide",
+    "blur",
+    "reports_for_shares",
 )
 
 
@@ -95,23 +98,22 @@ def histogram_csv(histogram: Histogram) -> str:
 
 
 def _numeric_csv(histogram: Histogram, numeric: NumericSummary) -> str:
-    rows: list[tuple[str, float, float | None, float, float, bool]] = [
-        ("mean", *_parts(numeric.mean)),
+    rows: list[tuple[str, Estimate | Quantile, bool]] = [
+        ("mean", numeric.mean, numeric.too_wide(numeric.mean)),
         *(
-            (f"quantile {each.probability}", each.value, None, each.low, each.high, False)
+            (f"quantile {each.probability}", each, numeric.too_wide(each))
             for each in numeric.quartiles
         ),
-        *((f"share of {group.label}", *_parts(group.share)) for group in numeric.bins),
+        *((f"share of {each.label}", each.share, numeric.too_wide(each)) for each in numeric.bins),
     ]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(_STATISTICS_COLUMNS)
     fixed = (histogram.survey, histogram.survey_id, histogram.epochs[0], histogram.n)
-    for statistic, value, error, low, high, outside in rows:
-        shown = "" if error is None or math.isnan(error) else error
-        numbers = (value, shown, low, high, histogram.level, int(outside))
-        bias = 0.01 * numeric.influence if statistic == "mean" else ""
-        writer.writerow([*fixed, statistic, *numbers, bias, *_whole(histogram)])
+    for statistic, figure, too_wide in rows:
+        blur, bias = (numeric.blur, "") if statistic != "mean" else (0, 0.01 * numeric.influence)
+        last = (int(too_wide), blur, histogram.reports_for_shares)
+        writer.writerow([*fixed, statistic, *_parts(figure), bias, *_whole(histogram), *last])
     return stream.getvalue()
 
 
@@ -130,11 +132,10 @@ def _whole(histogram: Histogram) -> tuple[object, ...]:
     )
 
 
-def _parts(estimate: Estimate) -> tuple[float, float, float, float, bool]:
-    return (
-        estimate.value,
-        estimate.standard_error,
-        estimate.low,
-        estimate.high,
-        estimate.outside,
-    )
+def _parts(figure: Estimate | Quantile) -> tuple[float | str, ...]:
+    """Return value, standard error if it has one, ends, level, and whether these lay outside."""
+    error, outside = math.nan, False
+    if isinstance(figure, Estimate):
+        error, outside = figure.standard_error, figure.outside
+    shown = "" if math.isnan(error) else error
+    return figure.value, shown, figure.low, figure.high, figure.level, int(outside)

@@ -1,7 +1,6 @@
 """A histogram for people."""
 
 import math
-from fractions import Fraction
 
 from rich.console import Console
 from rich.table import Table
@@ -10,6 +9,7 @@ from rich.text import Text
 from deniable.cli.bars import bar
 from deniable.cli.life_terms import instant_text
 from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary
+from deniable.estimates.numeric import QUARTILES
 
 __all__ = ["show_histogram"]
 
@@ -53,11 +53,13 @@ def show_histogram(
         screen.print(_warning(histogram) + "\n", style="bold red")
     if histogram.numeric is None:
         screen.print(_table(histogram, screen.width))
+        screen.print()
         notes = _category_notes(histogram)
     else:
-        screen.print(_numbers(histogram.numeric))
-        screen.print()
-        screen.print(_bins(histogram.numeric, screen.width))
+        for table in (_numbers(histogram.numeric), _bins(histogram.numeric, screen.width)):
+            if table.row_count:
+                screen.print(table)
+                screen.print()
         notes = _numeric_notes(histogram, histogram.numeric)
     if histogram.distrusted:
         notes.append(
@@ -77,7 +79,7 @@ def show_histogram(
         )
     if older is not None:
         notes.append(f"An older survey of this name has figures of its own: --survey {older}")
-    screen.print("\n" + "\n".join(notes), style="dim")
+    screen.print("\n".join(notes), style="dim")
 
 
 def _category_notes(histogram: Histogram) -> list[str]:
@@ -108,18 +110,25 @@ def _numeric_notes(histogram: Histogram, numeric: NumericSummary) -> list[str]:
             histogram, f"the mean is off by up to {_two_digits(0.01 * numeric.influence)}"
         ),
     ]
-    if numeric.blur:
-        first, second = (Fraction(category) for category in histogram.categories[:2])
-        reach = f"{float(numeric.blur * (second - first)):.15g}"
+    wide = (*map(numeric.too_wide, numeric.quartiles), *map(numeric.too_wide, numeric.bins))
+    if numeric.blur and not all(wide):
+        reach = f"{numeric.blur * numeric.span / (len(histogram.categories) - 1):.15g}"
         notes.append(
             f"Shares and quartiles are smoothed over {reach} either way, or they would be all "
-            "noise: read their intervals, which allow for it. Single values are in --json."
+            "noise: read their intervals, which allow for it."
         )
+    if hidden := numeric.hidden:
+        notes.append(
+            "Not shown, since intervals cover more than half of what is possible: "
+            f"{', '.join(hidden)}. Shares within ± 10 percentage points take about "
+            f"{histogram.reports_for_shares:,} reports if answers are spread evenly; "
+            "randomised response over groups takes far fewer, as `survey publish` says."
+        )
+    notes.append("Single values, and what is not shown, are in --json.")
     if impossible := histogram.impossible:
         shown = ", ".join(impossible[:_NAMED]) + (", …" if len(impossible) > _NAMED else "")
         notes.append(f"!! These values have counts that honest devices do not cause: {shown}.")
-    width = numeric.mean.high - numeric.mean.low
-    span = float(Fraction(histogram.categories[-1]) - Fraction(histogram.categories[0]))
+    width, span = numeric.mean.high - numeric.mean.low, numeric.span
     noisy = width > span / 5 and not math.isnan(numeric.mean.standard_error)
     if noisy and not histogram.impossible:
         needed = histogram.n * (1.96 * numeric.mean.standard_error / (0.02 * span)) ** 2
@@ -158,7 +167,7 @@ def _warning(histogram: Histogram) -> str:
 
 
 def _numbers(numeric: NumericSummary) -> Table:
-    """Return mean and quartiles."""
+    """Return mean and quartiles, but for those that say too little."""
     table = Table(box=None, pad_edge=False)
     table.add_column("")
     for heading in ("estimate", f"{100 * numeric.mean.level:.4g} % interval"):
@@ -168,29 +177,34 @@ def _numbers(numeric: NumericSummary) -> Table:
     spread = mean.standard_error if mean.outside else mean.high - mean.low
     places = max(0, 1 - math.floor(math.log10(max(spread, 1e-9))))
     value, low, high = (f"{x:,.{places}f}" for x in (mean.value, mean.low, mean.high))
-    table.add_row("mean", value, "none in the range!" if mean.outside else f"{low} – {high}")
-    names = {0.25: "lower quartile", 0.5: "median", 0.75: "upper quartile"}
+    if not numeric.too_wide(mean):
+        table.add_row("mean", value, "none in the range!" if mean.outside else f"{low} – {high}")
     for quartile in numeric.quartiles:
-        interval = f"{quartile.low:.15g} – {quartile.high:.15g}"
-        table.add_row(names[quartile.probability], f"{quartile.value:.15g}", interval)
+        if not numeric.too_wide(quartile):
+            interval = f"{quartile.low:.15g} – {quartile.high:.15g}"
+            table.add_row(QUARTILES[quartile.probability], f"{quartile.value:.15g}", interval)
     return table
 
 
 def _bins(numeric: NumericSummary, width: int) -> Table:
-    """Return the shares of groups of values, with bars."""
+    """Return the shares of groups of values, with bars, but for those that say too little."""
+    # The error of a share with blurred ends would belie the interval, which is of sharp ones.
+    headings = ["smoothed share"] if numeric.blur else ["share", "std error"]
     label = max(len(group.label) for group in numeric.bins)
     bar_width = min(_WIDEST_BAR, width - label - _SHARES_WIDTH)
     table = Table(box=None, pad_edge=False)
     table.add_column("values", justify="right", no_wrap=True)
-    for heading in ("share", "std error", f"{100 * numeric.mean.level:.4g} % interval"):
+    for heading in (*headings, f"{100 * numeric.mean.level:.4g} % interval"):
         table.add_column(heading, justify="right", no_wrap=True)
     if bar_width >= _NARROWEST_BAR:
         table.add_column("", no_wrap=True)
     for group in numeric.bins:
+        if numeric.too_wide(group):
+            continue
         share = group.share
-        error = "-" if math.isnan(share.standard_error) else f"{share.standard_error:.1%}"
         interval = f"{_NOWHERE}!" if share.outside else f"{share.low:.1%} – {share.high:.1%}"
-        cells = [group.label, f"{share.value:.1%}", error, interval]
+        numbers = (f"{share.value:.1%}", f"{share.standard_error:.1%}")[: len(headings)]
+        cells = [group.label, *numbers, interval]
         if bar_width >= _NARROWEST_BAR:
             cells.append(bar(share.value, share.low, share.high, bar_width))
         table.add_row(*cells)

@@ -25,6 +25,7 @@ from deniable.cli.survey_terms import (
     epochs_text,
     figures_text,
     mechanism_text,
+    shares_text,
 )
 from deniable.cli.workplace import find_survey, published, store_text, with_store
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
@@ -83,6 +84,8 @@ def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bo
     if together > reserved([manifest], now):
         click.echo(f"together  with all else that runs, epsilon {format_nano(together)} at most")
     click.echo(f"accuracy  {accuracy_text(manifest)}")
+    if (shares := shares_text(manifest)) is not None:
+        click.echo(f"shares    {shares}")
     for left in left_behind(manifest, older, offered, now):
         click.echo(textwrap.fill(f"older     {left}", 80, subsequent_indent=" " * 10))
     for warning in _warnings(manifest, together, now):

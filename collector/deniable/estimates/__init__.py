@@ -21,7 +21,11 @@ from deniable.estimates.intervals import (
 )
 from deniable.estimates.inverse import NotInvertible, debias, left_inverse, solution_matrix
 from deniable.estimates.numeric import Bin, NumericSummary
-from deniable.estimates.planning import reports_for_half_width, reports_for_mean
+from deniable.estimates.planning import (
+    reports_for_half_width,
+    reports_for_mean,
+    reports_for_shares,
+)
 from deniable.estimates.poisoning import (
     FALSE_ALARM,
     Poisoning,
@@ -68,6 +72,7 @@ __all__ = [
     "query_shifts",
     "reports_for_half_width",
     "reports_for_mean",
+    "reports_for_shares",
     "solution_matrix",
     "standard_errors",
     "wilson",

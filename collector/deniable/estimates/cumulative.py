@@ -7,7 +7,8 @@ less. And they still bound F_v, because F never falls: its average over the next
 than F_v, its average over the last values no more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
@@ -18,7 +19,7 @@ from deniable.estimates.inverse import tables
 from deniable.estimates.queries import kernels
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
 
-__all__ = ["averaged_shares", "blur_of"]
+__all__ = ["averaged_shares", "blur_of", "even_responses"]
 
 Floats = NDArray[np.float64]
 
@@ -63,17 +64,27 @@ def blur_of(mechanism: Mechanism, n: int) -> int:
         mechanism: what the devices sampled from; its categories are in order.
         n: number of reports.
     """
+    assert isinstance(mechanism, Hashable)
+    blurs, variance = _blurs(mechanism)
+    costs = _ERRORS * np.sqrt(variance / n) + np.array(blurs) / mechanism.categories
+    return blurs[int(costs.argmin())]
+
+
+def even_responses(mechanism: Mechanism) -> Floats:
+    """Return how often each response comes if all answers are equally frequent."""
+    if isinstance(mechanism, TwoValuedMechanism):
+        return np.full(mechanism.responses, 1 / mechanism.responses)
+    return np.asarray(tables(mechanism).matrix.mean(axis=0))
+
+
+@lru_cache(maxsize=2)
+def _blurs(mechanism: Mechanism) -> tuple[list[int], Floats]:
+    """Return the blurs to choose from, and n times the variance that each leaves."""
     k = mechanism.categories
     blurs = [0]
     while (wider := blurs[-1] + max(1, blurs[-1] // 2)) < k / 2:
         blurs.append(wider)
     weights = np.concatenate([averaged_shares(k, [(k - 1) // 2], b, 0) for b in blurs])
     g = kernels(mechanism, weights)
-    lam = (
-        np.full(k, 1 / k)
-        if isinstance(mechanism, TwoValuedMechanism)
-        else tables(mechanism).matrix.mean(axis=0)
-    )
-    variance = np.maximum(g**2 @ lam - (g @ lam) ** 2, 0.0)
-    costs = _ERRORS * np.sqrt(variance / n) + np.array(blurs) / k
-    return blurs[int(costs.argmin())]
+    lam = even_responses(mechanism)
+    return blurs, np.maximum(g**2 @ lam - (g @ lam) ** 2, 0.0)

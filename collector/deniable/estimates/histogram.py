@@ -10,8 +10,8 @@ from deniable.estimates.covariance import Model, standard_errors
 from deniable.estimates.epochs import EpochStanding, iso_time
 from deniable.estimates.intervals import IntervalMethod, frequency_intervals
 from deniable.estimates.inverse import check_counts, debias
-from deniable.estimates.numeric import NumericSummary, numeric_summary
-from deniable.estimates.planning import reports_for_half_width
+from deniable.estimates.numeric import QUARTILES, NumericSummary, numeric_summary
+from deniable.estimates.planning import reports_for_half_width, reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
 from deniable.messages import Manifest
 
@@ -52,6 +52,8 @@ class Histogram:
         enrolment: who vouches that each report comes from another device.
         poisoning: what fake reports can do, and which counts only they can explain.
         reports_for_five_points: how many reports give 95 % intervals of ± 5 percentage points.
+        reports_for_shares: how many give those of groups of values ± 10 percentage points, if
+            answers are spread evenly; None unless the categories are numbers.
         distrusted: how many of the reports issuers vouched for that are not trusted any more.
         kept_range: first and last epoch in which the same devices may have given the same kept
             responses, so that figures of these epochs share noise: neither their average nor their
@@ -84,6 +86,7 @@ class Histogram:
     enrolment: str
     poisoning: Poisoning
     reports_for_five_points: int
+    reports_for_shares: int | None = None
     distrusted: int = 0
     kept_range: tuple[int, int] | None = None
     standing: EpochStanding | None = None
@@ -116,6 +119,7 @@ class Histogram:
             "enrolment": self.enrolment,
             "poisoning": self.poisoning.to_dict(),
             "reports_for_five_points": self.reports_for_five_points,
+            "reports_for_shares": self.reports_for_shares,
             "distrusted": self.distrusted,
             "kept_range": None if self.kept_range is None else list(self.kept_range),
             "numeric": None if self.numeric is None else self.numeric.to_dict(),
@@ -160,7 +164,17 @@ class Histogram:
             lines += [row + mark for row, mark in zip(_table(list(rows)), marks, strict=True)]
         else:
             # Of single values there may be thousands, and each by itself is mostly noise.
-            lines += [*_summary(self.numeric), *_table(_bin_rows(self.numeric))]
+            lines += _summary(self.numeric)
+            if bins := _bin_rows(self.numeric):
+                if self.numeric.blur:
+                    values = f"{self.numeric.blur} values either way"
+                    lines.append(f"estimates of groups have ends blurred by {values}")
+                lines += _table(bins)
+            if hidden := self.numeric.hidden:
+                lines.append(
+                    f"intervals over more than half of what is possible: {', '.join(hidden)}; "
+                    f"shares within ± 10 points take {self.reports_for_shares:,} reports"
+                )
         off = (
             f"estimates are off by up to {self.poisoning.bias(0.01):.1%}"
             if self.numeric is None
@@ -235,6 +249,7 @@ def estimate_histogram(
         enrolment=_vouched(manifest),
         poisoning=poisoning(mechanism, counts, estimate, errors),
         reports_for_five_points=reports_for_half_width(mechanism, 0.05),
+        reports_for_shares=None if values is None else reports_for_shares(mechanism, 0.1),
         distrusted=distrusted,
         kept_range=_kept_range(manifest, epoch),
         standing=standing,
@@ -269,22 +284,22 @@ def _table(rows: Sequence[_Row]) -> list[str]:
 
 
 def _bin_rows(numeric: NumericSummary) -> list[_Row]:
-    shares = [(group.label, group.share) for group in numeric.bins]
+    shares = [(each.label, each.share) for each in numeric.bins if not numeric.too_wide(each)]
     return [(label, each.value, each.low, each.high, each.outside) for label, each in shares]
 
 
 def _summary(numeric: NumericSummary) -> list[str]:
-    """Return the mean and the quartiles, and how the groups are to be read."""
-    mean = numeric.mean
-    interval = "none in the range" if mean.outside else f"[{mean.low:.6g}, {mean.high:.6g}]"
-    lines = [f"mean  {mean.value:.6g}  {interval}"]
+    """Return the mean and the quartiles."""
+    mean, lines = numeric.mean, []
+    if not numeric.too_wide(mean):
+        interval = "none in the range" if mean.outside else f"[{mean.low:.6g}, {mean.high:.6g}]"
+        lines.append(f"mean  {mean.value:.6g}  {interval}")
     lines += [
-        f"{quartile.probability:.0%} at or below  {quartile.value:.6g}  "
+        f"{QUARTILES[quartile.probability]}  {quartile.value:.6g}  "
         f"[{quartile.low:.6g}, {quartile.high:.6g}]"
         for quartile in numeric.quartiles
+        if not numeric.too_wide(quartile)
     ]
-    if numeric.blur:
-        lines.append(f"estimates of groups have ends blurred by {numeric.blur} values either way")
     return lines
 
 

@@ -1,17 +1,24 @@
 """Planning: how many reports an accuracy takes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
+from functools import cache, lru_cache
+from typing import Final
 
 import numpy as np
 
-from deniable.estimates.intervals import normal_quantile
+from deniable.estimates.cumulative import blur_of, even_responses
+from deniable.estimates.intervals import check_level, normal_quantile
 from deniable.estimates.inverse import tables
+from deniable.estimates.numeric import GroupBounds, group_bounds
 from deniable.estimates.queries import kernels, second_moments
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
 
-__all__ = ["reports_for_half_width", "reports_for_mean"]
+__all__ = ["even_counts", "reports_for_half_width", "reports_for_mean", "reports_for_shares"]
+
+_MANY: Final = 1 << 50
+"""So many reports that their expected counts are whole numbers in all but name."""
 
 
 def reports_for_half_width(
@@ -28,11 +35,15 @@ def reports_for_half_width(
         frequency: the true frequency expected; None for the worst case.
         level: confidence level in (0, 1).
 
+    Raises:
+        ValueError: for a half width or a level outside (0, 1), or a frequency outside [0, 1].
+
     Source: docs/mathematics.md, section 5.
     """
-    # half width = z sqrt(V/n), solved for n, where V = n Var f_j in the sampled model.
-    variance = _worst_variance(mechanism, frequency)
-    return math.ceil(variance * (normal_quantile(level) / half_width) ** 2)
+    _check_points(half_width)
+    if frequency is not None and not 0 <= frequency <= 1:
+        raise ValueError("the frequency must be in [0, 1], such as 0.1, or None for the worst case")
+    return _reports(_worst_variance(mechanism, frequency), half_width, level)
 
 
 def reports_for_mean(
@@ -46,14 +57,84 @@ def reports_for_mean(
         half_width: of the mean's interval, in units of the values.
         level: confidence level in (0, 1).
 
+    Raises:
+        ValueError: for a half width that is not positive and finite, a level outside (0, 1), or a
+            wrong number of values.
+
     Source: docs/mathematics.md, section 10.
     """
+    if not 0 < half_width < math.inf:
+        raise ValueError("the half width must be above 0, such as 5 for the mean ± 5")
+    if len(values) != mechanism.categories:
+        raise ValueError(f"{mechanism.categories} values are expected, one a category")
     # n Var = sum_x f_x h_x - (w.f)^2 with h_x = sum_y P_xy g_y^2, at most the largest h_x. Values
     # are counted from the middle of the range, where that bound is nearest.
     middle = (values[0] + values[-1]) / 2
     g = kernels(mechanism, np.array([float(value - middle) for value in values]))
-    variance = float(second_moments(mechanism, g).max())
-    return math.ceil(variance * (normal_quantile(level) / half_width) ** 2)
+    return _reports(float(second_moments(mechanism, g).max()), half_width, level)
+
+
+def reports_for_shares(mechanism: Mechanism, half_width: float, level: float = 0.95) -> int:
+    """Return how many reports give every group of a numeric summary an interval this narrow.
+
+    Shares are bounded by averages over neighbouring answers, and how far these bounds are apart
+    depends on the answers. They are taken to be equally frequent here.
+
+    Args:
+        mechanism: what the devices will sample from; its categories are in order.
+        half_width: how far an interval may reach from the estimate, such as 0.1 for ± 10 percentage
+            points.
+        level: confidence level in (0, 1).
+
+    Raises:
+        ValueError: for a half width or a level outside (0, 1).
+
+    Source: docs/mathematics.md, section 10.
+    """
+    _check_points(half_width)
+    check_level(level)
+    assert isinstance(mechanism, Hashable)
+    return _reports_for_shares(mechanism, half_width, level)
+
+
+@lru_cache(maxsize=8)
+def _reports_for_shares(mechanism: Mechanism, half_width: float, level: float) -> int:
+    expected = even_counts(mechanism, _MANY)
+
+    @cache
+    def bounds(blur: int) -> GroupBounds:
+        return group_bounds(mechanism, expected, blur)
+
+    def narrow(n: int) -> bool:
+        made = bounds(blur_of(mechanism, n))
+        # Errors shrink with the root of n, and bounds stay where they are.
+        low, high = made.intervals(normal_quantile(level) * math.sqrt(_MANY / (n - 1)))
+        return float(np.maximum(high - made.values, made.values - low).max()) <= half_width
+
+    few, enough = 1, 2
+    while not narrow(enough):
+        few, enough = enough, 2 * enough
+    while enough - few > 1:
+        n = (few + enough) // 2
+        few, enough = (few, n) if narrow(n) else (n, enough)
+    return enough
+
+
+def even_counts(mechanism: Mechanism, n: int) -> list[int]:
+    """Return how often each response is expected, if all answers are equally frequent."""
+    return [round(n * float(share)) for share in even_responses(mechanism)]
+
+
+def _check_points(half_width: float) -> None:
+    if not 0 < half_width < 1:
+        raise ValueError("the half width must be in (0, 1), such as 0.05 for ± 5 percentage points")
+
+
+def _reports(variance: float, half_width: float, level: float) -> int:
+    """Return the n at which z sqrt(variance/n) is this half width; in fractions: none overflows."""
+    check_level(level)
+    z = Fraction(normal_quantile(level))
+    return max(1, math.ceil(Fraction(variance) * (z / Fraction(half_width)) ** 2))
 
 
 def _worst_variance(mechanism: Mechanism, frequency: float | None) -> float:

@@ -50,6 +50,12 @@ _ESTIMATE: Final[Json] = {
     "high": _NUMBER,
     "outside": {"type": "boolean"},
 }
+_TOO_WIDE: Final[Json] = {
+    "too_wide": {
+        "type": "boolean",
+        "description": "the interval covers more than half of what is possible",
+    }
+}
 
 SCHEMAS: Final[dict[str, Json]] = {
     "Status": _object({"status": {"type": "string", "enum": ["ok", "ready"]}}),
@@ -142,6 +148,11 @@ SCHEMAS: Final[dict[str, Json]] = {
                     }
                 ),
                 "reports_for_five_points": _COUNT,
+                "reports_for_shares": {
+                    **_or_null(_COUNT),
+                    "description": "give all bins ± 10 percentage points, if answers are spread "
+                    "evenly; null unless numeric",
+                },
                 "kept_range": _or_null(_list(_COUNT, minItems=2, maxItems=2)),
                 "numeric": _or_null(_ref("Numeric")),
                 "categories": _list(
@@ -161,13 +172,25 @@ SCHEMAS: Final[dict[str, Json]] = {
     },
     "Numeric": _object(
         {
-            "mean": _object(_ESTIMATE),
+            "mean": _object({**_ESTIMATE, **_TOO_WIDE}),
             "influence": _NUMBER,
             "quartiles": _list(
-                _object({"probability": _NUMBER, "value": _NUMBER, "low": _NUMBER, "high": _NUMBER})
+                _object(
+                    {
+                        "probability": _NUMBER,
+                        "value": _NUMBER,
+                        "low": _NUMBER,
+                        "high": _NUMBER,
+                        **_TOO_WIDE,
+                    }
+                )
             ),
-            "blur": _COUNT,
-            "bins": _list(_object({"bin": _TEXT, **_ESTIMATE})),
+            "blur": {
+                **_COUNT,
+                "description": "values to either side over which estimate and standard_error of a "
+                "bin, and a quartile's value, are smoothed; low and high allow for it",
+            },
+            "bins": _list(_object({"bin": _TEXT, **_ESTIMATE, **_TOO_WIDE})),
         }
     ),
 }
