@@ -22,7 +22,7 @@ from deniable.estimates import (
 )
 from deniable.estimates.numeric import numeric_summary
 from deniable.estimates.planning import even_counts
-from deniable.mechanisms import RandomisedResponse, TruncatedGeometric
+from deniable.mechanisms import ClampedGeometric, RandomisedResponse
 from tests.cli.commands import Workplace, succeed, without_places
 
 NUMERIC = {
@@ -120,7 +120,7 @@ def test_publishing_tells_what_shares_take_and_a_survey_that_gives_them(place: W
     dry = place.written(MINUTES)
     shown = succeed("survey", "publish", dry, "--dir", place.directory, "--dry-run")
     assert max(map(len, shown.splitlines())) <= 80
-    mechanism = TruncatedGeometric.calibrated(49, "1")
+    mechanism = ClampedGeometric.calibrated(49, "1")
     values = [Fraction(5 * x) for x in range(49)]
     prose = " ".join(shown.split())
     mean = reports_for_mean(mechanism, values, 4.8)

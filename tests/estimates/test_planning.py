@@ -29,7 +29,7 @@ from deniable.simulation import SimulatedWords, randomise_many
 from tests.estimates.matrices import MECHANISMS, SURVEYED
 
 MECHANISM = RandomisedResponse(5, "1")
-NINE = TruncatedGeometric.calibrated(9, "1")
+NINE = ClampedGeometric.calibrated(9, "1")
 NINE_VALUES = [Fraction(10 + 2 * x) for x in range(9)]
 
 
@@ -91,7 +91,7 @@ def test_no_plan_overflows_or_needs_no_report() -> None:
 
 
 SHARED = {
-    f"{k} values, epsilon {epsilon}": TruncatedGeometric.calibrated(k, epsilon)
+    f"{k} values, epsilon {epsilon}": ClampedGeometric.calibrated(k, epsilon)
     for k, epsilon in [(5, "1"), (9, "2"), (49, "1"), (49, "4"), (101, "1")]
 }
 
