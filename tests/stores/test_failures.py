@@ -79,7 +79,7 @@ async def test_a_frozen_writer_is_an_error_and_silences_nobody_for_long(file: Pa
     async with hooked_store(file, patience=0.1) as store:
         assert await store.add([report(1)]) == [A]
         with child([sys.executable, "-c", FROZEN, str(file)]) as frozen:
-            os.waitpid(frozen.pid, os.WUNTRACED)
+            await asyncio.to_thread(os.waitpid, frozen.pid, os.WUNTRACED)
             with pytest.raises(StoreError, match="locked") as caught:
                 await store.add([report(2)])
             assert not isinstance(caught.value, StoreFull)

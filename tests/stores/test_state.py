@@ -1,4 +1,4 @@
-"""What holds of a store as a whole: moved away it takes nothing, and knows its clock and backups."""
+"""What holds of a store as a whole: moved away it takes nothing; its clock and last backup."""
 
 import asyncio
 import time

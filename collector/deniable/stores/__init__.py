@@ -4,7 +4,8 @@ from deniable.stores.backups import back_up, restore
 from deniable.stores.copying import CopyableStore
 from deniable.stores.digest import counts_digest
 from deniable.stores.figures import Figures, shown_figures
-from deniable.stores.opening import migrate_store, open_store
+from deniable.stores.moving import move
+from deniable.stores.opening import migrate_store, open_store, place_text
 from deniable.stores.postgres import PostgresStore
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.store import (
@@ -54,7 +55,9 @@ __all__ = [
     "back_up",
     "counts_digest",
     "migrate_store",
+    "move",
     "open_store",
+    "place_text",
     "restore",
     "shown_figures",
 ]
