@@ -14,6 +14,7 @@ from deniable.stores import (
     CopyableStore,
     StoreError,
     back_up,
+    is_postgresql,
     migrate_store,
     move,
     open_store,
@@ -121,12 +122,10 @@ def move_store(target: str, directory: Path) -> None:
             await new.close()
 
     with_store(config, work)
-    if "://" not in to:
-        Path(to).chmod(0o600)
+    if not is_postgresql(target):
+        Path(target).chmod(0o600)
     click.echo(f"moved     to {to}")
-    click.echo(
-        f"next      set {config.places.get('store', 'store')} to that, and restart collectors"
-    )
+    click.echo(f"next      set it in {config.place('store')}, and restart all collectors")
 
 
 @store.command(short_help="Take a move back.")

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import closing
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from deniable.stores.copying import CopyableStore
 from deniable.stores.postgres import PostgresStore
@@ -27,8 +27,8 @@ def place_text(target: Path | str) -> str:
     if is_postgresql(target):
         address = urlsplit(str(target))
         told = [each for each in parse_qsl(address.query) if each[0] in ("host", "port", "dbname")]
-        host = address.netloc.rpartition("@")[2]
-        return urlunsplit(("postgresql", host, address.path, urlencode(told, safe="/"), ""))
+        where = f"postgresql://{address.netloc.rpartition('@')[2]}{address.path}"
+        return f"{where}?{urlencode(told, safe='/')}" if told else where
     return str(Path(target).absolute())
 
 

@@ -19,7 +19,7 @@ from deniable.stores.store import StoreError, StoreFull, StoreMoved, UnknownSche
 
 __all__ = ["SqliteDatabase", "StoredSurvey"]
 
-_RETRY_SECONDS = 0.0005
+_RETRY_SECONDS = 0.001
 """How often whoever wants to write asks again.
 
 SQLite itself asks after ever longer pauses: of two busy processes one was seen to wait for seconds
