@@ -155,7 +155,9 @@ def test_an_empty_file_is_no_store_until_it_is_migrated(place: Workplace) -> Non
     assert file_of(place).read_bytes() == b""
 
 
-def test_a_moved_store_says_where_to_and_takes_nothing(counted: Workplace, tmp_path: Path) -> None:
+def test_a_moved_store_says_where_to_and_takes_nothing(
+    counted: Workplace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here, new = ("--dir", counted.directory), tmp_path / "new.sqlite"
     assert succeed("store", "move", new, *here) == (
         f"moved     to {new}\n"
@@ -166,12 +168,11 @@ def test_a_moved_store_says_where_to_and_takes_nothing(counted: Workplace, tmp_p
     assert f"moved to {new}" in fail("survey", "end", "tea", "--yes", *here)
     assert "another place before" in fail("store", "move", tmp_path / "other", *here)
     assert f"at {file_of(counted)} already" in fail("store", "move", file_of(counted), *here)
-    text = counted.settings.read_text("utf-8")
-    counted.settings.write_text(text.replace("store.sqlite", str(new)), "utf-8")
-    assert succeed("hist", "tea", "--json", *here) == figures
-    succeed("store", "check", *here)
-    assert "was not moved" in fail("store", "stay", "--yes", *here)
-    counted.settings.write_text(text, "utf-8")
+    with monkeypatch.context() as changed:
+        changed.setenv("DENIABLE_STORE", str(new))
+        assert succeed("hist", "tea", "--json", *here) == figures
+        succeed("store", "check", *here)
+        assert "was not moved" in fail("store", "stay", "--yes", *here)
     assert succeed("store", "stay", "--yes", *here) == (
         f"store     {file_of(counted)} takes reports again\n"
     )
