@@ -27,7 +27,8 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     """Return what a store's processes did, each killed at another step instead of synchronising."""
     folder = tmp_path_factory.mktemp("disk")
     tracer = Tracer(folder, tmp_path_factory.mktemp("tracer"))
-    command = [sys.executable, "-m", "tests.support.doomed_store", folder / "store.sqlite"]
+    file = str(folder / "store.sqlite")
+    command = [sys.executable, "-m", "tests.support.doomed_store", file]
     statuses = [
         subprocess.run(
             [*command, str(run)], cwd=ROOT, env=tracer.environment, check=False
@@ -38,6 +39,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     return list(tracer.records())
 
 
+@pytest.mark.long
 def test_s1_whatever_an_answer_rests_on_survives_a_power_cut(trace: list[Record]) -> None:
     disk, chance = Disk(), random.Random(1871)
     receipts: set[str] = set()

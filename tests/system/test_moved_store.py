@@ -25,6 +25,7 @@ def _place(kind: str, file: Path) -> str:
     return server.url(asyncio.run(server.empty_store()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "target"), [("sqlite", "sqlite"), ("sqlite", "postgres"), ("postgres", "sqlite")]
 )
