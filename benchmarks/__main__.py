@@ -15,6 +15,7 @@ from benchmarks import (
     estimates,
     exits,
     postgres,
+    sqlite_growth,
     stores,
     volume,
 )
@@ -24,6 +25,7 @@ _SUBJECTS = {
     "exits": exits.run,
     "bulk": bulk.run,
     "stores": stores.run,
+    "sqlite-growth": sqlite_growth.run,
     "postgres": postgres.run,
     "volume": volume.run,
     "collector": collector.run,

@@ -29,6 +29,6 @@ def fill(store: Path, receipts: int) -> None:
             )
         connection.execute(
             "INSERT INTO counts (survey, epoch, issuer, response, reports)"
-            " SELECT survey, epoch, issuer, response, count(*) FROM receipts"
+            " SELECT survey, epoch, issuer, response, count(*) FROM receipts WHERE epoch = 0"
             " GROUP BY survey, epoch, issuer, response"
         )

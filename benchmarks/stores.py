@@ -46,15 +46,8 @@ def run() -> None:
                 f"full {size}": partial(_cost, places.full, places.survey_id, size),
                 f"bare {size}": partial(_bare_cost, places, size),
             }
-        waits: dict[str, list[float]] = {"turns": [], "polling": []}
-        found = interleave(
-            {
-                **contenders,
-                "turns": partial(_two, places, waits["turns"]),
-                "polling": partial(_two, places, waits["polling"], "--without-turns"),
-            },
-            _ROUNDS,
-        )
+        waits: list[float] = []
+        found = interleave({**contenders, "two": partial(_two, places, waits)}, _ROUNDS)
     for size in _GROUPS:
         empty, full, bare = (found[f"{kind} {size}"] for kind in ("empty", "full", "bare"))
         show(
@@ -67,15 +60,11 @@ def run() -> None:
                 Row("with 10 M receipts ÷ empty", full / empty),
             ],
         )
-    longest = {name: Rounds(tuple(values[1:])) for name, values in waits.items()}
     show(
         f"two processes write {_GROUPS[1]:,} receipts a commit into one file",
         [
-            Row("in turns", found["turns"], "receipts/s"),
-            Row("with SQLite's polling alone", found["polling"], "receipts/s"),
-            Row("longest commit, in turns", longest["turns"].scaled(1e3), "ms"),
-            Row("… with polling", longest["polling"].scaled(1e3), "ms"),
-            Row("longest, in turns ÷ polling", longest["turns"] / longest["polling"]),
+            Row("both together", found["two"], "receipts/s"),
+            Row("longest commit", Rounds(tuple(waits[1:])).scaled(1e3), "ms"),
         ],
     )
 
@@ -147,10 +136,10 @@ def _bare(file: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _two(places: _Places, waits: list[float], *options: str) -> float:
+def _two(places: _Places, waits: list[float]) -> float:
     """Return receipts a second of two processes that share a file; note the longest wait."""
     command = [sys.executable, "-m", "benchmarks.writer", str(places.empty())]
-    command += [places.survey_id.hex(), str(_GROUPS[1]), str(_SECONDS), *options]
+    command += [places.survey_id.hex(), str(_GROUPS[1]), str(_SECONDS)]
     writers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(_TWO)

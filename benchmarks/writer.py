@@ -8,15 +8,12 @@ import argparse
 import os
 import sys
 import time
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from unittest.mock import patch
 
 from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
 from deniable.stores import Verdict
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.receipts import add_receipts
-from deniable.stores.sqlite.turns import Turns
 
 __all__ = ["group_of", "store_group"]
 
@@ -44,24 +41,19 @@ def main() -> None:
     parser.add_argument("survey_id", type=bytes.fromhex)
     parser.add_argument("group", type=int)
     parser.add_argument("seconds", type=float)
-    parser.add_argument("--without-turns", action="store_true")
     given = parser.parse_args()
-    turns: AbstractContextManager[object] = nullcontext()
-    if given.without_turns:
-        turns = patch.object(Turns, "mine", lambda _: nullcontext())
-    with turns:
-        database = SqliteDatabase(given.store)
-        print("ready", flush=True)
-        sys.stdin.readline()
-        stored, longest = 0, 0.0
-        used = time.process_time()
-        end = time.monotonic() + given.seconds
-        while (began := time.monotonic()) < end:
-            store_group(database, group_of(given.group, given.survey_id))
-            stored += given.group
-            longest = max(longest, time.monotonic() - began)
-        print(stored, longest, time.process_time() - used, flush=True)
-        database.close()
+    database = SqliteDatabase(given.store)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    stored, longest = 0, 0.0
+    used = time.process_time()
+    end = time.monotonic() + given.seconds
+    while (began := time.monotonic()) < end:
+        store_group(database, group_of(given.group, given.survey_id))
+        stored += given.group
+        longest = max(longest, time.monotonic() - began)
+    print(stored, longest, time.process_time() - used, flush=True)
+    database.close()
 
 
 if __name__ == "__main__":

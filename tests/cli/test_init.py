@@ -33,7 +33,6 @@ def test_init_makes_settings_store_example_and_key(tmp_path: Path) -> None:
         "collector.toml",
         "example-survey.toml",
         "store.sqlite",
-        "store.sqlite-lock",
     }
     config = Config.load(directory)
     assert config.store == directory / "store.sqlite"

@@ -114,7 +114,7 @@ def test_only_the_owner_reads_the_files_of_a_running_collector(place: Workplace)
             for file in place.directory.glob("store.sqlite*")
         }
         assert server.end()[0] == 0
-    endings = ("", "-wal", "-shm", "-lock")
+    endings = ("", "-wal", "-shm")
     assert files == {f"store.sqlite{ending}": 0o600 for ending in endings}
 
 

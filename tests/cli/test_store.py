@@ -1,11 +1,14 @@
 """``deniable store``: check, backup, restore, migrate."""
 
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from deniable.cli.workplace import with_store
+from deniable.server import Config
 from deniable.stores.sqlite.migrating import VERSION
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.stores.test_migrations import write_version_1
@@ -150,3 +153,42 @@ def test_an_empty_file_is_no_store_until_it_is_migrated(place: Workplace) -> Non
     file_of(place).touch()
     assert "deniable store migrate" in fail("survey", "list", "--dir", place.directory)
     assert file_of(place).read_bytes() == b""
+
+
+def test_a_moved_store_says_where_to_and_takes_nothing(
+    counted: Workplace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, new = ("--dir", counted.directory), tmp_path / "new.sqlite"
+    assert succeed("store", "move", new, *here) == (
+        f"moved     to {new}\n"
+        f"next      set it in {counted.settings}: store, and restart all collectors\n"
+    )
+    assert new.stat().st_mode & 0o777 == 0o600
+    figures = succeed("hist", "tea", "--json", *here)
+    assert f"moved to {new}" in fail("survey", "end", "tea", "--yes", *here)
+    assert "another place before" in fail("store", "move", tmp_path / "other", *here)
+    assert f"at {file_of(counted)} already" in fail("store", "move", file_of(counted), *here)
+    with monkeypatch.context() as changed:
+        changed.setenv("DENIABLE_STORE", str(new))
+        assert succeed("hist", "tea", "--json", *here) == figures
+        succeed("store", "check", *here)
+        assert "was not moved" in fail("store", "stay", "--yes", *here)
+    assert succeed("store", "stay", "--yes", *here) == (
+        f"store     {file_of(counted)} takes reports again\n"
+    )
+    succeed("survey", "end", "tea", "--yes", *here)
+
+
+def test_a_backup_is_noted_where_the_store_takes_it(counted: Workplace, tmp_path: Path) -> None:
+    def noted() -> int | None:
+        return with_store(Config.load(counted.directory), lambda store: store.backed_up_at())
+
+    assert noted() is None
+    before = int(time.time())
+    succeed("store", "backup", tmp_path / "first", "--dir", counted.directory)
+    at = noted()
+    assert at is not None
+    assert before <= at <= time.time()
+    succeed("store", "move", tmp_path / "elsewhere", "--dir", counted.directory)
+    succeed("store", "backup", tmp_path / "second", "--dir", counted.directory)
+    assert noted() == at

@@ -25,8 +25,9 @@ class HookedStore(SqliteStore):
         before: what is called with the group's number, from 0 on.
     """
 
-    def __init__(self, path: Path, most_waiting: int = 20_000) -> None:
-        super().__init__(SqliteDatabase(path), SqliteDatabase(path), most_waiting)
+    def __init__(self, path: Path, most_waiting: int = 20_000, patience: float = 10.0) -> None:
+        writer, reader = (SqliteDatabase(path, patience=patience) for _ in range(2))
+        super().__init__(writer, reader, most_waiting)
         self.groups: list[int] = []
         self.before: Callable[[int], None] = lambda _: None
 
@@ -61,9 +62,11 @@ class Gate:
 
 
 @asynccontextmanager
-async def hooked_store(path: Path, most_waiting: int = 20_000) -> AsyncIterator[HookedStore]:
+async def hooked_store(
+    path: Path, most_waiting: int = 20_000, patience: float = 10.0
+) -> AsyncIterator[HookedStore]:
     """Yield an open store with MANIFEST in it."""
-    store = HookedStore(path, most_waiting)
+    store = HookedStore(path, most_waiting, patience)
     await publish(store)
     try:
         yield store

@@ -1,7 +1,9 @@
 """What a store that fails does: exactly the group at hand is refused, and nothing of it stored."""
 
 import asyncio
+import os
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from deniable.stores import Role, SqliteStore, StoreError, StoreFull, Token, Unk
 from deniable.stores.sqlite.database import SqliteDatabase
 from tests.stores.databases import SECONDS, Gate, hooked_store, many
 from tests.stores.places import A, D, SqlitePlace, counts, publish
+from tests.support.processes import child
 from tests.support.reports import report
 from tests.support.surveys import MANIFEST, START, manifest
 
@@ -62,15 +65,21 @@ async def test_a_failed_commit_fails_its_group_and_not_the_next(file: Path) -> N
         assert await counts(store) == [5, 0, 0, 0, 0]
 
 
+FROZEN = """
+import os, signal, sys
+from pathlib import Path
+from deniable.stores.sqlite.database import SqliteDatabase
+with SqliteDatabase(Path(sys.argv[1])).transaction():
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
 @pytest.mark.asyncio
-async def test_a_lock_that_outlasts_the_timeout_is_an_error_and_not_a_full_disk(
-    file: Path,
-) -> None:
-    async with hooked_store(file) as store:
+async def test_a_frozen_writer_is_an_error_and_silences_nobody_for_long(file: Path) -> None:
+    async with hooked_store(file, patience=0.1) as store:
         assert await store.add([report(1)]) == [A]
-        store.pragma("busy_timeout=1")
-        with closing(sqlite3.connect(file, isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
+        with child([sys.executable, "-c", FROZEN, str(file)]) as frozen:
+            await asyncio.to_thread(os.waitpid, frozen.pid, os.WUNTRACED)
             with pytest.raises(StoreError, match="locked") as caught:
                 await store.add([report(2)])
             assert not isinstance(caught.value, StoreFull)
@@ -82,7 +91,8 @@ async def test_a_lock_that_outlasts_the_timeout_is_an_error_and_not_a_full_disk(
                 await store.add_token(TOKEN)
             # Reading goes on: writers do not lock readers out.
             assert await counts(store) == [1, 0, 0, 0, 0]
-            other.execute("ROLLBACK")
+            frozen.kill()
+            frozen.wait()
         assert await store.add([report(1), report(2)]) == [D, A]
         assert len(await store.surveys()) == 1
 

@@ -32,6 +32,7 @@ EVERYTHING = {
     "ends": {"survey", "ended_at"},
     "rotations": {"rotation", "old_key", "new_key", "sequence", "envelope"},
     "tokens": {"digest", "role", "label", "created_at"},
+    "state": {"state", "touched", "moved_to", "backed_up_at"},
 }
 """Every column there is: an address, a time or a batch among them would link or order devices."""
 
@@ -58,7 +59,7 @@ def test_s5_the_store_holds_these_columns_and_no_others(file: Path) -> None:
 
 def test_s5_no_table_that_a_report_touches_has_a_rowid(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
-        for table in EVERYTHING.keys() - {"surveys", "rotations", "issuers"}:
+        for table in EVERYTHING.keys() - {"surveys", "rotations", "issuers", "state"}:
             with pytest.raises(sqlite3.OperationalError, match="no such column"):
                 connection.execute(f"SELECT rowid FROM {table}")
             (sql,) = connection.execute(
@@ -114,7 +115,6 @@ print("ready", flush=True)
 for line in sys.stdin:
     try:
         database = SqliteDatabase(Path(line.strip()))
-        database.ping()
         database.close()
         print("opened", flush=True)
     except Exception as error:

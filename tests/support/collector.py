@@ -86,6 +86,14 @@ class CollectorProcess:
         other._process = None
         return other
 
+    def with_store(self, store: str) -> "CollectorProcess":
+        """Return this collector with another store, a file or a database."""
+        other = copy.copy(self)
+        other.store = Path(store)
+        other._environment = {**self._environment, "DENIABLE_STORE": store}
+        other._process = None
+        return other
+
     def start(self, *command: str | Path) -> None:
         """Start the process; return once it takes requests.
 

@@ -1,21 +1,33 @@
-"""``deniable store``: whether it is in order, its copies, its schema."""
+"""``deniable store``: whether it is in order, its copies, its place, its schema."""
 
 import asyncio
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from deniable.cli.options import directory_option
+from deniable.cli.options import confirm, directory_option, yes_option
 from deniable.cli.workplace import check_store, signed_surveys, store_text, with_store
 from deniable.server import Config
-from deniable.stores import CopyableStore, back_up, migrate_store, restore
+from deniable.stores import (
+    CopyableStore,
+    StoreError,
+    back_up,
+    is_postgresql,
+    migrate_store,
+    move,
+    open_store,
+    place_text,
+    restore,
+)
 
 __all__ = ["store"]
 
 
 @click.group()
 def store() -> None:
-    """What the collector stores: check it, copy it, migrate it."""
+    """What the collector stores: check it, copy it, move it, migrate it."""
 
 
 @store.command(short_help="Recount the receipts, and compare.")
@@ -51,6 +63,9 @@ def backup(file: Path, directory: Path) -> None:
         asyncio.run(back_up(config.store, file))
     else:
         with_store(config, lambda store: back_up(store, file))
+    # Of an older schema, moved away or read-only, a store takes no note; the backup is there.
+    with suppress(StoreError):
+        with_store(config, lambda store: store.note_backup(int(time.time())))
     click.echo(f"backup    {file}, {file.stat().st_size:,} bytes")
 
 
@@ -60,8 +75,10 @@ def backup(file: Path, directory: Path) -> None:
 def restore_store(file: Path, directory: Path) -> None:
     """Fill the collector's store, which must hold nothing, with what a backup FILE holds.
 
-    What came after the backup is not in it: reports, seals, ends, distrust, and that a token was
-    revoked. Do anew what has to stand.
+    It is for a store that was lost. What came after the backup is not in it: reports that devices
+    were told are counted and will not send again, seals, ends, distrust, and that a token was
+    revoked. Do anew what has to stand. To change to another place, or kind of store, nothing need
+    be lost: deniable store move.
     """
     config = Config.load(directory)
 
@@ -80,6 +97,53 @@ def restore_store(file: Path, directory: Path) -> None:
             f"warning   {others} surveys are signed by another authority, and not offered: is"
             " `authority` in collector.toml the key that apps pin?"
         )
+
+
+@store.command("move", short_help="Move the store to TARGET.")
+@click.argument("target")
+@directory_option
+def move_store(target: str, directory: Path) -> None:
+    """Move all that is stored to TARGET: the path of a new file, or postgresql:// and so on.
+
+    Collectors may run. From the first moment on they take nothing, and answer 503, so that devices
+    send later; restart them with TARGET as their store once it is done. If it fails they go on
+    where they were; if it was killed, do it again.
+    """
+    config = Config.load(directory)
+    to = place_text(target)
+    if to == place_text(config.store):
+        raise click.ClickException(f"the store is at {to} already")
+
+    async def work(source: CopyableStore) -> None:
+        new = await open_store(target, create=True)
+        try:
+            await move(source, new, to)
+        finally:
+            await new.close()
+
+    with_store(config, work)
+    if not is_postgresql(target):
+        Path(target).chmod(0o600)
+    click.echo(f"moved     to {to}")
+    click.echo(f"next      set it in {config.place('store')}, and restart all collectors")
+
+
+@store.command(short_help="Take a move back.")
+@directory_option
+@yes_option
+def stay(directory: Path, yes: bool) -> None:
+    """Have a store that was moved away take reports again, without what came to the other since."""
+    config = Config.load(directory)
+
+    async def work(store: CopyableStore) -> None:
+        to = await store.moved_to()
+        if to is None:
+            raise click.ClickException("the store was not moved away")
+        confirm(yes, f"Does no collector use {to}? What it counted since would be missing here.")
+        await store.stay()
+
+    with_store(config, work)
+    click.echo(f"store     {store_text(config)} takes reports again")
 
 
 @store.command(short_help="Bring the schema to this version.")

@@ -4,7 +4,8 @@ from deniable.stores.backups import back_up, restore
 from deniable.stores.copying import CopyableStore
 from deniable.stores.digest import counts_digest
 from deniable.stores.figures import Figures, shown_figures
-from deniable.stores.opening import migrate_store, open_store
+from deniable.stores.moving import move
+from deniable.stores.opening import is_postgresql, migrate_store, open_store, place_text
 from deniable.stores.postgres import PostgresStore
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.store import (
@@ -20,6 +21,7 @@ from deniable.stores.store import (
     Store,
     StoreError,
     StoreFull,
+    StoreMoved,
     SurveyConflict,
     Token,
     UnknownSchema,
@@ -44,6 +46,7 @@ __all__ = [
     "Store",
     "StoreError",
     "StoreFull",
+    "StoreMoved",
     "SurveyConflict",
     "Token",
     "UnknownSchema",
@@ -51,8 +54,11 @@ __all__ = [
     "Verdict",
     "back_up",
     "counts_digest",
+    "is_postgresql",
     "migrate_store",
+    "move",
     "open_store",
+    "place_text",
     "restore",
     "shown_figures",
 ]

@@ -4,6 +4,7 @@ import asyncio
 from contextlib import closing
 from pathlib import Path
 from typing import Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from deniable.stores.copying import CopyableStore
 from deniable.stores.postgres import PostgresStore
@@ -11,7 +12,7 @@ from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.migrating import VERSION
 
-__all__ = ["is_postgresql", "migrate_store", "open_store"]
+__all__ = ["is_postgresql", "migrate_store", "open_store", "place_text"]
 
 _SCHEMES: Final = ("postgresql://", "postgres://")
 
@@ -19,6 +20,16 @@ _SCHEMES: Final = ("postgresql://", "postgres://")
 def is_postgresql(target: Path | str) -> bool:
     """Return if this is the address of a PostgreSQL database rather than a file's path."""
     return isinstance(target, str) and target.startswith(_SCHEMES)
+
+
+def place_text(target: Path | str) -> str:
+    """Return where a store is, without what may be secret: a file's full path, or host and name."""
+    if is_postgresql(target):
+        address = urlsplit(str(target))
+        told = [each for each in parse_qsl(address.query) if each[0] in ("host", "port", "dbname")]
+        where = f"postgresql://{address.netloc.rpartition('@')[2]}{address.path}"
+        return f"{where}?{urlencode(told, safe='/')}" if told else where
+    return str(Path(target).absolute())
 
 
 async def open_store(

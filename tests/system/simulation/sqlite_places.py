@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -72,16 +72,10 @@ class SqlitePlace:
         return SqliteStore(writer, reader)
 
     def _connect(self) -> SqliteDatabase:
-        def connect(path: Path, **options: Any) -> sqlite3.Connection:
-            return real(path, **{**options, "timeout": _BUSY_SECONDS}, factory=_Connection)
-
-        real = sqlite3.connect
+        connect = partial(sqlite3.connect, factory=_Connection)
         with mock.patch.object(sqlite3, "connect", connect):
-            opened = SqliteDatabase(self._file)
+            opened = SqliteDatabase(self._file, patience=_BUSY_SECONDS)
         opened._connection.execute("PRAGMA synchronous=OFF")  # nobody pulls the plug here
-        # For a turn one waits until whoever is paused goes on; SQLite's own lock is what counts.
-        turns: Any = opened._turns
-        turns.mine = nullcontext
         return opened
 
     async def abandon(self, store: Store) -> None:

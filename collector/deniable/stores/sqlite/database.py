@@ -1,7 +1,9 @@
 """A collector's SQLite file, as one thread has it open: transactions, migrations, errors.
 
-What is done in it stands in the modules beside this one; the rules S1 to S7 in ``store.py``.
-SQLite's write-ahead log with synchronous=FULL makes a commit durable before it returns (S1).
+What is done in it stands in the modules beside this one; the rules S1 to S8 in ``store.py``.
+SQLite's write-ahead log with synchronous=FULL makes a commit durable before it returns, and with it
+all that the log held before: a process that opens the file finds there what one that was killed had
+written and not synchronised. A commit that changed nothing would synchronise nothing (S1).
 """
 
 import sqlite3
@@ -13,13 +15,16 @@ from typing import NamedTuple
 
 from deniable.stores.sqlite import migrating
 from deniable.stores.sqlite.read_only import read_only
-from deniable.stores.sqlite.turns import Turns
-from deniable.stores.store import StoreError, StoreFull, UnknownSchema
+from deniable.stores.store import StoreError, StoreFull, StoreMoved, UnknownSchema
 
 __all__ = ["SqliteDatabase", "StoredSurvey"]
 
-_BUSY_SECONDS = 10.0
-_RETRY_SECONDS = 0.01
+_RETRY_SECONDS = 0.001
+"""How often whoever wants to write asks again.
+
+SQLite itself asks after ever longer pauses: of two busy processes one was seen to wait for seconds
+while the other wrote hundreds of times.
+"""
 # With millions of receipts nearly every insert is in another page, which is read, logged and later
 # copied into the table. Measured with 10 million, in processor time beyond that of an empty store:
 _PAGE_BYTES = 2_048
@@ -54,6 +59,8 @@ class SqliteDatabase:
         path: the file.
         migrate: create it if there is none, and bring an older schema to this version; else the
             store must be there as this version of deniable knows it.
+        patience: for how many seconds another process may keep this one from writing, also one
+            that is frozen.
 
     Attributes:
         found_version: the version of the schema that it had; 0 if it was new.
@@ -63,18 +70,18 @@ class SqliteDatabase:
         StoreError: if it cannot be opened.
     """
 
-    def __init__(self, path: Path, *, migrate: bool = True) -> None:
+    def __init__(self, path: Path, *, migrate: bool = True, patience: float = 10.0) -> None:
         self._path = path
+        self._patience = patience
         self._surveys: dict[bytes, StoredSurvey] = {}
         self._opened = ExitStack()
         try:
             if not migrate:
                 _check_schema(path)
-            self._connection = self._opened.enter_context(closing(_connect(path)))
+            self._connection = self._opened.enter_context(closing(_connect(path, patience)))
             self._connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
-            self._use_wal()
+            self._insist("PRAGMA journal_mode=WAL")
             self._place = _identity(path)
-            self._turns = self._opened.enter_context(closing(Turns(path)))
             self._connection.execute("PRAGMA synchronous=FULL")
             self._connection.execute("PRAGMA foreign_keys=ON")
             self._connection.execute("PRAGMA secure_delete=ON")  # what is erased is overwritten
@@ -82,6 +89,8 @@ class SqliteDatabase:
             (page,) = self._connection.execute("PRAGMA page_size").fetchone()
             self._connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_BYTES // page}")
             self.found_version = migrating.migrate(self._connection)
+            with self.transaction(though_moved=True):
+                """What a killed process had written is durable before anything rests on it."""
         except (sqlite3.Error, OSError) as error:
             self.close()
             raise StoreError(f"{path} cannot be opened: {error}") from error
@@ -97,12 +106,6 @@ class SqliteDatabase:
     def close(self) -> None:
         """Close the file."""
         self._opened.close()
-
-    def ping(self) -> None:
-        """Return if the store can be read."""
-        with self.reading() as connection:
-            self._check_place()
-            connection.execute("SELECT 1 FROM surveys LIMIT 1").fetchone()
 
     def survey(self, survey_id: bytes) -> StoredSurvey:
         """Return what is known of a survey; it is looked up once, since it never changes.
@@ -121,18 +124,31 @@ class SqliteDatabase:
         return known
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self, *, though_moved: bool = False) -> Iterator[sqlite3.Connection]:
         """Hold the store's one writing transaction; it is committed at the end, or did not happen.
+
+        If nothing is changed in it, it makes a durable write all the same (S1).
+
+        Args:
+            though_moved: write also into a store that was moved away.
 
         Raises:
             StoreFull: if the disk takes no more.
+            StoreMoved: if the store was moved away (S8).
             StoreError: if it cannot be written, or was deleted or replaced.
         """
-        with self.reading() as connection, self._turns.mine():
+        with self.reading() as connection:
             self._check_place()
-            connection.execute("BEGIN IMMEDIATE")
+            with self._waiting(0):
+                self._insist("BEGIN IMMEDIATE")
             try:
+                (moved_to,) = connection.execute("SELECT moved_to FROM state").fetchone()
+                if moved_to is not None and not though_moved:
+                    raise StoreMoved(f"the store was moved to {moved_to}; set `store` to that")
+                before = connection.total_changes
                 yield connection
+                if connection.total_changes == before:
+                    connection.execute("UPDATE state SET touched = 1 - touched")
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
@@ -149,14 +165,9 @@ class SqliteDatabase:
             StoreFull: if the disk takes no more.
             StoreError: if it cannot be written, or was deleted or replaced.
         """
-        with self.reading() as connection, self._turns.mine():
+        with self.reading() as connection, self._waiting(_TRUNCATE_MILLISECONDS):
             self._check_place()
-            (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
-            connection.execute(f"PRAGMA busy_timeout={_TRUNCATE_MILLISECONDS}")
-            try:
-                (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            finally:
-                connection.execute(f"PRAGMA busy_timeout={patience}")
+            (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         return not busy
 
     @contextmanager
@@ -174,13 +185,24 @@ class SqliteDatabase:
             kind = StoreFull if full else StoreError
             raise kind(f"the store failed: {error}") from error
 
-    def _use_wal(self) -> None:
-        # Processes that open a new file at once refuse each other here without waiting: the busy
-        # timeout does not hold for the switch to write-ahead logging.
-        deadline = time.monotonic() + _BUSY_SECONDS
+    @contextmanager
+    def _waiting(self, milliseconds: int) -> Iterator[None]:
+        """Have SQLite itself wait so long for others."""
+        self._connection.execute(f"PRAGMA busy_timeout={milliseconds}")
+        try:
+            yield
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout={round(self._patience * 1000)}")
+
+    def _insist(self, statement: str) -> None:
+        """Execute a statement for which SQLite does not wait: it may be refused as long as that.
+
+        The busy timeout does not hold for the switch to write-ahead logging.
+        """
+        deadline = time.monotonic() + self._patience
         while True:
             try:
-                self._connection.execute("PRAGMA journal_mode=WAL")
+                self._connection.execute(statement)
             except sqlite3.OperationalError as error:
                 busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
                 if not busy or time.monotonic() >= deadline:
@@ -217,10 +239,8 @@ def _check_schema(path: Path) -> None:
         )
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(
-        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
+def _connect(path: Path, patience: float) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

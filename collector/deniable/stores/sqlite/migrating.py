@@ -35,6 +35,7 @@ def _fill_in_seals(connection: sqlite3.Connection) -> None:
 _MIGRATIONS: Final[tuple[tuple[str, Callable[[sqlite3.Connection], None]], ...]] = (
     ("0001_initial.sql", _nothing_more),
     ("0002_life_of_a_survey.sql", _fill_in_seals),
+    ("0003_state.sql", _nothing_more),
 )
 
 VERSION: Final = len(_MIGRATIONS)

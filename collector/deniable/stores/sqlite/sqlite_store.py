@@ -12,7 +12,16 @@ from deniable.messages import Manifest, Rotation
 from deniable.messages.receipt import Receipt
 from deniable.stores.copying import Row
 from deniable.stores.group_commit import GroupCommit
-from deniable.stores.sqlite import checking, copying, publishing, receipts, sealing, showing, tokens
+from deniable.stores.sqlite import (
+    checking,
+    copying,
+    publishing,
+    receipts,
+    sealing,
+    showing,
+    state,
+    tokens,
+)
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.read_only import read_only
 from deniable.stores.sqlite.short_log import ShortLog
@@ -103,6 +112,10 @@ class SqliteStore:
     async def newest_epoch(self, survey_id: bytes) -> int | None:
         """Return the newest epoch of which enough is counted for a figure."""
         return await self._read(lambda database: showing.newest_epoch(database, survey_id))
+
+    async def newest_counted(self, survey_id: bytes) -> int | None:
+        """Return the newest epoch with a counted report, for upkeep alone."""
+        return await self._read(lambda database: showing.newest_counted(database, survey_id))
 
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
         """Seal an epoch for good; return the seal that stands."""
@@ -200,12 +213,37 @@ class SqliteStore:
             database.transaction() as connection,
         ):
             copying.check_empty(connection)
+            # Not in another thread: that would write on when this task was cancelled.
             async for chunk in chunks:
-                await asyncio.to_thread(copying.write_rows, connection, chunk)
+                copying.write_rows(connection, chunk)
 
     async def ping(self) -> None:
-        """Return if the store can be read."""
-        await self._read(lambda database: database.ping())
+        """Return if the store takes a durable write, by making one."""
+        await self._write(_touch)
+
+    async def time(self) -> float:
+        """Return Unix seconds by the clock of the file system."""
+        return await asyncio.to_thread(state.clock, self.path)
+
+    async def move_away(self, to: str) -> None:
+        """Mark the store as moved; from this commit on every write raises StoreMoved."""
+        await self._write(lambda database: state.move_away(database, to))
+
+    async def stay(self) -> None:
+        """Lift the mark."""
+        await self._write(state.stay)
+
+    async def moved_to(self) -> str | None:
+        """Return where the store was moved to; None while it takes reports."""
+        return await self._read(state.moved_to)
+
+    async def note_backup(self, now: int) -> None:
+        """Note that a backup was made at this time."""
+        await self._write(lambda database: state.note_backup(database, now))
+
+    async def backed_up_at(self) -> int | None:
+        """Return when the last backup was noted."""
+        return await self._read(state.backed_up_at)
 
     async def close(self) -> None:
         """Commit what was taken, then close the file."""
@@ -229,3 +267,8 @@ class SqliteStore:
     async def _read(self, work: Callable[[SqliteDatabase], Result]) -> Result:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._reading, work, self._reader)
+
+
+def _touch(database: SqliteDatabase) -> None:
+    with database.transaction():
+        """An empty transaction is a durable write."""

@@ -1,0 +1,65 @@
+"""Moving a store to another place while collectors run: nothing acknowledged stays behind.
+
+The old store is fenced before it is copied (S8), and the copy is one transaction. After a failure
+the mark is lifted if the new store is seen to hold nothing; else, and if this process is killed, it
+stays, and doing the same again goes on.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+
+from deniable.stores.copying import CopyableStore, CountRow, Row, SurveyRow
+from deniable.stores.store import NotEmpty, StoreError
+
+__all__ = ["move"]
+
+
+async def move(source: CopyableStore, target: CopyableStore, to: str) -> None:
+    """Move all that a store holds into one that holds nothing; the old one takes nothing more.
+
+    Args:
+        source: the old one; collectors may use it.
+        target: the new one.
+        to: where that is, as whoever uses the old one is told.
+
+    Raises:
+        NotEmpty: if the new store holds something that is not from an earlier such move.
+        StoreMoved: if the old one was moved to another place.
+        StoreError: if it was not done. The old store takes reports again, unless it cannot be
+            told whether the new one was filled.
+    """
+    try:
+        await target.fill(_nothing())
+    except NotEmpty:
+        if await source.moved_to() != to:
+            raise
+        if not await _counted(source) <= await _counted(target):
+            raise StoreError("the new store holds something else than the old one held") from None
+        return
+    await source.move_away(to)
+    try:
+        await target.fill(source.rows())
+    except BaseException:
+        # A commit may have been done whose answer was lost. This waits for one that is under way.
+        with suppress(NotEmpty):
+            await target.fill(_nothing())
+            await source.stay()
+        raise
+
+
+async def _nothing() -> AsyncIterator[Sequence[Row]]:
+    return
+    yield
+
+
+async def _counted(store: CopyableStore) -> Counter[object]:
+    """Return what never gets less: surveys, and how often each response was counted."""
+    held: Counter[object] = Counter()
+    async for chunk in store.rows():
+        for row in chunk:
+            if isinstance(row, SurveyRow):
+                held[row.survey_id] = 1
+            elif isinstance(row, CountRow):
+                held[row[:-1]] = row.reports
+    return held

@@ -1,0 +1,137 @@
+"""Moving a store: all of it or nothing, and never two stores that take reports."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from deniable.stores import CopyableStore, NotEmpty, StoreError, StoreMoved, move, place_text
+from deniable.stores.copying import Row
+from tests.stores.fullness import everything, fill_with_everything
+from tests.stores.places import PLACES, A, D, Place, publish, reports
+from tests.support.surveys import manifest
+
+TO = "elsewhere"
+
+
+@pytest.fixture(params=sorted(PLACES))
+def other_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    directory = tmp_path / "other"
+    directory.mkdir()
+    return PLACES[request.param](directory)
+
+
+@pytest_asyncio.fixture
+async def stores(
+    place: Place, other_place: Place
+) -> AsyncIterator[tuple[CopyableStore, CopyableStore]]:
+    """Yield a store with everything in it, and one with nothing, of each kind."""
+    source, target = [await each.open() for each in (place, other_place)]
+    await fill_with_everything(source)
+    await everything(source)  # figures have taken their steps
+    yield source, target  # type: ignore[misc]  # every kind of store is copyable
+    await source.close()
+    await target.close()
+
+
+@pytest.mark.asyncio
+async def test_a_moved_store_goes_on_in_the_other_place(
+    stores: tuple[CopyableStore, CopyableStore],
+) -> None:
+    source, target = stores
+    await move(source, target, TO)
+    assert await everything(target) == await everything(source)
+    assert await target.add(reports([0, 50], 1)) == [D, A]
+    with pytest.raises(StoreMoved):
+        await source.add(reports([50]))
+    # As after a kill: doing it again finds it done.
+    await move(source, target, TO)
+    assert await target.check() == []
+    with pytest.raises(StoreMoved):
+        await move(target, source, "back")
+    assert await target.moved_to() is None
+
+
+class Broken:
+    """A store whose filling breaks, before or after its commit."""
+
+    def __init__(self, store: CopyableStore, chunks: int | None, error: BaseException) -> None:
+        self._store, self._chunks, self._error = store, chunks, error
+
+    async def fill(self, chunks: AsyncIterator[Sequence[Row]]) -> None:
+        async def some() -> AsyncIterator[Sequence[Row]]:
+            number = 0
+            async for chunk in chunks:
+                yield chunk
+                number += 1
+                if number == self._chunks:
+                    raise self._error
+            whole.append(number)
+
+        whole: list[int] = []
+        await self._store.fill(some())
+        if whole != [0]:
+            raise self._error
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("error", [StoreError("broken"), asyncio.CancelledError()], ids=repr)
+@pytest.mark.parametrize("chunks", [1, 4, None])
+async def test_after_a_failure_one_of_the_two_takes_reports(
+    stores: tuple[CopyableStore, CopyableStore], chunks: int | None, error: BaseException
+) -> None:
+    source, target = stores
+    broken: CopyableStore = Broken(target, chunks, error)  # type: ignore[assignment]
+    with pytest.raises(type(error)):
+        await move(source, broken, TO)
+    if chunks is None:  # what was broken is the answer to the commit
+        assert await source.moved_to() == TO
+        assert await everything(target) == await everything(source)
+    else:
+        assert await target.surveys() == []
+        assert await source.add(reports([50])) == [A]
+    await move(source, target, TO)
+    assert await target.check() == []
+
+
+@pytest.mark.asyncio
+async def test_a_kill_between_mark_and_copy_is_gone_on_from(
+    stores: tuple[CopyableStore, CopyableStore],
+) -> None:
+    source, target = stores
+    await source.move_away(TO)
+    with pytest.raises(StoreMoved):
+        await move(source, target, "another place")
+    assert await target.surveys() == []
+    await move(source, target, TO)
+    assert await everything(target) == await everything(source)
+
+
+@pytest.mark.asyncio
+async def test_a_store_is_not_moved_into_one_that_holds_something_else(
+    stores: tuple[CopyableStore, CopyableStore],
+) -> None:
+    source, target = stores
+    await publish(target, manifest(name="of-another-collector"))
+    with pytest.raises(NotEmpty):
+        await move(source, target, TO)
+    assert await source.add(reports([50])) == [A]
+    await source.move_away(TO)
+    with pytest.raises(StoreError, match="something else"):
+        await move(source, target, TO)
+    assert await source.moved_to() == TO
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        ("postgresql://me:secret@db.example:5/x?password=secret", "postgresql://db.example:5/x"),
+        ("postgres://me@/x?host=/run/pg&port=5&user=me", "postgresql:///x?host=/run/pg&port=5"),
+        (Path("/var/lib/a.sqlite"), "/var/lib/a.sqlite"),
+    ],
+)
+async def test_a_place_is_named_without_what_is_secret(target: Path | str, text: str) -> None:
+    assert place_text(target) == text
