@@ -1,7 +1,8 @@
 """The store's contract: what every database behind a collector must promise.
 
-S1. Acknowledged is durable: when ``add`` returns, what it accepted and what it called a duplicate
-    survive the loss of power.
+S1. What an answer rests on is durable before it is given: when ``add`` returns, what it accepted
+    survives the loss of power, and so does whatever it called repeated, sealed, ended or distrusted
+    by. A group that would write nothing therefore makes a durable write of its own.
 S2. First write wins: a report's identity is (survey, epoch, key). A repeat with the same response
     is a duplicate, with another a conflict; in index order, also within one batch or commit group.
 S3. A report is counted exactly once, in the transaction that stores its receipt.
@@ -12,6 +13,8 @@ S5. No column orders the receipts by arrival or links those of one device. What 
 S6. Receipts are pruned only after their epoch's seal; counts stay.
 S7. An ended survey takes nothing, and what a distrusted issuer vouches for is not taken: both are
     read in the transaction of the insert.
+S8. A store that was moved away takes nothing: every write reads that in its own transaction. What
+    was committed before is all there is to copy.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,6 +38,7 @@ __all__ = [
     "Store",
     "StoreError",
     "StoreFull",
+    "StoreMoved",
     "SurveyConflict",
     "Token",
     "UnknownSchema",
@@ -122,6 +126,10 @@ class StoreFull(StoreError):
     """The disk takes no more."""
 
 
+class StoreMoved(StoreError):
+    """The store was moved to another place, and takes nothing more."""
+
+
 class Overloaded(StoreError):
     """More reports wait for their commit than the store is told to hold."""
 
@@ -205,6 +213,12 @@ class Store(Protocol):
         That is max(1, minimum_reports).
         """
 
+    async def newest_counted(self, survey_id: bytes) -> int | None:
+        """Return the newest epoch with a counted report, for upkeep alone; None if there is none.
+
+        No figure may tell it: :meth:`newest_epoch` is what may be shown.
+        """
+
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
         """Seal an epoch for good; return the seal that stands, whoever set it first.
 
@@ -266,7 +280,36 @@ class Store(Protocol):
         """
 
     async def ping(self) -> None:
-        """Return if the store can be read."""
+        """Return if the store takes a durable write, by making one."""
+
+    async def time(self) -> float:
+        """Return Unix seconds by the store's own clock: the database's, or the file system's."""
+
+    async def move_away(self, to: str) -> None:
+        """Mark the store as moved; from this commit on every write raises StoreMoved.
+
+        Writes are ``add``, ``publish``, ``rotate``, ``seal``, ``prune``, ``end``, ``distrust``, those
+        of tokens, ``note_backup``, ``ping``, ``fill``, and the step that ``counts`` takes; where no
+        step is due, figures are still read. What was committed before is in ``rows()``.
+
+        Args:
+            to: where to, as an operator is told; doing it again for the same place changes nothing.
+
+        Raises:
+            StoreMoved: if it was moved to another place before.
+        """
+
+    async def stay(self) -> None:
+        """Lift the mark of :meth:`move_away`; without one this changes nothing."""
+
+    async def moved_to(self) -> str | None:
+        """Return where the store was moved to; None while it takes reports."""
+
+    async def note_backup(self, now: int) -> None:
+        """Note that a backup was made at this time, in Unix seconds."""
+
+    async def backed_up_at(self) -> int | None:
+        """Return when the last backup was noted, in Unix seconds; None if none was."""
 
     async def close(self) -> None:
         """Commit what was taken, then let go of the store."""
