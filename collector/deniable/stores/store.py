@@ -288,9 +288,9 @@ class Store(Protocol):
     async def move_away(self, to: str) -> None:
         """Mark the store as moved; from this commit on every write raises StoreMoved.
 
-        Writes are ``add``, ``publish``, ``rotate``, ``seal``, ``prune``, ``end``, ``distrust``, those
-        of tokens, ``note_backup``, ``ping``, ``fill``, and the step that ``counts`` takes; where no
-        step is due, figures are still read. What was committed before is in ``rows()``.
+        Writes are ``add``, ``publish``, ``rotate``, ``seal``, ``prune``, ``end``, ``distrust``,
+        those of tokens, ``note_backup``, ``ping``, ``fill``, and the step that ``counts`` takes;
+        where no step is due, figures are still read. What was committed before is in ``rows()``.
 
         Args:
             to: where to, as an operator is told; doing it again for the same place changes nothing.
