@@ -15,6 +15,7 @@ from benchmarks import (
     estimates,
     exits,
     postgres,
+    postgres_growth,
     stores,
     volume,
 )
@@ -25,6 +26,7 @@ _SUBJECTS = {
     "bulk": bulk.run,
     "stores": stores.run,
     "postgres": postgres.run,
+    "postgres_growth": postgres_growth.run,
     "volume": volume.run,
     "collector": collector.run,
     "connections": connections.run,
