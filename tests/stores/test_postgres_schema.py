@@ -214,12 +214,8 @@ async def test_however_often_a_store_is_opened_what_is_counted_is_a_row_a_respon
         if number == 0:
             await publish(store)
         await store.add(many(3, start=3 * number))
-        assert store._folding is not None
-        async with asyncio.timeout(SECONDS):
-            while await rows("deltas"):
-                pass
         await store.close()
-    assert await rows("counts") == 1
+        assert (await rows("deltas"), await rows("counts")) == (0, 1)
     store = await PostgresStore.open(url)
     store._unfolded = -100
     await store.add(many(3, start=30))

@@ -1,6 +1,7 @@
 """The store that any number of collectors share: a PostgreSQL database."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from typing import Final, TypeVar
@@ -37,9 +38,11 @@ __all__ = ["PostgresStore"]
 Result = TypeVar("Result")
 
 _FOLDED_AT: Final = 256
-"""Groups: so many rows are read at most, for each open store, to know what is counted."""
-_REST: Final = 20.0
-"""Folding takes at most one part in so many of the time, however much it has to pass."""
+"""Groups, a large one counting as one for each hundred reports: what is read besides the counts."""
+_LARGE: Final = 100
+_REST: Final = 10.0
+"""Folding takes at most one part in so many of the time, however much there is to pass."""
+_LAST_FOLD_SECONDS: Final = 5.0
 
 
 class PostgresStore:
@@ -55,6 +58,7 @@ class PostgresStore:
         self._group = GroupCommit(self._commit, most_waiting)
         self._unfolded = _FOLDED_AT - 1  # the first group adds up what others have left
         self._folding: asyncio.Task[None] | None = None
+        self._rested_at = 0.0
 
     @classmethod
     async def open(
@@ -121,23 +125,19 @@ class PostgresStore:
         verdicts = await self._connections.run(
             lambda connection: receipts.add_receipts(connection, together), keep=True
         )
-        self._unfolded += 1
-        if self._unfolded >= _FOLDED_AT and self._folding is None:
-            self._unfolded = 0
-            self._folding = asyncio.create_task(self._fold())
+        self._unfolded += 1 + len(together) // _LARGE
+        started = asyncio.get_running_loop().time()
+        if self._unfolded >= _FOLDED_AT and started >= self._rested_at:
+            self._unfolded, self._rested_at = 0, math.inf
+            self._folding = asyncio.create_task(self._fold(started))
         return verdicts
 
-    async def _fold(self) -> None:
-        """Add up what groups have counted, and rest."""
-        loop = asyncio.get_running_loop()
-        started = loop.time()
-        try:
-            # What fails is left for the next time: reading counts is slower until then.
-            with suppress(StoreError):
-                await self._write(counting.fold)
-            await asyncio.sleep(_REST * (loop.time() - started))
-        finally:
-            self._folding = None
+    async def _fold(self, started: float) -> None:
+        # What fails is left for the next time: reading counts is slower until then.
+        with suppress(StoreError):
+            await self._write(counting.fold)
+        ended = asyncio.get_running_loop().time()
+        self._rested_at = ended + _REST * (ended - started)
 
     async def _write(
         self, work: Callable[[Connection], Awaitable[Result]], *, repeatable: bool = True
@@ -308,5 +308,6 @@ class PostgresStore:
         """Commit what was taken, then let go of the database."""
         await self._group.finish()
         if self._folding is not None:
+            await asyncio.wait([self._folding], timeout=_LAST_FOLD_SECONDS)
             self._folding.cancel()
         await self._connections.close()
