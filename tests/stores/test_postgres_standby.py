@@ -29,6 +29,15 @@ class Pair:
     async def lose_standby(self) -> None:
         await asyncio.to_thread(self.standby.stop)
 
+    async def until_waiting(self, commits: int) -> None:
+        """Return once so many commits wait for the standby."""
+        connection = await asyncpg.connect(self.primary.url(self.database))
+        while commits > await connection.fetchval(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+        ):
+            await connection.execute("SELECT pg_stat_clear_snapshot()")
+        await connection.close()
+
     async def crash_primary(self) -> None:
         await asyncio.to_thread(self.primary.kill)
         self.primary.launch()
@@ -81,6 +90,7 @@ async def test_s1_what_a_restart_has_released_is_answered_only_once_the_standby_
     url = f"{pair.primary.url(pair.database)}&statement_timeout=1s"
     stores = [await PostgresStore.open(url, patience=0.1) for _ in range(2)]
     first, second = stores
+    first._unfolded = 0  # nothing else waits for the standby
     async with asyncio.timeout(2 * SECONDS):
         await publish(first)
         here = many(5)
@@ -91,6 +101,7 @@ async def test_s1_what_a_restart_has_released_is_answered_only_once_the_standby_
         later = [receipt._replace(epoch=1) for receipt in many(3)]
         sealing = asyncio.create_task(second.seal(MANIFEST.survey_id, 1, NOW))
         assert await refused(first, many(10))
+        await pair.until_waiting(2)
         # Locally these commits are complete, so that the server recovers them and shows them.
         await pair.crash_primary()
         sealing.cancel()
