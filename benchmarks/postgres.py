@@ -23,13 +23,13 @@ from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
 from deniable.stores import PostgresStore, Verdict
 from tests.support.postgres import PostgresServer, find_binaries
 
-__all__ = ["SETTINGS", "group_of", "open_filled", "run"]
+__all__ = ["MANIFEST", "SETTINGS", "group_of", "open_filled", "run"]
 
 _ROUNDS: Final = 5
 _STORED: Final = 5_000_000
 _GROUPS: Final = {1: 400, 50: 200, 500: 60, 5_000: 8}
 """Receipts in a group, and how many groups make a measurement."""
-_MANIFEST, _ENVELOPE = signed_survey(16, 8, "1")
+MANIFEST, _ENVELOPE = signed_survey(16, 8, "1")
 SETTINGS: Final = ("shared_buffers=1GB", "max_wal_size=4GB", "checkpoint_timeout=30min")
 _BARE: Final = """
     INSERT INTO bare SELECT 1, 0, k, r FROM unnest($1::uuid[], $2::integer[]) AS u (k, r)
@@ -112,13 +112,19 @@ async def open_filled(server: PostgresServer, stored: int) -> tuple[PostgresStor
     """Return a store with the survey, and so many receipts, in it; and its address."""
     url = server.url(await server.create())
     store = await PostgresStore.open(url, create=True)
-    await store.publish(_MANIFEST, _ENVELOPE)
+    await store.publish(MANIFEST, _ENVELOPE)
     if stored:
         connection = await asyncpg.connect(url)
+        await connection.execute("SELECT deniable.make_receipts(1, 0)")
         await connection.execute(
-            "INSERT INTO deniable.receipts"
+            "INSERT INTO deniable.receipts_1_0"
             " SELECT 1, 0, gen_random_uuid(), n % 16, 0 FROM generate_series(1, $1) AS n",
             stored,
+        )
+        # What is counted is that of its receipts.
+        await connection.execute(
+            "INSERT INTO deniable.counts SELECT survey, epoch, issuer, response, count(*)"
+            " FROM deniable.receipts_1_0 GROUP BY survey, epoch, issuer, response"
         )
         await connection.execute("VACUUM ANALYZE")
         await connection.execute("CHECKPOINT")
@@ -185,6 +191,6 @@ def group_of(size: int) -> list[Receipt]:
     """Return so many receipts of devices that have not reported before."""
     keys = os.urandom(RECEIPT_KEY_BYTES * size)
     return [
-        Receipt(_MANIFEST.survey_id, 0, keys[at : at + RECEIPT_KEY_BYTES], at // 16 % 16)
+        Receipt(MANIFEST.survey_id, 0, keys[at : at + RECEIPT_KEY_BYTES], at // 16 % 16)
         for at in range(0, len(keys), RECEIPT_KEY_BYTES)
     ]

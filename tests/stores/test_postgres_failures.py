@@ -85,8 +85,7 @@ async def test_a_full_disk_refuses_the_whole_group_and_keeps_what_was_before(
 ) -> None:
     store = await PostgresStore.open(url)
     assert await store.add(many(10)) == [A] * 10
-    # The counts have a row of these already, so that only another response inserts one.
-    await fail_on(administrator, "counts", when, "53100")
+    await fail_on(administrator, "deltas", when, "53100")
     others = [receipt._replace(response=1) for receipt in many(20, 10)]
     answers = await asyncio.gather(
         store.add(others), store.add(many(2, 30)), return_exceptions=True
@@ -94,7 +93,7 @@ async def test_a_full_disk_refuses_the_whole_group_and_keeps_what_was_before(
     assert [type(answer) for answer in answers] == [StoreFull, StoreFull]
     assert await counts(store) == [10, 0, 0, 0, 0]
     assert await administrator.fetchval("SELECT count(*) FROM deniable.receipts") == 10
-    await administrator.execute("DROP TRIGGER fail ON deniable.counts")
+    await administrator.execute("DROP TRIGGER fail ON deniable.deltas")
     # There is room again: repeats are known, and nothing of the failed group is.
     assert await store.add([*many(10), *others]) == [D] * 10 + [A] * 20
     assert await store.check() == []
@@ -106,7 +105,7 @@ async def test_s1_what_the_commit_itself_refuses_is_not_acknowledged(
     url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     # The rows of the answer come before the commit: it is the server's last word that counts.
-    await fail_on(administrator, "counts", "commit", "23514")
+    await fail_on(administrator, "deltas", "commit", "23514")
     store = await PostgresStore.open(url)
     with pytest.raises(StoreError, match="provoked"):
         await store.add(many(3))
@@ -140,6 +139,23 @@ async def test_a_statement_that_takes_too_long_is_an_error(
         with pytest.raises(StoreError, match="statement timeout"):
             await store.tokens()
     assert await store.tokens() == []
+    await store.close()
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_can_only_be_read_takes_no_ping(
+    url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    store = await PostgresStore.open(url, patience=0.1)
+    await store.ping()
+    name = await administrator.fetchval("SELECT current_database()")
+    await store.close()
+    # As operators of databases do when the disk is nearly full.
+    await administrator.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    store = await PostgresStore.open(url, patience=0.1)
+    assert len(await store.surveys()) == 1
+    with pytest.raises(StoreError, match="read-only"):
+        await store.ping()
     await store.close()
 
 

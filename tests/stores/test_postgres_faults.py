@@ -56,6 +56,7 @@ async def url(server: PostgresServer) -> str:
 @asynccontextmanager
 async def opened(url: str, patience: float = SECONDS) -> AsyncIterator[PostgresStore]:
     store = await PostgresStore.open(url, patience=patience)
+    store._unfolded = 0  # connections are counted: none of its own for folding
     try:
         yield store
     finally:
@@ -387,7 +388,7 @@ async def provoke(url: str, state: str, times: int) -> None:
             END IF;
             RETURN NULL;
         END $$;
-        CREATE TRIGGER fail AFTER INSERT ON deniable.receipts FOR EACH STATEMENT
+        CREATE TRIGGER fail AFTER INSERT ON deniable.deltas FOR EACH STATEMENT
         EXECUTE FUNCTION fail();
         """
     )

@@ -12,8 +12,16 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
-from deniable.stores import KEPT_SECONDS, PostgresStore, Store, Verdict, counts_digest
-from deniable.stores.postgres import sealing
+from deniable.stores import (
+    KEPT_SECONDS,
+    PostgresStore,
+    Store,
+    StoreMoved,
+    Verdict,
+    counts_digest,
+)
+from deniable.stores.copying import ReceiptRow, SealRow
+from deniable.stores.postgres import postgres_store
 from tests.stores.databases import SECONDS, many
 from tests.stores.places import (
     ISSUER,
@@ -125,14 +133,16 @@ async def test_s2_in_opposite_orders_over_surveys_epochs_and_issuers_nobody_wait
     ]
     async with looking(collectors.url) as connection:
         before = await deadlocks(connection)
-        for _ in range(5):
+        for turn in range(5):
+            # Each time tables are made for other epochs.
+            devices = [receipt._replace(epoch=receipt.epoch + 3 * turn) for receipt in devices]
             batches = [devices if n % 2 else devices[::-1] for n in range(len(collectors.stores))]
             answers = await asyncio.gather(
                 *(s.add(batch) for s, batch in zip(collectors.stores, batches, strict=True))
             )
             assert {verdict for answer in answers for verdict in answer} <= {A, D}
         assert await deadlocks(connection) == before
-    assert len(await stored(collectors.url)) <= len(devices)
+    assert len(await stored(collectors.url)) <= 5 * len(devices)
     assert await collectors.stores[-1].check() == []
 
 
@@ -247,21 +257,37 @@ async def test_figures_that_several_read_take_whole_steps_and_never_go_back(
 
 
 @pytest.mark.asyncio
-async def test_stores_that_share_a_slot_of_the_counts_only_wait_for_each_other(
-    collectors: Collectors,
+async def test_s3_whatever_is_folded_meanwhile_every_report_is_counted_once(
+    collectors: Collectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for store in collectors.stores:
-        store._slot = 7
-    answers = await asyncio.gather(
-        *(
-            store.add(many(5, start=1_000 * n + 5 * batch))
-            for batch in range(40)
-            for n, store in enumerate(collectors.stores)
-        )
-    )
-    assert all(answer == [A] * 5 for answer in answers)
-    assert sum(await counts(collectors.stores[0])) == 200 * len(collectors.stores)
-    assert await collectors.stores[0].check() == []
+    monkeypatch.setattr(postgres_store, "_FOLDED_AT", 1)
+    monkeypatch.setattr(postgres_store, "_REST", 0.0)
+    finished = asyncio.Event()
+
+    async def send(number: int, store: Store) -> None:
+        for start in range(0, 300, 5):
+            batch = many(5, start=1_000 * number + start)
+            batch[0] = batch[0]._replace(epoch=1, issuer=ISSUER)
+            assert await store.add(batch) == [A] * 5
+
+    async def read(store: Store) -> None:
+        seen = [0]
+        while not finished.is_set():
+            seen.append(sum(await counts(store)))
+            assert await store.check() == []
+        assert seen == sorted(seen)
+
+    reading = asyncio.create_task(read(collectors.stores[0]))
+    await asyncio.gather(*(send(n, store) for n, store in enumerate(collectors.stores)))
+    finished.set()
+    await reading
+    assert sum(await counts(collectors.stores[0])) == 240 * len(collectors.stores)
+    assert sum(await counts(collectors.stores[0], 1)) == 60 * len(collectors.stores)
+    async with looking(collectors.url) as connection:
+        # Each group left a row for each epoch; most of them are added up.
+        rows = await connection.fetchval("SELECT count(*) FROM deniable.deltas")
+        assert rows < 60 * len(collectors.stores)
+        assert await connection.fetchval("SELECT count(*) FROM deniable.counts") == 2
 
 
 async def until_somebody_waits(
@@ -296,7 +322,7 @@ async def test_s4_s7_a_decision_waits_for_the_group_that_has_read_that_there_is_
         transaction = blocker.transaction()
         await transaction.start()
         await blocker.execute(
-            "INSERT INTO deniable.receipts VALUES (1, 0, $1, 0, 0)", UUID(bytes=group[2].key)
+            "INSERT INTO deniable.receipts_1_0 VALUES (1, 0, $1, 0, 0)", UUID(bytes=group[2].key)
         )
         stored = asyncio.create_task(adding.add(group))
         await until_somebody_waits(observer, "transactionid")
@@ -349,28 +375,58 @@ async def test_figures_take_one_step_after_the_other_and_none_back(collectors: C
 
 
 @pytest.mark.asyncio
-async def test_of_two_that_prune_none_says_it_is_done_before_it_is(
-    collectors: Collectors, monkeypatch: pytest.MonkeyPatch
+async def test_pruning_waits_for_whoever_reads_all_receipts_and_nobody_waits_for_pruning(
+    collectors: Collectors,
 ) -> None:
-    monkeypatch.setattr(sealing, "_ERASED_AT_ONCE", 2)
-    pruning, *_ = collectors.stores
+    pruning, adding, *_ = collectors.stores
     await pruning.add(many(5))
     await pruning.seal(ID, 0, NOW)
-    async with looking(collectors.url) as other, looking(collectors.url) as observer:
-        await other.execute("UPDATE deniable.seals SET pruning_at = 0")
-        transaction = other.transaction()
-        await transaction.start()
-        await other.execute("SELECT FROM deniable.seals FOR UPDATE")
-        await other.execute(
-            "DELETE FROM deniable.receipts"
-            " WHERE key IN (SELECT key FROM deniable.receipts ORDER BY key LIMIT 2)"
-        )
+    reader = pruning.rows()
+    async with looking(collectors.url) as observer:
+        read = list(await anext(reader))
         pruned = asyncio.create_task(pruning.prune(ID, 0, NOW + KEPT_SECONDS))
-        await until_somebody_waits(observer, "transactionid")
-        await transaction.commit()
-    assert await pruned == 3
-    assert await stored(collectors.url) == {}
+        await until_somebody_waits(observer, "relation")
+        # Not even whoever needs a new table.
+        later = [receipt._replace(epoch=epoch) for epoch in (1, 2) for receipt in many(3)]
+        assert await adding.add(later) == [A] * 6
+        async for rows in reader:
+            read += rows
+        # All is as of one moment: the receipts are there, and not pruned.
+        assert sum(isinstance(row, ReceiptRow) for row in read) == 5
+        assert [row.pruned_at for row in read if isinstance(row, SealRow)] == [None]
+    assert await pruned == 5
+    assert set(await stored(collectors.url)) == {(each.epoch, each.key) for each in later}
     assert await pruning.check() == []
+
+
+@pytest.mark.asyncio
+async def test_s8_a_move_waits_for_what_is_being_written_and_what_comes_then_is_refused(
+    collectors: Collectors,
+) -> None:
+    adding, moving, *_ = collectors.stores
+    group = many(3)
+    await adding.add([group[0]])
+    async with looking(collectors.url) as blocker, looking(collectors.url) as observer:
+        transaction = blocker.transaction()
+        await transaction.start()
+        await blocker.execute(
+            "INSERT INTO deniable.receipts_1_0 VALUES (1, 0, $1, 0, 0)", UUID(bytes=group[2].key)
+        )
+        stored = asyncio.create_task(adding.add(group))
+        await until_somebody_waits(observer, "transactionid")
+        moved = asyncio.create_task(moving.move_away("elsewhere"))
+        await until_somebody_waits(observer, "advisory")
+        refused = asyncio.create_task(moving.seal(ID, 0, NOW))
+        assert not stored.done()
+        assert not moved.done()
+        await transaction.rollback()
+        assert await stored == [D, A, A]
+        await moved
+        with pytest.raises(StoreMoved):
+            await refused
+    copied = [row async for rows in moving.rows() for row in rows if isinstance(row, ReceiptRow)]
+    assert {row.key for row in copied} == {receipt.key for receipt in group}
+    assert await adding.moved_to() == "elsewhere"
 
 
 async def deadlocks(connection: "asyncpg.Connection[asyncpg.Record]") -> int:

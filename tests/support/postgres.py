@@ -39,6 +39,7 @@ _EMPTY: Final = """
      WHERE datname = current_database() AND pid <> pg_backend_pid();
     DELETE FROM deniable.receipts;
     DELETE FROM deniable.counts;
+    DELETE FROM deniable.deltas;
     DELETE FROM deniable.published_counts;
     DELETE FROM deniable.seals;
     DELETE FROM deniable.ends;
@@ -46,6 +47,8 @@ _EMPTY: Final = """
     DELETE FROM deniable.rotations;
     DELETE FROM deniable.surveys;
     DELETE FROM deniable.issuers WHERE issuer <> 0;
+    DELETE FROM deniable.moves;
+    UPDATE deniable.state SET backed_up_at = NULL;
 """
 
 
@@ -58,9 +61,12 @@ class PostgresServer:
     Args:
         binaries: where initdb and postgres are.
         root: below which directory; by default in memory, if there is room.
+        primary: a running server of which this is to be a standby.
     """
 
-    def __init__(self, binaries: Path, root: Path | None = None) -> None:
+    def __init__(
+        self, binaries: Path, root: Path | None = None, primary: "PostgresServer | None" = None
+    ) -> None:
         self._binaries = binaries
         # Not below pytest's directories: the path of a socket has at most 107 bytes.
         root = root or _memory() or Path(tempfile.gettempdir())
@@ -76,14 +82,25 @@ class PostgresServer:
         self._ready = threading.Event()
         self._reader: threading.Thread | None = None
         initdb = [
+            "initdb",
             "--auth=trust",
             "--username=deniable",
             "--encoding=UTF8",
             "--locale=C",
-            "--no-sync",
         ]
+        program, *options = (
+            initdb
+            if primary is None
+            else [
+                "pg_basebackup",
+                "--checkpoint=fast",
+                "--write-recovery-conf",
+                f"--dbname={primary.url('')}",
+            ]
+        )
+        options += [f"--pgdata={self.directory / 'data'}", "--no-sync"]
         subprocess.run(
-            [*self._switch, binaries / "initdb", f"--pgdata={self.directory / 'data'}", *initdb],
+            [*self._switch, binaries / program, *options],
             check=True,
             capture_output=True,
             timeout=SECONDS,
@@ -207,7 +224,7 @@ class PostgresServer:
         with process.stderr:
             for line in process.stderr:
                 self._log.append(line.rstrip())
-                if "ready to accept connections" in line:
+                if "ready to accept" in line:  # connections, or of a standby read-only ones
                     self._ready.set()
         self._ready.set()  # it ended: who waits looks at the log
 

@@ -7,6 +7,7 @@ from deniable.stores.cells import Cells, StandingSeal, as_counts, epoch_faults
 from deniable.stores.digest import counts_digest
 from deniable.stores.postgres.connections import Connection
 from deniable.stores.postgres.counting import counted
+from deniable.stores.postgres.locks import see_one_moment
 
 __all__ = ["faults"]
 
@@ -15,7 +16,7 @@ _SECONDS: Final = 3_600
 
 _SLOTS: Final = """
     SELECT survey, survey_id, name, sequence, epoch FROM (
-        SELECT survey, epoch FROM deniable.counts
+        SELECT survey, epoch FROM deniable.counted
         UNION SELECT survey, epoch FROM deniable.receipts
         UNION SELECT survey, epoch FROM deniable.seals
         UNION SELECT survey, epoch FROM deniable.published_counts
@@ -31,7 +32,7 @@ _CELLS: Final = """
     SELECT issuer, response, {reports} FROM deniable.{table}
      WHERE survey = $1 AND epoch = $2 GROUP BY issuer, response
 """
-_COUNTED: Final = _CELLS.format(table="counts", reports="sum(reports)::bigint")
+_COUNTED: Final = _CELLS.format(table="counted", reports="sum(reports)::bigint")
 _SHOWN: Final = _CELLS.format(table="published_counts", reports="sum(reports)::bigint")
 _KEPT: Final = _CELLS.format(table="receipts", reports="count(*)")
 _SEAL: Final = """
@@ -45,7 +46,7 @@ async def faults(connection: Connection) -> list[str]:
 
     All is as of one moment; nobody who stores reports waits for it.
     """
-    await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    await see_one_moment(connection)
     await connection.execute(f"SET LOCAL statement_timeout = '{_SECONDS}s'")
     lines = []
     if astray := await connection.fetchval(_ASTRAY, timeout=_SECONDS):

@@ -1,5 +1,6 @@
 """Reading and writing the rows of :mod:`deniable.stores.copying`."""
 
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
@@ -17,7 +18,7 @@ from deniable.stores.copying import (
     TokenRow,
 )
 from deniable.stores.postgres.connections import Connection
-from deniable.stores.postgres.locks import CATALOGUE, ISSUERS, lock
+from deniable.stores.postgres.locks import CATALOGUE, ISSUERS, begin_write, lock, see_one_moment
 from deniable.stores.store import NotEmpty, StoreError
 
 __all__ = ["Filling", "read_rows"]
@@ -34,7 +35,7 @@ _READ: Final[dict[type[Row], str]] = {
     ReceiptRow: "SELECT survey_id, epoch, key, response, public_key FROM deniable.receipts"
     " JOIN deniable.surveys USING (survey) JOIN deniable.issuers USING (issuer)",
     CountRow: "SELECT survey_id, epoch, public_key, response, sum(reports)::bigint"
-    " FROM deniable.counts"
+    " FROM deniable.counted"
     " JOIN deniable.surveys USING (survey) JOIN deniable.issuers USING (issuer)"
     " GROUP BY survey_id, epoch, public_key, response",
     ShownRow: "SELECT survey_id, epoch, public_key, response, reports"
@@ -50,7 +51,7 @@ _TABLES: Final[dict[type[Row], tuple[str, tuple[str, ...]]]] = {
     SurveyRow: ("surveys", ("survey", "survey_id", "name", "sequence", "minimum", "envelope")),
     RotationRow: ("rotations", ("rotation", "old_key", "new_key", "sequence", "envelope")),
     ReceiptRow: ("receipts", ("survey", "epoch", "key", "response", "issuer")),
-    CountRow: ("counts", ("slot", "survey", "epoch", "issuer", "response", "reports")),
+    CountRow: ("counts", ("survey", "epoch", "issuer", "response", "reports")),
     ShownRow: ("published_counts", ("survey", "epoch", "issuer", "response", "reports")),
     SealRow: (
         "seals",
@@ -59,12 +60,15 @@ _TABLES: Final[dict[type[Row], tuple[str, tuple[str, ...]]]] = {
     EndRow: ("ends", ("survey", "ended_at")),
     TokenRow: ("tokens", ("digest", "role", "label", "created_at")),
 }
-"""Where rows are written, in the order of :meth:`Filling._record`; DistrustRow is no insert."""
+"""Where rows are written, in the order of :meth:`Filling._record`; DistrustRow is no insert.
+
+Receipts go to the table of their survey and epoch.
+"""
 
 
 async def read_rows(connection: Connection) -> AsyncGenerator[Sequence[Row], None]:
     """Read everything as of one moment, at the beginning of a transaction."""
-    await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    await see_one_moment(connection)
     # Whoever takes the rows may be slow with each part.
     for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
         await connection.execute(f"SET LOCAL {limit} = '{_SECONDS}s'")
@@ -89,6 +93,7 @@ class Filling:
         Raises:
             NotEmpty: if it does.
         """
+        await begin_write(self._connection)
         await lock(self._connection, CATALOGUE)
         await lock(self._connection, ISSUERS)
         for query in _READ.values():
@@ -111,14 +116,23 @@ class Filling:
                 "UPDATE deniable.issuers SET distrusted_at = $2 WHERE public_key = $1", rows
             )
             return
+        name, columns = _TABLES[type(rows[0])]
+        tables: dict[str, list[tuple[object, ...]]] = defaultdict(list)
         try:
-            records = [self._record(row) for row in rows]
+            for row in rows:
+                record = self._record(row)
+                is_receipt = isinstance(row, ReceiptRow)
+                tables["receipts_{}_{}".format(*record) if is_receipt else name].append(record)
         except KeyError:
             raise StoreError("the rows name a survey that is not among them") from None
-        table, columns = _TABLES[type(rows[0])]
-        await self._connection.copy_records_to_table(
-            table, schema_name="deniable", columns=columns, records=records, timeout=_SECONDS
-        )
+        for table, records in tables.items():
+            if table != name:
+                await self._connection.execute(
+                    "SELECT deniable.make_receipts($1, $2)", *records[0][:2]
+                )
+            await self._connection.copy_records_to_table(
+                table, schema_name="deniable", columns=columns, records=records, timeout=_SECONDS
+            )
 
     async def _number_issuers(self, rows: Sequence[Row]) -> None:
         named = {
@@ -145,10 +159,8 @@ class Filling:
                 return self._rotations, *row
             case ReceiptRow(survey_id, epoch, key, response, issuer):
                 return self._surveys[survey_id], epoch, key, response, self._issuers[issuer]
-            case CountRow(survey_id, epoch, issuer, response, reports):
-                cell = self._surveys[survey_id], epoch, self._issuers[issuer]
-                return 0, *cell, response, reports
-            case ShownRow(survey_id, epoch, issuer, response, reports):
+            case CountRow() | ShownRow():
+                survey_id, epoch, issuer, response, reports = row
                 return self._surveys[survey_id], epoch, self._issuers[issuer], response, reports
             case SealRow() | EndRow():
                 return self._surveys[row.survey_id], *row[1:]

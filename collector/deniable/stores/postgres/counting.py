@@ -11,13 +11,14 @@ from asyncpg import Record
 
 from deniable.stores.cells import as_counts
 from deniable.stores.postgres.connections import Connection
+from deniable.stores.postgres.locks import FOLDING, lock
 from deniable.stores.postgres.publishing import find_survey
 from deniable.stores.store import Counts
 
-__all__ = ["counted", "newest_epoch", "shown_counts", "take_step"]
+__all__ = ["counted", "fold", "newest_counted", "newest_epoch", "shown_counts", "take_step"]
 
 _IS_DUE: Final = """
-    (SELECT coalesce(sum(reports), 0) FROM deniable.counts WHERE survey = $1 AND epoch = $2)
+    (SELECT coalesce(sum(reports), 0) FROM deniable.counted WHERE survey = $1 AND epoch = $2)
     - (SELECT coalesce(sum(reports), 0) FROM deniable.published_counts
         WHERE survey = $1 AND epoch = $2) >= $3
 """
@@ -33,7 +34,7 @@ _SHOWN: Final = f"""
 _COUNTED: Final = """
     SELECT public_key, array_agg(response) AS responses, array_agg(reports) AS reports
       FROM (
-        SELECT issuer, response, sum(reports)::bigint AS reports FROM deniable.counts
+        SELECT issuer, response, sum(reports)::bigint AS reports FROM deniable.counted
          WHERE survey = $1 AND epoch = $2 GROUP BY issuer, response
       ) cells
       JOIN deniable.issuers USING (issuer)
@@ -42,11 +43,31 @@ _COUNTED: Final = """
 _STEP: Final = f"""
     INSERT INTO deniable.published_counts (survey, epoch, issuer, response, reports)
     SELECT survey, epoch, issuer, response, sum(reports)
-      FROM deniable.counts
+      FROM deniable.counted
      WHERE survey = $1 AND epoch = $2 AND {_IS_DUE}
      GROUP BY survey, epoch, issuer, response
     ON CONFLICT (survey, epoch, issuer, response) DO UPDATE SET reports = excluded.reports
 """  # noqa: S608
+
+_FOLD: Final = """
+    WITH folded AS (DELETE FROM deniable.deltas RETURNING *)
+    INSERT INTO deniable.counts AS c (survey, epoch, issuer, response, reports)
+    SELECT survey, epoch, issuer, response, sum(n)
+      FROM folded, unnest(responses, reports) AS cells (response, n)
+     GROUP BY survey, epoch, issuer, response
+     ORDER BY survey, epoch, issuer, response
+    ON CONFLICT (survey, epoch, issuer, response)
+    DO UPDATE SET reports = c.reports + excluded.reports
+"""
+
+
+async def fold(connection: Connection) -> None:
+    """Add up what groups have counted, within a transaction; those under way are left out.
+
+    Of two that do so at once the second finds what the first has left.
+    """
+    await lock(connection, FOLDING)
+    await connection.execute(_FOLD)
 
 
 async def counted(connection: Connection, survey: int, epoch: int) -> list[tuple[bytes, int, int]]:
@@ -94,8 +115,19 @@ async def take_step(connection: Connection, survey_id: bytes, epoch: int) -> Non
 async def newest_epoch(connection: Connection, survey_id: bytes) -> int | None:
     """Return the newest epoch of which enough is counted for a figure."""
     epoch = await connection.fetchval(
-        "SELECT epoch FROM deniable.counts WHERE survey = $1"
+        "SELECT epoch FROM deniable.counted WHERE survey = $1"
         " GROUP BY epoch HAVING sum(reports) >= $2 ORDER BY epoch DESC LIMIT 1",
         *await find_survey(connection, survey_id),
+    )
+    return None if epoch is None else int(epoch)
+
+
+async def newest_counted(connection: Connection, survey_id: bytes) -> int | None:
+    """Return the newest epoch with a counted report."""
+    survey, _ = await find_survey(connection, survey_id)
+    epoch = await connection.fetchval(
+        "SELECT greatest((SELECT max(epoch) FROM deniable.counts WHERE survey = $1),"
+        " (SELECT max(epoch) FROM deniable.deltas WHERE survey = $1))",
+        survey,
     )
     return None if epoch is None else int(epoch)

@@ -10,7 +10,14 @@ from typing import Final
 
 import asyncpg
 
-from deniable.stores.store import NotAdmitted, Overloaded, StoreError, StoreFull, Unreachable
+from deniable.stores.store import (
+    NotAdmitted,
+    Overloaded,
+    StoreError,
+    StoreFull,
+    StoreMoved,
+    Unreachable,
+)
 
 __all__ = ["DATABASE_ERRORS", "Failure", "failure_of"]
 
@@ -36,6 +43,8 @@ _FULL: Final = "53100"
 _TOO_MANY_CONNECTIONS: Final = "53300"
 _NOT_ADMITTED: Final = ("28", "3D", "42501")
 """Role or password, database, rights."""
+_MOVED: Final = "DNMVD"
+"""Of our own: ``deniable.begin_write`` raises it."""
 _BAD_URL: Final = (
     "the URL of the database cannot be used; it is postgresql://USER@HOST:PORT/DATABASE, and in a"
     " password # is written %23, / %2F, ? %3F, @ %40, % %25"
@@ -96,6 +105,8 @@ def _of_postgres(error: asyncpg.PostgresError) -> Failure:
     if state.startswith(_BAD_VALUE):
         # Also what asyncpg itself says of an argument. Its message quotes the value.
         return Failure(StoreError("the database cannot hold such a value"), again=False, lost=False)
+    if state == _MOVED:
+        return Failure(StoreMoved(error.args[0]), again=False, lost=False)
     if state in _SERIALISATION:
         return Failure(StoreError(message), again=True, lost=False)
     if state in _GONE or state.startswith("08"):

@@ -9,10 +9,12 @@ from deniable.stores.store import UnknownSchema
 
 __all__ = ["VERSION", "migrate", "version"]
 
-_MIGRATIONS: Final = ("0001_initial.sql",)
+_MIGRATIONS: Final = ("0001_initial.sql", "0002_growth.sql")
 
 VERSION: Final = len(_MIGRATIONS)
 """The version of the schema that this version of deniable reads and writes."""
+_SECONDS: Final = 3_600
+"""All receipts may have to be written anew."""
 
 
 async def version(connection: Connection) -> int:
@@ -48,8 +50,9 @@ async def migrate(connection: Connection) -> int:
     """
     await lock(connection, MIGRATION)
     found = await version(connection)
+    await connection.execute(f"SET LOCAL statement_timeout = '{_SECONDS}s'")
     for number, name in enumerate(_MIGRATIONS[found:], start=found + 1):
         script = files("deniable.stores.postgres").joinpath("migrations", name).read_text("utf-8")
-        await connection.execute(script)
+        await connection.execute(script, timeout=_SECONDS)
         await connection.execute("INSERT INTO deniable.schema_version VALUES ($1)", number)
     return found

@@ -1,9 +1,10 @@
 """The store that any number of collectors share: a PostgreSQL database."""
 
-import random
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing
-from typing import Final
+import asyncio
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
+from typing import Final, TypeVar
 
 from deniable.messages import Manifest, Rotation
 from deniable.messages.receipt import Receipt
@@ -16,15 +17,32 @@ from deniable.stores.postgres import (
     publishing,
     receipts,
     sealing,
+    standing,
     tokens,
 )
-from deniable.stores.postgres.connections import Connections, translated
+from deniable.stores.postgres.connections import Connection, Connections, translated
+from deniable.stores.postgres.locks import begin_write
 from deniable.stores.postgres.migrating import VERSION, migrate, version
-from deniable.stores.store import Counts, Role, Seal, Token, UnknownSchema, Verdict
+from deniable.stores.store import (
+    Counts,
+    Role,
+    Seal,
+    StoreError,
+    Token,
+    UnknownSchema,
+    Verdict,
+)
 
 __all__ = ["PostgresStore"]
 
-_SLOTS: Final = 255
+Result = TypeVar("Result")
+
+_FOLDED_AT: Final = 256
+"""Groups, a large one counting as one for each hundred reports: what is read besides the counts."""
+_LARGE: Final = 100
+_REST: Final = 10.0
+"""Folding takes at most one part in so many of the time, however much there is to pass."""
+_LAST_FOLD_SECONDS: Final = 5.0
 
 
 class PostgresStore:
@@ -37,9 +55,10 @@ class PostgresStore:
 
     def __init__(self, connections: Connections, most_waiting: int = 20_000) -> None:
         self._connections = connections
-        # Which of the counts' rows this store adds to: two that share one wait for each other.
-        self._slot = random.SystemRandom().randint(1, _SLOTS)
         self._group = GroupCommit(self._commit, most_waiting)
+        self._unfolded = _FOLDED_AT - 1  # the first group adds up what others have left
+        self._folding: asyncio.Task[None] | None = None
+        self._rested_at = 0.0
 
     @classmethod
     async def open(
@@ -103,15 +122,35 @@ class PostgresStore:
     async def _commit(self, together: list[Receipt]) -> list[Verdict]:
         if not together:
             return []
-        return await self._connections.run(
-            lambda connection: receipts.add_receipts(connection, self._slot, together), keep=True
+        verdicts = await self._connections.run(
+            lambda connection: receipts.add_receipts(connection, together), keep=True
         )
+        self._unfolded += 1 + len(together) // _LARGE
+        started = asyncio.get_running_loop().time()
+        if self._unfolded >= _FOLDED_AT and started >= self._rested_at:
+            self._unfolded, self._rested_at = 0, math.inf
+            self._folding = asyncio.create_task(self._fold(started))
+        return verdicts
+
+    async def _fold(self, started: float) -> None:
+        # What fails is left for the next time: reading counts is slower until then.
+        with suppress(StoreError):
+            await self._write(counting.fold)
+        ended = asyncio.get_running_loop().time()
+        self._rested_at = ended + _REST * (ended - started)
+
+    async def _write(
+        self, work: Callable[[Connection], Awaitable[Result]], *, repeatable: bool = True
+    ) -> Result:
+        async def write(connection: Connection) -> Result:
+            await begin_write(connection)
+            return await work(connection)
+
+        return await self._connections.transaction(write, repeatable=repeatable)
 
     async def publish(self, manifest: Manifest, envelope: bytes) -> None:
         """Add a survey."""
-        await self._connections.transaction(
-            lambda connection: publishing.publish(connection, manifest, envelope)
-        )
+        await self._write(lambda connection: publishing.publish(connection, manifest, envelope))
 
     async def surveys(self) -> list[bytes]:
         """Return the envelopes of all surveys, by name and descending sequence."""
@@ -121,7 +160,7 @@ class PostgresStore:
         self, rotation: Rotation, envelope: bytes, sign_anew: Callable[[bytes], bytes]
     ) -> int:
         """Publish a hand-over of the authority's key, and every survey under the new one."""
-        return await self._connections.transaction(
+        return await self._write(
             lambda connection: publishing.rotate(connection, rotation, envelope, sign_anew),
             repeatable=False,
         )
@@ -134,9 +173,7 @@ class PostgresStore:
         """Return how often each response was counted, as figures may show it."""
         shown, due = await self._shown(survey_id, epoch, responses)
         if due:
-            await self._connections.transaction(
-                lambda connection: counting.take_step(connection, survey_id, epoch)
-            )
+            await self._write(lambda connection: counting.take_step(connection, survey_id, epoch))
             # Once: under load the next step may be due by now.
             shown, _ = await self._shown(survey_id, epoch, responses)
         return shown
@@ -152,11 +189,15 @@ class PostgresStore:
             lambda connection: counting.newest_epoch(connection, survey_id)
         )
 
+    async def newest_counted(self, survey_id: bytes) -> int | None:
+        """Return the newest epoch with a counted report, for upkeep alone."""
+        return await self._connections.run(
+            lambda connection: counting.newest_counted(connection, survey_id)
+        )
+
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
         """Seal an epoch for good; return the seal that stands."""
-        return await self._connections.transaction(
-            lambda connection: sealing.seal(connection, survey_id, epoch, now)
-        )
+        return await self._write(lambda connection: sealing.seal(connection, survey_id, epoch, now))
 
     async def seals(self, survey_id: bytes) -> list[Seal]:
         """Return the seals of a survey, by epoch."""
@@ -169,19 +210,14 @@ class PostgresStore:
         )
 
     async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
-        """Erase the receipts of an epoch, while others are stored; return how many there were."""
-        erased = 0
-        while some := await self._connections.transaction(
+        """Erase the receipts of an epoch; return how many there were."""
+        return await self._write(
             lambda connection: sealing.erase(connection, survey_id, epoch, now)
-        ):
-            erased += some
-        return erased
+        )
 
     async def end(self, survey_id: bytes, now: int) -> None:
         """End a survey for good."""
-        await self._connections.transaction(
-            lambda connection: sealing.end(connection, survey_id, now)
-        )
+        await self._write(lambda connection: sealing.end(connection, survey_id, now))
 
     async def ended(self) -> dict[bytes, int]:
         """Return the ids of ended surveys, and when they ended."""
@@ -189,9 +225,7 @@ class PostgresStore:
 
     async def distrust(self, issuer: bytes, now: int) -> None:
         """Take no further report that this issuer vouches for."""
-        await self._connections.transaction(
-            lambda connection: sealing.distrust(connection, issuer, now)
-        )
+        await self._write(lambda connection: sealing.distrust(connection, issuer, now))
 
     async def distrusted(self) -> frozenset[bytes]:
         """Return the public keys of the issuers that are not trusted any more."""
@@ -199,9 +233,7 @@ class PostgresStore:
 
     async def add_token(self, token: Token) -> None:
         """Keep the digest of a token."""
-        await self._connections.transaction(
-            lambda connection: tokens.add_token(connection, token), repeatable=False
-        )
+        await self._write(lambda connection: tokens.add_token(connection, token), repeatable=False)
 
     async def tokens(self) -> list[Token]:
         """Return what is known of the tokens, the oldest first."""
@@ -209,7 +241,7 @@ class PostgresStore:
 
     async def revoke_token(self, digest: bytes) -> bool:
         """Forget a token; return if there was such."""
-        return await self._connections.transaction(
+        return await self._write(
             lambda connection: tokens.revoke_token(connection, digest), repeatable=False
         )
 
@@ -245,10 +277,37 @@ class PostgresStore:
                     await filling.write(chunk)
 
     async def ping(self) -> None:
-        """Return if the store can be read."""
-        await self._connections.run(publishing.ping)
+        """Return if the store takes a durable write, by making one."""
+        await self._write(standing.touch)
+
+    async def time(self) -> float:
+        """Return Unix seconds by the database's clock."""
+        return await self._connections.run(standing.time)
+
+    async def move_away(self, to: str) -> None:
+        """Mark the store as moved; from this commit on every write raises StoreMoved."""
+        await self._connections.transaction(lambda connection: standing.move_away(connection, to))
+
+    async def stay(self) -> None:
+        """Lift the mark of :meth:`move_away`; without one this changes nothing."""
+        await self._connections.transaction(standing.stay)
+
+    async def moved_to(self) -> str | None:
+        """Return where the store was moved to; None while it takes reports."""
+        return await self._connections.run(standing.moved_to)
+
+    async def note_backup(self, now: int) -> None:
+        """Note that a backup was made at this time."""
+        await self._write(lambda connection: standing.note_backup(connection, now))
+
+    async def backed_up_at(self) -> int | None:
+        """Return when the last backup was noted; None if none was."""
+        return await self._connections.run(standing.backed_up_at)
 
     async def close(self) -> None:
         """Commit what was taken, then let go of the database."""
         await self._group.finish()
+        if self._folding is not None:
+            await asyncio.wait([self._folding], timeout=_LAST_FOLD_SECONDS)
+            self._folding.cancel()
         await self._connections.close()

@@ -8,7 +8,7 @@ from deniable.stores.postgres.connections import Connection
 from deniable.stores.postgres.locks import CATALOGUE, lock
 from deniable.stores.store import RotationConflict, StoreError, SurveyConflict
 
-__all__ = ["StoredSurvey", "find_survey", "ping", "publish", "rotate", "rotations", "surveys"]
+__all__ = ["StoredSurvey", "find_survey", "publish", "rotate", "rotations", "surveys"]
 
 
 class StoredSurvey(NamedTuple):
@@ -35,11 +35,6 @@ async def find_survey(connection: Connection, survey_id: bytes) -> StoredSurvey:
     if row is None:
         raise StoreError("the survey is not in this store")
     return StoredSurvey(*row)
-
-
-async def ping(connection: Connection) -> None:
-    """Return if the store can be read."""
-    await connection.execute("SELECT FROM deniable.surveys LIMIT 1")
 
 
 async def publish(connection: Connection, manifest: Manifest, envelope: bytes) -> None:

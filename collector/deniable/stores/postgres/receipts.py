@@ -21,52 +21,54 @@ from deniable.stores.store import StoreError, Verdict
 
 __all__ = ["add_receipts"]
 
-_REFUSALS: Final = (Verdict.ACCEPTED, Verdict.ENDED, Verdict.SEALED, Verdict.DISTRUSTED)
-"""By the number that the database gives a lot."""
+_REFUSALS: Final = (Verdict.ACCEPTED, Verdict.ENDED, Verdict.SEALED)
+"""By the number that the database gives a part."""
 
 
-async def add_receipts(
-    connection: Connection, slot: int, receipts: Sequence[Receipt]
-) -> list[Verdict]:
+async def add_receipts(connection: Connection, receipts: Sequence[Receipt]) -> list[Verdict]:
     """Store receipts in one transaction; one verdict each, in their order.
 
     Args:
         connection: to the database, outside a transaction.
-        slot: to which row of the counts they are added, so that stores do not share rows.
         receipts: at least one.
 
     Raises:
         StoreError: if a survey is not in this store, and nothing was stored; or if what was stored
             may be lost.
     """
-    ids, epochs, keys, responses, issuers = zip(*receipts, strict=True)
-    terms = list(zip(ids, epochs, issuers, strict=True))
-    numbers = {lot: number for number, lot in enumerate(dict.fromkeys(terms), start=1)}
-    lots = [numbers[each] for each in terms]
-    lot_ids, lot_epochs, lot_issuers = zip(*numbers, strict=True)
+    # By survey, epoch and key; of one key the first stays the first (S2).
+    order = sorted(range(len(receipts)), key=lambda position: receipts[position][:3])
+    in_order = [receipts[position] for position in order]
+    ids, epochs, keys, responses, issuers = zip(*in_order, strict=True)
+    ends = {part: place for place, part in enumerate(zip(ids, epochs, strict=True), start=1)}
+    part_ids, part_epochs = zip(*ends, strict=True)
+    places = {issuer: place for place, issuer in enumerate(dict.fromkeys(issuers), start=1)}
     row = await connection.fetchrow(
         "SELECT *, current_setting('fsync') = 'off'"
         " FROM deniable.add_receipts($1, $2, $3, $4, $5, $6, $7)",
-        slot,
-        lot_ids,
-        lot_epochs,
-        [issuer or b"" for issuer in lot_issuers],
-        lots,
+        part_ids,
+        part_epochs,
+        list(ends.values()),
+        [issuer or b"" for issuer in places],
+        [places[issuer] for issuer in issuers],
         keys,
         responses,
     )
     assert row is not None
-    refusals, repeats, stored, forgetful = row
+    refusals, distrusted, repeats, stored, forgetful = row
     if forgetful:  # unlike synchronous_commit it can be switched off below a connection
         raise StoreError(FORGETFUL)
     if refusals is None:
         raise StoreError("the survey is not in this store")
-    if any(refusals):
-        of_lot = [_REFUSALS[refusal] for refusal in refusals]
-        verdicts = [of_lot[lot - 1] for lot in lots]
-    else:
-        verdicts = [Verdict.ACCEPTED] * len(receipts)
+    verdicts = [Verdict.ACCEPTED] * len(receipts)
+    if any(refusals) or any(distrusted):
+        of_part = dict(zip(ends, (_REFUSALS[refusal] for refusal in refusals), strict=True))
+        unwelcome = {issuer for issuer, is_so in zip(places, distrusted, strict=True) if is_so}
+        for position, receipt in enumerate(receipts):
+            verdicts[position] = of_part[receipt.survey_id, receipt.epoch]
+            if verdicts[position] is Verdict.ACCEPTED and receipt.issuer in unwelcome:
+                verdicts[position] = Verdict.DISTRUSTED
     for report, response in zip(repeats or (), stored or (), strict=True):
         same = responses[report - 1] == response
-        verdicts[report - 1] = Verdict.DUPLICATE if same else Verdict.CONFLICT
+        verdicts[order[report - 1]] = Verdict.DUPLICATE if same else Verdict.CONFLICT
     return verdicts

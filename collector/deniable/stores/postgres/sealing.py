@@ -6,16 +6,15 @@ from typing import Final
 from deniable.stores.cells import as_counts
 from deniable.stores.digest import counts_digest
 from deniable.stores.postgres.connections import Connection
-from deniable.stores.postgres.counting import counted
+from deniable.stores.postgres.counting import counted, fold
 from deniable.stores.postgres.locks import ISSUERS, lock, of_end, of_epoch
 from deniable.stores.postgres.publishing import find_survey
 from deniable.stores.store import KEPT_SECONDS, NotSealed, Seal
 
 __all__ = ["distrust", "distrusted", "end", "ended", "erase", "seal", "seals", "standing_seal"]
 
-_ERASED_AT_ONCE: Final = 10_000
-"""Receipts: some hundredths of a second, so that no transaction is long."""
-_LAST_KEY: Final = b"\xff" * 16
+_SECONDS: Final = 3_600
+"""For counting the receipts of an epoch before they go."""
 
 
 async def seal(connection: Connection, survey_id: bytes, epoch: int, now: int) -> Seal:
@@ -29,6 +28,7 @@ async def seal(connection: Connection, survey_id: bytes, epoch: int, now: int) -
     standing = await _standing(connection, survey, epoch)
     if standing is not None:
         return standing
+    await fold(connection)
     rows = await counted(connection, survey, epoch)
     new = Seal(
         epoch=epoch,
@@ -47,19 +47,6 @@ async def seal(connection: Connection, survey_id: bytes, epoch: int, now: int) -
         new.sealed_at,
         new.reports,
         new.digest,
-    )
-    # Nobody adds to the slots any more: one of them can hold what all do.
-    await connection.execute(
-        "WITH others AS ("
-        "  DELETE FROM deniable.counts WHERE survey = $1 AND epoch = $2 AND slot <> 0"
-        "  RETURNING issuer, response, reports"
-        ") INSERT INTO deniable.counts AS c (slot, survey, epoch, issuer, response, reports)"
-        " SELECT 0, $1, $2, issuer, response, sum(reports) FROM others GROUP BY issuer, response"
-        # A restored store has counts there already.
-        " ON CONFLICT (survey, epoch, issuer, response, slot)"
-        " DO UPDATE SET reports = c.reports + excluded.reports",
-        survey,
-        epoch,
     )
     return new
 
@@ -92,45 +79,38 @@ async def _standing(connection: Connection, survey: int, epoch: int) -> Seal | N
 
 
 async def erase(connection: Connection, survey_id: bytes, epoch: int, now: int) -> int:
-    """Erase some receipts of a sealed epoch, within a transaction.
+    """Drop the table of a sealed epoch's receipts, within a transaction; return how many it had.
 
-    Returns:
-        How many; 0 once none is left.
+    It waits for whoever reads all receipts, such as a backup, for as long as for any lock.
     """
     survey, _ = await find_survey(connection, survey_id)
     slot = (survey, epoch)
-    # The row is locked: of two that prune at once, each sees what the other has left.
-    sealed_at = await connection.fetchval(
-        "SELECT sealed_at FROM deniable.seals WHERE survey = $1 AND epoch = $2 FOR UPDATE", *slot
+    # The row is locked: of two that prune at once, the second sees that it is done.
+    seal = await connection.fetchrow(
+        "SELECT sealed_at, pruned_at FROM deniable.seals WHERE survey = $1 AND epoch = $2"
+        " FOR UPDATE",
+        *slot,
     )
-    if sealed_at is None or now - int(sealed_at) < KEPT_SECONDS:
+    if seal is None or now - int(seal["sealed_at"]) < KEPT_SECONDS:
         raise NotSealed(f"epoch {epoch} was not sealed at least 24 hours ago")
+    if seal["pruned_at"] is not None:
+        return 0
+    erased = 0
+    table = f"deniable.receipts_{survey}_{epoch}"
+    if await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", table):
+        await connection.execute(f"SET LOCAL statement_timeout = '{_SECONDS}s'")
+        erased = await connection.fetchval(
+            f"SELECT count(*) FROM {table}",  # noqa: S608 - named by numbers
+            timeout=_SECONDS,
+        )
+        await connection.execute(f"DROP TABLE {table}")
     await connection.execute(
-        "UPDATE deniable.seals SET pruning_at = $3"
-        " WHERE survey = $1 AND epoch = $2 AND pruning_at IS NULL",
+        "UPDATE deniable.seals SET pruning_at = coalesce(pruning_at, $3), pruned_at = $3"
+        " WHERE survey = $1 AND epoch = $2",
         *slot,
         now,
     )
-    last = await connection.fetchval(
-        "SELECT key FROM deniable.receipts WHERE survey = $1 AND epoch = $2"
-        " ORDER BY key LIMIT 1 OFFSET $3",
-        *slot,
-        _ERASED_AT_ONCE - 1,
-    )
-    answer = await connection.execute(
-        "DELETE FROM deniable.receipts WHERE survey = $1 AND epoch = $2 AND key <= $3",
-        *slot,
-        _LAST_KEY if last is None else last,
-    )
-    erased = int(answer.rpartition(" ")[2])
-    if not erased:
-        await connection.execute(
-            "UPDATE deniable.seals SET pruned_at = $3"
-            " WHERE survey = $1 AND epoch = $2 AND pruned_at IS NULL",
-            *slot,
-            now,
-        )
-    return erased
+    return int(erased)
 
 
 async def end(connection: Connection, survey_id: bytes, now: int) -> None:
