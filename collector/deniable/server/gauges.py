@@ -1,0 +1,155 @@
+"""What is measured when somebody looks: absolute values, the same whichever worker answers.
+
+No value is of one survey's reports. What cannot be told, such as the end of a certificate where
+there is none, has no sample.
+"""
+
+import asyncio
+import shutil
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from deniable.messages import Manifest
+from deniable.server.catalogue import Catalogue
+from deniable.server.config import Config
+from deniable.server.meters import Meter, Meters
+from deniable.server.shared import Shared
+from deniable.server.tls import ServerTls
+from deniable.stores import PostgresStore, Store, StoreError
+
+__all__ = ["GAUGES", "Gauges", "overdue_seals"]
+
+_READING_SECONDS: Final = 3.0
+_KEEPING_SECONDS: Final = 2.0
+_OVERDUE_SECONDS: Final = 3_600.0
+
+GAUGES: Final = (
+    Meter("store_up", "gauge", "1 if the store takes durable writes, else 0"),
+    Meter("disk_free_bytes", "gauge", "room where the SQLite store is"),
+    Meter(
+        "certificate_end_timestamp_seconds",
+        "gauge",
+        "when the certificate ends that is in use, if the collector ends TLS",
+    ),
+    Meter(
+        "survey_end_timestamp_seconds",
+        "gauge",
+        "when the last epoch of a current survey is over, of the one that ends first",
+    ),
+    Meter("seals_overdue", "gauge", "epochs with reports that should be sealed since an hour"),
+    Meter("backup_timestamp_seconds", "gauge", "when the last backup was made; 0 if never"),
+    Meter("workers_wanted", "gauge", "worker processes that the settings ask for"),
+)
+"""Every gauge there is beside the meters."""
+
+
+class Gauges:
+    """Measures, at most once in some seconds.
+
+    Args:
+        config: the collector's settings.
+        store: where the surveys are.
+        catalogue: which ones there are.
+        clock: returns Unix seconds.
+        tls: how HTTPS is spoken, if the collector does.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        catalogue: Catalogue,
+        clock: Callable[[], float] = time.time,
+        tls: ServerTls | None = None,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._catalogue = catalogue
+        self._clock = clock
+        self._tls = tls
+        self._up = Shared(lambda: store.ping())
+        self._measured = Shared(self._measure, patience=2 * _READING_SECONDS + 5.0)
+
+    async def check(self) -> None:
+        """Return if the store takes a durable write.
+
+        Raises:
+            StoreError: if it does not.
+        """
+        await self._up.get()
+
+    async def read(self) -> Mapping[str, float]:
+        """Return the values, by name."""
+        return await self._measured.get()
+
+    @asynccontextmanager
+    async def kept(self, meters: Meters) -> AsyncIterator[None]:
+        """Keep the gauges that are this worker's own among its meters, while the block runs."""
+
+        async def keep() -> None:
+            while isinstance(self._store, PostgresStore):
+                meters.put("database_connections", self._store.usage)
+                await asyncio.sleep(_KEEPING_SECONDS)
+
+        meters.put("workers", [1.0])
+        keeping = asyncio.create_task(keep())
+        try:
+            yield
+        finally:
+            keeping.cancel()
+
+    async def _measure(self) -> dict[str, float]:
+        values: dict[str, float] = {"workers_wanted": self._config.workers, "store_up": 0.0}
+        if self._tls is not None:
+            values["certificate_end_timestamp_seconds"] = self._tls.ends
+        if isinstance(self._config.store, Path):
+            values["disk_free_bytes"] = shutil.disk_usage(self._config.store.parent).free
+        try:
+            await self.check()
+            values["store_up"] = 1.0
+            async with asyncio.timeout(_READING_SECONDS):
+                values |= await self._read_store()
+        except (StoreError, TimeoutError):
+            pass  # it is said by what is missing; who uploads has it logged
+        return values
+
+    async def _read_store(self) -> dict[str, float]:
+        now, catalogue, store = self._clock(), self._catalogue, self._store
+        await catalogue.reread()
+        values: dict[str, float] = {"backup_timestamp_seconds": await store.backed_up_at() or 0}
+        current = [
+            running[0]
+            for newest in catalogue.newest()
+            if (running := catalogue.running(newest.name, now))
+        ]
+        if current:
+            values["survey_end_timestamp_seconds"] = min(each.schedule.end for each in current)
+        overdue = 0
+        for manifest in catalogue.all():
+            sealed = {seal.epoch for seal in await store.seals(manifest.survey_id)}
+            newest = await store.newest_counted(manifest.survey_id)
+            overdue += len(overdue_seals(manifest, sealed, newest, now))
+        values["seals_overdue"] = overdue
+        return values
+
+
+def overdue_seals(
+    manifest: Manifest, sealed: Collection[int], newest_counted: int | None, now: float
+) -> list[int]:
+    """Return the epochs that should be sealed since an hour.
+
+    Args:
+        manifest: the survey.
+        sealed: which epochs are.
+        newest_counted: the newest with a report: upkeep seals none behind it.
+        now: Unix seconds.
+    """
+    counted = range(0 if newest_counted is None else newest_counted + 1)
+    return [
+        epoch
+        for epoch in counted
+        if epoch not in sealed and manifest.schedule.closes(epoch) + _OVERDUE_SECONDS <= now
+    ]
