@@ -94,6 +94,23 @@ async def test_a_store_that_takes_no_write_is_not_ready(
 
 
 @pytest.mark.asyncio
+async def test_a_store_that_became_read_only_is_not_ready_though_it_can_be_read(
+    tmp_path: Path,
+) -> None:
+    store = HookedStore(tmp_path / "store.sqlite")
+    async with running(tmp_path, store=store) as collector:
+        with store._writer.reading() as connection:
+            connection.execute("PRAGMA query_only=1")
+        for answer in (
+            await collector.upload(pack_upload([envelope(1)])),
+            await collector.client.get("/readyz"),
+        ):
+            assert await problem(answer) == (503, "store-failed")
+        assert (await collector.client.get("/v1/surveys")).status == 200
+        assert (await collector.client.get("/healthz")).status == 200
+
+
+@pytest.mark.asyncio
 async def test_strangers_who_ask_if_it_is_ready_have_one_write_made_for_all(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
