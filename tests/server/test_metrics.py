@@ -274,6 +274,16 @@ async def test_gauges_tell_what_an_operator_alarms_on(
 
 
 @pytest.mark.asyncio
+async def test_a_disk_without_room_for_uploads_is_full_though_a_row_may_fit(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = SimpleNamespace(free=(1 << 20) - 1)
+    monkeypatch.setattr("deniable.server.gauges.shutil.disk_usage", lambda _: usage)
+    assert (await gauges(collector).read())["store_up"] == 0
+    assert await problem(await collector.client.get("/readyz")) == (507, "storage-full")
+
+
+@pytest.mark.asyncio
 async def test_the_end_that_is_told_is_that_of_a_survey_which_runs(collector: Collector) -> None:
     day = replace(MANIFEST, name="a-day", schedule=replace(MANIFEST.schedule, epochs=1))
     successor = replace(day, sequence=day.sequence + 1, schedule=MANIFEST.schedule)

@@ -18,10 +18,11 @@ from deniable.server.config import Config
 from deniable.server.meters import Meter, Meters
 from deniable.server.shared import Shared
 from deniable.server.tls import ServerTls
-from deniable.stores import PostgresStore, Store, StoreError
+from deniable.stores import PostgresStore, Store, StoreError, StoreFull
 
 __all__ = ["GAUGES", "Gauges", "overdue_seals"]
 
+_FULL_BYTES: Final = 1 << 20
 _READING_SECONDS: Final = 3.0
 _KEEPING_SECONDS: Final = 2.0
 _OVERDUE_SECONDS: Final = 3_600.0
@@ -70,7 +71,7 @@ class Gauges:
         self._catalogue = catalogue
         self._clock = clock
         self._tls = tls
-        self._up = Shared(lambda: store.ping())
+        self._up = Shared(self._write)
         self._measured = Shared(self._measure, patience=2 * _READING_SECONDS + 5.0)
 
     async def check(self) -> None:
@@ -80,6 +81,12 @@ class Gauges:
             StoreError: if it does not.
         """
         await self._up.get()
+
+    async def _write(self) -> None:
+        if isinstance(self._config.store, Path) and await _room(self._config.store) < _FULL_BYTES:
+            # One row may still fit, where no upload does.
+            raise StoreFull("the disk has no room left")
+        await self._store.ping()
 
     async def read(self) -> Mapping[str, float]:
         """Return the values, by name."""
@@ -105,9 +112,9 @@ class Gauges:
         values: dict[str, float] = {"workers_wanted": self._config.workers, "store_up": 0.0}
         if self._tls is not None:
             values["certificate_end_timestamp_seconds"] = self._tls.ends
-        if isinstance(self._config.store, Path):
-            values["disk_free_bytes"] = shutil.disk_usage(self._config.store.parent).free
         try:
+            if isinstance(self._config.store, Path):
+                values["disk_free_bytes"] = await _room(self._config.store)
             await self.check()
             values["store_up"] = 1.0
             async with asyncio.timeout(_READING_SECONDS):
@@ -134,6 +141,13 @@ class Gauges:
             overdue += len(overdue_seals(manifest, sealed, newest, now))
         values["seals_overdue"] = overdue
         return values
+
+
+async def _room(store: Path) -> int:
+    try:
+        return (await asyncio.to_thread(shutil.disk_usage, store.parent)).free
+    except OSError as error:
+        raise StoreError(f"the store's folder is gone: {error.strerror}") from error
 
 
 def overdue_seals(
