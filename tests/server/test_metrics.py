@@ -315,6 +315,9 @@ async def test_only_epochs_with_reports_are_overdue(collector: Collector) -> Non
     assert await overdue(schedule.end + 1_000 * DAY) == 3
     await collector.store.seal(MANIFEST.survey_id, 2, START)
     assert await overdue(schedule.end + 1_000 * DAY) == 2
+    await collector.store.end(MANIFEST.survey_id, START + DAY)
+    assert await overdue(START + DAY + 3_599) == 0
+    assert await overdue(START + DAY + 3_600) == 2
 
 
 @pytest.mark.asyncio

@@ -5,9 +5,10 @@ there is none, has no sample.
 """
 
 import asyncio
+import math
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -18,9 +19,9 @@ from deniable.server.config import Config
 from deniable.server.meters import Meter, Meters
 from deniable.server.shared import Shared
 from deniable.server.tls import ServerTls
-from deniable.stores import PostgresStore, Store, StoreError, StoreFull
+from deniable.stores import PostgresStore, Seal, Store, StoreError, StoreFull
 
-__all__ = ["GAUGES", "Gauges", "overdue_seals"]
+__all__ = ["GAUGES", "Gauges", "all_overdue", "overdue_seals"]
 
 _FULL_BYTES: Final = 1 << 20
 _READING_SECONDS: Final = 3.0
@@ -134,13 +135,30 @@ class Gauges:
         ]
         if current:
             values["survey_end_timestamp_seconds"] = min(each.schedule.end for each in current)
-        overdue = 0
-        for manifest in catalogue.all():
-            sealed = {seal.epoch for seal in await store.seals(manifest.survey_id)}
-            newest = await store.newest_counted(manifest.survey_id)
-            overdue += len(overdue_seals(manifest, sealed, newest, now))
-        values["seals_overdue"] = overdue
+        values["seals_overdue"] = len(await all_overdue(store, catalogue.all(), now))
         return values
+
+
+async def all_overdue(
+    store: Store, surveys: Iterable[Manifest], now: float
+) -> list[tuple[Manifest, int]]:
+    """Return the epochs of these surveys that should be sealed since an hour.
+
+    Raises:
+        StoreError: if it cannot be read.
+    """
+    ended = await store.ended()
+    return [
+        (survey, epoch)
+        for survey in surveys
+        for epoch in overdue_seals(
+            survey,
+            await store.seals(survey.survey_id),
+            ended.get(survey.survey_id),
+            await store.newest_counted(survey.survey_id),
+            now,
+        )
+    ]
 
 
 async def _room(store: Path) -> int:
@@ -151,19 +169,26 @@ async def _room(store: Path) -> int:
 
 
 def overdue_seals(
-    manifest: Manifest, sealed: Collection[int], newest_counted: int | None, now: float
+    manifest: Manifest,
+    seals: Iterable[Seal],
+    ended_at: int | None,
+    newest: int | None,
+    now: float,
 ) -> list[int]:
     """Return the epochs that should be sealed since an hour.
 
     Args:
         manifest: the survey.
-        sealed: which epochs are.
-        newest_counted: the newest with a report: upkeep seals none behind it.
+        seals: all that stand.
+        ended_at: Unix seconds when the survey ended; None while it takes reports.
+        newest: the newest epoch with a counted report; None if there is none. Behind it there is
+            nothing to seal.
         now: Unix seconds.
     """
-    counted = range(0 if newest_counted is None else newest_counted + 1)
+    past, sealed = now - _OVERDUE_SECONDS, {seal.epoch for seal in seals}
     return [
         epoch
-        for epoch in counted
-        if epoch not in sealed and manifest.schedule.closes(epoch) + _OVERDUE_SECONDS <= now
+        for epoch in range(0 if newest is None else newest + 1)
+        if epoch not in sealed
+        and past >= min(manifest.schedule.closes(epoch), math.inf if ended_at is None else ended_at)
     ]

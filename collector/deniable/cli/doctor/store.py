@@ -19,7 +19,7 @@ from deniable.cli.running import current, running
 from deniable.cli.workplace import signed_surveys, with_store
 from deniable.messages import Refusal
 from deniable.server import Config, authority_chain
-from deniable.server.gauges import overdue_seals
+from deniable.server.gauges import all_overdue
 from deniable.stores import (
     NotAdmitted,
     Overloaded,
@@ -86,19 +86,9 @@ def look_into_store(config: Config, now: float) -> Looked:
         chain = await authority_chain(store, config.authority)
         surveys, others = await signed_surveys(store, config)
         ended = await store.ended()
-        overdue = [
-            (each, epoch)
-            for each in surveys
-            for epoch in overdue_seals(
-                each,
-                {seal.epoch for seal in await store.seals(each.survey_id)},
-                await store.newest_counted(each.survey_id),
-                now,
-            )
-        ]
         asked = running(surveys, ended, now)
         findings.append(judge_signatures(others, others + len(surveys)))
-        findings += judge_surveys(surveys, overdue, ended, now)
+        findings += judge_surveys(surveys, await all_overdue(store, surveys, now), ended, now)
         findings.append(judge_origin(current(asked), config.origin))
         findings.append(judge_issuers(asked, await store.distrusted()))
         findings.append(judge_lifetime(asked, now))
