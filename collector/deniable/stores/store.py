@@ -205,12 +205,6 @@ class Store(Protocol):
         That is max(1, minimum_reports).
         """
 
-    async def newest_counted(self, survey_id: bytes) -> int | None:
-        """Return the newest epoch with a counted report, for upkeep alone; None if there is none.
-
-        No figure may tell it: :meth:`newest_epoch` is what may be shown.
-        """
-
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
         """Seal an epoch for good; return the seal that stands, whoever set it first.
 
@@ -272,13 +266,7 @@ class Store(Protocol):
         """
 
     async def ping(self) -> None:
-        """Return if the store takes a durable write, by making one."""
-
-    async def note_backup(self, now: int) -> None:
-        """Note that a backup was made at this time, in Unix seconds."""
-
-    async def backed_up_at(self) -> int | None:
-        """Return when the last backup was noted, in Unix seconds; None if none was."""
+        """Return if the store can be read."""
 
     async def close(self) -> None:
         """Commit what was taken, then let go of the store."""

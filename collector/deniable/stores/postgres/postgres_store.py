@@ -253,17 +253,6 @@ class PostgresStore:
         """Return if the store can be read."""
         await self._connections.run(publishing.ping)
 
-    async def newest_counted(self, survey_id: bytes) -> int | None:
-        """Return the newest epoch of which enough is counted for a figure."""
-        return await self.newest_epoch(survey_id)
-
-    async def note_backup(self, now: int) -> None:
-        """Note nothing yet."""
-
-    async def backed_up_at(self) -> int | None:
-        """Return None yet."""
-        return None
-
     async def close(self) -> None:
         """Commit what was taken, then let go of the database."""
         await self._group.finish()

@@ -99,24 +99,10 @@ class SqliteDatabase:
         self._opened.close()
 
     def ping(self) -> None:
-        """Return if the store takes a durable write."""
-        with self.transaction() as connection:
-            connection.execute(f"PRAGMA user_version={migrating.VERSION}")
-
-    def newest_counted(self, survey_id: bytes) -> int | None:
-        """Return the newest epoch with a counted report."""
+        """Return if the store can be read."""
         with self.reading() as connection:
-            (newest,) = connection.execute(
-                "SELECT max(epoch) FROM counts JOIN surveys USING (survey) WHERE survey_id = ?",
-                (survey_id,),
-            ).fetchone()
-        return None if newest is None else int(newest)
-
-    def pragma(self, text: str) -> int:
-        """Read or set a number of the file's head."""
-        with self.reading() as connection:
-            row = connection.execute(f"PRAGMA {text}").fetchone()
-        return int(row[0]) if row else 0
+            self._check_place()
+            connection.execute("SELECT 1 FROM surveys LIMIT 1").fetchone()
 
     def survey(self, survey_id: bytes) -> StoredSurvey:
         """Return what is known of a survey; it is looked up once, since it never changes.

@@ -204,20 +204,8 @@ class SqliteStore:
                 await asyncio.to_thread(copying.write_rows, connection, chunk)
 
     async def ping(self) -> None:
-        """Return if the store takes a durable write, by making one."""
-        await self._write(lambda database: database.ping())
-
-    async def newest_counted(self, survey_id: bytes) -> int | None:
-        """Return the newest epoch with a counted report."""
-        return await self._read(lambda database: database.newest_counted(survey_id))
-
-    async def note_backup(self, now: int) -> None:
-        """Note that a backup was made."""
-        await self._write(lambda database: database.pragma(f"application_id={now}"))
-
-    async def backed_up_at(self) -> int | None:
-        """Return when the last backup was noted."""
-        return await self._read(lambda database: database.pragma("application_id")) or None
+        """Return if the store can be read."""
+        await self._read(lambda database: database.ping())
 
     async def close(self) -> None:
         """Commit what was taken, then close the file."""
