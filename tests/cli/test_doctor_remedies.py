@@ -286,18 +286,19 @@ def a_store_of_another_user(it: Broken) -> None:
     it.user = 0
 
 
-def lock_of_another(it: Broken) -> None:
-    lock = it.store.with_name("store.sqlite-lock")
-    lock.chmod(0o400)
+def log_of_another(it: Broken) -> None:
+    log = it.store.with_name("store.sqlite-wal")
+    log.touch()
+    log.chmod(0o400)
     if not os.geteuid():
         it.user = NOBODY
         belongs_to(NOBODY, it.place.directory, *it.place.directory.iterdir())
-        belongs_to(0, lock)
-        lock.chmod(0o600)
+        belongs_to(0, log)
+        log.chmod(0o600)
 
 
-@state("store", lock_of_another)
-def a_lock_that_root_made(it: Broken) -> None:
+@state("store", log_of_another)
+def a_log_that_root_made(it: Broken) -> None:
     it.do(it.remedy.removeprefix("as root: "))
 
 

@@ -45,10 +45,7 @@ def _denied(store: Path) -> Iterator[Path]:
     if not _may(store.parent, os.R_OK | os.W_OK | os.X_OK):
         yield store.parent
     store.stat()
-    for file in (
-        store,
-        *(store.with_name(f"{store.name}-{end}") for end in ("wal", "shm", "lock")),
-    ):
+    for file in (store, *(store.with_name(f"{store.name}-{end}") for end in ("wal", "shm"))):
         if file.exists() and not _may(file, os.R_OK | os.W_OK):
             yield file
 
