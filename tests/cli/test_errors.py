@@ -51,6 +51,7 @@ def test_the_commands_are_these() -> None:
         "deniable demo",
         "deniable device",
         "deniable doctor",
+        "deniable health",
         "deniable hist",
         "deniable init",
         "deniable issuer",

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 
 from deniable.messages import UploadAnswer, pack_upload
 from tests.cli.commands import Workplace, fail, run, succeed
-from tests.cli.serving import serving
+from tests.cli.serving import Server, serving
 from tests.support.postgres import PostgresServer, postgres_server
+from tests.support.processes import free_port
 from tests.support.reports import envelope
+from tests.support.watched import until
 
 STORE_LINE = "store     PostgreSQL, by DENIABLE_STORE\n"
 """How the store is named: nothing of its URL."""
@@ -107,6 +110,28 @@ def test_the_remedy_fits_what_keeps_the_database_away(
         assert finding["status"] == "fail"
         assert remedy in finding["remedy"]
         assert "secret-word" not in str(finding)
+
+
+def test_connections_to_the_database_are_told(
+    shared: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metrics = free_port()
+    monkeypatch.setenv("DENIABLE_METRICS", f"127.0.0.1:{metrics}")
+    with serving(shared, "--workers", "2") as one:
+        until(lambda: usage(Server(one.process, metrics, one.log))["allowed"] == 2 * 8)
+        found = usage(Server(one.process, metrics, one.log))
+    assert 0 <= found["in-use"] <= found["open"] <= found["allowed"]
+    assert found["open"] > 0
+
+
+def usage(server: Server) -> dict[str, float]:
+    text = server.request("GET", "/metrics")[1].decode()
+    return {
+        state: float(value)
+        for state, value in re.findall(
+            r'^deniable_database_connections\{state="(.+)"\} (\d+)$', text, re.MULTILINE
+        )
+    }
 
 
 def test_two_collectors_share_a_database(shared: Workplace) -> None:

@@ -18,6 +18,7 @@ from tests.support.reports import envelope
 
 SECONDS = 30.0
 WORKERS = 2
+DAY = 86_400
 
 
 def await_that(holds: Callable[[], bool]) -> None:
@@ -27,8 +28,8 @@ def await_that(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def accepted(port: int) -> float:
-    """Return how many reports all workers together have accepted."""
+def metric(port: int, name: str) -> float:
+    """Return what all workers together tell of themselves."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     connection.request("GET", "/metrics")
     text = connection.getresponse().read().decode()
@@ -36,7 +37,7 @@ def accepted(port: int) -> float:
     (found,) = (
         family.samples[0].value
         for family in text_string_to_metric_families(text)
-        if family.name == "deniable_reports_accepted"
+        if family.name == f"deniable_{name}"
     )
     return float(found)
 
@@ -80,13 +81,18 @@ def test_workers_speak_tls_renew_it_count_together_and_log_objects(place: Workpl
         for device in range(20):
             post(port, device)
         # Whichever worker answers, it speaks for all.
-        assert {accepted(metrics) for _ in range(10)} == {20.0}
+        assert {metric(metrics, "reports_accepted") for _ in range(10)} == {20.0}
+        assert metric(metrics, "workers") == metric(metrics, "workers_wanted") == WORKERS
         # Another certificate, which alone is trusted from now on.
-        certificate(place.directory, "127.0.0.1")
+        end = metric(metrics, "certificate_end_timestamp_seconds")
+        certificate(place.directory, "127.0.0.1", days=30)
+        assert metric(metrics, "certificate_end_timestamp_seconds") == end, "it is not in use yet"
         process.send_signal(signal.SIGHUP)
         await_that(lambda: len(lines()) == 1 + WORKERS)
         for device in range(20, 40):
             post(port, device)
+        # Whoever asked before has the answer of then for five seconds.
+        await_that(lambda: metric(metrics, "certificate_end_timestamp_seconds") > end + 28 * DAY)
         process.send_signal(signal.SIGTERM)
         assert process.stdout is not None
         assert process.stdout.read() == b""

@@ -1,6 +1,7 @@
 """``deniable serve --workers``: processes on one port, and what happens when one of them dies."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -12,7 +13,7 @@ import pytest
 from deniable.messages import UploadAnswer, pack_upload
 from tests.cli.commands import Workplace
 from tests.cli.serving import SECONDS, Server, serving
-from tests.support.processes import DENIABLE, run
+from tests.support.processes import DENIABLE, free_port, run
 from tests.support.reports import envelope
 
 MSGPACK = {"Content-Type": "application/msgpack"}
@@ -50,6 +51,28 @@ def ask_until_answered(server: Server, path: str = "/readyz") -> tuple[int, byte
         except OSError:
             assert time.monotonic() < deadline
             time.sleep(0.01)
+
+
+def test_a_dead_worker_is_missed_in_the_metrics(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metrics = free_port()
+    monkeypatch.setenv("DENIABLE_METRICS", f"127.0.0.1:{metrics}")
+
+    def workers() -> float:
+        text = ask_until_answered(Server(server.process, metrics, server.log), "/metrics")[1]
+        (line,) = re.findall(rb"^deniable_workers (\d+)$", text, re.MULTILINE)
+        return float(line)
+
+    with serving(place, "--workers", "2") as server:
+        assert workers() == 2
+        # Twice: the second time, it is started anew only after a pause.
+        for _ in range(3):
+            (victim, *_) = sorted(children(server), reverse=True)
+            os.kill(victim, signal.SIGKILL)
+            await_that(lambda victim=victim: victim not in children(server))  # type: ignore[misc]
+        await_that(lambda: workers() == 1)
+        await_that(lambda: workers() == 2)
 
 
 def test_so_many_workers_serve_one_port_and_one_store(place: Workplace) -> None:

@@ -53,6 +53,7 @@ RESENT = {
     RefusalCode.RATE_LIMITED,
     RefusalCode.OVERLOADED,
     RefusalCode.STORAGE_FULL,
+    RefusalCode.STORE_FAILED,
     # Codes of the reading routes: known, and no reason to give up a report.
     RefusalCode.UNAUTHORISED,
     RefusalCode.FORBIDDEN,

@@ -12,6 +12,7 @@ from deniable.cli.successors import next_manifest
 from deniable.cli.survey_file import FIELDS, SurveyFile
 from deniable.messages import RefusalCode
 from deniable.server import SETTINGS, Config, build_server
+from deniable.server.gauges import GAUGES
 from deniable.server.meters import METERS, Meter
 from deniable.server.metrics import BUILD_INFO, exposed_name
 from deniable.server.settings import Setting
@@ -37,10 +38,10 @@ def test_the_environment_is_explained() -> None:
     assert "`_FILE`" in OPERATIONS
 
 
-@pytest.mark.parametrize("meter", [BUILD_INFO, *METERS], ids=lambda meter: meter.name)
+@pytest.mark.parametrize("meter", [BUILD_INFO, *METERS, *GAUGES], ids=lambda meter: meter.name)
 def test_every_metric_stands_in_the_table_with_type_label_and_meaning(meter: Meter) -> None:
-    label = f"`{meter.label}` " if meter.label else ""
-    row = f"| `{exposed_name(meter)}` | {meter.kind} | {label}| {meter.meaning} |"
+    labels = "".join(f"`{label}` " for label in meter.labels)
+    row = f"| `{exposed_name(meter)}` | {meter.kind} | {labels}| {meter.meaning} |"
     assert row in OPERATIONS
 
 

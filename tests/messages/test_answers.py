@@ -26,6 +26,7 @@ STATUS = {
     "rate-limited": 429,
     "overloaded": 503,
     "storage-full": 507,
+    "store-failed": 503,
     "unauthorised": 401,
     "forbidden": 403,
     "not-found": 404,

@@ -21,7 +21,7 @@ def conformity(server: CollectorServer, config: Config) -> TraceConfig:
     """Return what makes a client fail on an answer whose status, code or form is not documented."""
     document = openapi_document(server.routes, config)
     patterns = {
-        re.compile(config.path_prefix + path.replace("{name}", "[^/]+")): described
+        re.compile(path.replace("{name}", "[^/]+")): described
         for path, described in document["paths"].items()
     }
 

@@ -1,11 +1,9 @@
 """What is no HTTP, or HTTP that nobody needs: one problem, nothing repeated, nothing logged."""
 
-from pathlib import Path
-
 import pytest
 
 from deniable.messages import pack_upload
-from tests.server.collector import Collector, running
+from tests.server.collector import Collector
 from tests.server.sockets import (
     CLOSE,
     HEALTH,
@@ -382,25 +380,22 @@ async def test_any_other_content_type_is_unsupported(
 @pytest.mark.parametrize(
     ("target", "status"),
     [
-        (b"/telemetry/healthz", 200),
-        (b"/healthz", 404),
-        (b"/telemetryhealthz", 404),
-        (b"/telemetry", 404),
-        (b"/telemetry/", 404),
-        (b"/telemetry//healthz", 404),
-        (b"/telemetry/../healthz", 404),
-        (b"/telemetry/telemetry/healthz", 404),
-        (b"/%74elemetry/healthz", 404),
-        (b"/xtelemetry/healthz", 404),
-        (b"/telemetryx/v1/surveys/rating-of-marriage", 404),
-        (b"/v1/surveys/rating-of-marriage", 404),
-        (b"/telemetry/v1/surveys/rating-of-marriage", 200),
+        (b"/healthz", 200),
+        (b"//healthz", 404),
+        (b"/healthz/", 404),
+        (b"/../healthz", 404),
+        (b"/%68ealthz", 404),
+        (b"/healthzx", 404),
+        (b"/telemetry/healthz", 404),
+        (b"/v1/surveys/rating-of-marriage", 200),
+        (b"/v1/surveysx/rating-of-marriage", 404),
+        (b"/v1/surveys/%72ating-of-marriage", 200),
+        (b"/telemetry/v1/surveys/rating-of-marriage", 404),
     ],
 )
-async def test_every_path_begins_with_the_prefix_and_nothing_else_does(
-    tmp_path: Path, target: bytes, status: int
+async def test_paths_are_compared_byte_for_byte_but_for_the_name(
+    collector: Collector, target: bytes, status: int
 ) -> None:
-    async with running(tmp_path, path_prefix="/telemetry") as collector:
-        request = b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
-        (answer,) = await exchange(collector, request)
-        assert answer.status == status
+    request = b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
+    (answer,) = await exchange(collector, request)
+    assert answer.status == status

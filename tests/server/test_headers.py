@@ -8,7 +8,7 @@ import pytest
 
 from deniable.server.headers import answer_headers
 from tests.server.collector import Collector, running
-from tests.server.raw import SECONDS, exchange, head_of, request
+from tests.server.raw import exchange, head_of, request
 from tests.support.surveys import MANIFEST
 
 EVERYWHERE = {
@@ -110,22 +110,3 @@ async def test_transport_security_is_strict_where_there_is_any(
             found = headers.get("strict-transport-security")
             assert found == ("max-age=31536000" if strict else None)
         assert ("Strict-Transport-Security" in answer_headers(collector.config)) is strict
-
-
-@pytest.mark.asyncio
-async def test_with_a_prefix_nothing_else_is_there(tmp_path: Path) -> None:
-    async with running(tmp_path, path_prefix="/telemetry/v2") as collector:
-        for path, status in (
-            ("/telemetry/v2/healthz", 200),
-            ("/telemetry/v2/v1/surveys", 200),
-            (f"/telemetry/v2/v1/surveys/{MANIFEST.name}", 200),
-            ("/telemetry/v2/v1/reports", 405),
-            ("/healthz", 404),
-            ("/v1/surveys", 404),
-            (f"/v1/surveys/{MANIFEST.name}", 404),
-            ("/telemetry/v2", 404),
-            ("/telemetry/v2healthz", 404),
-            ("/telemetry/v2/telemetry/v2/healthz", 404),
-        ):
-            async with asyncio.timeout(SECONDS):
-                assert (await collector.client.get(path)).status == status, path

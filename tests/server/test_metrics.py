@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from deniable.messages import RefusalCode
 from deniable.server.app import build_metrics_server
+from deniable.server.catalogue import Catalogue
+from deniable.server.gauges import GAUGES, Gauges
 from deniable.server.meters import METERS, Meters
 from deniable.server.metrics import METRICS_TYPE, exposition
 from deniable.stores import Role, StoreError
@@ -21,25 +24,24 @@ from tests.support.reports import envelope
 from tests.support.surveys import DAY, MANIFEST, START
 
 Samples = dict[tuple[str, str], float]
+BACKED_UP = START - 5 * DAY
 
 
 def parsed(text: str) -> Samples:
-    """Return each sample by its name and the value of its one label, if any."""
+    """Return each sample by its name and the values of its labels, if any."""
     samples = {}
     for family in text_string_to_metric_families(text):
         assert family.type in {"counter", "gauge", "histogram"}
         assert family.documentation
         for sample in family.samples:
-            if sample.name != "deniable_build_info":
-                assert len(sample.labels) <= 1
-            key = (sample.name, next(iter(sample.labels.values()), ""))
+            key = (sample.name, " ".join(sample.labels.values()))
             assert key not in samples
             samples[key] = sample.value
     return samples
 
 
 def shown(meters: Meters) -> Samples:
-    return parsed(exposition(meters, {"version": "1"}))
+    return parsed(exposition(meters, {}, {"version": "1"}))
 
 
 def refused(samples: Samples, of: str = "reports") -> dict[str, float]:
@@ -57,14 +59,16 @@ def test_every_meter_is_shown_from_the_start() -> None:
             assert {f"deniable_{meter.name}_{part}" for part in ("sum", "count")} <= names
         else:
             name = f"deniable_{meter.name}" + ("_total" if meter.kind == "counter" else "")
-            assert {label for each, label in samples if each == name} == set(meter.values)
+            labels = {label for each, label in samples if each == name}
+            # Most pairs of values never come together: such a pair is shown once it did.
+            assert labels == ({*map(" ".join, meter.values)} if len(meter.labels) < 2 else set())
     assert samples.pop(("deniable_build_info", "1")) == 1
     assert set(samples.values()) == {0.0}
 
 
 def test_names_and_meanings_are_in_the_form_that_prometheus_asks_for() -> None:
-    assert len({meter.name for meter in METERS}) == len(METERS)
-    for meter in METERS:
+    assert len({meter.name for meter in (*METERS, *GAUGES)}) == len(METERS) + len(GAUGES)
+    for meter in (*METERS, *GAUGES):
         assert meter.name.replace("_", "").isalpha()
         assert meter.name.islower()
         assert "\n" not in meter.meaning
@@ -89,7 +93,7 @@ def test_a_histogram_counts_each_value_in_every_bucket_that_holds_it() -> None:
 def test_large_counts_are_shown_to_the_last_unit() -> None:
     meters = Meters()
     meters.count("reports_accepted", 12_345_678_901)
-    assert "deniable_reports_accepted_total 12345678901\n" in exposition(meters, {})
+    assert "deniable_reports_accepted_total 12345678901\n" in exposition(meters, {}, {})
 
 
 def test_workers_add_up_and_a_new_one_forgets_what_was_open_in_its_predecessor() -> None:
@@ -131,12 +135,11 @@ async def test_on_its_own_address_anyone_may_read_it_and_nothing_else(
     collector: Collector,
 ) -> None:
     collector.meters.count("reports_accepted", 7)
-    config = replace(collector.config, path_prefix="/telemetry")
-    server = OwnServer(build_metrics_server(config, collector.meters))
+    server = OwnServer(build_metrics_server(collector.config, collector.meters, gauges(collector)))
     async with TestClient[Any, None](server) as client:
         answer = await client.get("/metrics")
         assert parsed(await answer.text())["deniable_reports_accepted_total", ""] == 7
-        for path in ("/v1/surveys", "/healthz", "/telemetry/metrics"):
+        for path in ("/v1/surveys", "/healthz"):
             assert await problem(await client.get(path)) == (404, "not-found")
 
 
@@ -181,8 +184,8 @@ async def test_what_comes_outside_of_its_epoch_shows_the_devices_clocks(
 async def test_requests_are_counted_by_why_they_were_refused(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def busy() -> None:
-        raise StoreError("busy")
+    async def fails_to_read() -> None:
+        raise StoreError("disk I/O error")
 
     async def fails() -> None:
         raise RuntimeError("unforeseen")
@@ -192,19 +195,146 @@ async def test_requests_are_counted_by_why_they_were_refused(
     await get("/v1/surveys?x=1")
     await get("/v1/reports")  # another method: no code of ours
     await collector.upload(b"xyzzy")
-    monkeypatch.setattr(collector.store, "ping", busy)
-    await get("/readyz")
-    monkeypatch.setattr(collector.store, "ping", fails)
-    await get("/readyz")
+    monkeypatch.setattr(collector.store, "ended", fails_to_read)
+    collector.clock.time += 1
+    await get("/v1/surveys")
+    monkeypatch.setattr(collector.store, "ended", fails)
+    collector.clock.time += 1
+    await get("/v1/surveys")
     samples = shown(collector.meters)
     assert refused(samples, "requests") == {
         "not-found": 1,
         "bad-query": 1,
         "malformed": 1,
-        "overloaded": 1,
+        "store-failed": 1,
     }
     assert samples["deniable_requests_failed_total", ""] == 1
     assert refused(samples) == {}
+
+
+@pytest.mark.asyncio
+async def test_requests_are_counted_by_route_and_status(collector: Collector) -> None:
+    get: Callable[[str], Awaitable[Any]] = collector.client.get
+    await get("/v1/surveys")
+    await get("/v1/surveys")
+    for name in (MANIFEST.name, "another"):
+        await get(f"/v1/surveys/{name}")
+    await get(f"/{MANIFEST.name}")
+    await get("/v1/reports")
+    await collector.client.head("/healthz")
+    await collector.send(envelope(1))
+    counted = {
+        labels: value
+        for (name, labels), value in shown(collector.meters).items()
+        if name == "deniable_requests_total"
+    }
+    assert counted == {
+        "/v1/surveys 200": 2,
+        "/v1/surveys/{name} 200": 1,
+        "/v1/surveys/{name} 404": 1,
+        "other 404": 1,
+        "other 405": 1,
+        "/healthz 200": 1,
+        "/v1/reports 200": 1,
+    }
+
+
+def test_a_status_that_nobody_foresaw_is_counted_too() -> None:
+    meters = Meters()
+    meters.count_request("/v1/surveys", 299)
+    assert shown(meters)["deniable_requests_total", "/v1/surveys other"] == 1
+
+
+def gauges(collector: Collector, **settings: Any) -> Gauges:
+    config, store, clock = collector.config, collector.store, collector.clock
+    catalogue = Catalogue(store, config.authority, clock)
+    return Gauges(replace(config, **settings), store, catalogue, clock)
+
+
+@pytest.mark.asyncio
+async def test_gauges_tell_what_an_operator_alarms_on(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = SimpleNamespace(free=7 << 30)
+    monkeypatch.setattr("deniable.server.gauges.shutil.disk_usage", lambda _: usage)
+    await collector.store.note_backup(BACKED_UP)
+    measured = await gauges(collector, workers=3).read()
+    assert measured == {
+        "store_up": 1,
+        "disk_free_bytes": 7 << 30,
+        "survey_end_timestamp_seconds": MANIFEST.schedule.end,
+        "seals_overdue": 0,
+        "backup_timestamp_seconds": BACKED_UP,
+        "workers_wanted": 3,
+    }
+    text = exposition(collector.meters, measured, {})
+    assert MANIFEST.name not in text
+    samples = parsed(text)
+    assert {name: samples[f"deniable_{name}", ""] for name in measured} == measured
+
+
+@pytest.mark.asyncio
+async def test_a_disk_without_room_for_uploads_is_full_though_a_row_may_fit(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = SimpleNamespace(free=(1 << 20) - 1)
+    monkeypatch.setattr("deniable.server.gauges.shutil.disk_usage", lambda _: usage)
+    assert (await gauges(collector).read())["store_up"] == 0
+    assert await problem(await collector.client.get("/readyz")) == (507, "storage-full")
+
+
+@pytest.mark.asyncio
+async def test_the_end_that_is_told_is_that_of_a_survey_which_runs(collector: Collector) -> None:
+    day = replace(MANIFEST, name="a-day", schedule=replace(MANIFEST.schedule, epochs=1))
+    successor = replace(day, sequence=day.sequence + 1, schedule=MANIFEST.schedule)
+    name = "survey_end_timestamp_seconds"
+    await collector.publish(day)
+    assert (await gauges(collector).read())[name] == day.schedule.end
+    await collector.publish(successor)
+    assert (await gauges(collector).read())[name] == MANIFEST.schedule.end
+    await collector.store.end(successor.survey_id, START)
+    assert (await gauges(collector).read())[name] == day.schedule.end
+    collector.clock.time = MANIFEST.schedule.end
+    assert name not in await gauges(collector).read()
+
+
+@pytest.mark.asyncio
+async def test_only_epochs_with_reports_are_overdue(collector: Collector) -> None:
+    schedule = MANIFEST.schedule
+    for epoch in (0, 2):
+        collector.clock.time = START + epoch * schedule.epoch_seconds
+        await collector.send(envelope(1, epoch=epoch))
+
+    async def overdue(now: float) -> float:
+        collector.clock.time = now
+        return (await gauges(collector).read())["seals_overdue"]
+
+    assert await overdue(schedule.closes(0) + 3_599) == 0
+    assert await overdue(schedule.closes(0) + 3_600) == 1
+    # Nothing is in the later ones: there is nothing to seal.
+    assert await overdue(schedule.end + 1_000 * DAY) == 3
+    await collector.store.seal(MANIFEST.survey_id, 2, START)
+    assert await overdue(schedule.end + 1_000 * DAY) == 2
+    await collector.store.end(MANIFEST.survey_id, START + DAY)
+    assert await overdue(START + DAY + 3_599) == 0
+    assert await overdue(START + DAY + 3_600) == 2
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("broken", ["ping", "seals"])
+async def test_a_store_that_fails_costs_its_own_samples_and_no_others(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    async def fails(*_: object) -> None:
+        raise StoreError("the store failed")
+
+    monkeypatch.setattr(collector.store, broken, fails)
+    server = OwnServer(build_metrics_server(collector.config, collector.meters, gauges(collector)))
+    async with TestClient[Any, None](server) as client:
+        samples = parsed(await (await client.get("/metrics")).text())
+    assert samples["deniable_store_up", ""] == (broken != "ping")
+    assert ("deniable_disk_free_bytes", "") in samples
+    assert ("deniable_seals_overdue", "") not in samples
 
 
 @pytest.mark.asyncio

@@ -78,13 +78,52 @@ async def test_another_method_is_told_which_are_allowed(
 
 
 @pytest.mark.asyncio
-async def test_health_and_readiness(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_health_and_readiness(collector: Collector) -> None:
     for path, status in (("/healthz", "ok"), ("/readyz", "ready")):
         answer = await collector.client.get(path)
         assert (answer.status, await answer.json()) == (200, {"status": status})
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_takes_no_write_is_not_ready(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(collector.store, "ping", store_fails)
-    assert await problem(await collector.client.get("/readyz")) == (503, "overloaded")
+    assert await problem(await collector.client.get("/readyz")) == (503, "store-failed")
     assert (await collector.client.get("/healthz")).status == 200
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_became_read_only_is_not_ready_though_it_can_be_read(
+    tmp_path: Path,
+) -> None:
+    store = HookedStore(tmp_path / "store.sqlite")
+    async with running(tmp_path, store=store) as collector:
+        with store._writer.reading() as connection:
+            connection.execute("PRAGMA query_only=1")
+        for answer in (
+            await collector.upload(pack_upload([envelope(1)])),
+            await collector.client.get("/readyz"),
+        ):
+            assert await problem(answer) == (503, "store-failed")
+        assert (await collector.client.get("/v1/surveys")).status == 200
+        assert (await collector.client.get("/healthz")).status == 200
+
+
+@pytest.mark.asyncio
+async def test_strangers_who_ask_if_it_is_ready_have_one_write_made_for_all(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes, ping = [], collector.store.ping
+
+    async def counted() -> None:
+        writes.append(1)
+        await ping()
+
+    monkeypatch.setattr(collector.store, "ping", counted)
+    for _ in range(20):
+        assert (await collector.client.get("/readyz")).status == 200
+    assert len(writes) == 1
 
 
 @pytest.mark.asyncio
@@ -108,10 +147,12 @@ async def test_a_failing_store_asks_for_patience_and_is_logged(
 ) -> None:
     monkeypatch.setattr(collector.store, "add", store_fails)
     answer = await collector.upload(pack_upload([envelope(1)]))
-    assert await problem(answer) == (503, "overloaded")
+    assert await problem(answer) == (503, "store-failed")
     assert int(answer.headers["Retry-After"]) > 0
     assert MARKER not in await answer.text()
-    assert MARKER in caplog.text
+    assert [(each.levelname, MARKER in each.message) for each in caplog.records] == [
+        ("ERROR", True)
+    ]
 
 
 @pytest.mark.asyncio

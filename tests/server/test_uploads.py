@@ -127,7 +127,7 @@ async def test_the_answer_comes_after_the_commit(tmp_path: Path) -> None:
         sending = asyncio.create_task(collector.send(envelope(1)))
         assert await asyncio.to_thread(gate.reached.wait, SECONDS)
         # The server is free for others meanwhile, and answers this one only when it is stored.
-        assert (await collector.client.get("/readyz")).status == 200
+        assert (await collector.client.get("/v1/surveys")).status == 200
         assert not sending.done()
         gate.open()
         assert await sending == UploadAnswer(1, 0)

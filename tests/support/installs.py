@@ -26,11 +26,11 @@ class Install:
     script: Path
 
 
-def build_wheel(folder: Path) -> Path:
-    """Build the wheel of this checkout; offline if the build backend is installed here."""
-    isolation = ["--no-isolation"] if find_spec("hatchling") else []
+def build_wheel(folder: Path, source: Path = ROOT) -> Path:
+    """Build the wheel of a checkout; offline if the build backend is installed here."""
+    isolation = ["--no-isolation"] if find_spec("hatch_vcs") else []
     build = (sys.executable, "-m", "build", "--wheel", *isolation)
-    run([*build, "--outdir", folder, ROOT], seconds=240.0)
+    run([*build, "--outdir", folder, source], seconds=240.0)
     (wheel,) = folder.glob("*.whl")
     return wheel
 

@@ -4,8 +4,6 @@ import configparser
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ import pytest
 from deniable.messages import MAX_UPLOAD_BYTES
 from deniable.server import SETTINGS, workers
 from tests.support.collector import CollectorProcess
-from tests.support.processes import ROOT, free_port, run
+from tests.support.processes import DENIABLE, ROOT, run
 
 OPERATIONS = ROOT / "examples" / "operations"
 UNIT = (OPERATIONS / "deniable.service").read_text("utf-8")
@@ -78,24 +76,23 @@ def test_the_container_runs_as_nobody_special_and_stops_gently() -> None:
 
 
 def test_the_container_s_health_check_tells_a_running_collector(tmp_path: Path) -> None:
-    command = json.loads(dict(instructions())["HEALTHCHECK"].partition("CMD ")[2])
-    assert command[:2] == ["python", "-c"]
+    name, *words = json.loads(dict(instructions())["HEALTHCHECK"].partition("CMD ")[2])
+    assert name == "deniable"
 
-    def healthy(port: int) -> bool:
-        program = command[2].replace(str(DEFAULTS["port"]), str(port))
-        assert program != command[2]
-        done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, timeout=60, check=False
-        )
-        return done.returncode == 0
+    def healthy(collector: CollectorProcess) -> bool:
+        where = {"DENIABLE_DIR": str(collector.directory), "DENIABLE_PORT": str(collector.port)}
+        return run([*DENIABLE, *words], env=where, status=None).returncode == 0
 
-    collector = CollectorProcess(tmp_path / "collector")
+    # As in the container: on every address, and at a port that a variable sets.
+    collector = CollectorProcess(
+        tmp_path / "collector", environment={"DENIABLE_HOST": "0.0.0.0"}
+    ).beside()
     collector.start()
     try:
-        assert healthy(collector.port)
+        assert healthy(collector)
     finally:
         collector.close()
-    assert not healthy(free_port())
+    assert not healthy(collector)
 
 
 def directives() -> dict[str, list[str]]:
@@ -129,4 +126,4 @@ def test_the_proxy_waits_and_lets_go_as_the_collector_s_settings_ask() -> None:
     assert seconds(found["client_body_timeout"])[0] <= DEFAULTS["body_seconds"]
     assert found["client_max_body_size"] == [f"{MAX_UPLOAD_BYTES // 1024}k"]
     assert found["server"] == ["127.0.0.1:8377", ""]
-    assert found["location"] == ["/v1/", "/"]
+    assert found["location"] == ["/v1/", "/telemetry/v1/surveys", "/"]

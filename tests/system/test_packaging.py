@@ -1,11 +1,16 @@
 """The wheel holds what it must, and each way of installing it gives what the README promises."""
 
+import re
+import shutil
 import sys
+import tarfile
 import zipfile
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from build.util import project_wheel_metadata
 
 from tests.support.installs import Install, build_wheel, install_collector, install_device
 from tests.support.processes import ROOT, free_port, run
@@ -154,3 +159,61 @@ def test_without_the_extra_a_device_can_be_looked_at(built: Built, tmp_path: Pat
 def test_with_the_extra_the_wheel_runs_the_demonstration(built: Built, tmp_path: Path) -> None:
     done = run([built.collector.script, "demo", "--devices", "20"], cwd=tmp_path)
     assert "the collector counted 20 responses" in done.stdout
+
+
+def version_of(source: Path) -> str:
+    """Return which version a build of these files gets."""
+    return str(project_wheel_metadata(source, isolated=find_spec("hatch_vcs") is None)["Version"])
+
+
+def container_context(folder: Path) -> Path:
+    """Return a copy of what .dockerignore lets into a container's build."""
+    everything, *patterns = [
+        line
+        for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+        if not line.startswith("#")
+    ]
+    assert everything == "*"
+    for kept in (pattern[1:] for pattern in patterns if pattern.startswith("!")):
+        copy = shutil.copytree if (ROOT / kept).is_dir() else shutil.copy2
+        (folder / kept).parent.mkdir(parents=True, exist_ok=True)
+        copy(ROOT / kept, folder / kept)
+    return folder
+
+
+@pytest.mark.long
+def test_the_version_is_the_tag_s_wherever_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = container_context(tmp_path / "source")
+    assert version_of(source) == "0.0"
+    with monkeypatch.context() as told:  # as the container file does
+        told.setenv("SETUPTOOLS_SCM_PRETEND_VERSION", "3.2.1")
+        assert version_of(source) == "3.2.1"
+
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=a test", "-c", "user.email=test@example.org")
+        run(["git", "-C", source, *who, *words])
+
+    git("init", "--quiet")
+    (source / ".gitignore").write_text("__pycache__/\ndist/\n", "utf-8")
+    git("add", "--all")
+    git("commit", "--quiet", "--message=a clone without tags")
+    assert re.fullmatch(r"0\.1\.dev\d+\+g[0-9a-f]+", version_of(source))
+    git("tag", "v4.5.6")
+    assert version_of(source) == "4.5.6"
+    isolation = ["--no-isolation"] if find_spec("hatch_vcs") else []
+    run([sys.executable, "-m", "build", "--sdist", *isolation, source], seconds=240.0)
+    with tarfile.open(source / "dist" / "deniable-4.5.6.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    assert version_of(tmp_path / "deniable-4.5.6") == "4.5.6"
+    git("commit", "--quiet", "--allow-empty", "--message=after it")
+    assert re.fullmatch(r"4\.5\.7\.dev1\+g[0-9a-f]+", version_of(source))
+
+
+def test_the_container_s_build_has_all_that_the_wheel_is_made_of(
+    built: Built, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(build_wheel(tmp_path, container_context(tmp_path / "source"))) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert names == {name for name in built.names if ".dist-info/" not in name}

@@ -1,6 +1,7 @@
 """A collector whose disk is full, or slow: it says so in time, and counts what it acknowledged."""
 
 import asyncio
+import http.client
 import resource
 import shutil
 import subprocess
@@ -15,7 +16,8 @@ import pytest
 from tests.support.collector import CollectorProcess
 from tests.support.stubborn import StubbornDevices
 
-STORAGE_FULL, OVERLOADED = 507, 503
+SECONDS = 30.0
+STORAGE_FULL, OVERLOADED, STORE_FAILED = 507, 503, 503
 
 
 @dataclass
@@ -69,7 +71,7 @@ def unable_to_grow(folder: Path) -> Disk:
         folder,
         lambda collector: limit(collector, grow=False),
         lambda collector: limit(collector, grow=True),
-        OVERLOADED,
+        STORE_FAILED,
     )
 
 
@@ -78,7 +80,9 @@ def test_a_disk_that_fills_up_under_load_costs_nothing_that_was_acknowledged(
     tmp_path: Path,
 ) -> None:
     with small_disk(tmp_path / "disk") as disk:
-        fills_up(tmp_path, disk)
+        complaints = fills_up(tmp_path, disk)
+    assert ("error: the store is full" in complaints) == (disk.status == STORAGE_FULL)
+    assert "warning" not in complaints
 
 
 def test_files_that_cannot_grow_cost_nothing_that_was_acknowledged(tmp_path: Path) -> None:
@@ -86,7 +90,8 @@ def test_files_that_cannot_grow_cost_nothing_that_was_acknowledged(tmp_path: Pat
     fills_up(tmp_path, unable_to_grow(tmp_path / "disk"))
 
 
-def fills_up(folder: Path, disk: Disk) -> None:
+def fills_up(folder: Path, disk: Disk) -> str:
+    """Fill it up, and make room again; return what was logged, where that can grow."""
     store = {"DENIABLE_STORE": str(disk.folder / "store.sqlite")}
     collector = CollectorProcess(folder / "collector", environment=store)
     devices = StubbornDevices(collector.survey_id, 600)
@@ -96,10 +101,13 @@ def fills_up(folder: Path, disk: Disk) -> None:
         disk.fill(collector)
         sending = asyncio.create_task(devices.send([collector.port], 1, 2))
         await devices.until(lambda: devices.statuses[disk.status] > 50)
+        assert readiness(collector) == disk.status
         before = devices.acknowledged
         assert sum(collector.shown_counts()) >= before  # reading goes on
         disk.empty(collector)
         await sending
+        # An answer is shared for some seconds.
+        await devices.until(lambda: readiness(collector) == 200)
 
     try:
         collector.start()
@@ -110,6 +118,17 @@ def fills_up(folder: Path, disk: Disk) -> None:
         collector.close()
     assert devices.later.keys() == {"Retry-After: 60"}
     assert "Traceback" not in collector.complaints
+    return collector.complaints
+
+
+def readiness(collector: CollectorProcess) -> int:
+    """Return what a load balancer is told."""
+    connection = http.client.HTTPConnection("127.0.0.1", collector.port, timeout=SECONDS)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status
+    finally:
+        connection.close()
 
 
 def test_a_slow_disk_is_waited_for_or_the_collector_is_overloaded(tmp_path: Path) -> None:

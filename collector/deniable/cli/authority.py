@@ -17,6 +17,7 @@ __all__ = [
     "create_authority_key",
     "default_key_file",
     "find_key_file",
+    "key_files",
     "read_authority_key",
 ]
 
@@ -37,14 +38,20 @@ def default_key_file(directory: Path, number: int = 1) -> Path:
     return resolved.with_name(f"{resolved.name}-authority{suffix}.pem")
 
 
+def key_files(directory: Path) -> list[Path]:
+    """Return the keys beside a collector's directory, where ``init`` and rotations put them."""
+    first = default_key_file(directory)
+    later = first.parent.glob(f"{glob.escape(first.stem)}-*.pem")
+    ordered = [first, *sorted(later, key=lambda file: (len(file.name), file.name))]
+    return [file for file in ordered if file.exists()]
+
+
 def find_key_file(directory: Path, public_key: bytes) -> Path:
     """Return the file beside a collector's directory that holds this key's private half.
 
     Where none does, the name of the newest that is there, or that ``init`` would use.
     """
-    first = default_key_file(directory)
-    later = first.parent.glob(f"{glob.escape(first.stem)}-*.pem")
-    files = [first, *sorted(later, key=lambda file: (len(file.name), file.name))]
+    files = key_files(directory) or [default_key_file(directory)]
     for file in files:
         with suppress(AuthorityKeyError):
             if read_authority_key(file).public_key == public_key:

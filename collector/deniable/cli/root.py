@@ -13,6 +13,7 @@ from deniable.cli.collector_commands import init, serve
 from deniable.cli.demo import demo
 from deniable.cli.doctor import doctor
 from deniable.cli.export_command import export
+from deniable.cli.health_command import health
 from deniable.cli.histogram_command import hist
 from deniable.cli.issuer_commands import issuer
 from deniable.cli.life_commands import LIFE_COMMANDS
@@ -107,6 +108,7 @@ for _command in (
     budget,
     demo,
     doctor,
+    health,
     hist,
     init,
     issuer,

@@ -1,9 +1,7 @@
 """The collector as one handler: what is asked, answered, and what every answer carries."""
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 
 from aiohttp import web
@@ -12,6 +10,7 @@ from aiohttp.http import HttpVersion10, HttpVersion11
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
 from deniable.server.connections import CollectorServer, Connection
+from deniable.server.gauges import Gauges
 from deniable.server.headers import answer_headers
 from deniable.server.meters import Meters
 from deniable.server.metrics import metrics_route
@@ -36,6 +35,7 @@ async def build_server(
     clock: Callable[[], float] = time.time,
     meters: Meters | None = None,
     catalogue: Catalogue | None = None,
+    gauges: Gauges | None = None,
 ) -> CollectorServer:
     """Return the server, to be run by aiohttp's ``ServerRunner``; the surveys are read.
 
@@ -45,34 +45,37 @@ async def build_server(
         clock: returns Unix seconds.
         meters: what is counted; by default, for this server alone.
         catalogue: the published surveys; by default, read for this server alone.
+        gauges: what is measured; by default, for this server alone.
 
     Raises:
         StoreError: if the store cannot be read.
     """
     meters = meters or Meters()
     catalogue = catalogue or Catalogue(store, config.authority, clock)
+    gauges = gauges or Gauges(config, store, catalogue, clock)
     await catalogue.reread()
     routes = [
         upload_route(config, store, catalogue, clock, meters),
         *reading_routes(config, store, catalogue, clock),
-        *_health_routes(store),
-        metrics_route(meters, store),
+        *_health_routes(gauges),
+        metrics_route(meters, gauges, store),
     ]
     return _server(config, [*routes, openapi_route(routes, config)], meters)
 
 
-def build_metrics_server(config: Config, meters: Meters) -> CollectorServer:
+def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> CollectorServer:
     """Return the server of the own address of metrics, where anyone may read them.
 
     Args:
         config: the collector's settings.
         meters: what is counted.
+        gauges: what is measured.
     """
-    return _server(replace(config, path_prefix=""), [metrics_route(meters)], meters)
+    return _server(config, [metrics_route(meters, gauges)], meters)
 
 
 def _server(config: Config, routes: Sequence[Route], meters: Meters) -> CollectorServer:
-    router = Router(routes, config.path_prefix)
+    router = Router(routes)
     headers = answer_headers(config)
     seldom = Seldom(time.monotonic)
 
@@ -80,10 +83,16 @@ def _server(config: Config, routes: Sequence[Route], meters: Meters) -> Collecto
         connection = request.protocol
         assert isinstance(connection, Connection)
         connection.begin(request)
+        path = ""
         try:
-            answer = _unless_unexpected(request) or await router.answer(request)
+            answer = _unless_unexpected(request)
+            if answer is None:
+                route, name = router.find(request)
+                path = route.path
+                answer = await route.answering(request, name)
         except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen
             answer = answer_to(error, meters, seldom)
+        meters.count_request(path, answer.status)
         return answer
 
     return CollectorServer(handle, routes, config.limits, meters, headers)
@@ -102,19 +111,12 @@ def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:
     return None
 
 
-def _health_routes(store: Store) -> list[Route]:
+def _health_routes(gauges: Gauges) -> list[Route]:
     async def healthy(_: web.BaseRequest, __: str) -> web.Response:
         return web.json_response({"status": "ok"})
 
-    pinging: asyncio.Task[None] | None = None
-
     async def ready(_: web.BaseRequest, __: str) -> web.Response:
-        nonlocal pinging
-        # Whoever asks meanwhile gets the same answer: strangers keep one connection of the store's
-        # busy at most.
-        if pinging is None or pinging.done():
-            pinging = asyncio.create_task(store.ping())
-        await asyncio.shield(pinging)
+        await gauges.check()
         return web.json_response({"status": "ready"})
 
     return [Route("GET", "/healthz", healthy), Route("GET", "/readyz", ready)]

@@ -47,7 +47,6 @@ class Config:
     authority: bytes
     host: str = "127.0.0.1"
     port: int = 8377
-    path_prefix: str = ""
     store: Path | str = field(default=Path("store.sqlite"), repr=False)  # may hold a password
     database_connections: int = 8
     public: frozenset[str] = frozenset()

@@ -9,6 +9,7 @@ from typing import Final
 from deniable.server.app import build_metrics_server
 from deniable.server.config import Config
 from deniable.server.connections import CollectorServer
+from deniable.server.gauges import Gauges
 from deniable.server.meters import Meters
 
 __all__ = ["listen", "serving_metrics", "shown_address"]
@@ -50,7 +51,7 @@ async def listen(
 
 @asynccontextmanager
 async def serving_metrics(
-    config: Config, meters: Meters, *, share_port: bool = False
+    config: Config, meters: Meters, gauges: Gauges, *, share_port: bool = False
 ) -> AsyncIterator[None]:
     """Serve the metrics on their own address, if the settings name one, while the block runs.
 
@@ -60,7 +61,7 @@ async def serving_metrics(
     if config.metrics is None:
         yield
         return
-    server = build_metrics_server(config, meters)
+    server = build_metrics_server(config, meters, gauges)
     listening = await listen(server, config.metrics, share_port=share_port)
     try:
         yield

@@ -5,17 +5,27 @@ One row of numbers a worker: each writes its own without locks, and whoever is a
 
 import mmap
 from bisect import bisect_left
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 from typing import Final, Literal
 
 from deniable.messages import RefusalCode
+from deniable.server.openapi import PATHS
 
 __all__ = ["METERS", "Meter", "Meters"]
 
 _FAST: Final = (0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 _EARLY: Final = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 _LATE: Final = (1.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0)
+_CODES: Final = {"code": tuple(code.value for code in RefusalCode)}
+_OTHER: Final = "other"
+_STATUSES: Final = tuple(
+    str(status)
+    for status in sorted(
+        {200, 304, 405, 417, 500, 501, 505} | {code.http_status or 400 for code in RefusalCode}
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +36,14 @@ class Meter:
         name: as Prometheus gets it, behind ``deniable_``.
         kind: a counter only grows; a gauge comes and goes; a histogram counts values by size.
         meaning: one line for people.
-        label: what the values below distinguish; empty if there is one number only.
-        values: of the label.
+        labels: what its numbers are told apart by, each label with its values.
         bounds: upper ends of a histogram's buckets.
     """
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
     meaning: str
-    label: str = ""
-    values: tuple[str, ...] = ("",)
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     bounds: tuple[float, ...] = ()
 
     @property
@@ -43,25 +51,31 @@ class Meter:
         """Return how many numbers it takes; of a histogram, its buckets, one beyond and the sum."""
         return len(self.bounds) + 2 if self.kind == "histogram" else len(self.values)
 
+    @property
+    def values(self) -> list[tuple[str, ...]]:
+        """Return the values of the labels, for one number after another."""
+        return list(product(*self.labels.values()))
+
 
 METERS: Final = (
     Meter("reports_accepted", "counter", "reports counted"),
     Meter("reports_duplicate", "counter", "identical repeats, acknowledged and not counted again"),
+    Meter("reports_refused", "counter", "reports refused, by code", _CODES),
+    Meter("requests_refused", "counter", "requests refused as a whole, by code", _CODES),
     Meter(
-        "reports_refused",
+        "requests",
         "counter",
-        "reports refused, by code",
-        "code",
-        tuple(code.value for code in RefusalCode),
-    ),
-    Meter(
-        "requests_refused",
-        "counter",
-        "requests refused as a whole, by code",
-        "code",
-        tuple(code.value for code in RefusalCode),
+        "requests whose head came, by route and status; those that there were",
+        {"route": (*PATHS, _OTHER), "status": (*_STATUSES, _OTHER)},
     ),
     Meter("requests_failed", "counter", "requests that ended in an unforeseen error"),
+    Meter("workers", "gauge", "worker processes that serve"),
+    Meter(
+        "database_connections",
+        "gauge",
+        "connections to PostgreSQL: allowed, open, and in use",
+        {"state": ("allowed", "open", "in-use")},
+    ),
     Meter("connections", "gauge", "connections that are open"),
     Meter("connections_refused", "counter", "connections turned away, being too many"),
     Meter("connections_overdue", "counter", "connections closed, being too slow"),
@@ -117,7 +131,7 @@ class Meters:
         self._row = self._rows[worker]
         for meter in METERS:
             if meter.kind == "gauge":  # whoever had this row before may have been killed
-                self._row[_PLACES[meter.name]] = 0.0
+                self.put(meter.name, [0.0] * meter.cells)
 
     @staticmethod
     def shared(workers: int) -> mmap.mmap:
@@ -127,6 +141,17 @@ class Meters:
     def count(self, name: str, amount: float = 1.0) -> None:
         """Add to a counter, or to a gauge."""
         self._row[_PLACES[name]] += amount
+
+    def put(self, name: str, values: Sequence[float]) -> None:
+        """Set a gauge: what it is in this worker."""
+        for place, value in enumerate(values, _PLACES[name]):
+            self._row[place] = value
+
+    def count_request(self, path: str, status: int) -> None:
+        """Count a request by its route's path, and the status of its answer."""
+        route = _ROUTE_PLACES.get(path, len(_ROUTE_PLACES))
+        place = _STATUS_PLACES.get(str(status), len(_STATUS_PLACES))
+        self._row[_PLACES["requests"] + route * (len(_STATUS_PLACES) + 1) + place] += 1.0
 
     def count_code(self, name: str, code: RefusalCode) -> None:
         """Add one to the counter of a code."""
@@ -149,3 +174,5 @@ class Meters:
 
 
 _CODE_PLACES: Final = {code: place for place, code in enumerate(RefusalCode)}
+_ROUTE_PLACES: Final = {path: place for place, path in enumerate(PATHS)}
+_STATUS_PLACES: Final = {status: place for place, status in enumerate(_STATUSES)}

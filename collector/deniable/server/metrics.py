@@ -7,11 +7,12 @@ import asyncio
 import platform
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Final
 
 from aiohttp import web
 
+from deniable.server.gauges import GAUGES, Gauges
 from deniable.server.meters import Meter, Meters
 from deniable.server.routing import Route
 from deniable.server.tokens import require_role
@@ -25,11 +26,12 @@ BUILD_INFO: Final = Meter(
 )
 
 
-def metrics_route(meters: Meters, store: Store | None = None) -> Route:
+def metrics_route(meters: Meters, gauges: Gauges, store: Store | None = None) -> Route:
     """Return the route.
 
     Args:
-        meters: what is shown.
+        meters: what is counted.
+        gauges: what is measured.
         store: knows the tokens of operators, who may read it; None for anyone.
     """
 
@@ -42,7 +44,8 @@ def metrics_route(meters: Meters, store: Store | None = None) -> Route:
             "event_loop": type(asyncio.get_running_loop()).__module__.partition(".")[0],
         }
         return web.Response(
-            body=exposition(meters, labels).encode(), headers={"Content-Type": METRICS_TYPE}
+            body=exposition(meters, await gauges.read(), labels).encode(),
+            headers={"Content-Type": METRICS_TYPE},
         )
 
     return Route("GET", "/metrics", answer)
@@ -53,16 +56,18 @@ def exposed_name(meter: Meter) -> str:
     return f"deniable_{meter.name}{'_total' if meter.kind == 'counter' else ''}"
 
 
-def exposition(meters: Meters, build: Mapping[str, str]) -> str:
+def exposition(meters: Meters, measured: Mapping[str, float], build: Mapping[str, str]) -> str:
     """Return the text.
 
     Args:
-        meters: what is shown.
+        meters: what is counted.
+        measured: values of gauges, by name.
         build: labels of ``deniable_build_info``, without quotes, backslashes and line breaks.
     """
     lines = [*_heading(BUILD_INFO)]
     lines.append(f"{exposed_name(BUILD_INFO)}{_labels(**build)} 1")
-    for meter, numbers in meters.totals():
+    gauges = ((gauge, [measured[gauge.name]]) for gauge in GAUGES if gauge.name in measured)
+    for meter, numbers in chain(meters.totals(), gauges):
         lines += _heading(meter)
         lines += _samples(meter, numbers)
     return "\n".join(lines) + "\n"
@@ -77,9 +82,10 @@ def _heading(meter: Meter) -> Iterator[str]:
 def _samples(meter: Meter, numbers: list[float]) -> Iterator[str]:
     name = exposed_name(meter)
     if meter.kind != "histogram":
-        for value, number in zip(meter.values, numbers, strict=True):
-            labels = _labels(**{meter.label: value}) if meter.label else ""
-            yield f"{name}{labels} {number:.17g}"
+        for values, number in zip(meter.values, numbers, strict=True):
+            labels = dict(zip(meter.labels, values, strict=True))
+            if number or len(labels) < 2:  # most pairs of values never come together
+                yield f"{name}{_labels(**labels) if labels else ''} {number:.17g}"
         return
     *buckets, total = numbers
     ends = [*(f"{bound:g}" for bound in meter.bounds), "+Inf"]

@@ -19,12 +19,18 @@ from deniable.server.config import Config
 from deniable.server.routing import Route
 from deniable.server.schemas import SCHEMAS, Json
 
-__all__ = ["openapi_document", "openapi_route"]
+__all__ = ["PATHS", "openapi_document", "openapi_route"]
 
 _JSON: Final = "application/json"
 _MSGPACK: Final = "application/msgpack"
-_ALWAYS: Final = (RefusalCode.MALFORMED, RefusalCode.TIMEOUT, RefusalCode.OVERLOADED)
-"""What any request can meet: being no HTTP, being too slow, or a collector that is too busy."""
+_ALWAYS: Final = (
+    RefusalCode.MALFORMED,
+    RefusalCode.TIMEOUT,
+    RefusalCode.OVERLOADED,
+    RefusalCode.STORE_FAILED,
+    RefusalCode.STORAGE_FULL,
+)
+"""What any request can meet: being no HTTP or too slow, a busy collector, a store that fails."""
 _QUERY: Final = (RefusalCode.BAD_QUERY,)
 _SURVEY: Final = (RefusalCode.NOT_FOUND, RefusalCode.BAD_QUERY)
 _ROLE: Final = (RefusalCode.UNAUTHORISED, RefusalCode.FORBIDDEN)
@@ -91,7 +97,6 @@ _OPERATIONS: Final = {
             RefusalCode.TOO_LARGE,
             RefusalCode.UNSUPPORTED_MEDIA_TYPE,
             RefusalCode.RATE_LIMITED,
-            RefusalCode.STORAGE_FULL,
         ),
     ),
     ("GET", "/v1/surveys"): _Operation(
@@ -130,12 +135,14 @@ _OPERATIONS: Final = {
         tagged=True,
     ),
     ("GET", "/healthz"): _Operation("the process is up", schema="Status"),
-    ("GET", "/readyz"): _Operation("the store can be read", schema="Status"),
+    ("GET", "/readyz"): _Operation("the store takes durable writes", schema="Status"),
     ("GET", "/metrics"): _Operation(
         "counts and times for Prometheus", media="text/plain", codes=_ROLE, role="operator"
     ),
     ("GET", "/openapi.json"): _Operation("this document"),
 }
+PATHS: Final = tuple(path for _, path in _OPERATIONS)
+"""The paths of all routes."""
 
 
 def openapi_route(routes: Sequence[Route], config: Config) -> Route:
@@ -175,7 +182,7 @@ def openapi_document(routes: Sequence[Route], config: Config) -> Json:
             "description": "A known path answers 405 to other methods, and says in Allow which "
             "it takes; an Expect other than 100-continue gets 417.",
         },
-        "servers": [{"url": config.origin + config.path_prefix}],
+        "servers": [{"url": config.origin}],
         "paths": paths,
         "components": {
             "schemas": SCHEMAS,

@@ -13,7 +13,7 @@ from deniable.server.headers import complete
 from deniable.server.meters import Meters
 from deniable.server.routing import MethodNotAllowed
 from deniable.server.seldom import Seldom
-from deniable.stores import StoreError, StoreFull
+from deniable.stores import Overloaded, StoreError, StoreFull
 
 __all__ = ["answer_to", "bare_problem", "plain_problem", "problem"]
 
@@ -33,8 +33,8 @@ def answer_to(error: Exception, meters: Meters, seldom: Seldom) -> web.Response:
             number of requests can meet with it.
     """
     if isinstance(error, StoreError) and seldom(type(error).__name__):
-        full = isinstance(error, StoreFull)
-        _LOG.log(logging.ERROR if full else logging.WARNING, "%s", _STORE_FULL if full else error)
+        busy, full = isinstance(error, Overloaded), isinstance(error, StoreFull)
+        _LOG.log(logging.WARNING if busy else logging.ERROR, "%s", _STORE_FULL if full else error)
     refusal = _refusal(error)
     if refusal is not None:
         answer = problem(refusal.code, refusal.reason)
@@ -65,10 +65,12 @@ def _refusal(error: Exception) -> Refusal | None:
             return Refusal(RefusalCode.TIMEOUT, "the body took too long to arrive")
         case StoreFull():
             return Refusal(RefusalCode.STORAGE_FULL, "the collector's disk is full; send it later")
-        case StoreError():
+        case Overloaded():
             return Refusal(
                 RefusalCode.OVERLOADED, "the collector cannot take it now; send it later"
             )
+        case StoreError():
+            return Refusal(RefusalCode.STORE_FAILED, "the collector's store fails; send it later")
         case web.RequestPayloadError():
             return Refusal(RefusalCode.MALFORMED, "the body's chunks are no HTTP")
         case web.HTTPRequestEntityTooLarge():

@@ -55,22 +55,21 @@ class Router:
 
     Args:
         routes: one a path.
-        prefix: what every path begins with, before the route's own.
     """
 
-    def __init__(self, routes: Sequence[Route], prefix: str = "") -> None:
-        self._fixed = {prefix + route.path: route for route in routes if _NAME not in route.path}
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._fixed = {route.path: route for route in routes if _NAME not in route.path}
         self._named = [
-            (re.compile(_pattern(prefix + route.path), re.ASCII), route)
+            (re.compile(_pattern(route.path), re.ASCII), route)
             for route in routes
             if _NAME in route.path
         ]
 
-    async def answer(self, request: web.BaseRequest) -> web.Response:
-        """Answer a request.
+    def find(self, request: web.BaseRequest) -> tuple[Route, str]:
+        """Return a request's route, and what stands for {name} in its path (else the empty text).
 
         Raises:
-            Refusal: not-found, or whatever the handler refuses.
+            Refusal: not-found.
             MethodNotAllowed: if the path takes other methods.
         """
         # The path as it came: an encoded slash is no slash.
@@ -80,7 +79,7 @@ class Router:
             route, name = self._find_named(path)
         if request.method not in route.methods:
             raise MethodNotAllowed(",".join(route.methods))
-        return await route.answering(request, name)
+        return route, name
 
     def _find_named(self, path: str) -> tuple[Route, str]:
         for pattern, route in self._named:

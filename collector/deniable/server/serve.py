@@ -12,6 +12,7 @@ from aiohttp import web
 from deniable.server.app import build_server
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
+from deniable.server.gauges import Gauges
 from deniable.server.listening import listen, serving_metrics, shown_address
 from deniable.server.logs import LoopErrors
 from deniable.server.meters import Meters
@@ -82,14 +83,18 @@ async def serve(
     )
     try:
         catalogue = Catalogue(store, config.authority, time.time)
-        server = await build_server(config, store, meters=meters, catalogue=catalogue)
+        gauges = Gauges(config, store, catalogue, tls=tls)
+        server = await build_server(
+            config, store, meters=meters, catalogue=catalogue, gauges=gauges
+        )
         runner = web.ServerRunner(server, shutdown_timeout=_DRAIN_SECONDS)
         await runner.setup()
         try:
             site = await listen(server, (config.host, config.port), tls=tls, share_port=share_port)
             port = site.sockets[0].getsockname()[1]
             async with (
-                serving_metrics(config, meters, share_port=share_port),
+                serving_metrics(config, meters, gauges, share_port=share_port),
+                gauges.kept(meters),
                 _keeping_up(
                     Upkeep(store, catalogue, time.time, meters), config.upkeep_seconds * keep_up
                 ),

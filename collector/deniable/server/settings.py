@@ -12,7 +12,6 @@ from deniable.server.addresses import read_network
 __all__ = ["DATABASE_SCHEMES", "SETTINGS", "Setting", "read_address"]
 
 DATABASE_SCHEMES: Final = ("postgresql://", "postgres://")
-_PREFIX: Final = re.compile(r"(/[A-Za-z0-9._~-]+)*", re.ASCII)
 _ADDRESS: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+)):([0-9]{1,5})", re.ASCII)
 
 Check = Callable[[object], object]
@@ -104,11 +103,6 @@ def _check_store(value: object) -> None:
         raise ValueError(f"must be a file, or {DATABASE_SCHEMES[0]}…")
 
 
-def _check_prefix(value: object) -> None:
-    if not _PREFIX.fullmatch(str(value)):
-        raise ValueError("must be empty, or such as /telemetry, without a slash at its end")
-
-
 def _check_metrics(value: object) -> None:
     if value:
         read_address(str(value))
@@ -133,13 +127,6 @@ SETTINGS: Final = (
     ),
     Setting("host", "str", "127.0.0.1", "address to listen on"),
     Setting("port", "int", 8377, "port to listen on; 0 for any that is free", _between(0, 65_535)),
-    Setting(
-        "path_prefix",
-        "str",
-        "",
-        "what every path begins with, such as /telemetry, if a proxy does not take it off",
-        _check_prefix,
-    ),
     Setting(
         "store",
         "str",

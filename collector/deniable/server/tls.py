@@ -3,14 +3,26 @@
 import logging
 import ssl
 
+from cryptography import x509
+
 from deniable.server.config import Config, InvalidConfig
 
-__all__ = ["reload_certificate", "tls_context"]
+__all__ = ["ServerTls", "reload_certificate", "tls_context"]
 
 _LOG = logging.getLogger("deniable.collector")
 
 
-def tls_context(config: Config) -> ssl.SSLContext | None:
+class ServerTls(ssl.SSLContext):
+    """How the collector speaks TLS.
+
+    Attributes:
+        ends: Unix seconds when the certificate that is in use ends.
+    """
+
+    ends = 0.0
+
+
+def tls_context(config: Config) -> ServerTls | None:
     """Return how to speak TLS (1.2 or newer), None if the settings name no certificate.
 
     Raises:
@@ -18,14 +30,14 @@ def tls_context(config: Config) -> ssl.SSLContext | None:
     """
     if config.tls_certificate is None:
         return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context = ServerTls(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     _load(context, config)
     return context
 
 
-def reload_certificate(context: ssl.SSLContext, config: Config) -> None:
+def reload_certificate(context: ServerTls, config: Config) -> None:
     """Take certificate and key anew for the connections to come; keep the old if they are bad."""
     try:
         tls_context(config)  # half a change would leave the context without a certificate
@@ -36,7 +48,7 @@ def reload_certificate(context: ssl.SSLContext, config: Config) -> None:
         _LOG.info("the certificate was read anew")
 
 
-def _load(context: ssl.SSLContext, config: Config) -> None:
+def _load(context: ServerTls, config: Config) -> None:
     assert config.tls_certificate is not None
     for name, file in (("tls_certificate", config.tls_certificate), ("tls_key", config.tls_key)):
         try:
@@ -50,6 +62,8 @@ def _load(context: ssl.SSLContext, config: Config) -> None:
         context.load_cert_chain(
             config.tls_certificate, config.tls_key, lambda: _no_password(config)
         )
+        shown = x509.load_pem_x509_certificate(config.tls_certificate.read_bytes())
+        context.ends = shown.not_valid_after_utc.timestamp()
     except OSError as error:
         raise InvalidConfig(
             f"{config.place('tls_certificate')} and {config.place('tls_key')} must be PEM files of"

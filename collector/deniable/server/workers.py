@@ -149,6 +149,7 @@ class _Supervisor:
                 worker.deaths = worker.deaths + 1 if young else 0
                 pause = _pause(worker.deaths)
                 worker.pid, worker.due = 0, now + pause
+                Meters(self._memory, number)  # its gauges are nobody's now
                 _LOG.error(
                     "worker %d ended (%s) and is started anew in %.1f s",
                     number,

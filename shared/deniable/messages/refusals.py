@@ -31,6 +31,7 @@ class RefusalCode(StrEnum):
     RATE_LIMITED = "rate-limited"
     OVERLOADED = "overloaded"
     STORAGE_FULL = "storage-full"
+    STORE_FAILED = "store-failed"
     UNAUTHORISED = "unauthorised"
     FORBIDDEN = "forbidden"
     NOT_FOUND = "not-found"
@@ -51,6 +52,7 @@ _HTTP_STATUS = {
     RefusalCode.RATE_LIMITED: 429,
     RefusalCode.OVERLOADED: 503,
     RefusalCode.STORAGE_FULL: 507,
+    RefusalCode.STORE_FAILED: 503,
     RefusalCode.UNAUTHORISED: 401,
     RefusalCode.FORBIDDEN: 403,
     RefusalCode.NOT_FOUND: 404,

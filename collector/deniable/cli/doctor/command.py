@@ -33,7 +33,8 @@ _STYLES = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}
 def doctor(ctx: click.Context, directory: Path, *, online: bool, as_json: bool) -> None:
     """Look at settings, files, machine, store and surveys; say what to do.
 
-    Nothing is changed, and the server may be running. The exit status is 1 if anything is wrong.
+    Nothing is changed, but that the store is written to and nothing in it; the server may be
+    running. The exit status is 1 if anything is wrong.
     """
     findings = list(_examine(directory, online=online))
     if as_json:

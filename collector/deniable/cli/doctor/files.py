@@ -1,11 +1,13 @@
 """Files of a collector: who may read them, what must not be there, how much room there is."""
 
+import os
+import shlex
 import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from deniable.cli.authority import default_key_file
+from deniable.cli.authority import key_files
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.server import CONFIG_FILE, Config
 
@@ -20,7 +22,7 @@ _MOST_READ = 64 << 10
 def check_modes(directory: Path, config: Config) -> Finding:
     """Check that nobody else reads what is secret or about people."""
     secret = [config.tls_key, config.store, directory / CONFIG_FILE, directory]
-    files = [each for each in secret if isinstance(each, Path) and each.exists()]
+    files = [each for each in secret if isinstance(each, Path) and os.access(each, os.F_OK)]
     if directory in files and not _mode(directory) & 0o077:
         # Nobody else gets to what is inside.
         files = [each for each in files if not each.resolve().is_relative_to(directory.resolve())]
@@ -31,7 +33,7 @@ def check_modes(directory: Path, config: Config) -> Finding:
         return doubtful(
             "file modes",
             f"others may get at {', '.join(open_to_others)}",
-            "chmod go= " + " ".join(open_to_others),
+            "chmod go= " + shlex.join(open_to_others),
         )
     return good("file modes", "nobody else reads settings, store and key")
 
@@ -54,11 +56,13 @@ def check_authority_key(directory: Path, config: Config) -> Finding:
             f"a private key is in the collector's directory: {inside[0]}",
             "move it away from the server; whoever takes over the server has it",
         )
-    if default_key_file(directory).exists():
+    beside = key_files(directory)
+    if beside:
         return doubtful(
             "authority key",
-            f"on this machine: {default_key_file(directory)}",
-            "on a server, keep it elsewhere: only survey publish and authority rotate need it",
+            f"on this machine: {', '.join(map(str, beside))}",
+            "on a server, keep it elsewhere: only survey publish and authority rotate need it"
+            " (--authority-key)",
         )
     return good("authority key", "not on this machine, as far as can be seen")
 
@@ -84,7 +88,7 @@ def check_leftover(directory: Path, config: Config) -> Iterator[Finding]:
 
 def check_disk(config: Config) -> Iterator[Finding]:
     """Check that the store can grow."""
-    if isinstance(config.store, Path):
+    if isinstance(config.store, Path) and os.access(config.store.parent, os.F_OK):
         usage = shutil.disk_usage(config.store.parent)
         yield judge_room(usage.free, usage.total)
 

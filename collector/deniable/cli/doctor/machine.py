@@ -3,6 +3,7 @@
 import ctypes
 import os
 import resource
+import shlex
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -49,23 +50,26 @@ def judge_files(config: Config, allowed: int) -> Finding:
 
 def check_clock(directory: Path, now: float) -> Finding:
     """Check the clock: epochs open and close by it."""
-    newest = max((file.stat().st_mtime for file in directory.iterdir()), default=now)
-    return judge_clock(newest, now, synchronised=_synchronised())
+    written = ((file.stat().st_mtime, file) for file in directory.iterdir())
+    newest, file = max(written, default=(now, directory))
+    return judge_clock(file, newest, now, synchronised=_synchronised())
 
 
-def judge_clock(newest: float, now: float, *, synchronised: bool | None) -> Finding:
+def judge_clock(file: Path, newest: float, now: float, *, synchronised: bool | None) -> Finding:
     """Judge the clock.
 
     Args:
-        newest: when the newest file was written, in Unix seconds.
+        file: the newest one.
+        newest: when it was written, in Unix seconds.
         now: what the clock says.
         synchronised: whether the kernel says that something sets it; None if it does not say.
     """
     if newest > now + _ONE_SECOND:
         return bad(
             "clock",
-            f"{newest - now:,.0f} s behind the newest file of the directory",
-            "set the clock before serving: reports of open epochs would be refused",
+            f"{newest - now:,.0f} s behind the newest file, {file}",
+            "set the clock before serving: reports of open epochs would be refused. If it is right,"
+            f" it was wrong when that was written: touch {shlex.quote(str(file))}",
         )
     shown = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now)) + " UTC"
     if synchronised is False:

@@ -35,9 +35,10 @@ def check_certificate(config: Config, now: datetime) -> Iterator[Finding]:
     if days <= 0:
         yield bad("certificate", found, renew)
     elif now < shown.not_valid_before_utc:
-        yield bad("certificate", f"{found}, but not yet", "is the clock right?")
+        yield bad("certificate", f"{found}, but not yet", "is the clock right? Else take another")
     elif not _is_for(shown, urlsplit(config.origin).hostname or ""):
-        yield bad("certificate", f"{found}, but for another host", "devices will refuse it")
+        host = urlsplit(config.origin).hostname
+        yield bad("certificate", f"{found}, but for another host", f"get one for {host}")
     elif days < _RENEWAL_DAYS:
         yield doubtful("certificate", found, renew)
     else:
@@ -95,7 +96,7 @@ def check_origin_answers(
         return bad(
             "origin",
             f"{config.origin}/v1/authority answers {answer.status}",
-            "have the proxy pass on /v1/ as it is; does path_prefix fit?",
+            "have the proxy pass on /v1/ as it is (examples/operations/nginx.conf)",
         )
     if answer.headers.get("ETag") != f'"{authority.hex()}"':
         return bad(

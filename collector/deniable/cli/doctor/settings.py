@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
+from deniable.cli.doctor.rights import as_user
 from deniable.cli.variables import KNOWN, unknown
 from deniable.server import CONFIG_FILE, Config, InvalidConfig
 
@@ -16,6 +17,8 @@ def read_settings(directory: Path, environment: Mapping[str, str]) -> tuple[Conf
     try:
         config = Config.load(directory, environment)
     except InvalidConfig as error:
+        if isinstance(error.__cause__, PermissionError):
+            return None, bad("settings", str(error), as_user(directory.stat().st_uid))
         return None, bad("settings", str(error), "correct it; nothing else was looked at")
     return config, good("settings", f"{directory / CONFIG_FILE}, for {config.origin}")
 
@@ -41,7 +44,8 @@ def check_proxies(config: Config) -> Iterator[Finding]:
         yield doubtful(
             "proxy",
             f"plain HTTP on {config.host}, and an origin with https",
-            "let nobody but the proxy that ends TLS reach it, or set tls_certificate",
+            "set host to 127.0.0.1, if the proxy that ends TLS is on this machine; else let nobody"
+            " but the proxy reach it, or set tls_certificate",
         )
     elif proxied and config.address_rate > 0 and not config.trusted_proxies:
         yield doubtful(

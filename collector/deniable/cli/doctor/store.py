@@ -1,10 +1,12 @@
 """The store: its schema, its order, and what is published in it."""
 
+import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
+from deniable.cli.doctor.rights import check_rights
 from deniable.cli.doctor.surveys import (
     judge_declarations,
     judge_issuers,
@@ -17,11 +19,13 @@ from deniable.cli.running import current, running
 from deniable.cli.workplace import signed_surveys, with_store
 from deniable.messages import Refusal
 from deniable.server import Config, authority_chain
+from deniable.server.gauges import all_overdue
 from deniable.stores import (
     NotAdmitted,
     Overloaded,
     Store,
     StoreError,
+    StoreFull,
     UnknownSchema,
     Unreachable,
 )
@@ -40,20 +44,31 @@ def check_schema(config: Config) -> Finding | None:
     file = config.store
     if not isinstance(file, Path):
         return None
-    if not file.exists():
-        return bad("store", f"{file} does not exist", "is `store` right? deniable init makes one")
+    try:
+        unwritable = check_rights(file)
+    except FileNotFoundError:
+        return bad(
+            "store",
+            f"{file} does not exist",
+            "is `store` right? If it is lost: deniable store restore BACKUP; or, for an empty one,"
+            f" touch {shlex.quote(str(file))}, then deniable store migrate",
+        )
+    except PermissionError as error:
+        return bad("store", f"{file}: {error.strerror}", "run this as the user who serves")
+    if unwritable is not None:
+        return unwritable
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as opened:
             (found,) = opened.execute("PRAGMA user_version").fetchone()
     except sqlite3.Error as error:
-        return bad("store", f"{file} cannot be read ({error})", "is it a store? restore a backup")
+        return bad("store", f"{file} cannot be read ({error})", _remedy_of_file(error))
     if found > VERSION:
         return bad("store", f"schema {found}, written by a newer deniable", "upgrade deniable")
     if found < VERSION:
         return doubtful(
             "store",
             f"schema {found}; this version brings it to {VERSION} when it serves",
-            "back it up first; then serve, and ask the doctor again",
+            "deniable store backup FILE; then deniable store migrate, or serve",
         )
     return None
 
@@ -71,10 +86,9 @@ def look_into_store(config: Config, now: float) -> Looked:
         chain = await authority_chain(store, config.authority)
         surveys, others = await signed_surveys(store, config)
         ended = await store.ended()
-        seals = {each.survey_id: await store.seals(each.survey_id) for each in surveys}
         asked = running(surveys, ended, now)
         findings.append(judge_signatures(others, others + len(surveys)))
-        findings += judge_surveys(surveys, seals, ended, now)
+        findings += judge_surveys(surveys, await all_overdue(store, surveys, now), ended, now)
         findings.append(judge_origin(current(asked), config.origin))
         findings.append(judge_issuers(asked, await store.distrusted()))
         findings.append(judge_lifetime(asked, now))
@@ -91,13 +105,18 @@ def look_into_store(config: Config, now: float) -> Looked:
         ], config.authority
 
 
-_RESTORE = "restore a backup, or see docs/operations.md"
+_RESTORE = (
+    "stop the server, empty the store (move its file and those beside it away, or drop the schema"
+    " deniable), then: deniable store restore BACKUP; docs/operations.md tells what is lost"
+)
 
 
 def _remedy(config: Config, error: Exception) -> str:
     """Return what to do about a store that cannot be opened or read."""
+    if isinstance(error, StoreFull):
+        return "make room on the store's disk: reports are refused until then (HTTP 507)"
     if isinstance(config.store, Path):
-        return _RESTORE
+        return _remedy_of_file(error.__cause__)
     match error:
         case UnknownSchema():
             return "deniable store migrate makes the tables; is it the right database?"
@@ -110,6 +129,15 @@ def _remedy(config: Config, error: Exception) -> str:
     return "look at the database server's own log; docs/postgres.md tells what it must be set to"
 
 
+def _remedy_of_file(error: BaseException | None) -> str:
+    if getattr(error, "sqlite_errorcode", None) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+        return f"is it a store? If it is damaged: {_RESTORE}"
+    return (
+        "look at its disk (dmesg; room, quota and ulimit -f of whoever serves), and whether"
+        " another program holds the file"
+    )
+
+
 def _where(config: Config) -> str:
     if not isinstance(config.store, Path):
         return "PostgreSQL answers"
@@ -119,5 +147,9 @@ def _where(config: Config) -> str:
 def _judge_order(faults: list[str]) -> Finding:
     if faults:
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
-        return bad("recount", faults[0] + more, "deniable store check lists all; keep a copy")
+        return bad(
+            "recount",
+            faults[0] + more,
+            f"deniable store check lists all. {_RESTORE[0].upper()}{_RESTORE[1:]}",
+        )
     return good("recount", "counts are those of the receipts and seals")

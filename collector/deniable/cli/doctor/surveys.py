@@ -14,7 +14,6 @@ from deniable.cli.running import (
 )
 from deniable.client import DEFAULT_LIFETIME_EPSILON
 from deniable.messages import Manifest
-from deniable.stores import Seal
 
 __all__ = [
     "judge_declarations",
@@ -28,7 +27,6 @@ __all__ = [
 _ENDING_DAYS = 7
 _LAST_PART = 4
 """A short survey's end is no news before its last quarter."""
-_OVERDUE_SECONDS = 3_600.0
 
 
 def judge_signatures(others: int, stored: int) -> Finding:
@@ -82,7 +80,8 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) ->
         return bad(
             "trusted issuers",
             f"none is trusted, so that no report is taken, of {', '.join(stuck)}",
-            "publish a successor that lists an issuer whose key is safe",
+            "publish a successor that lists an issuer whose key is safe, and end this one:"
+            " deniable survey end",
         )
     return good("trusted issuers", "each current survey that needs one has one that is trusted")
 
@@ -103,8 +102,8 @@ def judge_lifetime(offered: Sequence[Manifest], now: float) -> Finding:
         return doubtful(
             "lifetime",
             found,
-            "publish fewer epochs, or have apps set lifetime_epsilon: devices refuse what comes"
-            " last",
+            "publish fewer epochs, end what is not needed (deniable survey end), or have apps set"
+            " lifetime_epsilon: devices refuse what comes last",
         )
     return good("lifetime", found)
 
@@ -125,7 +124,7 @@ def judge_declarations(offered: Sequence[Manifest], now: float) -> Finding:
 
 def judge_surveys(
     surveys: list[Manifest],
-    seals: dict[bytes, list[Seal]],
+    overdue: Sequence[tuple[Manifest, int]],
     ended: dict[bytes, int],
     now: float,
 ) -> Iterator[Finding]:
@@ -133,7 +132,7 @@ def judge_surveys(
 
     Args:
         surveys: by name, the newest first.
-        seals: of each, by its id.
+        overdue: which of their epochs should have been sealed.
         ended: when surveys were ended, by their ids.
         now: Unix seconds.
     """
@@ -152,28 +151,16 @@ def judge_surveys(
         )
     else:
         yield good("surveys", f"{len(names)} published, {len(offered)} still to take reports")
-    overdue = [
-        (manifest, epoch) for manifest in surveys for epoch in _overdue(manifest, seals, now)
-    ]
     if overdue:
         manifest, epoch = overdue[0]
         yield doubtful(
             "seals",
             f"{len(overdue)} overdue, such as epoch {epoch} of {manifest.name}",
-            "deniable serve sets them by the clock, unless upkeep_seconds is 0: does it run?",
+            "deniable serve does it by the clock, unless upkeep_seconds is 0 (its log tells why it"
+            f" is put off); or: deniable survey seal {manifest.name} {epoch}",
         )
     else:
-        yield good("seals", "every epoch that is over is sealed")
-
-
-def _overdue(manifest: Manifest, seals: dict[bytes, list[Seal]], now: float) -> Iterator[int]:
-    standing = {seal.epoch for seal in seals.get(manifest.survey_id, [])}
-    schedule = manifest.schedule
-    for epoch in range(schedule.epochs):
-        if schedule.closes(epoch) + _OVERDUE_SECONDS > now:
-            return
-        if epoch not in standing:
-            yield epoch
+        yield good("seals", "every epoch that is over and has reports is sealed")
 
 
 def _ends_soon(manifest: Manifest, now: float) -> bool:

@@ -74,6 +74,12 @@ class Connections:
         self._kept: Connection | None = None
         self._answer_seconds = ANSWER_SECONDS
 
+    @property
+    def usage(self) -> tuple[int, int, int]:
+        """Return how many connections are allowed, open, and in use."""
+        pool = self._pool
+        return pool.get_max_size(), pool.get_size(), pool.get_size() - pool.get_idle_size()
+
     async def run(
         self, work: Callable[[Connection], Awaitable[Result]], *, keep: bool = False
     ) -> Result:

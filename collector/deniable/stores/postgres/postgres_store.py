@@ -115,6 +115,11 @@ class PostgresStore:
         finally:
             await connections.close()
 
+    @property
+    def usage(self) -> tuple[int, int, int]:
+        """Return how many connections are allowed, open, and in use."""
+        return self._connections.usage
+
     async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
         """Store receipts durably; one verdict each, in their order."""
         return await self._group.add(receipts)

@@ -1,0 +1,62 @@
+"""Who may write the store: asked of the system, before SQLite fails with less to say."""
+
+import os
+import pwd
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from deniable.cli.doctor.finding import Finding, bad
+
+__all__ = ["as_user", "check_rights"]
+
+
+def check_rights(store: Path) -> Finding | None:
+    """Check that a SQLite store's file, those beside it and their folder can be written; else None.
+
+    Raises:
+        FileNotFoundError: if the store or its folder does not exist.
+    """
+    denied = next(_denied(store), None)
+    if denied is None:
+        return None
+    me, its_owner = os.geteuid(), denied.stat().st_uid
+    found = f"{denied} cannot be written by {_name(me)}; it belongs to {_name(its_owner)}"
+    if os.statvfs(denied).f_flag & os.ST_RDONLY:
+        return bad("store", found, "its file system is read-only: mount it for writing")
+    try:
+        serves = store.stat().st_uid
+    except PermissionError:
+        serves = its_owner
+    if serves != me:
+        return bad("store", found, as_user(serves))
+    quoted = shlex.quote(str(denied))
+    if its_owner != me:
+        return bad("store", found, f"as root: chown {_name(me)} {quoted}")
+    return bad("store", found, f"chmod u+rw{'x' * denied.is_dir()} {quoted}")
+
+
+def as_user(number: int) -> str:
+    """Return how to look as whoever serves: the owner of what may not be read or written."""
+    return f"run this as the user who serves: runuser -u {_name(number)} -- deniable doctor"
+
+
+def _denied(store: Path) -> Iterator[Path]:
+    if not _may(store.parent, os.R_OK | os.W_OK | os.X_OK):
+        yield store.parent
+    store.stat()
+    for file in (store, *(store.with_name(f"{store.name}-{end}") for end in ("wal", "shm"))):
+        if file.exists() and not _may(file, os.R_OK | os.W_OK):
+            yield file
+
+
+def _may(path: Path, how: int) -> bool:
+    path.stat()
+    return os.access(path, how, effective_ids=True)
+
+
+def _name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)

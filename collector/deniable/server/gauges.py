@@ -1,0 +1,194 @@
+"""What is measured when somebody looks: absolute values, the same whichever worker answers.
+
+No value is of one survey's reports. What cannot be told, such as the end of a certificate where
+there is none, has no sample.
+"""
+
+import asyncio
+import math
+import shutil
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from deniable.messages import Manifest
+from deniable.server.catalogue import Catalogue
+from deniable.server.config import Config
+from deniable.server.meters import Meter, Meters
+from deniable.server.shared import Shared
+from deniable.server.tls import ServerTls
+from deniable.stores import PostgresStore, Seal, Store, StoreError, StoreFull
+
+__all__ = ["GAUGES", "Gauges", "all_overdue", "overdue_seals"]
+
+_FULL_BYTES: Final = 1 << 20
+_READING_SECONDS: Final = 3.0
+_KEEPING_SECONDS: Final = 2.0
+_OVERDUE_SECONDS: Final = 3_600.0
+
+GAUGES: Final = (
+    Meter("store_up", "gauge", "1 if the store takes durable writes, else 0"),
+    Meter("disk_free_bytes", "gauge", "room where the SQLite store is"),
+    Meter(
+        "certificate_end_timestamp_seconds",
+        "gauge",
+        "when the certificate ends that is in use, if the collector ends TLS",
+    ),
+    Meter(
+        "survey_end_timestamp_seconds",
+        "gauge",
+        "when the last epoch of a current survey is over, of the one that ends first",
+    ),
+    Meter("seals_overdue", "gauge", "epochs with reports that should be sealed since an hour"),
+    Meter("backup_timestamp_seconds", "gauge", "when the last backup was made; 0 if never"),
+    Meter("workers_wanted", "gauge", "worker processes that the settings ask for"),
+)
+"""Every gauge there is beside the meters."""
+
+
+class Gauges:
+    """Measures, at most once in some seconds.
+
+    Args:
+        config: the collector's settings.
+        store: where the surveys are.
+        catalogue: which ones there are.
+        clock: returns Unix seconds.
+        tls: how HTTPS is spoken, if the collector does.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        catalogue: Catalogue,
+        clock: Callable[[], float] = time.time,
+        tls: ServerTls | None = None,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._catalogue = catalogue
+        self._clock = clock
+        self._tls = tls
+        self._up = Shared(self._write)
+        self._measured = Shared(self._measure, patience=2 * _READING_SECONDS + 5.0)
+
+    async def check(self) -> None:
+        """Return if the store takes a durable write.
+
+        Raises:
+            StoreError: if it does not.
+        """
+        await self._up.get()
+
+    async def _write(self) -> None:
+        if isinstance(self._config.store, Path) and await _room(self._config.store) < _FULL_BYTES:
+            # One row may still fit, where no upload does.
+            raise StoreFull("the disk has no room left")
+        await self._store.ping()
+
+    async def read(self) -> Mapping[str, float]:
+        """Return the values, by name."""
+        return await self._measured.get()
+
+    @asynccontextmanager
+    async def kept(self, meters: Meters) -> AsyncIterator[None]:
+        """Keep the gauges that are this worker's own among its meters, while the block runs."""
+
+        async def keep() -> None:
+            while isinstance(self._store, PostgresStore):
+                meters.put("database_connections", self._store.usage)
+                await asyncio.sleep(_KEEPING_SECONDS)
+
+        meters.put("workers", [1.0])
+        keeping = asyncio.create_task(keep())
+        try:
+            yield
+        finally:
+            keeping.cancel()
+
+    async def _measure(self) -> dict[str, float]:
+        values: dict[str, float] = {"workers_wanted": self._config.workers, "store_up": 0.0}
+        if self._tls is not None:
+            values["certificate_end_timestamp_seconds"] = self._tls.ends
+        try:
+            if isinstance(self._config.store, Path):
+                values["disk_free_bytes"] = await _room(self._config.store)
+            await self.check()
+            values["store_up"] = 1.0
+            async with asyncio.timeout(_READING_SECONDS):
+                values |= await self._read_store()
+        except (StoreError, TimeoutError):
+            pass  # it is said by what is missing; who uploads has it logged
+        return values
+
+    async def _read_store(self) -> dict[str, float]:
+        now, catalogue, store = self._clock(), self._catalogue, self._store
+        await catalogue.reread()
+        values: dict[str, float] = {"backup_timestamp_seconds": await store.backed_up_at() or 0}
+        current = [
+            running[0]
+            for newest in catalogue.newest()
+            if (running := catalogue.running(newest.name, now))
+        ]
+        if current:
+            values["survey_end_timestamp_seconds"] = min(each.schedule.end for each in current)
+        values["seals_overdue"] = len(await all_overdue(store, catalogue.all(), now))
+        return values
+
+
+async def all_overdue(
+    store: Store, surveys: Iterable[Manifest], now: float
+) -> list[tuple[Manifest, int]]:
+    """Return the epochs of these surveys that should be sealed since an hour.
+
+    Raises:
+        StoreError: if it cannot be read.
+    """
+    ended = await store.ended()
+    return [
+        (survey, epoch)
+        for survey in surveys
+        for epoch in overdue_seals(
+            survey,
+            await store.seals(survey.survey_id),
+            ended.get(survey.survey_id),
+            await store.newest_counted(survey.survey_id),
+            now,
+        )
+    ]
+
+
+async def _room(store: Path) -> int:
+    try:
+        return (await asyncio.to_thread(shutil.disk_usage, store.parent)).free
+    except OSError as error:
+        raise StoreError(f"the store's folder is gone: {error.strerror}") from error
+
+
+def overdue_seals(
+    manifest: Manifest,
+    seals: Iterable[Seal],
+    ended_at: int | None,
+    newest: int | None,
+    now: float,
+) -> list[int]:
+    """Return the epochs that should be sealed since an hour.
+
+    Args:
+        manifest: the survey.
+        seals: all that stand.
+        ended_at: Unix seconds when the survey ended; None while it takes reports.
+        newest: the newest epoch with a counted report; None if there is none. Behind it there is
+            nothing to seal.
+        now: Unix seconds.
+    """
+    past, sealed = now - _OVERDUE_SECONDS, {seal.epoch for seal in seals}
+    return [
+        epoch
+        for epoch in range(0 if newest is None else newest + 1)
+        if epoch not in sealed
+        and past >= min(manifest.schedule.closes(epoch), math.inf if ended_at is None else ended_at)
+    ]

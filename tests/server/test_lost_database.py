@@ -1,0 +1,32 @@
+"""A database that is lost, or falls silent: nobody is told that the collector is ready."""
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from deniable.stores import PostgresStore
+from tests.server.collector import problem, running
+from tests.support.postgres import postgres_server
+from tests.support.postgres_proxy import postgres_proxy
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("how", ["away", "silent"])
+async def test_a_collector_without_its_database_is_up_and_not_ready(
+    tmp_path: Path, how: str
+) -> None:
+    server = postgres_server()
+    database = await server.create_store()
+    async with AsyncExitStack() as network:
+        proxy = await network.enter_async_context(postgres_proxy(server.socket))
+        url = f"postgresql://deniable@127.0.0.1:{proxy.port}/{database}"
+        store = await PostgresStore.open(url, patience=0.1)
+        async with running(tmp_path, store=store) as collector:
+            if how == "away":
+                await network.aclose()
+            else:
+                proxy.silence("answers")
+            ready = await collector.client.get("/readyz")
+            assert await problem(ready) == (503, "store-failed")
+            assert (await collector.client.get("/healthz")).status == 200
