@@ -51,7 +51,7 @@ async def build_server(
     """
     meters = meters or Meters()
     catalogue = catalogue or Catalogue(store, config.authority, clock)
-    await catalogue.reread()
+    await catalogue.read()
     routes = [
         upload_route(config, store, catalogue, clock, meters),
         *reading_routes(config, store, catalogue, clock),
@@ -64,11 +64,13 @@ async def build_server(
 def build_metrics_server(config: Config, meters: Meters) -> CollectorServer:
     """Return the server of the own address of metrics, where anyone may read them.
 
+    It tells that the process lives, too: no flood of devices fills it.
+
     Args:
         config: the collector's settings.
         meters: what is counted.
     """
-    return _server(replace(config, path_prefix=""), [metrics_route(meters)], meters)
+    return _server(replace(config, path_prefix=""), [_ALIVE, metrics_route(meters)], meters)
 
 
 def _server(config: Config, routes: Sequence[Route], meters: Meters) -> CollectorServer:
@@ -102,10 +104,14 @@ def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:
     return None
 
 
-def _health_routes(store: Store) -> list[Route]:
-    async def healthy(_: web.BaseRequest, __: str) -> web.Response:
-        return web.json_response({"status": "ok"})
+async def _healthy(_: web.BaseRequest, __: str) -> web.Response:
+    return web.json_response({"status": "ok"})
 
+
+_ALIVE: Final = Route("GET", "/healthz", _healthy)
+
+
+def _health_routes(store: Store) -> list[Route]:
     pinging: asyncio.Task[None] | None = None
 
     async def ready(_: web.BaseRequest, __: str) -> web.Response:
@@ -117,4 +123,4 @@ def _health_routes(store: Store) -> list[Route]:
         await asyncio.shield(pinging)
         return web.json_response({"status": "ready"})
 
-    return [Route("GET", "/healthz", healthy), Route("GET", "/readyz", ready)]
+    return [_ALIVE, Route("GET", "/readyz", ready)]
