@@ -46,15 +46,20 @@ class Upkeep:
         self._meters = meters or Meters()
         self._finished: set[bytes] = set()
 
-    async def run(self, seconds: float) -> None:
+    async def run(self, seconds: float, leads: Callable[[], bool] = lambda: True) -> None:
         """Do what is due again and again, about so many seconds apart, until cancelled.
 
         The first time only after as long: a machine that has just started may not know the time
         yet, and what is sealed is sealed for good. Collectors that start together drift apart.
+
+        Args:
+            seconds: how far apart.
+            leads: whether it is this one's to do, of several on one machine.
         """
         while True:
             await asyncio.sleep(seconds * _CHANCE.uniform(0.75, 1.25))
-            await self.turn()
+            if leads():
+                await self.turn()
 
     async def turn(self) -> None:
         """Do all that is due now; what cannot be done is logged, and left for the next turn."""
