@@ -366,12 +366,14 @@ def judged(
     now: float,
     sealed: tuple[int, ...] = (),
     ended: tuple[Manifest, ...] = (),
+    newest: int | None = 29,
 ) -> dict[str, Finding]:
     seals = [Seal(epoch, START, 0, bytes(32), None) for epoch in sealed]
     found = judge_surveys(
         surveys,
         {survey.survey_id: seals for survey in surveys},
         {survey.survey_id: START for survey in ended},
+        {survey.survey_id: newest for survey in surveys},
         now,
     )
     return {finding.check: finding for finding in found}
@@ -441,7 +443,13 @@ def test_epochs_that_should_be_sealed_and_are_not_are_counted() -> None:
     assert judged([survey], over + 3_600, sealed=(0,))["seals"].status is OK
     finding = judged([survey], over + 3_600 + 3 * DAY, sealed=(0, 2))["seals"]
     assert finding.found == f"2 overdue, such as epoch 1 of {survey.name}"
-    assert judged([survey], START + 400 * DAY)["seals"].found.startswith("30 overdue")
+    finding = judged([survey], START + 400 * DAY)["seals"]
+    assert finding.found.startswith("30 overdue")
+    assert "if the clock is right" in finding.remedy
+    # What may not have begun is not missed.
+    for newest in (None, 0):
+        found = judged([survey], START + 400 * DAY, sealed=(0,), newest=newest)
+        assert found["seals"].status is OK
 
 
 @contextmanager

@@ -205,6 +205,9 @@ class Store(Protocol):
         That is max(1, minimum_reports).
         """
 
+    async def newest_counted(self, survey_id: bytes) -> int | None:
+        """Return the newest epoch with at least one counted report; for upkeep alone."""
+
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
         """Seal an epoch for good; return the seal that stands, whoever set it first.
 
@@ -264,6 +267,9 @@ class Store(Protocol):
         Counts equal their receipts where these are kept; seals' digests are those of the counts;
         what is shown is at most what is counted.
         """
+
+    async def time(self) -> float:
+        """Return Unix seconds by the store's own clock."""
 
     async def ping(self) -> None:
         """Return if the store can be read."""

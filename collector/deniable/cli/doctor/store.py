@@ -72,9 +72,10 @@ def look_into_store(config: Config, now: float) -> Looked:
         surveys, others = await signed_surveys(store, config)
         ended = await store.ended()
         seals = {each.survey_id: await store.seals(each.survey_id) for each in surveys}
+        newest = {each.survey_id: await store.newest_counted(each.survey_id) for each in surveys}
         asked = running(surveys, ended, now)
         findings.append(judge_signatures(others, others + len(surveys)))
-        findings += judge_surveys(surveys, seals, ended, now)
+        findings += judge_surveys(surveys, seals, ended, newest, now)
         findings.append(judge_origin(current(asked), config.origin))
         findings.append(judge_issuers(asked, await store.distrusted()))
         findings.append(judge_lifetime(asked, now))

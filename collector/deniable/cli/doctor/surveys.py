@@ -13,6 +13,7 @@ from deniable.cli.running import (
     running,
 )
 from deniable.client import DEFAULT_LIFETIME_EPSILON
+from deniable.intake import Action, due
 from deniable.messages import Manifest
 from deniable.stores import Seal
 
@@ -29,6 +30,11 @@ _ENDING_DAYS = 7
 _LAST_PART = 4
 """A short survey's end is no news before its last quarter."""
 _OVERDUE_SECONDS = 3_600.0
+_UNKEPT = "deniable serve sets them by the clock, unless upkeep_seconds is 0: does it run?"
+_ASKED = (
+    "it was over long ago by this clock, and no report of a later one has come: if the clock is"
+    " right, deniable survey seal"
+)
 
 
 def judge_signatures(others: int, stored: int) -> Finding:
@@ -127,6 +133,7 @@ def judge_surveys(
     surveys: list[Manifest],
     seals: dict[bytes, list[Seal]],
     ended: dict[bytes, int],
+    newest: dict[bytes, int | None],
     now: float,
 ) -> Iterator[Finding]:
     """Judge what is published.
@@ -135,6 +142,7 @@ def judge_surveys(
         surveys: by name, the newest first.
         seals: of each, by its id.
         ended: when surveys were ended, by their ids.
+        newest: of each, by its id, the newest epoch with a counted report.
         now: Unix seconds.
     """
     names = {manifest.name for manifest in surveys}
@@ -152,28 +160,24 @@ def judge_surveys(
         )
     else:
         yield good("surveys", f"{len(names)} published, {len(offered)} still to take reports")
+    past = now - _OVERDUE_SECONDS
     overdue = [
-        (manifest, epoch) for manifest in surveys for epoch in _overdue(manifest, seals, now)
+        (survey, each)
+        for survey in surveys
+        if ended.get(key := survey.survey_id, 0) <= past
+        for each in due(survey, seals.get(key, []), ended.get(key), newest.get(key), past)
+        if each.action in {Action.SEAL, Action.ASK}
     ]
     if overdue:
-        manifest, epoch = overdue[0]
+        survey, which = overdue[0]
+        asked = any(each.action is Action.ASK for _, each in overdue)
         yield doubtful(
             "seals",
-            f"{len(overdue)} overdue, such as epoch {epoch} of {manifest.name}",
-            "deniable serve sets them by the clock, unless upkeep_seconds is 0: does it run?",
+            f"{len(overdue)} overdue, such as epoch {which.epoch} of {survey.name}",
+            _ASKED if asked else _UNKEPT,
         )
     else:
-        yield good("seals", "every epoch that is over is sealed")
-
-
-def _overdue(manifest: Manifest, seals: dict[bytes, list[Seal]], now: float) -> Iterator[int]:
-    standing = {seal.epoch for seal in seals.get(manifest.survey_id, [])}
-    schedule = manifest.schedule
-    for epoch in range(schedule.epochs):
-        if schedule.closes(epoch) + _OVERDUE_SECONDS > now:
-            return
-        if epoch not in standing:
-            yield epoch
+        yield good("seals", "every epoch that is over, as far as reports tell, is sealed")
 
 
 def _ends_soon(manifest: Manifest, now: float) -> bool:

@@ -14,7 +14,7 @@ from deniable.stores.postgres.connections import Connection
 from deniable.stores.postgres.publishing import find_survey
 from deniable.stores.store import Counts
 
-__all__ = ["counted", "newest_epoch", "shown_counts", "take_step"]
+__all__ = ["counted", "newest_counted", "newest_epoch", "shown_counts", "take_step"]
 
 _IS_DUE: Final = """
     (SELECT coalesce(sum(reports), 0) FROM deniable.counts WHERE survey = $1 AND epoch = $2)
@@ -97,5 +97,14 @@ async def newest_epoch(connection: Connection, survey_id: bytes) -> int | None:
         "SELECT epoch FROM deniable.counts WHERE survey = $1"
         " GROUP BY epoch HAVING sum(reports) >= $2 ORDER BY epoch DESC LIMIT 1",
         *await find_survey(connection, survey_id),
+    )
+    return None if epoch is None else int(epoch)
+
+
+async def newest_counted(connection: Connection, survey_id: bytes) -> int | None:
+    """Return the newest epoch with at least one counted report."""
+    survey, _ = await find_survey(connection, survey_id)
+    epoch = await connection.fetchval(
+        "SELECT max(epoch) FROM deniable.counts WHERE survey = $1", survey
     )
     return None if epoch is None else int(epoch)

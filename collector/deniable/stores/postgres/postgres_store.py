@@ -152,6 +152,12 @@ class PostgresStore:
             lambda connection: counting.newest_epoch(connection, survey_id)
         )
 
+    async def newest_counted(self, survey_id: bytes) -> int | None:
+        """Return the newest epoch with at least one counted report."""
+        return await self._connections.run(
+            lambda connection: counting.newest_counted(connection, survey_id)
+        )
+
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
         """Seal an epoch for good; return the seal that stands."""
         return await self._connections.transaction(
@@ -243,6 +249,10 @@ class PostgresStore:
             async for chunk in chunks:
                 with translated():
                     await filling.write(chunk)
+
+    async def time(self) -> float:
+        """Return Unix seconds by the database server's clock."""
+        return await self._connections.run(publishing.clock)
 
     async def ping(self) -> None:
         """Return if the store can be read."""

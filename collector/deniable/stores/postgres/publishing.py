@@ -8,7 +8,16 @@ from deniable.stores.postgres.connections import Connection
 from deniable.stores.postgres.locks import CATALOGUE, lock
 from deniable.stores.store import RotationConflict, StoreError, SurveyConflict
 
-__all__ = ["StoredSurvey", "find_survey", "ping", "publish", "rotate", "rotations", "surveys"]
+__all__ = [
+    "StoredSurvey",
+    "clock",
+    "find_survey",
+    "ping",
+    "publish",
+    "rotate",
+    "rotations",
+    "surveys",
+]
 
 
 class StoredSurvey(NamedTuple):
@@ -35,6 +44,11 @@ async def find_survey(connection: Connection, survey_id: bytes) -> StoredSurvey:
     if row is None:
         raise StoreError("the survey is not in this store")
     return StoredSurvey(*row)
+
+
+async def clock(connection: Connection) -> float:
+    """Return Unix seconds by the server's clock."""
+    return float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())"))
 
 
 async def ping(connection: Connection) -> None:

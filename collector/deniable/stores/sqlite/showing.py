@@ -8,7 +8,7 @@ from deniable.stores.sqlite.counting import counted
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.store import Counts
 
-__all__ = ["newest_epoch", "shown_counts", "step_is_due", "take_step"]
+__all__ = ["newest_counted", "newest_epoch", "shown_counts", "step_is_due", "take_step"]
 
 
 def shown_counts(database: SqliteDatabase, survey_id: bytes, epoch: int, responses: int) -> Counts:
@@ -58,3 +58,12 @@ def newest_epoch(database: SqliteDatabase, survey_id: bytes) -> int | None:
             database.survey(survey_id),
         ).fetchone()
     return None if row is None else int(row[0])
+
+
+def newest_counted(database: SqliteDatabase, survey_id: bytes) -> int | None:
+    """Return the newest epoch with at least one counted report."""
+    with database.reading() as connection:
+        (epoch,) = connection.execute(
+            "SELECT max(epoch) FROM counts WHERE survey = ?", (database.survey(survey_id).number,)
+        ).fetchone()
+    return None if epoch is None else int(epoch)

@@ -1,6 +1,7 @@
 """The embedded store: SQLite behind two threads, one that writes and one that reads."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -104,6 +105,10 @@ class SqliteStore:
         """Return the newest epoch of which enough is counted for a figure."""
         return await self._read(lambda database: showing.newest_epoch(database, survey_id))
 
+    async def newest_counted(self, survey_id: bytes) -> int | None:
+        """Return the newest epoch with at least one counted report."""
+        return await self._read(lambda database: showing.newest_counted(database, survey_id))
+
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
         """Seal an epoch for good; return the seal that stands."""
         seal, made = await self._write(
@@ -202,6 +207,16 @@ class SqliteStore:
             copying.check_empty(connection)
             async for chunk in chunks:
                 await asyncio.to_thread(copying.write_rows, connection, chunk)
+
+    async def time(self) -> float:
+        """Return Unix seconds by the clock of the file's file system."""
+
+        def touch() -> float:
+            lock = self.path.with_name(f"{self.path.name}-lock")
+            os.utime(lock)
+            return lock.stat().st_mtime
+
+        return await asyncio.to_thread(touch)
 
     async def ping(self) -> None:
         """Return if the store can be read."""
