@@ -23,7 +23,7 @@ __all__ = ["Catalogue", "authority_chain"]
 _LOG = logging.getLogger("deniable.collector")
 
 _SECONDS_BETWEEN_READS: Final = 1.0
-_MOST_SECONDS: Final = 1.0
+_MOST_SECONDS: Final = 2.0
 """From the begin of a reading on: for longer nobody waits who can be answered without it."""
 
 
