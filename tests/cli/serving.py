@@ -4,7 +4,7 @@ import http.client
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +59,7 @@ class Server:
 
 
 @contextmanager
-def serving(place: Workplace, *options: str) -> Iterator[Server]:
+def serving(place: Workplace, *options: str, command: Sequence[str] = DENIABLE) -> Iterator[Server]:
     """Run the collector on a port that the system chooses."""
     settings = place.settings.read_text("utf-8").replace("port = 8377", "port = 0")
     place.settings.write_text(settings, "utf-8")
@@ -67,7 +67,7 @@ def serving(place: Workplace, *options: str) -> Iterator[Server]:
     with (
         log.open("wb") as stderr,
         child(
-            [*DENIABLE, "serve", "--dir", place.directory, *options],
+            [*command, "serve", "--dir", place.directory, *options],
             stdout=subprocess.PIPE,
             stderr=stderr,
         ) as process,

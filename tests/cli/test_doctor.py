@@ -37,6 +37,7 @@ from deniable.cli.doctor.settings import check_proxies, check_variables
 from deniable.cli.doctor.store import check_schema
 from deniable.cli.doctor.surveys import judge_issuers, judge_surveys
 from deniable.cli.root import deniable
+from deniable.intake import Action, Due
 from deniable.messages import Enrolment, Manifest, Schedule, SigningKey
 from deniable.server import Config
 from tests.cli.commands import Workplace, run
@@ -374,7 +375,7 @@ def judged(
 ) -> dict[str, Finding]:
     found = judge_surveys(
         surveys,
-        [(survey, epoch) for survey in surveys for epoch in overdue],
+        [(survey, Due(Action.SEAL, epoch)) for survey in surveys for epoch in overdue],
         {survey.survey_id: START for survey in ended},
         now,
     )

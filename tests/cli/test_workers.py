@@ -1,20 +1,25 @@
 """``deniable serve --workers``: processes on one port, and what happens when one of them dies."""
 
+import asyncio
 import os
 import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from deniable.messages import UploadAnswer, pack_upload
+from deniable.cli.authority import read_authority_key
+from deniable.messages import Schedule, UploadAnswer, pack_upload, sign_manifest
+from deniable.stores import SqliteStore
 from tests.cli.commands import Workplace
 from tests.cli.serving import SECONDS, Server, serving
 from tests.support.processes import DENIABLE, free_port, run
-from tests.support.reports import envelope
+from tests.support.reports import envelope, report
+from tests.support.surveys import manifest
 
 MSGPACK = {"Content-Type": "application/msgpack"}
 
@@ -25,12 +30,23 @@ def children(server: Server) -> set[int]:
     return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
 
 
-def await_that(holds: Callable[[], bool]) -> None:
+def await_that(holds: Callable[[], bool], seconds: float = SECONDS) -> None:
     """Return once something holds."""
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+@contextmanager
+def standing_still(pid: int) -> Iterator[None]:
+    """Stop a process; let it go on at the end, if it is still there."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 def is_gone(pid: int) -> bool:
@@ -89,14 +105,48 @@ def test_so_many_workers_serve_one_port_and_one_store(place: Workplace) -> None:
     assert (status, "everything acknowledged is stored" in rest) == (0, True)
 
 
-def test_a_worker_that_is_killed_is_started_anew(place: Workplace) -> None:
-    with serving(place, "--workers", "2") as server:
+@pytest.mark.parametrize("command", [DENIABLE, ("env", "--ignore-signal=CHLD", *DENIABLE)])
+def test_a_worker_that_is_killed_is_started_anew(place: Workplace, command: Sequence[str]) -> None:
+    with serving(place, "--workers", "2", command=command) as server:
         before = children(server)
         os.kill(min(before), signal.SIGKILL)
         await_that(lambda: len(children(server) - before) == 1)
         assert ask_until_answered(server)[0] == 200
         assert server.end()[0] == 0
     assert "worker" in server.log.read_text("utf-8")
+
+
+@pytest.mark.long
+def test_a_worker_that_stands_still_is_killed_and_started_anew(place: Workplace) -> None:
+    with serving(place, "--workers", "2") as server:
+        before = children(server)
+        with standing_still(max(before)):
+            await_that(lambda: children(server) - before != set(), 10 * SECONDS)
+        assert len(children(server) & before) == 1, "a worker was killed that had not stood still"
+        assert ask_until_answered(server)[0] == 200
+        assert server.end()[0] == 0
+
+
+def test_while_a_worker_stands_still_another_keeps_the_surveys_up(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survey = manifest(schedule=Schedule(int(time.time()) - 60, 1, 1, 0))
+    monkeypatch.setenv("DENIABLE_UPKEEP_SECONDS", "0.1")
+
+    async def sealed() -> bool:
+        store = await SqliteStore.open(place.directory / "store.sqlite")
+        try:
+            await store.publish(survey, sign_manifest(survey, read_authority_key(place.key_file)))
+            await store.add([report(1, survey=survey)])
+            return len(await store.seals(survey.survey_id)) == 1
+        finally:
+            await store.close()
+
+    with serving(place, "--workers", "2") as server:
+        # Their parent, too: it would kill the one that leads.
+        with standing_still(server.process.pid), standing_still(min(children(server))):
+            await_that(lambda: asyncio.run(sealed()))
+        assert server.end()[0] == 0
 
 
 def test_workers_whose_supervisor_is_killed_end_by_themselves(place: Workplace) -> None:
@@ -125,6 +175,17 @@ def test_a_port_that_other_workers_serve_is_taken(place: Workplace) -> None:
                 [*DENIABLE, "serve", "--dir", place.directory, "--workers", workers], status=1
             )
             assert "cannot listen on" in done.stderr
+
+
+def test_several_workers_take_the_port_of_one_that_closed_its_connections(place: Workplace) -> None:
+    with serving(place, "--workers", "1") as server:
+        # Whose end comes from the server's side, so that the kernel keeps it for a minute.
+        server.exchange(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert server.end()[0] == 0
+    settings = place.settings.read_text("utf-8")
+    place.settings.write_text(settings.replace("port = 0", f"port = {server.port}"), "utf-8")
+    with serving(place, "--workers", "2") as several:
+        assert (several.port, several.end()[0]) == (server.port, 0)
 
 
 def test_a_worker_that_cannot_begin_says_why_and_nothing_is_served(place: Workplace) -> None:

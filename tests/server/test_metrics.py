@@ -131,7 +131,7 @@ async def test_operators_may_read_it_and_nobody_else(collector: Collector) -> No
 
 
 @pytest.mark.asyncio
-async def test_on_its_own_address_anyone_may_read_it_and_nothing_else(
+async def test_on_its_own_address_anyone_may_read_it_and_little_else(
     collector: Collector,
 ) -> None:
     collector.meters.count("reports_accepted", 7)
@@ -139,7 +139,9 @@ async def test_on_its_own_address_anyone_may_read_it_and_nothing_else(
     async with TestClient[Any, None](server) as client:
         answer = await client.get("/metrics")
         assert parsed(await answer.text())["deniable_reports_accepted_total", ""] == 7
-        for path in ("/v1/surveys", "/healthz"):
+        # Where no flood of devices comes between.
+        assert (await client.get("/healthz")).status == 200
+        for path in ("/v1/surveys", "/readyz"):
             assert await problem(await client.get(path)) == (404, "not-found")
 
 

@@ -2,18 +2,20 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from deniable.messages import Schedule
+from deniable.messages import Manifest, Schedule
+from deniable.messages.receipt import Receipt
 from deniable.server.catalogue import Catalogue
 from deniable.server.meters import Meters
 from deniable.server.upkeep import Upkeep
 from deniable.stores import Seal, SqliteStore, StoreError
-from tests.stores.places import A, E, S, counts, publish, reports
+from tests.stores.places import PLACES, A, E, S, counts, publish, reports
 from tests.support.clock import FakeClock
 from tests.support.reports import report
 from tests.support.surveys import AUTHORITY, DAY, START, manifest
@@ -21,6 +23,11 @@ from tests.support.surveys import AUTHORITY, DAY, START, manifest
 SURVEY = manifest(name="three-days", schedule=Schedule(START, DAY, 3, DAY))
 ID = SURVEY.survey_id
 CLOSED = SURVEY.schedule.closes(0)
+
+
+def begun(epoch: int = 0, survey: Manifest = SURVEY) -> list[Receipt]:
+    """Return a report, which shows that its epoch has begun."""
+    return reports([99], epoch=epoch, survey=survey)
 
 
 @pytest_asyncio.fixture
@@ -31,14 +38,23 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     await store.close()
 
 
-def upkeep(store: SqliteStore, clock: FakeClock, meters: Meters | None = None) -> Upkeep:
+def upkeep(
+    store: SqliteStore, clock: FakeClock, meters: Meters | None = None, ahead: float = 0.0
+) -> Upkeep:
+    """Return the upkeep of a machine that has one clock, and that is ahead of its disk's."""
+
+    async def time() -> float:
+        return clock.time - ahead
+
+    store.time = time  # type: ignore[method-assign]
     return Upkeep(store, Catalogue(store, AUTHORITY.public_key, clock), clock, meters)
 
 
 def metered(meters: Meters) -> dict[str, float]:
     """Return what upkeep counted."""
-    names = ("epochs_sealed", "receipts_erased", "upkeep_failed")
-    return {meter.name: numbers[0] for meter, numbers in meters.totals() if meter.name in names}
+    names = ("epochs_sealed", "receipts_erased", "upkeep_failed", "clock_disagrees")
+    counted = {meter.name: numbers[0] for meter, numbers in meters.totals()}
+    return {name: counted[name] for name in names if counted[name]}
 
 
 @pytest.mark.asyncio
@@ -68,6 +84,7 @@ async def test_a_survey_lives_from_its_first_report_to_its_end(
     assert "pruned three-days (sequence 0), epoch 0: receipts 6" in caplog.messages
     assert (await store.seals(ID))[0].pruned_at == CLOSED + DAY
 
+    await store.add(begun(2))
     clock.time = SURVEY.schedule.closes(2)
     await keeper.turn()
     assert await store.ended() == {ID: clock.time}
@@ -80,17 +97,18 @@ async def test_a_survey_lives_from_its_first_report_to_its_end(
         clock.time += DAY
     assert [seal.pruned_at is not None for seal in await store.seals(ID)] == [True] * 3
     assert len(caplog.messages) == len(set(caplog.messages)) == 7
-    assert metered(meters) == {"epochs_sealed": 3, "receipts_erased": 6, "upkeep_failed": 0}
+    assert metered(meters) == {"epochs_sealed": 3, "receipts_erased": 7}
     assert await counts(store, 0, SURVEY) == [0, 6, 0, 0, 0]
     assert await store.check() == []
 
 
 @pytest.mark.asyncio
 async def test_surveys_that_were_succeeded_are_kept_up_too(store: SqliteStore) -> None:
-    other = manifest(name="gone", schedule=Schedule(START - 9 * DAY, DAY, 1, 0))
+    other = manifest(name="gone", schedule=Schedule(START - 3 * DAY, DAY, 1, 0))
     successor = manifest(name="gone", sequence=1)
     for survey in (other, successor):
         await publish(store, survey)
+        await store.add(begun(survey=survey))
     await upkeep(store, FakeClock(START)).turn()
     assert await store.ended() == {other.survey_id: START}
     assert await store.seals(successor.survey_id) == []
@@ -99,7 +117,7 @@ async def test_surveys_that_were_succeeded_are_kept_up_too(store: SqliteStore) -
 @pytest.mark.asyncio
 async def test_many_collectors_do_it_once(store: SqliteStore, tmp_path: Path) -> None:
     other = await SqliteStore.open(tmp_path / "store.sqlite")
-    await store.add(reports(range(40), survey=SURVEY))
+    await store.add([*reports(range(40), survey=SURVEY), *begun(2)])
     # Their clocks differ by a minute.
     keepers = [
         upkeep(each, FakeClock(SURVEY.schedule.closes(2) + 60 * n))
@@ -109,7 +127,7 @@ async def test_many_collectors_do_it_once(store: SqliteStore, tmp_path: Path) ->
     await asyncio.gather(*(keeper.turn() for keeper in keepers))
     seals = await store.seals(ID)
     assert [seal.epoch for seal in seals] == [0, 1, 2]
-    assert [seal.reports for seal in seals] == [40, 0, 0]
+    assert [seal.reports for seal in seals] == [40, 0, 1]
     for _ in range(2):
         await asyncio.gather(*(keeper.turn() for keeper in keepers))
     assert await store.seals(ID) == await other.seals(ID) == seals
@@ -124,11 +142,12 @@ async def test_a_seal_is_told_and_counted_by_whoever_set_it(
     caplog.set_level(logging.INFO, logger="deniable.collector")
     late = await _Overtaken.open(tmp_path / "store.sqlite")
     await publish(late, SURVEY)
+    await late.add(begun())
     meters = Meters()
     await upkeep(late, FakeClock(CLOSED + 60), meters).turn()
     assert [seal.sealed_at for seal in await late.seals(ID)] == [CLOSED]
     assert caplog.messages == []
-    assert metered(meters)["epochs_sealed"] == 0
+    assert metered(meters) == {}
     await late.close()
 
 
@@ -143,6 +162,7 @@ class _Overtaken(SqliteStore):
 @pytest.mark.asyncio
 async def test_a_clock_that_is_set_back_reopens_nothing(store: SqliteStore) -> None:
     clock = FakeClock(CLOSED)
+    await store.add(begun())
     await upkeep(store, clock).turn()
     before = await store.seals(ID)
     clock.time = START
@@ -173,6 +193,7 @@ async def test_what_failed_is_done_at_the_next_turn(
     store = await _FailsAtFirst.open(tmp_path / "store.sqlite")
     sealed = store.prepare()
     await publish(store, SURVEY)
+    await store.add(begun())
     meters = Meters()
     running = asyncio.create_task(upkeep(store, FakeClock(CLOSED), meters).run(0.001))
     try:
@@ -207,15 +228,72 @@ async def test_a_survey_that_always_fails_keeps_no_other_from_being_sealed(
     first = manifest(name="a-first-one", schedule=SURVEY.schedule)
     store.broken = first.survey_id
     try:
-        await publish(store, SURVEY)
-        await publish(store, first)
+        for survey in (SURVEY, first):
+            await publish(store, survey)
+            await store.add(begun(survey=survey))
         meters = Meters()
         keeper = upkeep(store, FakeClock(CLOSED), meters)
         for _ in range(2):
             await keeper.turn()
         assert [seal.epoch for seal in await store.seals(ID)] == [0]
         assert await store.seals(first.survey_id) == []
-        assert metered(meters) == {"epochs_sealed": 1, "receipts_erased": 0, "upkeep_failed": 2}
+        assert metered(meters) == {"epochs_sealed": 1, "upkeep_failed": 2}
         assert "upkeep of a-first-one failed in an unforeseen way" in caplog.text
+    finally:
+        await store.close()
+
+
+@pytest.mark.asyncio
+async def test_a_machine_80_days_ahead_ends_nothing_and_once_it_is_right_goes_on(
+    store: SqliteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    await store.add(begun())
+    clock = FakeClock(START + 80 * DAY)
+    keeper = upkeep(store, clock)
+    for _ in range(3):
+        await keeper.turn()
+    assert await store.seals(ID) == []
+    assert await store.ended() == {}
+    (asked,) = caplog.messages
+    assert "epoch 0 is not sealed" in asked
+    assert "deniable survey seal three-days 0" in asked
+
+    assert await store.add(reports([1], survey=SURVEY)) == [A]
+    for epoch in range(3):
+        await store.add(begun(epoch))
+        clock.time = SURVEY.schedule.closes(epoch)
+        await keeper.turn()
+    assert [seal.reports for seal in await store.seals(ID)] == [2, 1, 1]
+    assert await store.ended() == {ID: clock.time}
+
+
+@pytest.mark.asyncio
+async def test_an_operator_has_the_last_word(store: SqliteStore) -> None:
+    await store.add(begun())
+    keeper = upkeep(store, FakeClock(START + 80 * DAY))
+    await store.end(ID, START + 80 * DAY)
+    await keeper.turn()
+    assert [seal.epoch for seal in await store.seals(ID)] == [0, 1, 2]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", sorted(PLACES))
+@pytest.mark.parametrize("ahead", [-300.0, 0.0, 300.0])
+async def test_a_clock_that_differs_from_the_stores_own_seals_nothing(
+    tmp_path: Path, kind: str, ahead: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    survey = manifest(schedule=Schedule(int(time.time()) - 2 * DAY, DAY, 1, 0))
+    store = await PLACES[kind](tmp_path).open()
+    try:
+        await publish(store, survey)
+        await store.add(begun(survey=survey))
+        meters = Meters()
+        clock = FakeClock(time.time() + ahead)
+        catalogue = Catalogue(store, AUTHORITY.public_key, clock)
+        await Upkeep(store, catalogue, clock, meters).turn()
+        agrees = not ahead
+        assert len(await store.seals(survey.survey_id)) == agrees
+        assert ("clock_disagrees" in metered(meters)) is not agrees
+        assert ("upkeep is put off: the clocks" in caplog.text) is not agrees
     finally:
         await store.close()

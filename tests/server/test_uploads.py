@@ -8,6 +8,7 @@ import pytest
 
 from deniable.messages import Enrolment, RefusalCode, Schedule, SigningKey, UploadAnswer, codec
 from tests.server.collector import Collector, running
+from tests.server.sockets import HeldStore, connected, until, upload
 from tests.stores.databases import SECONDS, Gate, HookedStore
 from tests.stores.places import counts
 from tests.support.reports import envelope
@@ -185,3 +186,23 @@ async def test_unknown_surveys_make_the_store_be_read_once_a_second_at_most(
     collector.clock.time -= 50  # a clock that is set back does not stop it
     await collector.send(*batch)
     assert reads == 2
+
+
+@pytest.mark.asyncio
+async def test_a_report_whose_sender_is_gone_is_stored_and_counted(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = HeldStore(collector, monkeypatch)
+    async with connected(collector) as (_, writer):
+        writer.write(upload())
+        await held.entered.wait()
+    await until(lambda: collector.server.connections == [])
+    held.release.set()
+
+    def accepted() -> float:
+        return {meter.name: numbers[0] for meter, numbers in collector.meters.totals()}[
+            "reports_accepted"
+        ]
+
+    await until(lambda: accepted() == 1)
+    assert await counts(collector.store) == [1, 0, 0, 0, 0]

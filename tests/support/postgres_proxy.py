@@ -4,6 +4,7 @@ Or it falls silent, as a network that has forgotten a connection.
 """
 
 import asyncio
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -31,11 +32,16 @@ class PostgresProxy:
         self.answer: bytes | None = None
         self.cuts = 0
         self.connections = 0
-        self._silenced = {"requests": 0, "answers": 0}
+        self._silenced: dict[str, float] = {"requests": 0, "answers": 0}
 
-    def silence(self, what: str) -> None:
-        """Forward no more `requests` or `answers` of the connections that there are now."""
-        self._silenced[what] = self.connections
+    def silence(self, what: str, *, later: bool = False) -> None:
+        """Forward no more `requests` or `answers` of the connections that there are now.
+
+        Args:
+            what: which of both.
+            later: nor of those that are made later.
+        """
+        self._silenced[what] = math.inf if later else self.connections
 
     async def serve(
         self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter

@@ -2,22 +2,42 @@
 
 Open → grace → sealed → a day later pruned → when all its epochs are sealed, ended.
 
-L1. An epoch is sealed once its grace is over; or once its survey has ended, if it had begun by
-    then: nothing can be counted in it any more.
+L1. An epoch is sealed once its grace is over and L5 bears it out; or once its survey has ended, if
+    it had begun by then: nothing can be counted in it any more.
 L2. Its receipts are pruned once its seal has stood for a day, and not before.
 L3. A survey ends once all its epochs are sealed.
 L4. What is done is final. No clock undoes it, nor asks for it again.
+L5. No clock is believed against the reports, or alone for long: what it says cannot be undone (L4).
+
+What reports tell: one of epoch n is counted only when n has begun, by its device's clock and a
+collector's. Let n be the newest epoch with a counted report. Then
+
+- a later epoch may not have begun, and holds nothing that a seal would protect: it is left open.
+  So a survey ends by itself only if a report of its last epoch was counted;
+- an epoch that closed before n opened is over, and is sealed;
+- of the others, n among them, the clock alone can tell. It is believed within BELIEVED_SECONDS
+  after the time at which they closed. Behind that, the operator is asked: either nothing was kept
+  up for as long, or the clock is ahead.
+
+A clock that is ahead by more than BELIEVED_SECONDS, an epoch, its grace and EARLY_SECONDS is behind
+that time for every epoch that has begun: it seals nothing of what is open, and ends nothing. One
+that is ahead by less seals as much too early. Neither keeps one that is right from going on. This
+rests on devices whose clocks are not wrong in the same way: whoever reports from the future through
+such a collector bears its clock out.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
-from deniable.messages import Manifest
+from deniable.messages import Manifest, Schedule
 from deniable.messages.receipt import KEPT_SECONDS
 
-__all__ = ["Action", "Due", "StandingSeal", "due", "finished"]
+__all__ = ["BELIEVED_SECONDS", "Action", "Due", "StandingSeal", "due", "finished"]
+
+BELIEVED_SECONDS: Final = 7 * 86_400
+"""How late upkeep may come. A week, so that nobody is asked because of some days off."""
 
 
 class Action(StrEnum):
@@ -26,6 +46,8 @@ class Action(StrEnum):
     SEAL = "seal"
     PRUNE = "prune"
     END = "end"
+    ASK = "ask"
+    """To be sealed if the clock is right, which only the operator can tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +80,11 @@ class StandingSeal(Protocol):
 
 
 def due(
-    manifest: Manifest, seals: Iterable[StandingSeal], ended_at: int | None, now: float
+    manifest: Manifest,
+    seals: Iterable[StandingSeal],
+    ended_at: int | None,
+    newest: int | None,
+    now: float,
 ) -> list[Due]:
     """Return what is due, in the order in which it is to be done.
 
@@ -66,19 +92,15 @@ def due(
         manifest: the survey.
         seals: all that stand.
         ended_at: Unix seconds when the survey ended; None while it takes reports.
+        newest: the newest epoch with a counted report; None if there is none.
         now: Unix seconds.
     """
     schedule = manifest.schedule
     standing = {seal.epoch: seal for seal in seals}
     unsealed = [epoch for epoch in range(schedule.epochs) if epoch not in standing]
-    closed = [
-        epoch
-        for epoch in unsealed
-        if now >= schedule.closes(epoch)
-        or (ended_at is not None and ended_at >= schedule.opens(epoch))
-    ]
-    actions = [Due(Action.SEAL, epoch) for epoch in closed]
-    if ended_at is None and len(closed) == len(unsealed):
+    closings = [_closing(schedule, epoch, ended_at, newest, now) for epoch in unsealed]
+    actions = [Due(what, epoch) for what, epoch in zip(closings, unsealed, strict=True) if what]
+    if ended_at is None and closings == [Action.SEAL] * len(unsealed):
         actions.append(Due(Action.END))
     actions += [
         Due(Action.PRUNE, seal.epoch)
@@ -86,6 +108,19 @@ def due(
         if seal.pruned_at is None and now - seal.sealed_at >= KEPT_SECONDS
     ]
     return actions
+
+
+def _closing(
+    schedule: Schedule, epoch: int, ended_at: int | None, newest: int | None, now: float
+) -> Action | None:
+    """Return what is due to an epoch that has no seal, if anything."""
+    closes = schedule.closes(epoch)
+    if ended_at is not None:
+        return Action.SEAL if now >= closes or ended_at >= schedule.opens(epoch) else None
+    if newest is None or epoch > newest or now < closes:
+        return None
+    borne_out = schedule.opens(newest) >= closes or now < closes + BELIEVED_SECONDS
+    return Action.SEAL if borne_out else Action.ASK
 
 
 def finished(manifest: Manifest, seals: Iterable[StandingSeal], ended_at: int | None) -> bool:

@@ -53,7 +53,7 @@ async def build_server(
     meters = meters or Meters()
     catalogue = catalogue or Catalogue(store, config.authority, clock)
     gauges = gauges or Gauges(config, store, catalogue, clock)
-    await catalogue.reread()
+    await catalogue.read()
     routes = [
         upload_route(config, store, catalogue, clock, meters),
         *reading_routes(config, store, catalogue, clock),
@@ -66,12 +66,14 @@ async def build_server(
 def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> CollectorServer:
     """Return the server of the own address of metrics, where anyone may read them.
 
+    It tells that the process lives, too: no flood of devices fills it.
+
     Args:
         config: the collector's settings.
         meters: what is counted.
         gauges: what is measured.
     """
-    return _server(config, [metrics_route(meters, gauges)], meters)
+    return _server(config, [_ALIVE, metrics_route(meters, gauges)], meters)
 
 
 def _server(config: Config, routes: Sequence[Route], meters: Meters) -> CollectorServer:
@@ -111,12 +113,16 @@ def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:
     return None
 
 
-def _health_routes(gauges: Gauges) -> list[Route]:
-    async def healthy(_: web.BaseRequest, __: str) -> web.Response:
-        return web.json_response({"status": "ok"})
+async def _healthy(_: web.BaseRequest, __: str) -> web.Response:
+    return web.json_response({"status": "ok"})
 
+
+_ALIVE: Final = Route("GET", "/healthz", _healthy)
+
+
+def _health_routes(gauges: Gauges) -> list[Route]:
     async def ready(_: web.BaseRequest, __: str) -> web.Response:
         await gauges.check()
         return web.json_response({"status": "ready"})
 
-    return [Route("GET", "/healthz", healthy), Route("GET", "/readyz", ready)]
+    return [_ALIVE, Route("GET", "/readyz", ready)]

@@ -1,4 +1,8 @@
-"""What is published, as the server holds it in memory, read anew when needed."""
+"""What is published, as the server holds it in memory, read anew when needed.
+
+A database that is away keeps nobody waiting: what is known is served as it was last read. Only what
+is not known then is answered with the database's failure, since it may have been published.
+"""
 
 import asyncio
 import logging
@@ -12,13 +16,15 @@ from deniable.messages import (
     open_manifest_of_chain,
     open_rotation,
 )
-from deniable.stores import Store
+from deniable.stores import Store, StoreError, Unreachable
 
 __all__ = ["Catalogue", "authority_chain"]
 
 _LOG = logging.getLogger("deniable.collector")
 
 _SECONDS_BETWEEN_READS: Final = 1.0
+_MOST_SECONDS: Final = 2.0
+"""From the begin of a reading on: for longer nobody waits who can be answered without it."""
 
 
 async def authority_chain(store: Store, authority: bytes) -> tuple[bytes, ...]:
@@ -33,8 +39,8 @@ async def authority_chain(store: Store, authority: bytes) -> tuple[bytes, ...]:
 class Catalogue:
     """Surveys by id and by name, and the authority's keys.
 
-    Another process publishes into the store while the server runs, so that a name or id that is
-    not known is looked up again there: at most once a second, whatever is asked.
+    Another process publishes into the store while the server runs, so that it is read again: at
+    most once a second and one reading at a time, whatever is asked.
 
     Args:
         store: where they are published.
@@ -54,16 +60,54 @@ class Catalogue:
         self._ended: frozenset[bytes] = frozenset()
         self._read_last: tuple[list[bytes], tuple[bytes, ...]] | None = None
         self._changes = 0
-        self._read_at: float | None = None
-        self._reading = asyncio.Lock()
+        self._began_at = 0.0
+        self._waited_until = 0.0
+        self._reading: asyncio.Task[None] | None = None
+        self._away = False
+
+    async def read(self) -> None:
+        """Read the store, or wait for the reading that is under way.
+
+        Raises:
+            StoreError: if the store cannot be read.
+        """
+        await asyncio.shield(self._begin())
 
     async def reread(self) -> None:
-        """Read the store, unless that was done within the last second."""
-        async with self._reading:  # whoever comes meanwhile gets what this read brings
-            now = self._clock()
-            if self._read_at is None or abs(now - self._read_at) >= _SECONDS_BETWEEN_READS:
-                await self._read()
-                self._read_at = now
+        """Read the store, unless that was begun within the last second; return soon, whatever."""
+        reading = self._reading
+        recently = abs(self._clock() - self._began_at) < _SECONDS_BETWEEN_READS
+        if reading is None or (reading.done() and not recently):
+            reading = self._begin()
+        if not reading.done():
+            # The deadline is the reading's: whoever comes later gets what stands at once.
+            await asyncio.wait({reading}, timeout=self._waited_until - _loop_time())
+
+    def check(self) -> None:
+        """Return if what is not known is not published, as far as the last reading tells.
+
+        Raises:
+            StoreError: if that failed, or has not ended.
+        """
+        if self._reading is None or not self._reading.done():
+            raise Unreachable("the store does not answer")
+        self._reading.result()
+
+    def _begin(self) -> "asyncio.Task[None]":
+        if self._reading is None or self._reading.done():
+            self._began_at = self._clock()
+            self._waited_until = _loop_time() + _MOST_SECONDS
+            self._reading = asyncio.create_task(self._read())
+            self._reading.add_done_callback(self._tell)
+        return self._reading
+
+    def _tell(self, reading: "asyncio.Task[None]") -> None:
+        """Log the first failure of several in succession."""
+        error = None if reading.cancelled() else reading.exception()
+        if error is not None and not self._away:
+            reason = error if isinstance(error, StoreError) else type(error).__name__
+            _LOG.error("the surveys are served as they were last read: %s", reason)
+        self._away = error is not None
 
     async def _read(self) -> None:
         envelopes = await self._store.surveys()
@@ -111,6 +155,17 @@ class Catalogue:
         """Return the survey with this id, if it is published here."""
         return self._by_id.get(survey_id)
 
+    def surely(self, survey_id: bytes) -> Manifest | None:
+        """Return the same.
+
+        Raises:
+            StoreError: if it is not known, and may be published all the same.
+        """
+        found = self.by_id(survey_id)
+        if found is None:
+            self.check()
+        return found
+
     def named(self, name: str) -> list[Manifest]:
         """Return the surveys of this name, the newest first."""
         return self._by_name.get(name, [])
@@ -145,3 +200,7 @@ class Catalogue:
             except Refusal as refusal:
                 _LOG.error("a stored survey is not offered: %s", refusal)
         return self._opened.get(envelope)
+
+
+def _loop_time() -> float:
+    return asyncio.get_running_loop().time()

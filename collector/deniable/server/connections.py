@@ -224,9 +224,15 @@ class Connection(web.RequestHandler):
             self._stream.abort()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Let go of the connection."""
+        """Let go of the connection; what nobody will read is not made any more."""
         self._server.meters.count("connections", -1)
+        # A report that has come is stored and counted, whether or not its sender hears of it.
+        unread = (
+            None if self._request is None or self._request.method == "POST" else self._task_handler
+        )
         super().connection_lost(exc)
+        if unread is not None:
+            unread.cancel()
         self._stream = None
 
     def handle_error(
@@ -271,6 +277,14 @@ class CollectorServer(web.Server):
         self.meters = meters
         self.headers = headers
         self._sweeping: asyncio.Task[None] | None = None
+
+    def connection_lost(
+        self,
+        handler: web.RequestHandler,
+        exc: BaseException | None = None,  # noqa: ARG002
+    ) -> None:
+        """Forget a connection, whose place is free at once: aiohttp waits for its handler."""
+        self._connections.pop(handler, None)
 
     def __call__(self) -> Connection:
         """Return the protocol of a new connection."""

@@ -5,7 +5,6 @@ there is none, has no sample.
 """
 
 import asyncio
-import math
 import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -13,15 +12,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from deniable.intake import Action, Due, due
 from deniable.messages import Manifest
 from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
 from deniable.server.meters import Meter, Meters
 from deniable.server.shared import Shared
 from deniable.server.tls import ServerTls
-from deniable.stores import PostgresStore, Seal, Store, StoreError, StoreFull
+from deniable.stores import PostgresStore, Store, StoreError, StoreFull
 
-__all__ = ["GAUGES", "Gauges", "all_overdue", "overdue_seals"]
+__all__ = ["GAUGES", "Gauges", "all_overdue"]
 
 _FULL_BYTES: Final = 1 << 20
 _READING_SECONDS: Final = 3.0
@@ -141,23 +141,25 @@ class Gauges:
 
 async def all_overdue(
     store: Store, surveys: Iterable[Manifest], now: float
-) -> list[tuple[Manifest, int]]:
-    """Return the epochs of these surveys that should be sealed since an hour.
+) -> list[tuple[Manifest, Due]]:
+    """Return which epochs of these surveys should be sealed since an hour.
 
     Raises:
         StoreError: if it cannot be read.
     """
-    ended = await store.ended()
+    ended, past = await store.ended(), now - _OVERDUE_SECONDS
     return [
-        (survey, epoch)
+        (survey, each)
         for survey in surveys
-        for epoch in overdue_seals(
+        if (ended_at := ended.get(survey.survey_id)) is None or ended_at <= past
+        for each in due(
             survey,
             await store.seals(survey.survey_id),
-            ended.get(survey.survey_id),
+            ended_at,
             await store.newest_counted(survey.survey_id),
-            now,
+            past,
         )
+        if each.action in {Action.SEAL, Action.ASK}
     ]
 
 
@@ -166,29 +168,3 @@ async def _room(store: Path) -> int:
         return (await asyncio.to_thread(shutil.disk_usage, store.parent)).free
     except OSError as error:
         raise StoreError(f"the store's folder is gone: {error.strerror}") from error
-
-
-def overdue_seals(
-    manifest: Manifest,
-    seals: Iterable[Seal],
-    ended_at: int | None,
-    newest: int | None,
-    now: float,
-) -> list[int]:
-    """Return the epochs that should be sealed since an hour.
-
-    Args:
-        manifest: the survey.
-        seals: all that stand.
-        ended_at: Unix seconds when the survey ended; None while it takes reports.
-        newest: the newest epoch with a counted report; None if there is none. Behind it there is
-            nothing to seal.
-        now: Unix seconds.
-    """
-    past, sealed = now - _OVERDUE_SECONDS, {seal.epoch for seal in seals}
-    return [
-        epoch
-        for epoch in range(0 if newest is None else newest + 1)
-        if epoch not in sealed
-        and past >= min(manifest.schedule.closes(epoch), math.inf if ended_at is None else ended_at)
-    ]

@@ -101,6 +101,9 @@ METERS: Final = (
         "receipts that upkeep erased, a day after the seal",
     ),
     Meter("upkeep_failed", "counter", "rounds of upkeep that ended in an error"),
+    Meter(
+        "clock_disagrees", "counter", "of these, those in which store and machine told two times"
+    ),
 )
 """Every meter there is; the documentation's table is tested against it."""
 

@@ -1,5 +1,6 @@
 """What can be read: surveys and authority by anyone, histograms by those who may."""
 
+import asyncio
 import io
 import json
 import math
@@ -100,7 +101,7 @@ class _Reading:
         await self._catalogue.reread()
         running = self._catalogue.running(name, self._clock())
         if not running:
-            raise _not_found()
+            raise self._missing()
         if len(running) > MAX_MANIFESTS:  # what each declaration has a newer one for goes first
             running = _needed(running, self._clock())
         envelopes = [self._catalogue.envelope(manifest) for manifest in running]
@@ -142,7 +143,10 @@ class _Reading:
                 standing=shown.standing,
             ).to_dict()
 
-        made = await estimating.made(request, (manifest.survey_id, level), read, estimated)
+        # To the end, whoever leaves: its thread cannot be stopped, and the next must wait for it.
+        made = await asyncio.shield(
+            estimating.made(request, (manifest.survey_id, level), read, estimated)
+        )
         if made is None:
             raise Refusal(
                 RefusalCode.TOO_FEW_REPORTS,
@@ -172,11 +176,11 @@ class _Reading:
         for manifest in self._catalogue.named(name):
             if wanted is None or manifest.survey_id.hex() == wanted:
                 return manifest
-        raise _not_found()
+        raise self._missing()
 
-
-def _not_found() -> Refusal:
-    return Refusal(RefusalCode.NOT_FOUND, "no such survey is published here")
+    def _missing(self) -> Refusal:
+        self._catalogue.check()
+        return Refusal(RefusalCode.NOT_FOUND, "no such survey is published here")
 
 
 def _needed(running: Iterable[Manifest], now: float) -> list[Manifest]:

@@ -43,7 +43,7 @@ async def serve(
     meters: Meters | None = None,
     share_port: bool = False,
     until_closed: int | None = None,
-    keep_up: bool = True,
+    leads: Callable[[], bool] = lambda: True,
 ) -> None:
     """Serve until SIGTERM or SIGINT; then finish what was begun, and close the store.
 
@@ -55,7 +55,7 @@ async def serve(
         meters: what is counted; by default, for this process alone.
         share_port: whether other workers listen on the same port (SO_REUSEPORT).
         until_closed: a file descriptor whose other end's closing is as good as SIGTERM.
-        keep_up: whether this process seals, prunes and ends by the clock; one of them is enough.
+        leads: whether it is this process that seals, prunes and ends by the clock, at that moment.
 
     Raises:
         InvalidConfig: if the certificate cannot be used.
@@ -95,9 +95,7 @@ async def serve(
             async with (
                 serving_metrics(config, meters, gauges, share_port=share_port),
                 gauges.kept(meters),
-                _keeping_up(
-                    Upkeep(store, catalogue, time.time, meters), config.upkeep_seconds * keep_up
-                ),
+                _keeping_up(Upkeep(store, catalogue, time.time, meters), config, leads),
             ):
                 announce(shown_address(config.host, port, tls=tls is not None))
                 await stop.wait()
@@ -116,12 +114,14 @@ async def serve(
 
 
 @asynccontextmanager
-async def _keeping_up(upkeep: Upkeep, seconds: float) -> AsyncIterator[None]:
+async def _keeping_up(
+    upkeep: Upkeep, config: Config, leads: Callable[[], bool]
+) -> AsyncIterator[None]:
     """Do what falls due meanwhile, unless it is to be looked at every 0 seconds: never."""
-    if not seconds:
+    if not config.upkeep_seconds:
         yield
         return
-    task = asyncio.create_task(upkeep.run(seconds))
+    task = asyncio.create_task(upkeep.run(config.upkeep_seconds, leads))
     try:
         yield
     finally:

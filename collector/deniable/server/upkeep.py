@@ -2,6 +2,9 @@
 
 Any number of collectors may do so on one store: whatever one of them did is done for all, and to do
 it twice is to do it once. What could not be done is due again the next time.
+
+Nothing is done by a clock that differs from the store's own, and nothing that the reports do not
+bear out (:mod:`deniable.intake.life`).
 """
 
 import asyncio
@@ -21,6 +24,8 @@ __all__ = ["Upkeep"]
 
 _LOG: Final = logging.getLogger("deniable.collector")
 _CHANCE: Final = SystemRandom()
+_AGREEMENT_SECONDS: Final = 60.0
+"""By how much a collector's clock and its store's may differ."""
 
 
 class Upkeep:
@@ -45,26 +50,45 @@ class Upkeep:
         self._clock = clock
         self._meters = meters or Meters()
         self._finished: set[bytes] = set()
+        self._asked: set[tuple[bytes, int]] = set()
 
-    async def run(self, seconds: float) -> None:
+    async def run(self, seconds: float, leads: Callable[[], bool] = lambda: True) -> None:
         """Do what is due again and again, about so many seconds apart, until cancelled.
 
         The first time only after as long: a machine that has just started may not know the time
         yet, and what is sealed is sealed for good. Collectors that start together drift apart.
+
+        Args:
+            seconds: how far apart.
+            leads: whether it is this one's to do, of several on one machine.
         """
         while True:
             await asyncio.sleep(seconds * _CHANCE.uniform(0.75, 1.25))
-            await self.turn()
+            if leads():
+                await self.turn()
 
     async def turn(self) -> None:
         """Do all that is due now; what cannot be done is logged, and left for the next turn."""
         with self._put_off("upkeep"):
-            await self._catalogue.reread()
+            await self._compare_clocks()
+            await self._catalogue.read()
             ended = await self._store.ended()
             for manifest in self._catalogue.all():
                 if manifest.survey_id not in self._finished:
                     with self._put_off(f"upkeep of {manifest.name}"):
                         await self._keep(manifest, ended.get(manifest.survey_id))
+
+    async def _compare_clocks(self) -> None:
+        before = self._clock()
+        store = await self._store.time()
+        # However long it took to answer, a clock that agrees lies between.
+        differ = max(before - store, store - self._clock())
+        if differ > _AGREEMENT_SECONDS:
+            self._meters.count("clock_disagrees")
+            raise StoreError(
+                f"the clocks of this machine and of the store differ by {differ:.0f} s: set the"
+                " one right that is wrong"
+            )
 
     @contextmanager
     def _put_off(self, what: str) -> Iterator[None]:
@@ -83,7 +107,8 @@ class Upkeep:
         if finished(manifest, seals, ended_at):
             self._finished.add(manifest.survey_id)
             return
-        for each in due(manifest, seals, ended_at, self._clock()):
+        newest = await self._store.newest_counted(manifest.survey_id)
+        for each in due(manifest, seals, ended_at, newest, self._clock()):
             await self._do(manifest, each)
 
     async def _do(self, manifest: Manifest, each: Due) -> None:
@@ -109,3 +134,13 @@ class Upkeep:
             case Due(Action.END):
                 await self._store.end(survey_id, now)
                 _LOG.info("ended %s", which)
+            case Due(Action.ASK, int(epoch)) if (survey_id, epoch) not in self._asked:
+                self._asked.add((survey_id, epoch))
+                _LOG.error(
+                    "%s, epoch %d is not sealed: it was over long ago by this clock, and no report"
+                    " of a later one has come. If the clock is right: deniable survey seal %s %d",
+                    which,
+                    epoch,
+                    manifest.name,
+                    epoch,
+                )

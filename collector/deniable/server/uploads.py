@@ -178,7 +178,7 @@ class _Uploads:
                         raise
                     # It may have been published since the store was read.
                     await self._catalogue.reread()
-                    receipt = judge_report(envelope, now, known)
+                    receipt = judge_report(envelope, now, self._catalogue.surely)
                 if receipt.issuer is not None and not self._issuers.take(receipt.issuer):
                     raise Refusal(RefusalCode.RATE_LIMITED, "too many reports of this issuer")
             except Refusal as refusal:

@@ -1,10 +1,12 @@
 """Several processes that serve one port, and the one that starts them anew when they die.
 
 The supervisor takes no request and opens no store: nothing that a worker meets can harm it. Its
-workers are forked, so that they share what was imported, and the memory of the meters. Each listens
-on the port by itself (SO_REUSEPORT); the kernel deals out the connections.
+workers are forked, so that they share what was imported, and the memory of meters and hearts. Each
+listens on the port by itself (SO_REUSEPORT); the kernel deals out the connections. A worker that is
+frozen keeps its share of them, and may hold what the others wait for: it is killed.
 """
 
+import asyncio
 import logging
 import os
 import select
@@ -17,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
 from deniable.server.config import Config
+from deniable.server.hearts import FROZEN_SECONDS, LOOK_SECONDS, Hearts
 from deniable.server.listening import shown_address
 from deniable.server.meters import Meters
 from deniable.server.serve import run_in_loop, serve
@@ -25,13 +28,14 @@ __all__ = ["STOPPING_SECONDS", "WorkersFailed", "serve_with_workers"]
 
 _LOG = logging.getLogger("deniable.collector")
 
-_WATCHED: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGHUP})
+_ENDING: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+_WATCHED: Final = _ENDING | {signal.SIGCHLD}
 _STABLE_SECONDS: Final = 60.0
 """A worker that lived as long is started anew at once; any other after longer and longer pauses."""
 _LONGEST_PAUSE: Final = 30.0
 STOPPING_SECONDS: Final = 75.0
 """Longer than a worker needs to drain. One that hangs is killed, and loses nothing stored."""
-_LOOK_SECONDS: Final = 0.1
+_WAIT_SECONDS: Final = 0.1
 _SERVING: Final = b"\1"
 
 
@@ -69,6 +73,8 @@ def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
         OSError: if the address cannot be listened on.
         WorkersFailed: if a worker cannot begin to serve.
     """
+    # Whoever started this may ignore the ends of children: then nobody would be told of them.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # Signals are fetched, not delivered: none comes between a look and the wait after it.
     signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     with _reserved(config) as reserved:
@@ -88,6 +94,7 @@ class _Supervisor:
         self._config = config
         self._reserved = reserved
         self._memory = Meters.shared(config.workers)
+        self._hearts = Hearts(config.workers)
         self._workers = [_Worker() for _ in range(config.workers)]
         # The workers hold the reading end: it ends when this process does, however that happens.
         self._life_read, self._life_write = os.pipe()
@@ -98,7 +105,8 @@ class _Supervisor:
             self._start(number)
         for worker in self._workers:
             while not select.select([worker.ready], [], [], 0)[0]:
-                got = signal.sigtimedwait(_WATCHED, _LOOK_SECONDS)
+                self._kill_frozen()
+                got = signal.sigtimedwait(_WATCHED, _WAIT_SECONDS)
                 if got is not None and got.si_signo in {signal.SIGTERM, signal.SIGINT}:
                     return False
             said = os.read(worker.ready, 65_536)
@@ -110,12 +118,14 @@ class _Supervisor:
         """Start anew whatever dies, until told to stop."""
         while True:
             pauses = [worker.due - time.monotonic() for worker in self._workers if not worker.pid]
-            got = signal.sigtimedwait(_WATCHED, max(0.0, min(pauses, default=3_600.0)))
+            got = signal.sigtimedwait(_WATCHED, max(0.0, min([*pauses, LOOK_SECONDS])))
             if got is not None and got.si_signo == signal.SIGHUP and self._config.tls_certificate:
                 self._tell(signal.SIGHUP)  # the workers read the certificate anew
-            elif got is not None and got.si_signo != signal.SIGCHLD:
+            # Where the wait was interrupted by a stop, what Python returns is no signal at all.
+            elif got is not None and got.si_signo in _ENDING:
                 return
             self._bury()
+            self._kill_frozen()
             for number, worker in enumerate(self._workers):
                 if not worker.pid and worker.due <= time.monotonic():
                     self._start(number)
@@ -128,7 +138,7 @@ class _Supervisor:
             while worker.pid and not os.waitpid(worker.pid, os.WNOHANG)[0]:
                 if time.monotonic() >= deadline:
                     os.kill(worker.pid, signal.SIGKILL)
-                signal.sigtimedwait({signal.SIGCHLD}, _LOOK_SECONDS)
+                signal.sigtimedwait({signal.SIGCHLD}, _WAIT_SECONDS)
             worker.pid = 0
         os.close(self._life_write)
         os.close(self._life_read)
@@ -157,6 +167,13 @@ class _Supervisor:
                     pause,
                 )
 
+    def _kill_frozen(self) -> None:
+        for number in self._hearts.look():
+            self._hearts.beat(number)  # or it would be killed again at every look
+            if self._workers[number].pid:
+                _LOG.error("worker %d stood still for %d s and is killed", number, FROZEN_SECONDS)
+                os.kill(self._workers[number].pid, signal.SIGKILL)
+
     def _start(self, number: int) -> None:
         worker = self._workers[number]
         if worker.ready >= 0:
@@ -165,6 +182,7 @@ class _Supervisor:
         sys.stdout.flush()
         sys.stderr.flush()
         worker.started = time.monotonic()
+        self._hearts.beat(number)
         worker.pid = os.fork()
         if worker.pid == 0:
             self._work(number, said)
@@ -180,16 +198,7 @@ class _Supervisor:
             for other in self._workers:
                 os.close(other.ready) if other.ready >= 0 else None
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
-            run_in_loop(
-                serve(
-                    self._config,
-                    lambda _: _say(said, _SERVING),
-                    meters=Meters(self._memory, number),
-                    share_port=True,
-                    until_closed=self._life_read,
-                    keep_up=number == 0,
-                )
-            )
+            run_in_loop(self._serve(number, said))
             status = 0
         except KeyboardInterrupt:
             status = 0
@@ -201,6 +210,18 @@ class _Supervisor:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
+
+    async def _serve(self, number: int, said: int) -> None:
+        beating = asyncio.create_task(self._hearts.keep_beating(number))
+        await serve(
+            self._config,
+            lambda _: _say(said, _SERVING),
+            meters=Meters(self._memory, number),
+            share_port=True,
+            until_closed=self._life_read,
+            leads=lambda: self._hearts.leads(number),
+        )
+        beating.cancel()
 
 
 def _pause(deaths: int) -> float:
@@ -234,6 +255,8 @@ def _reserved(config: Config) -> socket.socket:
         alone.bind(address)
     held = socket.socket(family, kind, protocol)
     try:
+        # With SO_REUSEADDR, too: connections that one process had are remembered for a minute.
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         held.bind(address)
     except OSError:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
+from unittest import mock
 
 from deniable.messages import RefusalCode, UploadAnswer, sign_manifest
 from deniable.server.catalogue import Catalogue
@@ -159,7 +160,12 @@ class World:
                 ended = {number for number in range(SURVEYS) if ("end", number) in final.begun}
                 final.begun.update(_due(now, ended))
                 catalogue = Catalogue(store, AUTHORITY.public_key, lambda: now)
-                await Upkeep(store, catalogue, lambda: now).turn()
+
+                async def store_time() -> float:
+                    return now
+
+                with mock.patch.object(store, "time", store_time):
+                    await Upkeep(store, catalogue, lambda: now).turn()
             case Seal():
                 final.begun.add(("seal", (act.survey, act.epoch)))
                 seal = await store.seal(survey(act.survey).survey_id, act.epoch, now)

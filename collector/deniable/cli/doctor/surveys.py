@@ -13,6 +13,7 @@ from deniable.cli.running import (
     running,
 )
 from deniable.client import DEFAULT_LIFETIME_EPSILON
+from deniable.intake import Action, Due
 from deniable.messages import Manifest
 
 __all__ = [
@@ -27,6 +28,14 @@ __all__ = [
 _ENDING_DAYS = 7
 _LAST_PART = 4
 """A short survey's end is no news before its last quarter."""
+_UNKEPT = (
+    "deniable serve does it by the clock, unless upkeep_seconds is 0 (its log tells why it is put"
+    " off); or: deniable survey seal {name} {epoch}"
+)
+_ASKED = (
+    "it was over long ago by this clock, and no report of a later one has come: if the clock is"
+    " right, deniable survey seal {name} {epoch}"
+)
 
 
 def judge_signatures(others: int, stored: int) -> Finding:
@@ -124,7 +133,7 @@ def judge_declarations(offered: Sequence[Manifest], now: float) -> Finding:
 
 def judge_surveys(
     surveys: list[Manifest],
-    overdue: Sequence[tuple[Manifest, int]],
+    overdue: Sequence[tuple[Manifest, Due]],
     ended: dict[bytes, int],
     now: float,
 ) -> Iterator[Finding]:
@@ -132,7 +141,7 @@ def judge_surveys(
 
     Args:
         surveys: by name, the newest first.
-        overdue: which of their epochs should have been sealed.
+        overdue: what should have been done to their epochs.
         ended: when surveys were ended, by their ids.
         now: Unix seconds.
     """
@@ -152,15 +161,15 @@ def judge_surveys(
     else:
         yield good("surveys", f"{len(names)} published, {len(offered)} still to take reports")
     if overdue:
-        manifest, epoch = overdue[0]
+        survey, which = overdue[0]
+        asked = which.action is Action.ASK
         yield doubtful(
             "seals",
-            f"{len(overdue)} overdue, such as epoch {epoch} of {manifest.name}",
-            "deniable serve does it by the clock, unless upkeep_seconds is 0 (its log tells why it"
-            f" is put off); or: deniable survey seal {manifest.name} {epoch}",
+            f"{len(overdue)} overdue, such as epoch {which.epoch} of {survey.name}",
+            (_ASKED if asked else _UNKEPT).format(name=survey.name, epoch=which.epoch),
         )
     else:
-        yield good("seals", "every epoch that is over and has reports is sealed")
+        yield good("seals", "every epoch that is over, as far as reports tell, is sealed")
 
 
 def _ends_soon(manifest: Manifest, now: float) -> bool:

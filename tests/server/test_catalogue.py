@@ -1,0 +1,153 @@
+"""What is published is served from memory: a database that is away keeps nobody waiting."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from aiohttp import web
+
+from deniable.messages import pack_upload, sign_manifest
+from deniable.server.catalogue import Catalogue
+from deniable.server.connections import Connection
+from deniable.stores import PostgresStore, Store, StoreError
+from tests.server.collector import Collector, problem, running
+from tests.server.sockets import SECONDS, connected, healthy, until
+from tests.support.clock import FakeClock
+from tests.support.postgres import postgres_server
+from tests.support.postgres_proxy import PostgresProxy, postgres_proxy
+from tests.support.reports import envelope
+from tests.support.surveys import AUTHORITY, MANIFEST, manifest
+
+KNOWN = f"/v1/surveys/{MANIFEST.name}/manifests"
+FLOOD = 40
+DATABASE_CONNECTIONS = 2
+
+
+@asynccontextmanager
+async def behind_a_proxy(
+    directory: Path, **settings: Any
+) -> AsyncIterator[tuple[Collector, PostgresProxy]]:
+    """Yield a collector, and what is between it and its database."""
+    server = postgres_server()
+    database = await server.empty_store()
+    async with postgres_proxy(server.socket) as proxy:
+        url = f"postgresql://deniable@127.0.0.1:{proxy.port}/{database}"
+        store = await PostgresStore.open(url, most_connections=DATABASE_CONNECTIONS)
+        async with running(directory, store=store, **settings) as collector:
+            yield collector, proxy
+
+
+def fall_silent(proxy: PostgresProxy, collector: Collector) -> None:
+    proxy.silence("requests", later=True)
+    collector.clock.time += 60.0
+
+
+@pytest.mark.asyncio
+async def test_while_the_database_is_silent_what_is_known_is_answered_from_memory(
+    tmp_path: Path,
+) -> None:
+    async with behind_a_proxy(tmp_path) as (collector, proxy):
+        fall_silent(proxy, collector)
+        for path in (KNOWN, "/v1/surveys", "/v1/authority", "/healthz"):
+            async with asyncio.timeout(SECONDS):
+                answers = await asyncio.gather(*(collector.client.get(path) for _ in range(FLOOD)))
+            assert [answer.status for answer in answers] == [200] * FLOOD, path
+        # What is not known may be published all the same.
+        unknown = envelope(1, survey=manifest(name="another"))
+        async with asyncio.timeout(SECONDS):
+            status, _ = await problem(await collector.client.get("/v1/surveys/another/manifests"))
+            assert status == 503
+            assert (await problem(await collector.upload(pack_upload([unknown]))))[0] == 503
+
+
+def handlers() -> int:
+    """Return how many connections have a task, also those that are gone."""
+    coroutines = [task.get_coro() for task in asyncio.all_tasks()]
+    return sum(getattr(each, "__qualname__", "") == "RequestHandler.start" for each in coroutines)
+
+
+@pytest.mark.asyncio
+async def test_who_hangs_up_while_the_database_is_silent_leaves_little_behind(
+    tmp_path: Path,
+) -> None:
+    ask = b"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n"
+    async with behind_a_proxy(tmp_path, most_connections=FLOOD // 2) as (collector, proxy):
+        fall_silent(proxy, collector)
+        for _ in range(FLOOD):
+            async with connected(collector) as (_, writer):
+                writer.write(ask)
+                await until(lambda: [*map(_asks, collector.server.connections)] == [True])
+            await until(lambda: collector.server.connections == [])
+        assert await healthy(collector)
+        # Those that the database itself has not answered wait for it, one a connection to it.
+        await until(lambda: handlers() <= DATABASE_CONNECTIONS)
+
+
+def _asks(connection: web.RequestHandler) -> bool:
+    """Return if the server knows what somebody asks."""
+    assert isinstance(connection, Connection)
+    return connection._request is not None
+
+
+class _Surveys:
+    """A store that can be held up, and can fail.
+
+    Attributes:
+        readings: how often it was read.
+        answers: whether it does.
+        failure: what reading raises, if anything.
+    """
+
+    def __init__(self) -> None:
+        self.readings = 0
+        self.answers = asyncio.Event()
+        self.failure: StoreError | None = None
+        self.published: list[bytes] = []
+
+    async def surveys(self) -> list[bytes]:
+        self.readings += 1
+        await self.answers.wait()
+        if self.failure is not None:
+            raise self.failure
+        return self.published
+
+    async def rotations(self) -> list[bytes]:
+        return []
+
+    async def ended(self) -> dict[bytes, int]:
+        return {}
+
+
+@pytest.mark.asyncio
+async def test_one_reading_at_a_time_whatever_is_asked_and_what_comes_of_it_is_known(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store, clock = _Surveys(), FakeClock()
+    catalogue = Catalogue(cast("Store", store), AUTHORITY.public_key, clock)
+    async with asyncio.timeout(SECONDS):
+        for _ in range(3):
+            await asyncio.gather(*(catalogue.reread() for _ in range(FLOOD)))
+            clock.time += 60.0
+        assert store.readings == 1
+        with pytest.raises(StoreError, match="does not answer"):
+            catalogue.surely(MANIFEST.survey_id)
+
+        store.failure = StoreError("the store failed")
+        store.answers.set()
+        for _ in range(3):
+            with pytest.raises(StoreError, match="the store failed"):
+                await catalogue.read()
+            await catalogue.reread()
+            with pytest.raises(StoreError, match="the store failed"):
+                catalogue.surely(MANIFEST.survey_id)
+        failed = "the surveys are served as they were last read: the store failed"
+        assert caplog.messages == [failed]
+
+        store.failure, store.published = None, [sign_manifest(MANIFEST, AUTHORITY)]
+        clock.time += 60.0
+        await catalogue.reread()
+        assert catalogue.surely(MANIFEST.survey_id) == MANIFEST
+        assert catalogue.surely(bytes(32)) is None
