@@ -26,7 +26,7 @@ _SUBJECTS = {
     "bulk": bulk.run,
     "stores": stores.run,
     "postgres": postgres.run,
-    "postgres_growth": postgres_growth.run,
+    "postgres-growth": postgres_growth.run,
     "volume": volume.run,
     "collector": collector.run,
     "connections": connections.run,
