@@ -1,11 +1,13 @@
 """``deniable serve`` as a process: its address, its end, its silence about who sent what."""
 
+import resource
 import signal
 import socket
 import sqlite3
 import stat
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
+from pathlib import Path
 
 import pytest
 
@@ -181,3 +183,24 @@ def test_a_running_collector_seals_and_ends_what_is_over_without_being_told(
         assert server.end()[0] == 0
     (seal,) = with_store(config, lambda store: store.seals(survey_id))
     assert (seal.epoch, seal.reports) == (0, 3)
+
+
+def test_running_out_of_file_descriptors_is_logged_and_whoever_comes_waits(
+    place: Workplace,
+) -> None:
+    with serving(place) as server, ExitStack() as strangers:
+        pid = server.process.pid
+        allowed = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        used = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 3, allowed[1]))
+        for _ in range(6):
+            strangers.enter_context(server.connect())
+        late = strangers.enter_context(server.connect())
+        late.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        deadline = time.monotonic() + SECONDS
+        while b"socket.accept() out of system resource" not in server.log.read_bytes():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, allowed)
+        assert late.recv(12) == b"HTTP/1.1 200"
+        assert server.log.read_bytes().count(b"out of system resource") == 1

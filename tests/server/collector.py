@@ -8,6 +8,7 @@ from typing import Any
 
 from aiohttp import ClientResponse, web
 from aiohttp.test_utils import BaseTestServer, TestClient
+from yarl import URL
 
 from deniable.messages import (
     PROBLEM_JSON,
@@ -18,7 +19,8 @@ from deniable.messages import (
     sign_manifest,
 )
 from deniable.server import Config, build_server, new_token, token_digest
-from deniable.server.connections import CollectorServer
+from deniable.server.collector_server import CollectorServer
+from deniable.server.listening import listen
 from deniable.server.meters import Meters
 from deniable.stores import Role, SqliteStore, Token
 from tests.server.conformity import conformity
@@ -34,6 +36,19 @@ class OwnServer(BaseTestServer):
     def __init__(self, server: CollectorServer) -> None:
         super().__init__(host="127.0.0.1")
         self._collector = server
+
+    async def start_server(self, *_: object, **__: object) -> None:
+        """Listen."""
+        self.runner = await self._make_runner()
+        await self.runner.setup()
+        self._listening = await listen(self._collector, (self.host, 0))
+        self.port = self._listening.sockets[0].getsockname()[1]
+        self._root = URL(f"http://{self.host}:{self.port}")
+
+    async def close(self) -> None:
+        """Close everything."""
+        self._listening.close()
+        await super().close()
 
     async def _make_runner(self, **_: Any) -> web.BaseRunner:
         return web.ServerRunner(self._collector)

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from aiohttp import ClientSession, TraceConfig, TraceRequestEndParams
 from openapi_schema_validator import OAS31Validator, validate
 
+from deniable.server.collector_server import CollectorServer
 from deniable.server.config import Config
-from deniable.server.connections import CollectorServer
 from deniable.server.openapi import openapi_document
 
 __all__ = ["conformity"]

@@ -135,6 +135,9 @@ class HeldStore:
         collector: whose store it is.
         monkeypatch: puts it back.
         reports: ``entered`` is set once so many wait.
+
+    Attributes:
+        waiting: how many reports came.
     """
 
     def __init__(
@@ -144,12 +147,13 @@ class HeldStore:
         self.release = asyncio.Event()
         self._add = collector.store.add
         self._awaited = reports
+        self.waiting = 0
         monkeypatch.setattr(collector.store, "add", self.add)
 
     async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
         """Wait, and store."""
-        self._awaited -= len(receipts)
-        if self._awaited <= 0:
+        self.waiting += len(receipts)
+        if self.waiting >= self._awaited:
             self.entered.set()
         await self.release.wait()
         return await self._add(receipts)

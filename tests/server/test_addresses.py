@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.server.addresses import Network, read_network, sender
+from deniable.server.addresses import Network, caller, read_network, sender
 
 PROXIES = [read_network("10.0.0.0/8"), read_network("2001:db8:1::/48"), read_network("127.0.0.1")]
 
@@ -30,7 +30,7 @@ PROXIES = [read_network("10.0.0.0/8"), read_network("2001:db8:1::/48"), read_net
     ],
 )
 def test_a_sender_is_an_ipv4_address_or_an_ipv6_network(peer: str, expected: str) -> None:
-    assert sender(peer, "", []) == expected
+    assert sender(peer, "", []) == caller(peer, []) == expected
 
 
 @pytest.mark.parametrize("forwarded", ["", "198.51.100.1", "10.0.0.1, 198.51.100.1", ",,", "x"])
@@ -72,6 +72,7 @@ def test_behind_a_proxy_it_is_the_nearest_that_is_no_proxy(forwarded: str, expec
 
 
 def test_a_proxy_is_known_by_its_mapped_address_too() -> None:
+    assert caller("::ffff:10.0.0.1", PROXIES) is None
     assert sender("::ffff:10.0.0.1", "192.0.2.7", PROXIES) == "192.0.2.7"
 
 

@@ -50,6 +50,7 @@ EVERY = {
     "workers": "4",
     "most_waiting": "256",
     "most_connections": "50",
+    "address_connections": "20",
     "head_seconds": "2",
     "body_seconds": "0.5",
     "answer_seconds": "3.25",
@@ -78,6 +79,7 @@ def everything(directory: Path) -> Config:
         workers=4,
         most_waiting=256,
         most_connections=50,
+        address_connections=20,
         head_seconds=2.0,
         body_seconds=0.5,
         answer_seconds=3.25,
@@ -98,7 +100,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     config = Config.load(write(tmp_path, **EVERY))
     assert config == everything(tmp_path)
     assert type(config.head_seconds) is float
-    assert config.limits == Limits(50, 2.0, 0.5, 3.25, 4.0)
+    assert config.limits == Limits(50, 2.0, 0.5, 3.25, 4.0, 20)
 
 
 def test_an_absolute_store_is_taken_as_it_is(tmp_path: Path) -> None:

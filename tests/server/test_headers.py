@@ -1,6 +1,5 @@
 """Every answer carries the same headers: good ones, refusals, and the last of a cut connection."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from deniable.server.headers import answer_headers
 from tests.server.collector import Collector, running
 from tests.server.raw import exchange, head_of, request
+from tests.server.sockets import HeldStore, connected, upload
 from tests.support.surveys import MANIFEST
 
 EVERYWHERE = {
@@ -72,16 +72,18 @@ async def test_an_expectation_that_fails_is_answered_with_them(collector: Collec
 
 
 @pytest.mark.asyncio
-async def test_a_connection_too_many_is_turned_away_with_them(tmp_path: Path) -> None:
+async def test_a_connection_too_many_is_turned_away_with_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with running(tmp_path, most_connections=1) as collector:
-        first = await asyncio.open_connection(collector.client.host, collector.client.port)
-        first[1].write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        await first[0].readuntil(b"\r\n\r\n")
-        headers = check(await exchange(collector, b""), 503)
-        assert int(headers["retry-after"]) > 0
-        assert headers["connection"] == "close"
-        first[1].close()
-        await first[1].wait_closed()
+        held = HeldStore(collector, monkeypatch)
+        async with connected(collector) as (_, writer):
+            writer.write(upload())
+            await held.entered.wait()
+            headers = check(await exchange(collector, b""), 503)
+            assert int(headers["retry-after"]) > 0
+            assert headers["connection"] == "close"
+            held.release.set()
 
 
 @pytest.mark.asyncio

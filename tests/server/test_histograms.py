@@ -176,6 +176,10 @@ async def test_figures_appear_from_the_minimum_on(collector: Collector) -> None:
         *(f"?epoch={epoch}" for epoch in ("", "8", "-1", "x", "1.0", "0x1", "%C2%B2", "9" * 30)),
         *(f"?epoch={epoch}" for epoch in ("0000000", "%201", "1e0", "+1")),
         *(f"?level={level}" for level in ("", "0", "1", "-0.5", "95", "nan", "inf", "x", "1e-999")),
+        *(
+            f"?level={level}"
+            for level in ("٠.٩", "0.9_5", "9e-1", "+0.9", " 0.9", "0.9%0a", "0..9")
+        ),
         "?survey=x",
         "?unknown=1",
         "?epoch=0&epoch=0",

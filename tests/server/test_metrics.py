@@ -20,6 +20,7 @@ from deniable.server.metrics import METRICS_TYPE, exposition
 from deniable.stores import Role, StoreError
 from tests.server.collector import Collector, OwnServer, problem, running
 from tests.server.raw import SECONDS, exchange, head_of, request
+from tests.server.sockets import HeldStore, upload
 from tests.support.reports import envelope
 from tests.support.surveys import DAY, MANIFEST, START
 
@@ -340,21 +341,25 @@ async def test_a_store_that_fails_costs_its_own_samples_and_no_others(
 
 
 @pytest.mark.asyncio
-async def test_connections_are_counted_while_they_are_open(tmp_path: Path) -> None:
+async def test_connections_are_counted_while_they_are_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with running(tmp_path, most_connections=1) as collector:
 
         def count(name: str) -> float:
             return shown(collector.meters)[name, ""]
 
+        held = HeldStore(collector, monkeypatch)
         reader, writer = await asyncio.open_connection(collector.client.host, collector.client.port)
-        writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        writer.write(upload())
         async with asyncio.timeout(SECONDS):
-            await reader.readuntil(b"}")
+            await held.entered.wait()
         assert count("deniable_connections") == 1
         # One too many: it is over once its end is read.
         assert head_of(await exchange(collector, b""))[0] == 503
         assert count("deniable_connections_refused_total") == 1
         assert count("deniable_connections") == 1
+        held.release.set()
         writer.write(request(b"GET /healthz HTTP/1.1"))
         async with asyncio.timeout(SECONDS):
             await reader.read()

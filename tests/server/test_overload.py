@@ -22,11 +22,12 @@ from deniable.messages.ed25519 import CONTEXT_ENROL
 from deniable.server import uploads
 from deniable.server.addresses import read_network
 from tests.server.collector import problem, running
-from tests.server.sockets import SECONDS, HeldStore, healthy
+from tests.server.sockets import SECONDS, HeldStore, healthy, until
 from tests.server.test_uploads import CERTIFIED
 from tests.support.reports import envelope, secret
 
 BATCH = 256
+ISSUER = SigningKey(b"issuer's seed of tests 000000001")
 
 
 class Judging:
@@ -175,16 +176,40 @@ async def test_the_largest_batch_passes_whatever_the_rate(tmp_path: Path) -> Non
         assert (await collector.upload(batch(0))).status == 429
 
 
+def vouched(device: int) -> bytes:
+    report = Report(CERTIFIED.survey_id, 0, 0)
+    key = SignedReport.from_envelope(sign_report(secret(device), report)).public_key
+    statement = enrolment_statement(CERTIFIED.survey_id, 0, key)
+    return sign_report(secret(device), report, ISSUER.sign(CONTEXT_ENROL, statement))
+
+
+@pytest.mark.asyncio
+async def test_replays_take_no_share_of_their_issuer_s_also_while_many_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path, issuer_rate=0.001) as collector:
+        await collector.publish(CERTIFIED)
+        collector.clock.time += 1
+        assert await collector.send(vouched(0)) == UploadAnswer(1, 0)
+        held = HeldStore(collector, monkeypatch, 200)
+        replays = [asyncio.create_task(collector.send(vouched(0))) for _ in range(50)]
+        replays.append(asyncio.create_task(collector.send(*[vouched(0)] * 150)))
+        async with asyncio.timeout(SECONDS):
+            await held.entered.wait()
+        # 256 pass at once, whatever the rate, and one of them has been counted.
+        honest = [
+            asyncio.create_task(collector.send(*(vouched(1 + start + d) for d in range(51))))
+            for start in range(0, 255, 51)
+        ]
+        await until(lambda: held.waiting == 455 or any(answer.done() for answer in honest))
+        held.release.set()
+        assert {await answer for answer in honest} == {UploadAnswer(51, 0)}
+        assert sum([(await answer).duplicates for answer in replays]) == 200
+        assert (await collector.send(vouched(999))).refused == ((0, RefusalCode.RATE_LIMITED),)
+
+
 @pytest.mark.asyncio
 async def test_a_flood_of_one_issuer_is_refused_by_index(tmp_path: Path) -> None:
-    issuer = SigningKey(b"issuer's seed of tests 000000001")
-
-    def vouched(device: int) -> bytes:
-        report = Report(CERTIFIED.survey_id, 0, 0)
-        key = SignedReport.from_envelope(sign_report(secret(device), report)).public_key
-        statement = enrolment_statement(CERTIFIED.survey_id, 0, key)
-        return sign_report(secret(device), report, issuer.sign(CONTEXT_ENROL, statement))
-
     async with running(tmp_path, issuer_rate=0.001) as collector:
         await collector.publish(CERTIFIED)
         collector.clock.time += 1

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deniable.messages import pack_upload
+from deniable.messages.receipt import Receipt
 from deniable.server.addresses import read_network
-from deniable.server.rates import TokenBuckets
+from deniable.server.rates import IssuerShares, TokenBuckets
 from tests.server.collector import problem, running
 from tests.support.clock import FakeClock
 
@@ -95,6 +97,7 @@ def test_never_more_than_the_burst_and_what_flowed_in(
         assert taken <= burst + clock.time * rate + 1e-6
 
 
+LARGE = b"\xc5\xea\x60" + bytes(60_000)
 BATCH = b"\xdc\x01\x00" + b"\xc0" * 256  # as many elements as one request may hold
 
 
@@ -118,6 +121,14 @@ async def test_an_address_is_limited_and_only_a_trusted_proxy_says_whose_it_is(
 
 
 @pytest.mark.asyncio
+async def test_what_is_full_by_its_bytes_costs_as_much_as_by_its_reports(tmp_path: Path) -> None:
+    async with running(tmp_path, address_rate=1e-6) as collector:
+        answers = [await collector.upload(pack_upload([LARGE])) for _ in range(2)]
+        assert [answer.status for answer in answers] == [200, 429]
+        assert await problem(answers[-1]) == (429, "rate-limited")
+
+
+@pytest.mark.asyncio
 async def test_without_a_rate_nobody_is_limited(tmp_path: Path) -> None:
     async with running(tmp_path, address_rate=0.0) as collector:
         assert {(await collector.upload(BATCH)).status for _ in range(50)} == {200}
@@ -133,3 +144,37 @@ def test_what_is_given_back_can_be_taken_again_and_never_overfills() -> None:
     assert [issuers.take("issuer") for _ in range(3)] == [True, True, False]
     issuers.give_back("nobody")
     assert len(issuers) == 1
+
+
+@given(st.data())
+def test_an_issuer_pays_for_what_is_counted_whatever_is_replayed_meanwhile(
+    data: st.DataObject,
+) -> None:
+    """Reports of few keys come and are decided in any order; of each key the first is counted."""
+    burst = 5
+    issuers, _ = buckets(rate=1, burst=burst)
+    shares = IssuerShares(issuers)
+    stored = set(data.draw(st.sets(st.integers(0, 9))))
+    under_way: list[Receipt] = []
+    payers: set[int] = set()
+    known: set[int] = set()
+    counted = 0
+    for key in data.draw(st.lists(st.integers(-1, 9), max_size=60)):
+        if key >= 0:
+            came = Receipt(bytes(32), 0, bytes([key]), data.draw(st.integers(0, 1)), b"issuer")
+            passes = key in known or counted + len(payers) < burst
+            assert shares.take(came) is passes
+            if passes:
+                under_way.append(came)
+                payers |= {key} - known
+                known.add(key)
+        elif under_way:
+            came = under_way.pop(0)
+            (decided,) = came.key
+            if decided in stored:
+                shares.give_back(came)
+            else:
+                stored.add(decided)
+                counted += 1
+            payers.discard(decided)
+    assert shares.take(Receipt(bytes(32), 0, b"other", 0, None))

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from deniable.messages import UploadAnswer
-from deniable.server import connections
+from deniable.server import collector_server, connections
 from tests.server.collector import Collector, running
 from tests.server.sockets import (
     CLOSE,
@@ -40,7 +40,7 @@ async def impatient(
     directory: Path, monkeypatch: pytest.MonkeyPatch, **seconds: float
 ) -> AsyncIterator[Collector]:
     """Yield a collector that has all the time there is, but for what is named."""
-    monkeypatch.setattr(connections, "_SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr(collector_server, "_SWEEP_SECONDS", 0.01)
     names = ("head_seconds", "body_seconds", "answer_seconds", "idle_seconds")
     limits: dict[str, Any] = dict.fromkeys(names, LONG) | seconds
     async with running(directory, **limits) as collector:
@@ -216,27 +216,32 @@ async def test_large_answers_wait_in_pieces_however_many_do_not_read_them(
 
 
 @pytest.mark.asyncio
-async def test_too_many_connections_are_turned_away_and_the_others_served(tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", ["most_connections", "address_connections"])
+async def test_too_many_connections_are_turned_away_and_the_others_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
     most = 8
-    async with running(tmp_path, most_connections=most) as collector:
+    async with running(tmp_path, **{limit: most}) as collector:
+        held = HeldStore(collector, monkeypatch, most)
         streams = []
-        for _ in range(most):
+        for device in range(most):
             reader, writer = await asyncio.open_connection(
                 collector.client.host, collector.client.port
             )
-            writer.write(HEALTH + b"\r\n")
-            assert (await read_answer(reader)) is not None
+            writer.write(upload(device))
             streams.append((reader, writer))
+        async with asyncio.timeout(SECONDS):
+            await held.entered.wait()
         for _ in range(3):
             async with connected(collector) as (reader, _):
                 (answer,) = await read_answers(reader)
                 assert answer.problem() == (503, "overloaded")
                 assert answer.headers["connection"] == "close"
-        for device, (reader, writer) in enumerate(streams):
-            writer.write(upload(device))
-            held = await read_answer(reader)
-            assert held is not None
-            assert held.status == 200
+        held.release.set()
+        for reader, _ in streams:
+            served = await read_answer(reader)
+            assert served is not None
+            assert served.status == 200
         streams.pop()[1].close()
         await until_closed(collector, left=most - 1)
         assert await healthy(collector)

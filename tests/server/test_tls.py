@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from deniable.server import Config, InvalidConfig, build_server
 from deniable.server.listening import listen, shown_address
+from deniable.server.meters import Meters
 from deniable.server.tls import reload_certificate, tls_context
 from deniable.stores import SqliteStore
 from tests.server.raw import SECONDS, head_of, request
@@ -41,14 +42,17 @@ def fingerprint(file: Path) -> str:
 
 
 @asynccontextmanager
-async def listening(config: Config, tls: ssl.SSLContext | None) -> AsyncIterator[int]:
-    """Yield the port of a collector."""
+async def listening(
+    config: Config, tls: ssl.SSLContext | None
+) -> AsyncIterator[tuple[int, Meters]]:
+    """Yield the port of a collector, and what it counts."""
     assert isinstance(config.store, Path)
     store = await SqliteStore.open(config.store)
-    server = await build_server(config, store)
+    meters = Meters()
+    server = await build_server(config, store, meters=meters)
     site = await listen(server, ("127.0.0.1", 0), tls=tls)
     try:
-        yield site.sockets[0].getsockname()[1]
+        yield site.sockets[0].getsockname()[1], meters
     finally:
         site.close()
         await server.shutdown(0)
@@ -76,7 +80,7 @@ def test_without_a_certificate_there_is_no_tls() -> None:
 async def test_the_certificate_is_shown_and_transport_security_asked_for(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     assert config.tls_certificate is not None
-    async with listening(config, tls_context(config)) as port:
+    async with listening(config, tls_context(config)) as (port, _):
         answer, shown = await ask(port, config.tls_certificate)
         status, headers = head_of(answer)
         assert status == 200
@@ -94,7 +98,7 @@ async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(
     context = tls_context(config)
     assert file is not None
     assert context is not None
-    async with listening(config, context) as port:
+    async with listening(config, context) as (port, _):
         first = fingerprint(file)
         assert (await ask(port, file))[1] == first
         certificate(tmp_path, "127.0.0.1")  # another one in its place
@@ -116,7 +120,7 @@ async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(
 @pytest.mark.asyncio
 async def test_a_handshake_that_stalls_is_ended(tmp_path: Path) -> None:
     config = config_of(tmp_path, head_seconds=0.05)
-    async with listening(config, tls_context(config)) as port:
+    async with listening(config, tls_context(config)) as (port, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         async with asyncio.timeout(SECONDS):
             assert await reader.read() == b""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
-__all__ = ["Network", "read_network", "sender"]
+__all__ = ["Network", "caller", "read_network", "sender"]
 
 Network = IPv4Network | IPv6Network
 
@@ -41,6 +41,23 @@ def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
     hops = forwarded.rsplit(",", _MOST_PROXIES)[-_MOST_PROXIES:] if trusted and forwarded else []
     while hops and address is not None and any(address in network for network in trusted):
         address = _read(hops.pop())
+    return _named(address)
+
+
+def caller(peer: str, trusted: Sequence[Network]) -> str | None:
+    """Return what one caller's connections have in common; None for a proxy, which has many.
+
+    Args:
+        peer: the connection's other end.
+        trusted: the proxies.
+    """
+    address = _read(peer)
+    if address is not None and any(address in network for network in trusted):
+        return None
+    return _named(address)
+
+
+def _named(address: IPv4Address | IPv6Address | None) -> str:
     if isinstance(address, IPv6Address):
         return str(IPv6Network((int(address), _IPV6_SENDER_BITS), strict=False))
     return "" if address is None else str(address)

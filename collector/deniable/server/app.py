@@ -7,9 +7,11 @@ from typing import Final
 from aiohttp import web
 from aiohttp.http import HttpVersion10, HttpVersion11
 
+from deniable.messages import Refusal, RefusalCode
 from deniable.server.catalogue import Catalogue
+from deniable.server.collector_server import CollectorServer
 from deniable.server.config import Config
-from deniable.server.connections import CollectorServer, Connection
+from deniable.server.connections import Connection
 from deniable.server.gauges import Gauges
 from deniable.server.headers import answer_headers
 from deniable.server.meters import Meters
@@ -17,6 +19,7 @@ from deniable.server.metrics import metrics_route
 from deniable.server.openapi import openapi_route
 from deniable.server.problems import answer_to, plain_problem
 from deniable.server.reading import reading_routes
+from deniable.server.room import Room
 from deniable.server.routing import Route, Router
 from deniable.server.seldom import Seldom
 from deniable.server.uploads import upload_route
@@ -97,11 +100,14 @@ def _server(config: Config, routes: Sequence[Route], meters: Meters) -> Collecto
         meters.count_request(path, answer.status)
         return answer
 
-    return CollectorServer(handle, routes, config.limits, meters, headers)
+    room = Room(config.limits, config.trusted_proxies, meters)
+    return CollectorServer(handle, routes, room, meters, headers)
 
 
 def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:
     """Return the answer to what HTTP has and is not spoken here; None if it is nothing such."""
+    if "#" in request.raw_path:
+        raise Refusal(RefusalCode.MALFORMED, "a request's target has no fragment")
     if request.version not in _SPOKEN:
         return plain_problem(505, "HTTP Version Not Supported")
     headers = request.headers

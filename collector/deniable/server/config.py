@@ -53,6 +53,7 @@ class Config:
     workers: int = 1
     most_waiting: int = 20_000
     most_connections: int = 1_000
+    address_connections: int = 250
     head_seconds: float = 10.0
     body_seconds: float = 10.0
     answer_seconds: float = 120.0
@@ -80,6 +81,7 @@ class Config:
             self.body_seconds,
             self.answer_seconds,
             self.idle_seconds,
+            self.address_connections,
         )
 
     @classmethod

@@ -1,14 +1,14 @@
-"""Connections, each of which is bounded in time and memory, and all of which in number.
+"""Connections, each bounded in time and memory; and whatever leans on aiohttp's insides.
 
-aiohttp bounds neither how long a request's head may take nor how many connections there are, and
-its own answer to bytes that are no HTTP repeats them. A sweep once a second ends what is overdue,
-so that a request costs no timer.
+aiohttp does not bound how long a request's head may take, and its own answer to bytes that are no
+HTTP repeats them.
 
 What holds, whatever is sent:
 
 N1. Every connection is at any time arriving (a head, a body), being answered, or idle, and each of
     these has its end: by a sweep, if nothing else ends it.
-N2. Whoever does not read is cut off: what waits to be sent never outlives its time.
+N2. Whoever does not read is cut off: what waits to be sent never outlives its time, nor does the
+    room's budget; at most a slice of it is in our hands, and some more in the kernel's.
 N3. Every answer is one of ours; whatever cannot be parsed is answered with 400, and is the last.
 N4. Nothing is read behind a request whose end is open to doubt (its body had not come when it was
     answered, or came in chunks; CONNECT): what a proxy takes for a body is never a request here.
@@ -16,27 +16,25 @@ N4. Nothing is read behind a request whose end is open to doubt (its body had no
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+import socket
+import struct
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
 
 from aiohttp import web
-from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import HttpVersion11
-from aiohttp.http_parser import RawRequestMessage
-from aiohttp.streams import StreamReader
+from aiohttp.http_exceptions import BadStatusLine
 
-from deniable.messages import MAX_UPLOAD_BYTES, RefusalCode
+from deniable.messages import RefusalCode
 from deniable.server.headers import complete
-from deniable.server.limits import Limits
 from deniable.server.meters import Meters
 from deniable.server.problems import bare_problem, plain_problem, problem
-from deniable.server.routing import Route
+from deniable.server.room import SLICE_BYTES, Room
+from deniable.server.slices import Slices
 
-__all__ = ["CollectorServer", "Connection"]
+__all__ = ["Connection"]
 
-Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-
-_SWEEP_SECONDS: Final = 1.0
 _LINGER_SECONDS: Final = 5.0
 """How long a refused body is still read, so that its sender gets to see why."""
 _MOST_HEADERS: Final = 64
@@ -44,6 +42,9 @@ _MOST_LINE_BYTES: Final = 8_190
 _MOST_HEAD_BYTES: Final = 32_768
 _MOST_BUFFERED: Final = 65_536
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_NO_LINGERING: Final = struct.pack("ii", 1, 0)
+_OTHER_VERSION: Final = "Bad status line:\n  Invalid HTTP version:"
+"""How aiohttp says that the version is one, but none that its parser in C knows."""
 
 
 class Connection(web.RequestHandler):
@@ -52,28 +53,52 @@ class Connection(web.RequestHandler):
     Args:
         server: whose connection it is.
         loop: the running event loop.
-        options: aiohttp's.
+        room: where it takes a place.
+        meters: what is counted.
+        headers: what every answer carries, unless it says it otherwise.
     """
 
     __slots__ = (
         "_head_bytes",
+        "_headers",
         "_held",
         "_leaving",
         "_limits",
+        "_meters",
         "_overdue_at",
         "_parsed",
         "_request",
-        "_server",
+        "_room",
+        "_socket",
         "_stream",
         "_told",
     )
 
     def __init__(
-        self, server: "CollectorServer", loop: asyncio.AbstractEventLoop, **options: Any
+        self,
+        server: web.Server,
+        loop: asyncio.AbstractEventLoop,
+        room: Room,
+        meters: Meters,
+        headers: Mapping[str, str],
     ) -> None:
-        super().__init__(server, loop=loop, **options)
-        self._server = server
-        self._limits = server.limits
+        # No access log: an address beside a time would link what the protocol keeps apart.
+        # No decompression: an encoded body is refused, and must not be unpacked to be thrown away.
+        super().__init__(
+            server,
+            loop=loop,
+            access_log=None,  # type: ignore[arg-type]
+            auto_decompress=False,
+            lingering_time=_LINGER_SECONDS,
+            max_headers=_MOST_HEADERS,
+            max_line_size=_MOST_LINE_BYTES,
+            max_field_size=_MOST_LINE_BYTES,
+            read_bufsize=_MOST_BUFFERED,
+        )
+        self._room, self._limits = room, room.limits
+        self._meters = meters
+        self._headers = headers
+        self._socket: socket.socket | None = None
         # aiohttp forgets its own before the last bytes are sent.
         self._stream: asyncio.Transport | None = None
         self._request: web.BaseRequest | None = None
@@ -82,13 +107,20 @@ class Connection(web.RequestHandler):
         self._told = self._held = self._leaving = False
         self._overdue_at = loop.time() + self._limits.head_seconds
 
+    def shake_hands(self, accepted: socket.socket, peer: str) -> bool:
+        """Take a place for the handshake before the connection; return False if there is none."""
+        self._socket = accepted
+        return self._room.enter(self, peer)
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection, or turn it away if there are too many."""
         super().connection_made(transport)
-        self._server.meters.count("connections")
+        assert self.transport is not None
         self._stream = self.transport
-        if len(self._server.connections) > self._limits.connections:
-            self._server.meters.count("connections_refused")
+        # Nothing written is unread in our hands once drain() has returned.
+        self._stream.set_write_buffer_limits(high=1)
+        peer, *_ = transport.get_extra_info("peername") or ("",)
+        if self._socket is None and not self._room.enter(self, peer):
             self._hang_up(RefusalCode.OVERLOADED, "too many connections; send it later")
 
     def data_received(self, data: bytes) -> None:
@@ -106,7 +138,7 @@ class Connection(web.RequestHandler):
             if request is not None:
                 self._look_at_body(request)
         elif not self._parsed and self._head_bytes > _MOST_HEAD_BYTES:
-            self._server.meters.count_code("requests_refused", RefusalCode.MALFORMED)
+            self._meters.count_code("requests_refused", RefusalCode.MALFORMED)
             self._hang_up(RefusalCode.MALFORMED, "the request's head is too large")
 
     def _hold_back(self, size: int) -> None:
@@ -132,7 +164,7 @@ class Connection(web.RequestHandler):
         """Start a request's time: its head is complete."""
         self._request, self._told, self._head_bytes = request, False, 0
         if request.content.is_eof():
-            self._overdue_at = self._loop.time() + self._limits.answer_seconds
+            self._work()
         else:
             self._overdue_at = self._loop.time() + self._limits.body_seconds
             self._look_at_body(request)
@@ -153,14 +185,18 @@ class Connection(web.RequestHandler):
         if self.transport is None and not request.content.is_eof():
             raise ConnectionResetError  # aiohttp would raise what looks like a mistake of ours
         body = await request.read()
-        self._overdue_at = self._loop.time() + self._limits.answer_seconds
+        self._work()
         return body
+
+    def _work(self) -> None:
+        self._overdue_at = self._loop.time() + self._limits.answer_seconds
+        self._room.works(self)
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
         """Send the answer; then start the time between requests."""
-        complete(resp.headers, self._server.headers)
+        complete(resp.headers, self._headers)
         body = request.content
         if (
             not body.is_eof()
@@ -169,9 +205,14 @@ class Connection(web.RequestHandler):
         ):
             # aiohttp takes a chunked body's trailer for the first header of the next request.
             resp.force_close()
+        if isinstance(resp, web.Response) and isinstance(resp.body, bytes):
+            self._room.sends(self, resp.body)
+            if len(resp.body) > SLICE_BYTES:
+                resp.body = Slices(resp.body)
         try:
             return await super().finish_response(request, resp, start_time)
         finally:
+            self._room.sent(self)
             if isinstance(body.exception(), web.RequestPayloadError):
                 body.feed_eof()  # aiohttp would read on, fail, and log it
             if body.is_eof():
@@ -202,7 +243,7 @@ class Connection(web.RequestHandler):
             request.content.set_exception(TimeoutError())
             return
         if not self._leaving:
-            self._server.meters.count("connections_overdue")
+            self._meters.count("connections_overdue")
         if request is None and self._head_bytes and not self._leaving:
             self._hang_up(RefusalCode.TIMEOUT, "the request took too long to arrive")
         else:
@@ -213,19 +254,30 @@ class Connection(web.RequestHandler):
         self._leaving = True
         self._overdue_at = self._loop.time() + _LINGER_SECONDS
         if self.transport is not None:
-            self.transport.write(bare_problem(code, detail, self._server.headers))
+            self.transport.write(bare_problem(code, detail, self._headers))
         self.force_close()
+
+    def evict(self) -> None:
+        """End at once, for another's sake."""
+        if self._stream is not None:
+            self._cut_off()
+        elif self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)  # the handshake fails
 
     def _cut_off(self) -> None:
         """Close, and throw away what was not read, which would be kept for as long as not."""
         self._overdue_at = math.inf
         self.force_close()
         if self._stream is not None:
+            held = self._stream.get_extra_info("socket")
+            if held is not None:  # the kernel would go on offering it
+                held.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGERING)
             self._stream.abort()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Let go of the connection; what nobody will read is not made any more."""
-        self._server.meters.count("connections", -1)
+        self._room.leave(self)
         # A report that has come is stored and counted, whether or not its sender hears of it.
         unread = (
             None if self._request is None or self._request.method == "POST" else self._task_handler
@@ -239,107 +291,16 @@ class Connection(web.RequestHandler):
         self,
         request: web.BaseRequest,  # noqa: ARG002 - aiohttp's signature, here and below
         status: int = 500,
-        exc: BaseException | None = None,  # noqa: ARG002
+        exc: BaseException | None = None,
         message: str | None = None,  # noqa: ARG002
     ) -> web.StreamResponse:
         """Answer what is no HTTP, without repeating or logging it."""
-        if status == 400:
-            self._server.meters.count_code("requests_refused", RefusalCode.MALFORMED)
+        if isinstance(exc, BadStatusLine) and exc.message.startswith(_OTHER_VERSION):
+            answer = plain_problem(505, "HTTP Version Not Supported")
+        elif status == 400:
+            self._meters.count_code("requests_refused", RefusalCode.MALFORMED)
             answer = problem(RefusalCode.MALFORMED, "this is no HTTP request")
         else:
             answer = plain_problem(status, "internal error")
         answer.force_close()
         return answer
-
-
-class CollectorServer(web.Server):
-    """aiohttp's low-level server with bounded connections.
-
-    Args:
-        handler: answers a request whose head has come.
-        routes: what it answers; for the documentation.
-        limits: of the connections.
-        meters: what is counted.
-        headers: what every answer carries, unless it says it otherwise.
-    """
-
-    def __init__(
-        self,
-        handler: Handler,
-        routes: Sequence[Route],
-        limits: Limits,
-        meters: Meters,
-        headers: Mapping[str, str],
-    ) -> None:
-        super().__init__(handler, request_factory=self._request)
-        self.routes = routes
-        self.limits = limits
-        self.meters = meters
-        self.headers = headers
-        self._sweeping: asyncio.Task[None] | None = None
-
-    def connection_lost(
-        self,
-        handler: web.RequestHandler,
-        exc: BaseException | None = None,  # noqa: ARG002
-    ) -> None:
-        """Forget a connection, whose place is free at once: aiohttp waits for its handler."""
-        self._connections.pop(handler, None)
-
-    def __call__(self) -> Connection:
-        """Return the protocol of a new connection."""
-        if self._sweeping is None:
-            self._sweeping = asyncio.create_task(self._sweep())
-        # No access log: an address beside a time would link what the protocol keeps apart.
-        # No decompression: an encoded body is refused, and must not be unpacked to be thrown away.
-        return Connection(
-            self,
-            self._loop,
-            access_log=None,
-            auto_decompress=False,
-            lingering_time=_LINGER_SECONDS,
-            max_headers=_MOST_HEADERS,
-            max_line_size=_MOST_LINE_BYTES,
-            max_field_size=_MOST_LINE_BYTES,
-            read_bufsize=_MOST_BUFFERED,
-        )
-
-    async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        """Finish the requests under way, but those that are overdue; close every connection."""
-        try:
-            await super().shutdown(timeout)
-        finally:
-            if self._sweeping is not None:
-                self._sweeping.cancel()
-                self._sweeping = None
-
-    async def _sweep(self) -> None:
-        while True:
-            await asyncio.sleep(_SWEEP_SECONDS)
-            now = self._loop.time()
-            for connection in self.connections:
-                assert isinstance(connection, Connection)
-                try:
-                    connection.sweep(now)
-                except Exception as error:  # noqa: BLE001 - all others must be swept all the same
-                    self._loop.call_exception_handler(
-                        {"message": "a connection could not be swept", "exception": error}
-                    )
-
-    def _request(
-        self,
-        message: RawRequestMessage,
-        payload: StreamReader,
-        protocol: web.RequestHandler,
-        writer: AbstractStreamWriter,
-        task: "asyncio.Task[None]",
-    ) -> web.BaseRequest:
-        return web.BaseRequest(
-            message,
-            payload,
-            protocol,
-            writer,
-            task,
-            self._loop,
-            client_max_size=MAX_UPLOAD_BYTES,
-        )

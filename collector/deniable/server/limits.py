@@ -15,6 +15,7 @@ class Limits:
         body_seconds: for its body.
         answer_seconds: for making and reading the answer.
         idle_seconds: between requests of a kept connection, of which nothing has come yet.
+        address_connections: how many of one address there may be at once; 0 for any.
     """
 
     connections: int = 1_000
@@ -22,3 +23,4 @@ class Limits:
     body_seconds: float = 10.0
     answer_seconds: float = 120.0
     idle_seconds: float = 60.0
+    address_connections: int = 250

@@ -1,20 +1,24 @@
 """Sockets on which a server's connections come in."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import Final
 
+from deniable.server.accepting import Accepting
 from deniable.server.app import build_metrics_server
+from deniable.server.collector_server import CollectorServer
 from deniable.server.config import Config
-from deniable.server.connections import CollectorServer
 from deniable.server.gauges import Gauges
 from deniable.server.meters import Meters
 
 __all__ = ["listen", "serving_metrics", "shown_address"]
 
 _BACKLOG: Final = 1_024
+_KERNEL_BYTES: Final = 1 << 16
+"""Of each direction of a connection; Linux takes twice as much, for its own needs."""
 
 
 async def listen(
@@ -23,10 +27,8 @@ async def listen(
     *,
     tls: ssl.SSLContext | None = None,
     share_port: bool = False,
-) -> asyncio.Server:
-    """Take connections until the returned server is closed.
-
-    A handshake may take as long as a request's head: before its end, a connection is nobody's.
+) -> Accepting:
+    """Take connections until the returned object is closed.
 
     Args:
         server: whose connections they are.
@@ -38,15 +40,21 @@ async def listen(
         OSError: if the address cannot be listened on.
     """
     host, port = address
-    return await asyncio.get_running_loop().create_server(
-        server,
-        host,
-        port,
-        ssl=tls,
-        ssl_handshake_timeout=None if tls is None else server.limits.head_seconds,
-        backlog=_BACKLOG,
-        reuse_port=share_port or None,
+    found = await asyncio.get_running_loop().getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
+    with ExitStack() as unless_all:
+        sockets = []
+        for family, _, _, _, place in dict.fromkeys(found):
+            made = socket.create_server(
+                place, family=family, backlog=_BACKLOG, reuse_port=share_port
+            )
+            sockets.append(unless_all.enter_context(made))
+            # What is accepted inherits them: else the kernel keeps up to 4 MB of each answer.
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
+        unless_all.pop_all()
+    return Accepting(server, sockets, tls)
 
 
 @asynccontextmanager

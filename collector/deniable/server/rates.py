@@ -3,7 +3,9 @@
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-__all__ = ["TokenBuckets"]
+from deniable.messages.receipt import Receipt
+
+__all__ = ["IssuerShares", "TokenBuckets"]
 
 
 class TokenBuckets:
@@ -52,3 +54,37 @@ class TokenBuckets:
         if sender in self._buckets:
             held, at = self._buckets[sender]
             self._buckets[sender] = min(self._burst, held + tokens), at
+
+
+class IssuerShares:
+    """What reports take of their issuers' buckets: each key one token, whatever is replayed.
+
+    Args:
+        buckets: of the issuers.
+        most: how many keys are remembered.
+    """
+
+    def __init__(self, buckets: TokenBuckets, most: int = 65_536) -> None:
+        self._buckets = buckets
+        self._most = most
+        self._paid: OrderedDict[Hashable, Receipt] = OrderedDict()
+
+    def take(self, receipt: Receipt) -> bool:
+        """Take a token for a report, unless its key has paid; return False if there is none."""
+        if receipt.issuer is None or not self._buckets.limited:
+            return True
+        key = receipt[:3]
+        if key in self._paid:
+            self._paid.move_to_end(key)
+            return True
+        if not self._buckets.take(receipt.issuer):
+            return False
+        self._paid[key] = receipt
+        if len(self._paid) > self._most:
+            self._paid.popitem(last=False)
+        return True
+
+    def give_back(self, receipt: Receipt) -> None:
+        """Undo what this very receipt took, which was not counted; its key cannot be any more."""
+        if self._paid.get(receipt[:3]) is receipt:
+            self._buckets.give_back(receipt.issuer)

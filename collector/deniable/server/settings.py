@@ -163,6 +163,13 @@ SETTINGS: Final = (
         "connections that each worker holds at once",
         _between(1, 1_000_000),
     ),
+    Setting(
+        "address_connections",
+        "int",
+        250,
+        "of these, connections of one address, trusted proxies excepted; 0 for any",
+        _between(0, 1_000_000),
+    ),
     Setting("head_seconds", "float", 10.0, "for a request's head to arrive", _SECONDS),
     Setting("body_seconds", "float", 10.0, "for its body to arrive", _SECONDS),
     Setting("answer_seconds", "float", 120.0, "to make its answer, and to read it", _SECONDS),

@@ -25,7 +25,7 @@ from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
 from deniable.server.connections import Connection
 from deniable.server.meters import Meters
-from deniable.server.rates import TokenBuckets
+from deniable.server.rates import IssuerShares, TokenBuckets
 from deniable.server.routing import Route
 from deniable.stores import Overloaded, Store, Verdict
 
@@ -90,7 +90,7 @@ class _Uploads:
         self._judging = asyncio.Lock()
         self._trusted = config.trusted_proxies
         self._senders = _buckets(config.address_rate)
-        self._issuers = _buckets(config.issuer_rate)
+        self._issuers = IssuerShares(_buckets(config.issuer_rate))
 
     async def answer(self, request: web.BaseRequest, _: str) -> web.Response:
         headers = request.headers
@@ -102,10 +102,9 @@ class _Uploads:
             raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
         connection = request.protocol
         assert isinstance(connection, Connection)
-        body = await connection.read(request)
         try:
-            envelopes = list(split_upload(body))
-        except Refusal:
+            envelopes = list(split_upload(await connection.read(request)))
+        except Exception:
             self._limit(request, 1)  # nonsense is not for nothing
             raise
         self._limit(request, len(envelopes))
@@ -120,9 +119,12 @@ class _Uploads:
 
     def _limit(self, request: web.BaseRequest, reports: int) -> None:
         if self._senders.limited:
+            # Large elements take longer to judge: what is full by its bytes is full.
+            size = min(request.content.total_bytes, MAX_UPLOAD_BYTES)
+            tokens = max(reports, size * MAX_UPLOAD_REPORTS / MAX_UPLOAD_BYTES)
             forwarded = ",".join(request.headers.getall("X-Forwarded-For", ()))
             if not self._senders.take(
-                sender(request.remote or "", forwarded, self._trusted), reports
+                sender(request.remote or "", forwarded, self._trusted), tokens
             ):
                 raise Refusal(RefusalCode.RATE_LIMITED, "too many reports from this address")
 
@@ -147,11 +149,9 @@ class _Uploads:
         verdicts = await self._store.add(judged.receipts) if judged.receipts else []
         if verdicts:
             meters.observe("commit_seconds", monotonic() - done)
-        if self._issuers.limited:
-            # Only what is counted costs: a replay is not to use an issuer's share up.
-            for receipt, verdict in zip(judged.receipts, verdicts, strict=True):
-                if verdict is not Verdict.ACCEPTED:
-                    self._issuers.give_back(receipt.issuer)
+        for receipt, verdict in zip(judged.receipts, verdicts, strict=True):
+            if verdict is not Verdict.ACCEPTED:
+                self._issuers.give_back(receipt)
         accepted = verdicts.count(Verdict.ACCEPTED)
         duplicates = verdicts.count(Verdict.DUPLICATE)
         refused = judged.refused
@@ -179,7 +179,7 @@ class _Uploads:
                     # It may have been published since the store was read.
                     await self._catalogue.reread()
                     receipt = judge_report(envelope, now, self._catalogue.surely)
-                if receipt.issuer is not None and not self._issuers.take(receipt.issuer):
+                if not self._issuers.take(receipt):
                     raise Refusal(RefusalCode.RATE_LIMITED, "too many reports of this issuer")
             except Refusal as refusal:
                 judged.refused.append((place, refusal.code))

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from deniable.messages import RefusalCode, UploadAnswer, pack_upload
 from deniable.server import Config, build_server
-from deniable.server.connections import CollectorServer
+from deniable.server.collector_server import CollectorServer
 from deniable.stores import Store
 from tests.support.surveys import AUTHORITY, ORIGIN
 from tests.system.simulation.operations import Fate, Item

@@ -50,6 +50,9 @@ class Wire(asyncio.Transport):
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return ("127.0.0.1", 1) if name == "peername" else default
 
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Do nothing: all that is written is read."""
+
     def pause_reading(self) -> None:
         """Do nothing: a request has come as a whole."""
 

@@ -1,0 +1,172 @@
+"""Floods over real sockets: idle strangers, half handshakes, unread answers."""
+
+import asyncio
+import gc
+import socket
+import ssl
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from deniable.server import room
+from deniable.server.addresses import read_network
+from deniable.server.room import SLICE_BYTES
+from deniable.server.tls import tls_context
+from tests.server.collector import Collector, running
+from tests.server.sockets import (
+    CLOSE,
+    HEALTH,
+    SECONDS,
+    UPLOAD,
+    connected,
+    exchange,
+    read_answer,
+    until,
+    upload,
+)
+from tests.server.test_overload import resident_bytes
+from tests.server.test_slow_strangers import LARGE
+from tests.server.test_tls import ask, config_of, listening
+
+LIST = b"GET /v1/surveys HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def total(collector: Collector, name: str) -> float:
+    return next(sum(values) for meter, values in collector.meters.totals() if meter.name == name)
+
+
+async def stranger(port: int, address: str, said: bytes, stack: ExitStack) -> socket.socket:
+    """Return a connection from an address of this machine, which says something and waits."""
+    made = stack.enter_context(socket.socket())
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made.setblocking(False)
+    made.bind((address, 0))
+    async with asyncio.timeout(SECONDS):
+        await asyncio.get_running_loop().sock_connect(made, ("127.0.0.1", port))
+        await asyncio.get_running_loop().sock_sendall(made, said)
+    return made
+
+
+IDLE = {
+    "nothing": b"",
+    "a head": b"GET /",
+    "a body": UPLOAD + b"Content-Length: 99\r\n\r\n\x91",
+    "an answer": HEALTH + b"\r\n",
+    "an unread answer": LIST * 9,
+}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("said", IDLE.values(), ids=IDLE)
+@pytest.mark.parametrize("addresses", [1, 50])
+async def test_strangers_who_fill_all_places_keep_no_honest_upload_out(
+    tmp_path: Path, said: bytes, addresses: int
+) -> None:
+    most, uploads = 30, 40
+    settings = {"most_connections": most, "address_connections": most * (addresses == 1)}
+    async with running(tmp_path, **settings) as collector:
+        await collector.publish(LARGE)
+        collector.clock.time += 1
+        port = collector.client.port
+        assert port is not None
+        with ExitStack() as strangers:
+            for number in range(2 * most):
+                address = f"127.0.1.{1 + number % addresses}"
+                await stranger(port, address, said, strangers)
+            await until(lambda: total(collector, "connections") == most)
+            for device in range(uploads):
+                for number in range(3):
+                    address = f"127.0.1.{1 + (device + number) % addresses}"
+                    await stranger(port, address, said, strangers)
+                (answer,) = await exchange(collector, upload(device, head=UPLOAD + CLOSE))
+                assert answer.status == 200
+                assert total(collector, "connections") <= most
+        assert total(collector, "reports_accepted") == uploads
+        assert total(collector, "connections_refused") == 0
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("trusted", [False, True])
+async def test_an_address_has_its_share_of_the_places_and_a_trusted_proxy_all(
+    tmp_path: Path, trusted: bool
+) -> None:
+    proxies = (read_network("127.0.1.1"),) if trusted else ()
+    settings = {"address_connections": 5, "trusted_proxies": proxies}
+    async with running(tmp_path, **settings) as collector:
+        assert collector.client.port is not None
+        with ExitStack() as strangers:
+            for _ in range(20):
+                await stranger(collector.client.port, "127.0.1.1", b"", strangers)
+            (answer,) = await exchange(collector, HEALTH + CLOSE + b"\r\n")
+            assert answer.status == 200
+            await until(lambda: total(collector, "connections") == (20 if trusted else 5))
+
+
+@pytest.mark.asyncio
+async def test_unread_answers_hold_a_bounded_number_of_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """200 strangers ask for 200 MB and read none of it; then somebody does read an answer."""
+    budget, strangers = 4 << 20, 200
+    monkeypatch.setattr(room, "_MOST_UNREAD_BYTES", budget)
+    async with running(tmp_path) as collector:
+        await collector.publish(LARGE)
+        collector.clock.time += 1
+        port = collector.client.port
+        assert port is not None
+        (whole,) = await exchange(collector, LIST[:-2] + CLOSE + b"\r\n")
+        assert len(whole.body) > 10 * SLICE_BYTES
+        gc.collect()
+        before = resident_bytes()
+
+        def waiting() -> list[int]:
+            return [
+                connection.transport.get_write_buffer_size()
+                for connection in collector.server.connections
+                if connection.transport is not None
+            ]
+
+        with ExitStack() as stack:
+            for _ in range(strangers):
+                await stranger(port, "127.0.0.1", LIST, stack)
+                assert sum(waiting()) <= collector.server.room.unread_bytes <= budget
+            await until(lambda: total(collector, "connections_evicted") > strangers / 2)
+            assert max(waiting()) <= SLICE_BYTES + 1_024
+            # What the allocator keeps of the slices, and the connections themselves.
+            assert resident_bytes() - before < 4 * budget + strangers * SLICE_BYTES
+            async with connected(collector) as (reader, writer):
+                writer.write(LIST)
+                answer = await read_answer(reader)
+                assert answer is not None
+                assert answer.body == whole.body
+        await until(lambda: not collector.server.connections)
+        assert collector.server.room.unread_bytes == 0
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("hello", [b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"])
+async def test_half_handshakes_take_places_and_lose_them_to_whoever_comes(
+    tmp_path: Path, hello: bytes
+) -> None:
+    most, strangers = 8, 40
+    config = config_of(tmp_path, most_connections=most, address_connections=0)
+    tls: ssl.SSLContext | None = tls_context(config)
+    assert config.tls_certificate is not None
+    async with listening(config, tls) as (port, meters):
+
+        def count(name: str) -> float:
+            return next(sum(values) for meter, values in meters.totals() if meter.name == name)
+
+        with ExitStack() as stack:
+            made = [await stranger(port, "127.0.0.1", hello, stack) for _ in range(strangers)]
+            await until(lambda: count("connections_evicted") == strangers - most)
+            assert count("connections") == most
+            async with asyncio.timeout(SECONDS):
+                ended = [await asyncio.get_running_loop().sock_recv(each, 1) for each in made[:9]]
+            assert ended == [b""] * 9
+            for _ in range(3):
+                answer, _ = await ask(port, config.tls_certificate)
+                assert answer.startswith(b"HTTP/1.1 200 ")
+        await until(lambda: count("connections") == 0)
