@@ -166,7 +166,8 @@ def test_what_is_no_http_is_refused_and_leaves_no_trace(place: Workplace, malfor
 def test_a_running_collector_seals_and_ends_what_is_over_without_being_told(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place.publish(epoch='"1 second"', epochs="1", grace='"0 seconds"', start="2026-01-01T00:00:00Z")
+    yesterday = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 86_400))
+    place.publish(epoch='"1 second"', epochs="1", grace='"0 seconds"', start=yesterday)
     place.count([0, 1, 1])
     config, survey_id = Config.load(place.directory), place.manifest().survey_id
     token = run("token", "new", "--role", "operator", "--dir", place.directory).stdout.strip()

@@ -107,7 +107,9 @@ METERS: Final = (
     ),
     Meter("upkeep_failed", "counter", "rounds of upkeep that ended in an error"),
     Meter(
-        "clock_disagrees", "counter", "of these, those in which store and machine told two times"
+        "clock_disagrees",
+        "counter",
+        "rounds of upkeep put off, since the clocks of store and machine differ",
     ),
 )
 """Every meter there is; the documentation's table is tested against it."""
