@@ -200,10 +200,10 @@ async def test_requests_are_counted_by_why_they_were_refused(
     await collector.upload(b"xyzzy")
     monkeypatch.setattr(collector.store, "ended", fails_to_read)
     collector.clock.time += 1
-    await get("/v1/surveys")
+    await get("/v1/surveys/another")
     monkeypatch.setattr(collector.store, "ended", fails)
     collector.clock.time += 1
-    await get("/v1/surveys")
+    await get("/v1/surveys/another")
     samples = shown(collector.meters)
     assert refused(samples, "requests") == {
         "not-found": 1,

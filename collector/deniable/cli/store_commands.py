@@ -27,7 +27,7 @@ __all__ = ["store"]
 
 @click.group()
 def store() -> None:
-    """What the collector stores: check it, copy it, move it, migrate it."""
+    """What the collector stores: check, copy, move or migrate it."""
 
 
 @store.command(short_help="Recount the receipts, and compare.")
