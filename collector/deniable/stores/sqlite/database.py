@@ -9,7 +9,7 @@ written and not synchronised. A commit that changed nothing would synchronise no
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,8 +89,10 @@ class SqliteDatabase:
             (page,) = self._connection.execute("PRAGMA page_size").fetchone()
             self._connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_BYTES // page}")
             self.found_version = migrating.migrate(self._connection)
-            with self.transaction(though_moved=True):
-                """What a killed process had written is durable before anything rests on it."""
+            # What a killed process had written is durable before it is read. Where nothing can be
+            # written, it is read all the same: each answer to a report makes a write of its own.
+            with suppress(StoreError), self.transaction(though_moved=True):
+                pass
         except (sqlite3.Error, OSError) as error:
             self.close()
             raise StoreError(f"{path} cannot be opened: {error}") from error
