@@ -95,6 +95,7 @@ def examined(place: Workplace) -> list[dict[str, str]]:
     return findings
 
 
+@pytest.mark.long
 def test_the_remedy_fits_what_keeps_the_database_away(
     shared: Workplace, monkeypatch: pytest.MonkeyPatch, server: PostgresServer
 ) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from deniable.messages import pack_upload
@@ -42,6 +43,7 @@ def metric(port: int, name: str) -> float:
     return float(found)
 
 
+@pytest.mark.long
 def test_workers_speak_tls_renew_it_count_together_and_log_objects(place: Workplace) -> None:
     place.publish()
     survey = place.manifest()

@@ -127,6 +127,7 @@ def test_a_worker_that_stands_still_is_killed_and_started_anew(place: Workplace)
         assert server.end()[0] == 0
 
 
+@pytest.mark.long
 def test_while_a_worker_stands_still_another_keeps_the_surveys_up(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

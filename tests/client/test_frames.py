@@ -94,6 +94,7 @@ def troubled(bench: Bench, trouble: str) -> Client:
 TROUBLES = ["no consent", "no manifest", "over", "no disk", "dropped", "unforeseen"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("call", [report, areport])
 @pytest.mark.parametrize("trouble", TROUBLES)

@@ -31,6 +31,7 @@ def fates(tmp_path_factory: pytest.TempPathFactory) -> list[Fate]:
     return sorted((fate for share in shares for fate in share), key=lambda fate: fate.at)
 
 
+@pytest.mark.long
 def test_every_statement_is_died_beside(fates: list[Fate]) -> None:
     killed = [fate for fate in fates if fate.killed]
     assert [fate.at for fate in killed] == list(range(len(killed)))

@@ -1,5 +1,7 @@
 """Batches, which an app has to ask for by a name that says what they do (D7)."""
 
+import pytest
+
 from deniable.client import Client, Delivery, HttpAnswer, OutboxCaps
 from deniable.messages import (
     RefusalCode,
@@ -59,6 +61,7 @@ def test_without_the_word_every_report_has_its_own(bench: Bench) -> None:
     assert sizes(bench) == 5 * [1]
 
 
+@pytest.mark.long
 def test_a_request_holds_no_more_than_the_protocol_allows(bench: Bench) -> None:
     client = reported(bench, 300)
     bench.transport.answer = taken

@@ -45,6 +45,7 @@ def fall_silent(proxy: PostgresProxy, collector: Collector) -> None:
     collector.clock.time += 60.0
 
 
+@pytest.mark.long
 @pytest.mark.asyncio
 async def test_while_the_database_is_silent_what_is_known_is_answered_from_memory(
     tmp_path: Path,

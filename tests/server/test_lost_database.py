@@ -11,6 +11,7 @@ from tests.support.postgres import postgres_server
 from tests.support.postgres_proxy import postgres_proxy
 
 
+@pytest.mark.long
 @pytest.mark.asyncio
 @pytest.mark.parametrize("how", ["away", "silent"])
 async def test_a_collector_without_its_database_is_up_and_not_ready(

@@ -259,6 +259,7 @@ async def agree(place: Place, minimum: int, steps: list[Operation]) -> None:
         await store.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", sorted(PLACES))
 @settings(derandomize=True, deadline=None, max_examples=120)
 @given(minimum=st.sampled_from([0, 1, 2, 4]), steps=operations)

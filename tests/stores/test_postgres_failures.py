@@ -253,6 +253,7 @@ async def test_s1_a_reload_that_makes_the_server_forgetful_is_noticed_by_the_nex
     await store.close()
 
 
+@pytest.mark.long
 @pytest.mark.asyncio
 async def test_s1_a_commit_that_waits_for_its_standby_is_not_acknowledged_by_a_second_attempt(
     url: str, configure: Callable[[str], Awaitable[None]]

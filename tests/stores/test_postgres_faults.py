@@ -220,6 +220,7 @@ async def test_a_connection_that_is_cut_before_the_server_knows_stores_with_the_
     await assert_stored_once(url, {receipt.key: receipt.response for receipt in devices(15)})
 
 
+@pytest.mark.long
 @pytest.mark.asyncio
 async def test_s3_a_connection_that_falls_silent_is_given_up_and_its_group_stored_by_a_new_one(
     server: PostgresServer, url: str

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Literal
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -97,6 +98,7 @@ async def agree(server: PostgresServer, steps: list[Add]) -> None:
         assert await stores[1].check() == []
 
 
+@pytest.mark.long
 @settings(derandomize=True, deadline=None, max_examples=30)
 @given(steps=operations)
 @example(

@@ -142,6 +142,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.long
 def test_each_alarm_goes_off_where_it_should_and_only_there(tmp_path: Path) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:

@@ -3,6 +3,8 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.support.collector import CollectorProcess
 from tests.support.fleet import Fleet, results
 from tests.support.proxy import Fate, Proxy
@@ -18,6 +20,7 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.long
 def test_the_counts_are_exactly_the_responses_that_the_devices_hold(tmp_path: Path) -> None:
     with Proxy(WEIGHTS, seed=2016) as proxy:
         collector = CollectorProcess(tmp_path / "collector", proxy.origin)

@@ -9,6 +9,7 @@ import pytest
 from tests.support.processes import DENIABLE, run
 
 
+@pytest.mark.long
 def test_the_demonstration_counts_every_device_and_keeps_its_collector(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     done = run([*DENIABLE, "demo", "--devices", "200", "--keep", kept], cwd=tmp_path)

@@ -116,6 +116,7 @@ def make_up(collector: CollectorProcess, envelope: bytes) -> list[str]:
     return [code.value for _, code in told.refused]
 
 
+@pytest.mark.long
 def test_each_account_is_counted_once_whichever_issuer_vouches(
     collector: CollectorProcess, tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ from tests.support.collector import CollectorProcess
 from tests.support.processes import PYTEST, ROOT, child, run
 
 
+@pytest.mark.long
 def test_the_embedded_client_reports_once_whatever_it_is_told_later(tmp_path: Path) -> None:
     source = (ROOT / "examples" / "embed_client.py").read_text("utf-8")
     collector = CollectorProcess(tmp_path / "collector")
@@ -184,6 +185,7 @@ def test_the_example_apps_own_tests_pass_without_this_projects_settings(tmp_path
     assert re.search(r"\b6 passed\b", done.stdout)
 
 
+@pytest.mark.long
 def test_the_tool_asks_once_and_its_user_can_look_and_decide(tmp_path: Path) -> None:
     source = (ROOT / "examples" / "consent_cli.py").read_text("utf-8")
     collector = CollectorProcess(tmp_path / "collector")

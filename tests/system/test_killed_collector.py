@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
+import pytest
+
 from tests.support.collector import CollectorProcess, receipts_of
 from tests.support.fleet import Fleet, Held, results
 from tests.support.proxy import Proxy
@@ -37,6 +39,7 @@ def kill_in_mid_upload(
     return proxy.unanswered > unanswered
 
 
+@pytest.mark.long
 def test_kills_in_mid_upload_lose_nothing_acknowledged_and_count_nothing_twice(
     tmp_path: Path,
 ) -> None:

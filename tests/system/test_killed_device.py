@@ -59,6 +59,7 @@ def receipts(fates: list[Fate]) -> Counter[Receipt]:
     return receipts_of(pack_upload([bytes.fromhex(fate.after)]) for fate in fates if fate.after)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scene", ["first call", "first report"])
 def test_devices_die_at_every_stage_of_reporting_and_sending(fates: Fates, scene: str) -> None:
     *killed, through = fates[scene]

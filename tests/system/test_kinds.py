@@ -101,6 +101,7 @@ def histogram(collector: CollectorProcess, name: str) -> dict[str, Any]:
     return read
 
 
+@pytest.mark.long
 def test_every_kind_is_published_answered_counted_and_estimated(
     collector: CollectorProcess,
 ) -> None:

@@ -123,6 +123,7 @@ def test_a_script_ends_in_time_though_the_collector_never_answers(
         assert len(collector.requests) > len(SURVEYS)  # all manifests, and a report
 
 
+@pytest.mark.long
 def test_d10_a_tool_that_starts_fifty_times_a_day_asks_once_for_each_survey(
     tmp_path: Path,
 ) -> None:

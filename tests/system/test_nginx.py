@@ -100,6 +100,7 @@ def ask(
         connection.close()
 
 
+@pytest.mark.long
 def test_a_device_behind_nginx_is_counted_limited_by_its_own_address_and_read_by_people(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

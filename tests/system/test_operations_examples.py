@@ -75,6 +75,7 @@ def test_the_container_runs_as_nobody_special_and_stops_gently() -> None:
     )
 
 
+@pytest.mark.long
 def test_the_container_s_health_check_tells_a_running_collector(tmp_path: Path) -> None:
     name, *words = json.loads(dict(instructions())["HEALTHCHECK"].partition("CMD ")[2])
     assert name == "deniable"

@@ -32,6 +32,7 @@ def terminal(folder: Path) -> dict[str, str]:
     return {"PATH": path, "HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
 
 
+@pytest.mark.long
 def test_the_readmes_marked_blocks_run_in_order(tmp_path: Path) -> None:
     blocks = marked_blocks(README)
     assert any(block.language == "sh" for block in blocks), "no shell block is marked for testing"
@@ -54,6 +55,7 @@ def test_the_readmes_marked_blocks_run_in_order(tmp_path: Path) -> None:
         assert json.loads(shown)["n"] == 1
 
 
+@pytest.mark.long
 def test_the_apps_code_reports_with_the_file_that_export_writes(tmp_path: Path) -> None:
     about_apps = README.read_text("utf-8").partition("## In your app")[2].partition("\n## ")[0]
     app = "".join(re.findall(r"```python\n(.*?)```", about_apps, re.DOTALL))

@@ -54,6 +54,7 @@ def test_devices_of_every_age_follow_a_rotation(
     assert collector.complaints == ""
 
 
+@pytest.mark.long
 def test_a_stranger_is_not_followed_whatever_the_real_collector_says(
     collector: CollectorProcess, tmp_path: Path
 ) -> None:

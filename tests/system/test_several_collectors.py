@@ -50,6 +50,7 @@ def check(collector: CollectorProcess, devices: StubbornDevices) -> None:
     assert "Traceback" not in collector.complaints
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [2, 4])
 def test_collectors_race_on_the_same_reports_and_one_of_them_counts_each(
     tmp_path: Path, settings: dict[str, str], number: int
@@ -63,6 +64,7 @@ def test_collectors_race_on_the_same_reports_and_one_of_them_counts_each(
     assert devices.verdicts["accepted"] == 400 or devices.statuses[0]
 
 
+@pytest.mark.long
 def test_an_answer_cut_behind_one_commit_is_a_duplicate_wherever_it_is_sent_again(
     tmp_path: Path,
 ) -> None:
@@ -95,6 +97,7 @@ def while_sending(
             sending.result()
 
 
+@pytest.mark.long
 def test_one_collector_after_the_other_is_killed_under_load(
     tmp_path: Path, settings: dict[str, str]
 ) -> None:
@@ -111,6 +114,7 @@ def test_one_collector_after_the_other_is_killed_under_load(
         check(every[0], devices)
 
 
+@pytest.mark.long
 def test_the_database_is_killed_under_the_load_of_two_collectors(tmp_path: Path) -> None:
     server = postgres_server()
 
@@ -125,6 +129,7 @@ def test_the_database_is_killed_under_the_load_of_two_collectors(tmp_path: Path)
         assert all(collector.pid for collector in every)  # neither had to be started anew
 
 
+@pytest.mark.long
 def test_a_storm_of_restarts_loses_nothing(tmp_path: Path) -> None:
     chance = random.Random(2016)
 
@@ -142,6 +147,7 @@ def test_a_storm_of_restarts_loses_nothing(tmp_path: Path) -> None:
         check(collector, devices)
 
 
+@pytest.mark.long
 def test_workers_and_their_parent_are_killed_under_load(tmp_path: Path) -> None:
     chance = random.Random(2016)
 
@@ -220,6 +226,7 @@ def test_workers_that_stand_still_under_load_are_killed_wherever_it_hits_them(
         assert not first <= set(collector.workers())
 
 
+@pytest.mark.long
 def test_a_parent_that_was_killed_is_started_anew_while_its_workers_still_drain(
     tmp_path: Path,
 ) -> None:

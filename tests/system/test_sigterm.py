@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import pytest
+
 from deniable.messages import Report, pack_upload, sign_report
 from tests.support.collector import CollectorProcess, receipts_of
 from tests.support.fleet import Fleet, results
@@ -20,6 +22,7 @@ ACCEPTED = b'{"accepted": 1, "duplicates": 0, "refused": []}'
 FAREWELL = "everything acknowledged is stored"
 
 
+@pytest.mark.long
 def test_what_was_acknowledged_under_load_is_stored_when_the_process_ends(tmp_path: Path) -> None:
     with Proxy(burst=BURST) as proxy:
         collector = CollectorProcess(tmp_path / "collector", proxy.origin)
@@ -125,6 +128,7 @@ def test_an_upload_whose_body_comes_after_sigterm_is_stored_and_acknowledged_or_
     assert collector.receipts() == (receipts_of([body]) if ACCEPTED in answer else Counter())
 
 
+@pytest.mark.long
 def test_a_body_that_never_ends_is_timed_out_while_the_collector_ends(tmp_path: Path) -> None:
     collector = CollectorProcess(tmp_path / "collector", environment={"DENIABLE_BODY_SECONDS": "1"})
     try:

@@ -19,6 +19,7 @@ def summary(outcome: Outcome, tally: Tally, unfinished: int = 0) -> Summary:
     return Summary(Plan(), "SQLite", 1_800.0, 1_000.0, 1_500.0, tally, outcome, unfinished)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("store", ["sqlite", "postgresql"])
 def test_a_soak_of_some_seconds_breaks_no_promise(store: str) -> None:
     command = [sys.executable, "-m", "benchmarks.soak", "--minutes", "0.15", "--workers", "2"]

@@ -75,6 +75,7 @@ def unable_to_grow(folder: Path) -> Disk:
     )
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("mount"), reason="needs mount")
 def test_a_disk_that_fills_up_under_load_costs_nothing_that_was_acknowledged(
     tmp_path: Path,
@@ -85,6 +86,7 @@ def test_a_disk_that_fills_up_under_load_costs_nothing_that_was_acknowledged(
     assert "warning" not in complaints
 
 
+@pytest.mark.long
 def test_files_that_cannot_grow_cost_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     fills_up(tmp_path, unable_to_grow(tmp_path / "disk"))
@@ -131,6 +133,7 @@ def readiness(collector: CollectorProcess) -> int:
         connection.close()
 
 
+@pytest.mark.long
 def test_a_slow_disk_is_waited_for_or_the_collector_is_overloaded(tmp_path: Path) -> None:
     settings = {"DENIABLE_MOST_WAITING": "256", "DENIABLE_ADDRESS_RATE": "0"}
     collector = CollectorProcess(tmp_path / "collector", environment=settings)

@@ -73,6 +73,7 @@ def test_a_test_in_which_something_connected_fails_at_its_end(app: pytest.Pytest
     result.stdout.fnmatch_lines(["*tried to connect 1 times while captured*GET /v1/surveys*"])
 
 
+@pytest.mark.long
 def test_the_fixture_is_documented_and_can_be_switched_off(app: pytest.Pytester) -> None:
     app.makepyfile(WORKING)
     listed = pytest_in(app, "--fixtures")

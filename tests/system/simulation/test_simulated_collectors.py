@@ -121,6 +121,7 @@ STATEMENTS = 10
 """More than any transaction of these has."""
 
 
+@pytest.mark.long
 @drawn(150)
 def test_every_acknowledged_report_counts_once_whatever_happens(
     on_sqlite: Play, steps: list[Operation]
@@ -128,6 +129,7 @@ def test_every_acknowledged_report_counts_once_whatever_happens(
     on_sqlite(steps)
 
 
+@pytest.mark.long
 @drawn(20)
 def test_every_acknowledged_report_counts_once_on_postgresql(
     on_postgres: Play, steps: list[Operation]
@@ -144,6 +146,7 @@ BETWEEN: dict[str, tuple[Act, ...]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", BETWEEN)
 def test_between_any_two_statements_of_an_upload(play: Play, what: str) -> None:
     first, again = Send(0, (A, B, A_AGAIN, C)), Send(2, (A, C))
@@ -151,6 +154,7 @@ def test_between_any_two_statements_of_an_upload(play: Play, what: str) -> None:
         play([Between(first, statements, BETWEEN[what]), Start(0), again])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", [Seal(0, OPEN, 0), End(0, OPEN), Prune(0, OPEN, 0)])
 @pytest.mark.parametrize("acts", [(Send(1, (B, A)), Seal(1, OPEN, 0)), (Kill(0),)])
 def test_between_any_two_statements_of_what_makes_final(
@@ -169,6 +173,7 @@ def test_between_any_two_statements_of_what_makes_final(
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", Breakage)
 def test_any_statement_may_fail(play: Play, how: Breakage) -> None:
     acts: list[Act] = [Send(0, (A, B, A_AGAIN, C)), Seal(0, OPEN, 0)]
