@@ -1,5 +1,6 @@
 """SQLite's schema: durable (S1), without an order of arrival (S5), and made once."""
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -35,6 +36,16 @@ EVERYTHING = {
     "state": {"state", "touched", "moved_to", "backed_up_at"},
 }
 """Every column there is: an address, a time or a batch among them would link or order devices."""
+
+
+def test_a_new_store_is_its_owners_alone_before_anything_is_in_it(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with closing(SqliteDatabase(tmp_path / "new.sqlite")):
+            modes = {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == {0o600}
 
 
 @pytest.fixture

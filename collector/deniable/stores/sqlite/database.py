@@ -6,10 +6,11 @@ all that the log held before: a process that opens the file finds there what one
 written and not synchronised. A commit that changed nothing would synchronise nothing (S1).
 """
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,6 +79,8 @@ class SqliteDatabase:
         try:
             if not migrate:
                 _check_schema(path)
+            with suppress(FileExistsError):  # what is in it is nobody else's from the begin on
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             self._connection = self._opened.enter_context(closing(_connect(path, patience)))
             self._connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
             self._insist("PRAGMA journal_mode=WAL")
