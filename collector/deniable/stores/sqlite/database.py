@@ -130,7 +130,7 @@ class SqliteDatabase:
     def transaction(self, *, though_moved: bool = False) -> Iterator[sqlite3.Connection]:
         """Hold the store's one writing transaction; it is committed at the end, or did not happen.
 
-        If nothing is changed in it, it makes a durable write all the same (S1).
+        It makes a durable write also if nothing is changed in it (S1).
 
         Args:
             though_moved: write also into a store that was moved away.
@@ -145,13 +145,13 @@ class SqliteDatabase:
             with self._waiting(0):
                 self._insist("BEGIN IMMEDIATE")
             try:
-                (moved_to,) = connection.execute("SELECT moved_to FROM state").fetchone()
+                # Whatever follows: SQLite writes no page for an update that changes nothing.
+                (moved_to,) = connection.execute(
+                    "UPDATE state SET touched = 1 - touched RETURNING moved_to"
+                ).fetchone()
                 if moved_to is not None and not though_moved:
                     raise StoreMoved(f"the store was moved to {moved_to}; set `store` to that")
-                before = connection.total_changes
                 yield connection
-                if connection.total_changes == before:
-                    connection.execute("UPDATE state SET touched = 1 - touched")
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
