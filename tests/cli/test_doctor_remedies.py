@@ -251,6 +251,21 @@ def a_store_that_is_damaged(it: Broken) -> None:
     it.restore()
 
 
+def moved_away(it: Broken) -> None:
+    succeed("store", "move", it.store.with_name("new.sqlite"), "--dir", it.place.directory)
+
+
+@state("store", moved_away)
+def a_store_that_was_moved(it: Broken) -> None:
+    it.told("set `store` to its new place")
+    it.set("store", '"new.sqlite"')
+
+
+@state("store", moved_away)
+def a_store_that_is_not_to_be_moved(it: Broken) -> None:
+    it.deniable("store stay", "--yes")
+
+
 def without_a_receipt(it: Broken) -> None:
     with closing(sqlite3.connect(it.store)) as store, store:
         store.execute("DELETE FROM receipts")

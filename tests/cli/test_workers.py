@@ -8,12 +8,15 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from deniable.cli.authority import read_authority_key
 from deniable.messages import Schedule, UploadAnswer, pack_upload, sign_manifest
+from deniable.server import Config
+from deniable.server import workers as supervising
 from deniable.stores import SqliteStore
 from tests.cli.commands import Workplace
 from tests.cli.serving import SECONDS, Server, serving
@@ -176,6 +179,12 @@ def test_a_port_that_other_workers_serve_is_taken(place: Workplace) -> None:
                 [*DENIABLE, "serve", "--dir", place.directory, "--workers", workers], status=1
             )
             assert "cannot listen on" in done.stderr
+
+
+def test_a_port_is_taken_also_while_no_worker_listens_on_it(place: Workplace) -> None:
+    config = replace(Config.load(place.directory), port=free_port())
+    with supervising._reserved(config), pytest.raises(OSError, match="in use"):
+        supervising._reserved(config)
 
 
 def test_several_workers_take_the_port_of_one_that_closed_its_connections(place: Workplace) -> None:

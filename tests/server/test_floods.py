@@ -4,7 +4,7 @@ import asyncio
 import gc
 import socket
 import ssl
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
 import pytest
@@ -28,8 +28,13 @@ from tests.server.sockets import (
 from tests.server.test_overload import resident_bytes
 from tests.server.test_slow_strangers import LARGE
 from tests.server.test_tls import ask, config_of, listening
+from tests.support.surveys import AUTHORITY
 
 LIST = b"GET /v1/surveys HTTP/1.1\r\nHost: x\r\n\r\n"
+KNOWN = (
+    b"GET /v1/authority HTTP/1.1\r\nHost: x\r\n"
+    b'If-None-Match: "%b"\r\n\r\n' % AUTHORITY.public_key.hex().encode()
+)
 
 
 def total(collector: Collector, name: str) -> float:
@@ -85,6 +90,19 @@ async def test_strangers_who_fill_all_places_keep_no_honest_upload_out(
                 assert total(collector, "connections") <= most
         assert total(collector, "reports_accepted") == uploads
         assert total(collector, "connections_refused") == 0
+
+
+@pytest.mark.asyncio
+async def test_whoever_was_answered_without_a_body_keeps_no_place_either(tmp_path: Path) -> None:
+    async with running(tmp_path, most_connections=5) as collector, AsyncExitStack() as strangers:
+        for _ in range(5):
+            reader, writer = await strangers.enter_async_context(connected(collector))
+            writer.write(KNOWN)
+            answer = await read_answer(reader)
+            assert answer is not None
+            assert answer.status == 304
+        (taken,) = await exchange(collector, upload(head=UPLOAD + CLOSE))
+        assert taken.status == 200
 
 
 @pytest.mark.asyncio

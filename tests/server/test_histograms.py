@@ -1,6 +1,8 @@
 """Histograms: for analysts, or for anybody where the operator says so; never raw counts alone."""
 
 import asyncio
+import gc
+import threading
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,10 @@ import pytest
 from deniable.estimates import EpochStanding, EpochState, Histogram, estimate_histogram
 from deniable.messages import Manifest, Repeat, UploadAnswer
 from deniable.server import new_token, reading
+from deniable.server.estimating import Estimating
 from deniable.stores import Role
 from tests.server.collector import Collector, problem, running
+from tests.server.sockets import SECONDS, connected, until
 from tests.support.kinds import KINDS
 from tests.support.reports import envelope
 from tests.support.surveys import DAY, MANIFEST, START, manifest
@@ -295,3 +299,42 @@ async def test_a_histogram_is_made_once_while_nothing_new_comes(
     await read(collector)
     assert made[-1] == 6
     assert len(made) == 54
+
+
+@pytest.mark.asyncio
+async def test_whoever_leaves_before_the_histogram_is_made_is_no_error_of_ours(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(*args: Any, **named: Any) -> Histogram:
+        begun.set()
+        assert go_on.wait(SECONDS)
+        return estimate_histogram(*args, **named)
+
+    async def noted(self: Estimating, *args: Any) -> bytes | None:
+        asked.append(args)
+        return await made(self, *args)
+
+    asked: list[Any] = []
+    made = Estimating.made
+    monkeypatch.setattr(Estimating, "made", noted)
+    monkeypatch.setattr(reading, "estimate_histogram", slow)
+    errors: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: errors.append(context))
+    await fill(collector)
+    token = await collector.token()
+    async with asyncio.TaskGroup() as asking:
+        first = asking.create_task(collector.client.get(PATH, headers=token))
+        assert await asyncio.to_thread(begun.wait, SECONDS)
+        async with connected(collector) as (_, writer):
+            authorization = f"Authorization: {token['Authorization']}"
+            writer.write(f"GET {PATH} HTTP/1.1\r\nHost: x\r\n{authorization}\r\n\r\n".encode())
+            await until(lambda: len(asked) == 2)
+        await until(lambda: len(collector.server.connections) == 1)
+        go_on.set()
+    assert first.result().status == 200
+    await read(collector)  # in turn, and so after the one that nobody waits for
+    gc.collect()
+    assert errors == []

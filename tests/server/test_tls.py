@@ -147,6 +147,21 @@ def test_a_file_that_is_none_is_named(tmp_path: Path, name: str, content: bytes 
         tls_context(config)
 
 
+def test_a_certificate_that_tells_no_end_is_refused_and_the_old_one_kept(tmp_path: Path) -> None:
+    config = config_of(tmp_path)
+    context = tls_context(config)
+    assert context is not None
+    assert config.tls_certificate is not None
+    ends = context.ends
+    shown = config.tls_certificate.read_bytes()
+    # As ``openssl x509 -trustout`` writes it: OpenSSL takes it.
+    config.tls_certificate.write_bytes(shown.replace(b" CERTIFICATE", b" TRUSTED CERTIFICATE"))
+    with pytest.raises(InvalidConfig, match="must be PEM files"):
+        tls_context(config)
+    reload_certificate(context, config)
+    assert context.ends == ends
+
+
 def test_an_error_says_where_the_setting_at_fault_stands(tmp_path: Path) -> None:
     config = config_of(tmp_path, places={"tls_key": "DENIABLE_TLS_KEY"})
     assert config.tls_key is not None

@@ -97,6 +97,23 @@ async def test_after_a_failure_one_of_the_two_takes_reports(
 
 
 @pytest.mark.asyncio
+async def test_a_mark_whose_answer_was_lost_is_lifted_too(
+    stores: tuple[CopyableStore, CopyableStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = stores
+    mark = source.move_away
+
+    async def lost(to: str) -> None:
+        await mark(to)
+        raise StoreError("the connection was lost")
+
+    monkeypatch.setattr(source, "move_away", lost)
+    with pytest.raises(StoreError, match="lost"):
+        await move(source, target, TO)
+    assert await source.add(reports([50])) == [A]
+
+
+@pytest.mark.asyncio
 async def test_a_kill_between_mark_and_copy_is_gone_on_from(
     stores: tuple[CopyableStore, CopyableStore],
 ) -> None:

@@ -1,13 +1,16 @@
 """SQLite's schema: durable (S1), without an order of arrival (S5), and made once."""
 
+import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
+from deniable.stores.sqlite import sealing, state
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.migrating import VERSION
 from tests.stores.databases import hooked_store, many
@@ -35,6 +38,36 @@ EVERYTHING = {
     "state": {"state", "touched", "moved_to", "backed_up_at"},
 }
 """Every column there is: an address, a time or a batch among them would link or order devices."""
+
+
+def test_a_new_store_is_its_owners_alone_before_anything_is_in_it(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with closing(SqliteDatabase(tmp_path / "new.sqlite")):
+            modes = {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == {0o600}
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda database: sealing.distrust(database, bytes(32), 1),
+        lambda database: state.note_backup(database, 1),
+        lambda database: state.move_away(database, "elsewhere"),
+        state.stay,
+    ],
+)
+def test_s1_what_is_done_again_is_written_again(
+    work: Callable[[SqliteDatabase], None], tmp_path: Path
+) -> None:
+    log = tmp_path / "store.sqlite-wal"
+    with closing(SqliteDatabase(tmp_path / "store.sqlite")) as database:
+        work(database)
+        before = log.read_bytes()
+        work(database)
+        assert log.read_bytes() != before
 
 
 @pytest.fixture

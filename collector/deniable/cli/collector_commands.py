@@ -95,10 +95,7 @@ def create_collector(directory: Path, origin: str, port: int, key_file: Path) ->
     async def nothing(_: Store) -> None:
         """Opening the store creates it."""
 
-    config = Config.load(directory)
-    with_store(config, nothing, create=True)
-    if isinstance(config.store, Path):
-        config.store.chmod(0o600)
+    with_store(Config.load(directory), nothing, create=True)
     return key.public_key
 
 

@@ -14,7 +14,6 @@ from deniable.stores import (
     CopyableStore,
     StoreError,
     back_up,
-    is_postgresql,
     migrate_store,
     move,
     open_store,
@@ -88,8 +87,6 @@ def restore_store(file: Path, directory: Path) -> None:
         return len(offered) + others, others
 
     surveys, others = with_store(config, work, create=True)
-    if isinstance(config.store, Path):
-        config.store.chmod(0o600)
     click.echo(f"restored  {surveys} surveys, {surveys - others} of them signed by this authority")
     click.echo(f"store     {store_text(config)}")
     if others:
@@ -122,8 +119,6 @@ def move_store(target: str, directory: Path) -> None:
             await new.close()
 
     with_store(config, work)
-    if not is_postgresql(target):
-        Path(target).chmod(0o600)
     click.echo(f"moved     to {to}")
     click.echo(f"next      set it in {config.place('store')}, and restart all collectors")
 

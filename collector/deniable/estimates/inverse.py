@@ -203,7 +203,8 @@ def debias(mechanism: Mechanism, counts: Sequence[int]) -> Floats:
         counts: how often each response was seen, shape (responses,); the sum n is positive.
 
     Returns:
-        Estimated frequencies, shape (categories,), which sum to 1; they may leave [0, 1].
+        Estimated frequencies, shape (categories,); they may leave [0, 1]. They sum to 1, or less
+        if responses were counted that never occur.
 
     Raises:
         TypeError: for counts that are no integers.

@@ -205,10 +205,12 @@ class Connection(web.RequestHandler):
         ):
             # aiohttp takes a chunked body's trailer for the first header of the next request.
             resp.force_close()
-        if isinstance(resp, web.Response) and isinstance(resp.body, bytes):
-            self._room.sends(self, resp.body)
-            if len(resp.body) > SLICE_BYTES:
-                resp.body = Slices(resp.body)
+        assert isinstance(resp, web.Response)
+        said = resp.body or b""
+        assert isinstance(said, bytes)
+        self._room.sends(self, said)  # also where it is empty: the request is out of our hands
+        if len(said) > SLICE_BYTES:
+            resp.body = Slices(said)
         try:
             return await super().finish_response(request, resp, start_time)
         finally:

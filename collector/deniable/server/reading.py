@@ -23,6 +23,7 @@ from deniable.server.catalogue import Catalogue
 from deniable.server.config import Config
 from deniable.server.estimating import Estimating, Shown
 from deniable.server.routing import Route
+from deniable.server.shared import heed
 from deniable.server.tokens import require_role
 from deniable.stores import Role, Store, shown_figures
 
@@ -142,9 +143,11 @@ class _Reading:
             ).to_dict()
 
         # To the end, whoever leaves: its thread cannot be stopped, and the next must wait for it.
-        made = await asyncio.shield(
+        making = asyncio.create_task(
             estimating.made(request, (manifest.survey_id, level), read, estimated)
         )
+        making.add_done_callback(heed)
+        made = await asyncio.shield(making)
         if made is None:
             raise Refusal(
                 RefusalCode.TOO_FEW_REPORTS,

@@ -3,11 +3,11 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from deniable.stores import StoreError
 
-__all__ = ["Shared"]
+__all__ = ["Shared", "heed"]
 
 Result = TypeVar("Result")
 
@@ -47,7 +47,7 @@ class Shared(Generic[Result]):
         asking = self._asking
         if asking is None or (asking.done() and now - self._asked >= _FRESH_SECONDS):
             asking = self._asking = asyncio.ensure_future(self._ask())
-            asking.add_done_callback(_heed)
+            asking.add_done_callback(heed)
             self._asked = now
         await asyncio.wait({asking}, timeout=max(0.0, self._asked + self._patience - now))
         if not asking.done():
@@ -55,7 +55,7 @@ class Shared(Generic[Result]):
         return asking.result()
 
 
-def _heed(asked: "asyncio.Future[Result]") -> None:
+def heed(asked: "asyncio.Future[Any]") -> None:
     """Look at what became of it: perhaps whoever asked is gone."""
     if not asked.cancelled():
         asked.exception()

@@ -64,10 +64,13 @@ def _load(context: ServerTls, config: Config) -> None:
         )
         shown = x509.load_pem_x509_certificate(config.tls_certificate.read_bytes())
         context.ends = shown.not_valid_after_utc.timestamp()
-    except OSError as error:
+    except InvalidConfig:
+        raise
+    except (OSError, ValueError) as error:  # of OpenSSL and of cryptography, which takes less
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None)
         raise InvalidConfig(
             f"{config.place('tls_certificate')} and {config.place('tls_key')} must be PEM files of"
-            f" a certificate and its key ({getattr(error, 'reason', None) or error.strerror})"
+            f" a certificate and its key ({reason or 'not BEGIN CERTIFICATE'})"
         ) from error
 
 

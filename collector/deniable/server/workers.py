@@ -255,10 +255,14 @@ def _reserved(config: Config) -> socket.socket:
         alone.bind(address)
     held = socket.socket(family, kind, protocol)
     try:
-        # With SO_REUSEADDR, too: connections that one process had are remembered for a minute.
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        held.bind(address)
+        try:
+            held.bind(address)
+        except OSError:
+            # Connections that one process had are remembered for a minute. Not always so: others
+            # would not notice it before a worker listens.
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.bind(address)
     except OSError:
         held.close()
         raise

@@ -5,7 +5,7 @@ from deniable.stores.copying import CopyableStore
 from deniable.stores.digest import counts_digest
 from deniable.stores.figures import Figures, shown_figures
 from deniable.stores.moving import move
-from deniable.stores.opening import is_postgresql, migrate_store, open_store, place_text
+from deniable.stores.opening import migrate_store, open_store, place_text
 from deniable.stores.postgres import PostgresStore
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.store import (
@@ -54,7 +54,6 @@ __all__ = [
     "Verdict",
     "back_up",
     "counts_digest",
-    "is_postgresql",
     "migrate_store",
     "move",
     "open_store",

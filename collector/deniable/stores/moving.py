@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
 from deniable.stores.copying import CopyableStore, CountRow, Row, SurveyRow
-from deniable.stores.store import NotEmpty, StoreError
+from deniable.stores.store import NotEmpty, StoreError, StoreMoved
 
 __all__ = ["move"]
 
@@ -37,9 +37,11 @@ async def move(source: CopyableStore, target: CopyableStore, to: str) -> None:
         if not await _counted(source) <= await _counted(target):
             raise StoreError("the new store holds something else than the old one held") from None
         return
-    await source.move_away(to)
     try:
+        await source.move_away(to)
         await target.fill(source.rows())
+    except StoreMoved:  # the mark is another's
+        raise
     except BaseException:
         # A commit may have been done whose answer was lost. This waits for one that is under way.
         with suppress(NotEmpty):

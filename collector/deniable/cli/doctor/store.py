@@ -26,6 +26,7 @@ from deniable.stores import (
     Store,
     StoreError,
     StoreFull,
+    StoreMoved,
     UnknownSchema,
     Unreachable,
 )
@@ -115,6 +116,11 @@ def _remedy(config: Config, error: Exception) -> str:
     """Return what to do about a store that cannot be opened or read."""
     if isinstance(error, StoreFull):
         return "make room on the store's disk: reports are refused until then (HTTP 507)"
+    if isinstance(error, StoreMoved):
+        return (
+            "set `store` to its new place, and restart all collectors; if no collector has used"
+            " that, and none is to: deniable store stay"
+        )
     if isinstance(config.store, Path):
         return _remedy_of_file(error.__cause__)
     match error:

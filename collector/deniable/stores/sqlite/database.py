@@ -6,6 +6,7 @@ all that the log held before: a process that opens the file finds there what one
 written and not synchronised. A commit that changed nothing would synchronise nothing (S1).
 """
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -78,6 +79,8 @@ class SqliteDatabase:
         try:
             if not migrate:
                 _check_schema(path)
+            with suppress(FileExistsError):  # what is in it is nobody else's from the begin on
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             self._connection = self._opened.enter_context(closing(_connect(path, patience)))
             self._connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
             self._insist("PRAGMA journal_mode=WAL")
@@ -129,7 +132,7 @@ class SqliteDatabase:
     def transaction(self, *, though_moved: bool = False) -> Iterator[sqlite3.Connection]:
         """Hold the store's one writing transaction; it is committed at the end, or did not happen.
 
-        If nothing is changed in it, it makes a durable write all the same (S1).
+        It makes a durable write also if nothing is changed in it (S1).
 
         Args:
             though_moved: write also into a store that was moved away.
@@ -144,13 +147,13 @@ class SqliteDatabase:
             with self._waiting(0):
                 self._insist("BEGIN IMMEDIATE")
             try:
-                (moved_to,) = connection.execute("SELECT moved_to FROM state").fetchone()
+                # Whatever follows: SQLite writes no page for an update that changes nothing.
+                (moved_to,) = connection.execute(
+                    "UPDATE state SET touched = 1 - touched RETURNING moved_to"
+                ).fetchone()
                 if moved_to is not None and not though_moved:
                     raise StoreMoved(f"the store was moved to {moved_to}; set `store` to that")
-                before = connection.total_changes
                 yield connection
-                if connection.total_changes == before:
-                    connection.execute("UPDATE state SET touched = 1 - touched")
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
