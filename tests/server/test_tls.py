@@ -1,10 +1,12 @@
 """HTTPS of the collector itself: its certificate, its renewal, and handshakes that stall."""
 
 import asyncio
+import gc
 import hashlib
 import logging
 import shutil
 import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -25,6 +27,7 @@ from deniable.server.meters import Meters
 from deniable.server.tls import reload_certificate, tls_context
 from deniable.stores import SqliteStore
 from tests.server.raw import SECONDS, head_of, request
+from tests.server.sockets import until
 from tests.support.certificates import certificate
 from tests.support.surveys import AUTHORITY, ORIGIN
 
@@ -126,6 +129,28 @@ async def test_a_handshake_that_stalls_is_ended(tmp_path: Path) -> None:
             assert await reader.read() == b""
         writer.close()
         await writer.wait_closed()
+
+
+@pytest.mark.asyncio
+async def test_what_a_failed_handshake_held_waits_for_no_collector_of_garbage(
+    tmp_path: Path,
+) -> None:
+    config = config_of(tmp_path)
+    async with listening(config, tls_context(config)) as (port, _):
+        gc.collect()
+        gc.disable()
+        try:
+            for sent in (b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n\r\n"):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(sent)
+                writer.write_eof()
+                async with asyncio.timeout(SECONDS):
+                    await reader.read()
+                writer.close()
+                await writer.wait_closed()
+            await until(lambda: not any(isinstance(it, SSLProtocol) for it in gc.get_objects()))
+        finally:
+            gc.enable()
 
 
 @pytest.mark.asyncio

@@ -1,7 +1,9 @@
 """Who sends, as far as a limit needs to know: an address that is never stored or logged."""
 
 import re
+import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
@@ -9,7 +11,7 @@ __all__ = ["Network", "caller", "read_network", "sender"]
 
 Network = IPv4Network | IPv6Network
 
-_IPV6_SENDER_BITS: Final = 64
+_IPV6_SENDER_BYTES: Final = 8
 _MOST_PROXIES: Final = 16
 _WITH_PORT: Final = re.compile(r"\[([^\[\]]*)\](?::[0-9]*)?|([^:]*):[0-9]*", re.ASCII)
 
@@ -58,9 +60,12 @@ def caller(peer: str, trusted: Sequence[Network]) -> str | None:
 
 
 def _named(address: IPv4Address | IPv6Address | None) -> str:
-    if isinstance(address, IPv6Address):
-        return str(IPv6Network((int(address), _IPV6_SENDER_BITS), strict=False))
-    return "" if address is None else str(address)
+    if address is None:
+        return ""
+    if isinstance(address, IPv4Address):
+        return socket.inet_ntoa(address.packed)
+    network = address.packed[:_IPV6_SENDER_BYTES].ljust(len(address.packed), b"\0")
+    return f"{socket.inet_ntop(socket.AF_INET6, network)}/{8 * _IPV6_SENDER_BYTES}"
 
 
 def _read(text: str) -> IPv4Address | IPv6Address | None:
@@ -70,9 +75,22 @@ def _read(text: str) -> IPv4Address | IPv6Address | None:
     if with_port is not None:
         text = with_port[1] or with_port[2] or ""
     try:
-        address = ip_address(text)
+        address = _parsed(text)
     except ValueError:
         return None
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
+
+
+def _parsed(text: str) -> IPv4Address | IPv6Address:
+    """Read an address by the C library: ip_address() took a tenth of a connection's time.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    with suppress(OSError):
+        return IPv4Address(socket.inet_pton(socket.AF_INET, text))
+    with suppress(OSError):
+        return IPv6Address(socket.inet_pton(socket.AF_INET6, text))
+    return ip_address(text)  # with a zone, as fe80::1%eth0

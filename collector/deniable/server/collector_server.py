@@ -1,6 +1,7 @@
 """The server of connections, which sweeps them once a second: so a request costs no timer."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
@@ -15,11 +16,13 @@ from deniable.server.meters import Meters
 from deniable.server.room import Room
 from deniable.server.routing import Route
 
-__all__ = ["CollectorServer"]
+__all__ = ["NO_DESCRIPTORS", "CollectorServer"]
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 _SWEEP_SECONDS: Final = 1.0
+NO_DESCRIPTORS: Final = "socket.accept() out of system resource"
+"""How asyncio says that file descriptors ran out, and we: it is logged once for all."""
 
 
 class CollectorServer(web.Server):
@@ -75,6 +78,7 @@ class CollectorServer(web.Server):
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             now = self._loop.time()
+            self._look_for_descriptors()
             for connection in self.connections:
                 assert isinstance(connection, Connection)
                 try:
@@ -83,6 +87,13 @@ class CollectorServer(web.Server):
                     self._loop.call_exception_handler(
                         {"message": "a connection could not be swept", "exception": error}
                     )
+
+    def _look_for_descriptors(self) -> None:
+        """Say so if there are none for whoever comes: uvloop hangs up on him without a word."""
+        try:
+            os.close(os.open(os.devnull, os.O_RDONLY))
+        except OSError as error:
+            self._loop.call_exception_handler({"message": NO_DESCRIPTORS, "exception": error})
 
     def _request(
         self,

@@ -3,8 +3,9 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from deniable.server.accepting import Accepting
@@ -14,11 +15,29 @@ from deniable.server.config import Config
 from deniable.server.gauges import Gauges
 from deniable.server.meters import Meters
 
-__all__ = ["listen", "serving_metrics", "shown_address"]
+__all__ = ["Listening", "listen", "serving_metrics", "shown_address"]
 
 _BACKLOG: Final = 1_024
 _KERNEL_BYTES: Final = 1 << 16
 """Of each direction of a connection; Linux takes twice as much, for its own needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Sockets on which a server's connections come in, until it is closed.
+
+    Attributes:
+        sockets: that listen.
+        accepting: what takes connections from them.
+    """
+
+    sockets: Sequence[socket.socket]
+    accepting: Sequence[Accepting | asyncio.AbstractServer]
+
+    def close(self) -> None:
+        """Accept nothing more."""
+        for each in self.accepting:
+            each.close()
 
 
 async def listen(
@@ -27,7 +46,7 @@ async def listen(
     *,
     tls: ssl.SSLContext | None = None,
     share_port: bool = False,
-) -> Accepting:
+) -> Listening:
     """Take connections until the returned object is closed.
 
     Args:
@@ -40,7 +59,8 @@ async def listen(
         OSError: if the address cannot be listened on.
     """
     host, port = address
-    found = await asyncio.get_running_loop().getaddrinfo(
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
     with ExitStack() as unless_all:
@@ -53,8 +73,14 @@ async def listen(
             # What is accepted inherits them: else the kernel keeps up to 4 MB of each answer.
             made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
+        accepting: list[Accepting | asyncio.AbstractServer] = [
+            await loop.create_server(server, sock=each, backlog=_BACKLOG)
+            if tls is None
+            else Accepting(server, each, tls)
+            for each in sockets
+        ]
         unless_all.pop_all()
-    return Accepting(server, sockets, tls)
+    return Listening(sockets, accepting)
 
 
 @asynccontextmanager
