@@ -14,7 +14,6 @@ from deniable.stores import (
     CopyableStore,
     StoreError,
     back_up,
-    is_postgresql,
     migrate_store,
     move,
     open_store,
@@ -122,10 +121,8 @@ def move_store(target: str, directory: Path) -> None:
             await new.close()
 
     with_store(config, work)
-    if not is_postgresql(target):
-        Path(target).chmod(0o600)
     click.echo(f"moved     to {to}")
-    click.echo(f"next      set it in {config.place('store')}, and restart all collectors")
+    click.echo(f"next      name it in {config.place('store')}; then restart all collectors")
 
 
 @store.command(short_help="Take a move back.")

@@ -78,6 +78,8 @@ class SqliteDatabase:
         try:
             if not migrate:
                 _check_schema(path)
+            elif not path.exists():
+                path.touch(0o600)  # before anything is in it
             self._connection = self._opened.enter_context(closing(_connect(path, patience)))
             self._connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
             self._insist("PRAGMA journal_mode=WAL")
