@@ -18,6 +18,7 @@ import pytest
 from deniable.cli.authority import read_authority_key
 from deniable.cli.doctor.finding import Finding, Status
 from deniable.messages import SigningKey
+from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.migrating import VERSION
 from tests.cli.commands import SURVEY, Workplace, succeed
 from tests.cli.test_doctor import examined
@@ -27,6 +28,7 @@ from tests.support.surveys import AUTHORITY
 HTTPS = "https://collector.example"
 NOBODY = pwd.getpwnam("nobody").pw_uid
 """Somebody else, if root runs the tests."""
+TIME = SqliteStore.time
 
 
 @dataclass
@@ -315,6 +317,63 @@ def log_of_another(it: Broken) -> None:
 @state("store", log_of_another)
 def a_log_that_root_made(it: Broken) -> None:
     it.do(it.remedy.removeprefix("as root: "))
+
+
+def restored_by_root(it: Broken) -> None:
+    if not os.geteuid():
+        it.user = NOBODY
+        belongs_to(NOBODY, it.place.directory, *it.place.directory.iterdir())
+        belongs_to(0, it.store)
+    else:
+        it.store.chmod(0o400)
+
+
+@state("store", restored_by_root)
+def a_store_that_root_put_into_my_folder(it: Broken) -> None:
+    it.do(it.remedy.removeprefix("as root: "))
+
+
+def all_read_only(it: Broken) -> None:
+    shared = it.store.with_name("store.sqlite-shm")
+    shared.touch()
+    if not os.geteuid():
+        it.user = NOBODY
+        belongs_to(NOBODY, it.place.directory, *it.place.directory.iterdir())
+    it.store.chmod(0o400)
+    shared.chmod(0o400)
+
+
+@state("store", all_read_only)
+def files_that_nobody_may_write(it: Broken) -> None:
+    it.do(it.remedy)
+
+
+def moved_away(it: Broken) -> None:
+    succeed("store", "move", it.backup.with_name("new"), "--dir", it.place.directory)
+
+
+@state("store", moved_away)
+def a_store_that_was_moved(it: Broken) -> None:
+    it.told("restart all collectors")
+    it.set("store", f'"{it.backup.with_name("new")}"')
+
+
+@state("store", moved_away)
+def a_store_whose_move_is_taken_back(it: Broken) -> None:
+    it.deniable("store stay", "--yes")
+
+
+def in_another_time(it: Broken) -> None:
+    async def time(_: SqliteStore) -> float:
+        return 2.0**31
+
+    it.monkeypatch.setattr(SqliteStore, "time", time)
+
+
+@state("store's clock", in_another_time)
+def clocks_that_differ(it: Broken) -> None:
+    it.told("set the wrong one right")
+    it.monkeypatch.setattr(SqliteStore, "time", TIME)
 
 
 @state("settings", lambda it: setattr(it, "user", NOBODY))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable.cli.start_warnings import start_warnings
 from deniable.cli.workplace import with_store
 from deniable.server import Config
 from deniable.stores.sqlite.migrating import VERSION
@@ -161,12 +162,16 @@ def test_a_moved_store_says_where_to_and_takes_nothing(
     here, new = ("--dir", counted.directory), tmp_path / "new.sqlite"
     assert succeed("store", "move", new, *here) == (
         f"moved     to {new}\n"
-        f"next      set it in {counted.settings}: store, and restart all collectors\n"
+        f"next      name it in {counted.settings}: store; then restart all collectors\n"
     )
     assert new.stat().st_mode & 0o777 == 0o600
     figures = succeed("hist", "tea", "--json", *here)
     assert f"moved to {new}" in fail("survey", "end", "tea", "--yes", *here)
-    assert "another place before" in fail("store", "move", tmp_path / "other", *here)
+    other = tmp_path / "other"
+    assert f"moved to {new} before" in fail("store", "move", other, *here)
+    assert other.stat().st_mode & 0o777 == 0o600  # so it is from the first moment on
+    (warning,) = start_warnings(Config.load(counted.directory), {})
+    assert warning == f"the store was moved to {new}, and takes no report; set `store` to that"
     assert f"at {file_of(counted)} already" in fail("store", "move", file_of(counted), *here)
     with monkeypatch.context() as changed:
         changed.setenv("DENIABLE_STORE", str(new))

@@ -390,6 +390,19 @@ async def test_a_missing_root_certificate_is_told_from_a_bad_url(
 
 
 @pytest.mark.asyncio
+async def test_a_password_file_that_cannot_be_read_is_told_of(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "pgpass"
+    file.write_text("s3cret\n", "utf-8")
+    file.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(file))
+    with pytest.raises(Unreachable, match=r"line of ~/\.pgpass is not") as refused:
+        await PostgresStore.open(url)
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.asyncio
 async def test_neither_reprs_nor_refusals_show_the_password(
     url: str, administrator: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:

@@ -26,16 +26,18 @@ def start_warnings(config: Config, environment: Mapping[str, str]) -> list[str]:
         StoreError: if the store cannot be opened.
     """
 
-    async def look(store: Store) -> tuple[list[Manifest], list[Manifest]]:
+    async def look(store: Store) -> tuple[str | None, list[Manifest], list[Manifest]]:
+        moved_to = await store.moved_to()
         try:
             surveys, _ = await signed_surveys(store, config)
         except Refusal:  # rotations that are not sound: the server logs them, and offers the rest
-            return [], []
-        return surveys, current(running(surveys, await store.ended(), time.time()))
+            return moved_to, [], []
+        return moved_to, surveys, current(running(surveys, await store.ended(), time.time()))
 
-    surveys, asked = with_store(config, look, migrate=True)
+    moved_to, surveys, asked = with_store(config, look, migrate=True)
     return [
         *_about_variables(environment),
+        *_about_move(moved_to),
         *_about_surveys(config, surveys, asked),
     ]
 
@@ -45,6 +47,11 @@ def _about_variables(environment: Mapping[str, str]) -> Iterator[str]:
         setting = meant(variable)
         if setting is not None:
             yield f"{variable} is no setting, and without effect; is {setting} meant?"
+
+
+def _about_move(to: str | None) -> Iterator[str]:
+    if to is not None:
+        yield f"the store was moved to {to}, and takes no report; set `store` to that"
 
 
 def _about_surveys(

@@ -120,7 +120,7 @@ def move_store(target: str, directory: Path) -> None:
 
     with_store(config, work)
     click.echo(f"moved     to {to}")
-    click.echo(f"next      set it in {config.place('store')}, and restart all collectors")
+    click.echo(f"next      name it in {config.place('store')}; then restart all collectors")
 
 
 @store.command(short_help="Take a move back.")

@@ -41,7 +41,7 @@ GAUGES: Final = (
         "gauge",
         "when the last epoch of a current survey is over, of the one that ends first",
     ),
-    Meter("seals_overdue", "gauge", "epochs with reports that should be sealed since an hour"),
+    Meter("seals_overdue", "gauge", "epochs with reports whose seal is an hour late, or more"),
     Meter("backup_timestamp_seconds", "gauge", "when the last backup was made; 0 if never"),
     Meter("workers_wanted", "gauge", "worker processes that the settings ask for"),
 )
@@ -142,7 +142,7 @@ class Gauges:
 async def all_overdue(
     store: Store, surveys: Iterable[Manifest], now: float
 ) -> list[tuple[Manifest, Due]]:
-    """Return which epochs of these surveys should be sealed since an hour.
+    """Return which epochs of these surveys have a seal that is an hour late, or more.
 
     Raises:
         StoreError: if it cannot be read.

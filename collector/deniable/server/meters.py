@@ -65,7 +65,7 @@ METERS: Final = (
     Meter(
         "requests",
         "counter",
-        "requests whose head came, by route and status; those that there were",
+        "requests whose head came, by route and status; no row for what never occurred",
         {"route": (*PATHS, _OTHER), "status": (*_STATUSES, _OTHER)},
     ),
     Meter("requests_failed", "counter", "requests that ended in an unforeseen error"),

@@ -20,11 +20,11 @@ from deniable.server.catalogue import Catalogue
 from deniable.server.meters import Meters
 from deniable.stores import Store, StoreError
 
-__all__ = ["Upkeep"]
+__all__ = ["AGREEMENT_SECONDS", "Upkeep"]
 
 _LOG: Final = logging.getLogger("deniable.collector")
 _CHANCE: Final = SystemRandom()
-_AGREEMENT_SECONDS: Final = 60.0
+AGREEMENT_SECONDS: Final = 60.0
 """By how much a collector's clock and its store's may differ."""
 
 
@@ -83,11 +83,11 @@ class Upkeep:
         store = await self._store.time()
         # However long it took to answer, a clock that agrees lies between.
         differ = max(before - store, store - self._clock())
-        if differ > _AGREEMENT_SECONDS:
+        if differ > AGREEMENT_SECONDS:
             self._meters.count("clock_disagrees")
             raise StoreError(
                 f"the clocks of this machine and of the store differ by {differ:.0f} s: set the"
-                " one right that is wrong"
+                " wrong one right"
             )
 
     @contextmanager

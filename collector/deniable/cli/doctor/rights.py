@@ -4,6 +4,7 @@ import os
 import pwd
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad
@@ -17,23 +18,23 @@ def check_rights(store: Path) -> Finding | None:
     Raises:
         FileNotFoundError: if the store or its folder does not exist.
     """
-    denied = next(_denied(store), None)
-    if denied is None:
+    denied = list(_denied(store))
+    if not denied:
         return None
-    me, its_owner = os.geteuid(), denied.stat().st_uid
-    found = f"{denied} cannot be written by {_name(me)}; it belongs to {_name(its_owner)}"
-    if os.statvfs(denied).f_flag & os.ST_RDONLY:
+    me, its_owner = os.geteuid(), denied[0].stat().st_uid
+    found = f"{denied[0]} cannot be written by {_name(me)}; it belongs to {_name(its_owner)}"
+    if os.statvfs(denied[0]).f_flag & os.ST_RDONLY:
         return bad("store", found, "its file system is read-only: mount it for writing")
-    try:
+    serves = its_owner
+    with suppress(PermissionError):
         serves = store.stat().st_uid
-    except PermissionError:
-        serves = its_owner
-    if serves != me:
+    # Whoever owns the folder serves, though root may have put a file of its own there.
+    if me not in {serves, store.parent.stat().st_uid}:
         return bad("store", found, as_user(serves))
-    quoted = shlex.quote(str(denied))
-    if its_owner != me:
+    quoted = " ".join(shlex.quote(str(file)) for file in denied)
+    if {file.stat().st_uid for file in denied} != {me}:
         return bad("store", found, f"as root: chown {_name(me)} {quoted}")
-    return bad("store", found, f"chmod u+rw{'x' * denied.is_dir()} {quoted}")
+    return bad("store", found, f"chmod u+rwX {quoted}")
 
 
 def as_user(number: int) -> str:
@@ -44,6 +45,7 @@ def as_user(number: int) -> str:
 def _denied(store: Path) -> Iterator[Path]:
     if not _may(store.parent, os.R_OK | os.W_OK | os.X_OK):
         yield store.parent
+        return
     store.stat()
     for file in (store, *(store.with_name(f"{store.name}-{end}") for end in ("wal", "shm"))):
         if file.exists() and not _may(file, os.R_OK | os.W_OK):

@@ -2,6 +2,7 @@
 
 import shlex
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from deniable.cli.workplace import signed_surveys, with_store
 from deniable.messages import Refusal
 from deniable.server import Config, authority_chain
 from deniable.server.gauges import all_overdue
+from deniable.server.upkeep import AGREEMENT_SECONDS
 from deniable.stores import (
     NotAdmitted,
     Overloaded,
@@ -79,7 +81,7 @@ def look_into_store(config: Config, now: float) -> Looked:
 
     async def look(store: Store) -> Looked:
         await store.ping()
-        findings = [good("store", _where(config))]
+        findings = [good("store", _where(config)), _judge_clock(await store.time() - time.time())]
         if isinstance(config.store, Path) and config.store.stat().st_size <= _QUICK_BYTES:
             findings.append(_judge_order(await store.check()))
         else:
@@ -114,6 +116,8 @@ _RESTORE = (
 
 def _remedy(config: Config, error: Exception) -> str:
     """Return what to do about a store that cannot be opened or read."""
+    if isinstance(error, StoreMoved):
+        return "do so, and restart all collectors; to take the move back: deniable store stay"
     if isinstance(error, StoreFull):
         return "make room on the store's disk: reports are refused until then (HTTP 507)"
     if isinstance(error, StoreMoved):
@@ -148,6 +152,16 @@ def _where(config: Config) -> str:
     if not isinstance(config.store, Path):
         return "PostgreSQL answers"
     return f"{config.store}, {config.store.stat().st_size / 2**20:,.1f} MiB, schema {VERSION}"
+
+
+def _judge_clock(ahead: float) -> Finding:
+    if abs(ahead) <= AGREEMENT_SECONDS:
+        return good("store's clock", "agrees with this machine's")
+    return bad(
+        "store's clock",
+        f"{abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's",
+        "set the wrong one right: nothing is sealed, erased or ended until then",
+    )
 
 
 def _judge_order(faults: list[str]) -> Finding:

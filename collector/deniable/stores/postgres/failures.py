@@ -47,7 +47,8 @@ _MOVED: Final = "DNMVD"
 """Of our own: ``deniable.begin_write`` raises it."""
 _BAD_URL: Final = (
     "the URL of the database cannot be used; it is postgresql://USER@HOST:PORT/DATABASE, and in a"
-    " password # is written %23, / %2F, ? %3F, @ %40, % %25"
+    " password # is written %23, / %2F, ? %3F, @ %40, % %25;"
+    " or a line of ~/.pgpass is not HOST:PORT:DATABASE:ROLE:PASSWORD"
 )
 _NO_ROOT: Final = (
     "there is no root certificate to trust the database server by: name its file with sslrootcert"

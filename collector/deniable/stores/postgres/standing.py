@@ -31,7 +31,7 @@ async def move_away(connection: Connection, to: str) -> None:
         to,
     )
     if stands != to:
-        raise StoreMoved("the store was moved to another place before: deniable store stay")
+        raise StoreMoved(f"the store was moved to {stands} before; see deniable store stay")
 
 
 async def stay(connection: Connection) -> None:

@@ -13,11 +13,11 @@ __all__ = ["backed_up_at", "clock", "move_away", "moved_to", "note_backup", "sta
 def move_away(database: SqliteDatabase, to: str) -> None:
     """Mark the store as moved, unless it was to another place."""
     with database.transaction(though_moved=True) as connection:
-        marked = connection.execute(
-            "UPDATE state SET moved_to = ? WHERE coalesce(moved_to, ?) = ?", (to, to, to)
-        ).rowcount
-        if not marked:
-            raise StoreMoved("the store was moved to another place before: deniable store stay")
+        (stands,) = connection.execute(
+            "UPDATE state SET moved_to = coalesce(moved_to, ?) RETURNING moved_to", (to,)
+        ).fetchone()
+        if stands != to:
+            raise StoreMoved(f"the store was moved to {stands} before; see deniable store stay")
 
 
 def stay(database: SqliteDatabase) -> None:
