@@ -28,6 +28,7 @@ from tests.server.sockets import (
 from tests.server.test_overload import resident_bytes
 from tests.server.test_slow_strangers import LARGE
 from tests.server.test_tls import ask, config_of, listening
+from tests.support.surveys import MANIFEST
 
 LIST = b"GET /v1/surveys HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -85,6 +86,20 @@ async def test_strangers_who_fill_all_places_keep_no_honest_upload_out(
                 assert total(collector, "connections") <= most
         assert total(collector, "reports_accepted") == uploads
         assert total(collector, "connections_refused") == 0
+
+
+@pytest.mark.asyncio
+async def test_whoever_was_answered_without_a_body_keeps_no_place_either(tmp_path: Path) -> None:
+    manifest = f"GET /v1/surveys/{MANIFEST.name}/manifest HTTP/1.1\r\nHost: x\r\nIf-None-Match: "
+    unchanged = f'{manifest}"{MANIFEST.survey_id.hex()}"\r\n\r\n'.encode()
+    async with running(tmp_path, most_connections=1) as collector:
+        async with connected(collector) as (reader, writer):
+            writer.write(unchanged)
+            answer = await read_answer(reader)
+            assert answer is not None
+            assert answer.status == 304
+            (stored,) = await exchange(collector, upload(head=UPLOAD + CLOSE))
+        assert stored.status == 200
 
 
 @pytest.mark.asyncio

@@ -205,10 +205,11 @@ class Connection(web.RequestHandler):
         ):
             # aiohttp takes a chunked body's trailer for the first header of the next request.
             resp.force_close()
-        if isinstance(resp, web.Response) and isinstance(resp.body, bytes):
-            self._room.sends(self, resp.body)
-            if len(resp.body) > SLICE_BYTES:
-                resp.body = Slices(resp.body)
+        if isinstance(resp, web.Response):
+            sent = resp.body if isinstance(resp.body, bytes) else b""  # such as 304
+            self._room.sends(self, sent)
+            if len(sent) > SLICE_BYTES:
+                resp.body = Slices(sent)
         try:
             return await super().finish_response(request, resp, start_time)
         finally:
