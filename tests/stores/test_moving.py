@@ -97,6 +97,28 @@ async def test_after_a_failure_one_of_the_two_takes_reports(
 
 
 @pytest.mark.asyncio
+async def test_a_move_that_fails_does_not_lift_the_mark_under_which_another_copies(
+    stores: tuple[CopyableStore, CopyableStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = stores
+    lift, second = source.stay, list[asyncio.Task[None]]()
+
+    async def stay() -> None:
+        second.append(asyncio.create_task(move(source, target, TO)))
+        await asyncio.wait(second, timeout=1.0)  # if it need not wait for this one, it is done
+        await lift()
+
+    monkeypatch.setattr(source, "stay", stay)
+    broken: CopyableStore = Broken(target, 1, StoreError("broken"))  # type: ignore[assignment]
+    with pytest.raises(StoreError, match="broken"):
+        await move(source, broken, TO)
+    await second[0]
+    assert await everything(target) == await everything(source)
+    with pytest.raises(StoreMoved):
+        await source.add(reports([50]))
+
+
+@pytest.mark.asyncio
 async def test_a_kill_between_mark_and_copy_is_gone_on_from(
     stores: tuple[CopyableStore, CopyableStore],
 ) -> None:
