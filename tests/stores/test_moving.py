@@ -119,6 +119,26 @@ async def test_a_move_that_fails_does_not_lift_the_mark_under_which_another_copi
 
 
 @pytest.mark.asyncio
+async def test_a_store_that_is_told_to_stay_while_it_is_copied_is_not_moved(
+    stores: tuple[CopyableStore, CopyableStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = stores
+    rows = source.rows
+
+    async def disturbed() -> AsyncIterator[Sequence[Row]]:
+        async for chunk in rows():
+            yield chunk
+        await source.stay()
+        assert await source.add(reports([50])) == [A]
+
+    monkeypatch.setattr(source, "rows", disturbed)
+    with pytest.raises(StoreError, match="told to stay"):
+        await move(source, target, TO)
+    assert await target.surveys() == []
+    assert await source.moved_to() is None
+
+
+@pytest.mark.asyncio
 async def test_a_kill_between_mark_and_copy_is_gone_on_from(
     stores: tuple[CopyableStore, CopyableStore],
 ) -> None:

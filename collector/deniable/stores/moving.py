@@ -50,6 +50,8 @@ async def _fenced(source: CopyableStore, to: str) -> AsyncIterator[Sequence[Row]
     await source.move_away(to)
     async for chunk in source.rows():
         yield chunk
+    if await source.moved_to() != to:  # what came since would be missing
+        raise StoreError("the old store was told to stay while it was copied")
 
 
 async def _lifted(source: CopyableStore) -> AsyncIterator[Sequence[Row]]:
