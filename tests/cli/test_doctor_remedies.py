@@ -348,21 +348,6 @@ def files_that_nobody_may_write(it: Broken) -> None:
     it.do(it.remedy)
 
 
-def moved_away(it: Broken) -> None:
-    succeed("store", "move", it.backup.with_name("new"), "--dir", it.place.directory)
-
-
-@state("store", moved_away)
-def a_store_that_was_moved(it: Broken) -> None:
-    it.told("restart all collectors")
-    it.set("store", f'"{it.backup.with_name("new")}"')
-
-
-@state("store", moved_away)
-def a_store_whose_move_is_taken_back(it: Broken) -> None:
-    it.deniable("store stay", "--yes")
-
-
 def in_another_time(it: Broken) -> None:
     async def time(_: SqliteStore) -> float:
         return 2.0**31

@@ -114,6 +114,48 @@ async def test_a_mark_whose_answer_was_lost_is_lifted_too(
 
 
 @pytest.mark.asyncio
+async def test_a_move_that_fails_does_not_lift_the_mark_under_which_another_copies(
+    stores: tuple[CopyableStore, CopyableStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = stores
+    lift, second = source.stay, list[asyncio.Task[None]]()
+
+    async def stay() -> None:
+        second.append(asyncio.create_task(move(source, target, TO)))
+        await asyncio.wait(second, timeout=1.0)  # if it need not wait for this one, it is done
+        await lift()
+
+    monkeypatch.setattr(source, "stay", stay)
+    broken: CopyableStore = Broken(target, 1, StoreError("broken"))  # type: ignore[assignment]
+    with pytest.raises(StoreError, match="broken"):
+        await move(source, broken, TO)
+    await second[0]
+    assert await everything(target) == await everything(source)
+    with pytest.raises(StoreMoved):
+        await source.add(reports([50]))
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_is_told_to_stay_while_it_is_copied_is_not_moved(
+    stores: tuple[CopyableStore, CopyableStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = stores
+    rows = source.rows
+
+    async def disturbed() -> AsyncIterator[Sequence[Row]]:
+        async for chunk in rows():
+            yield chunk
+        await source.stay()
+        assert await source.add(reports([50])) == [A]
+
+    monkeypatch.setattr(source, "rows", disturbed)
+    with pytest.raises(StoreError, match="told to stay"):
+        await move(source, target, TO)
+    assert await target.surveys() == []
+    assert await source.moved_to() is None
+
+
+@pytest.mark.asyncio
 async def test_a_kill_between_mark_and_copy_is_gone_on_from(
     stores: tuple[CopyableStore, CopyableStore],
 ) -> None:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
 from deniable.stores.copying import CopyableStore, CountRow, Row, SurveyRow
-from deniable.stores.store import NotEmpty, StoreError, StoreMoved
+from deniable.stores.store import NotEmpty, StoreError
 
 __all__ = ["move"]
 
@@ -30,29 +30,34 @@ async def move(source: CopyableStore, target: CopyableStore, to: str) -> None:
             told whether the new one was filled.
     """
     try:
-        await target.fill(_nothing())
+        await target.fill(_fenced(source, to))
     except NotEmpty:
         if await source.moved_to() != to:
             raise
         if not await _counted(source) <= await _counted(target):
             raise StoreError("the new store holds something else than the old one held") from None
-        return
-    try:
-        await source.move_away(to)
-        await target.fill(source.rows())
-    except StoreMoved:  # the mark is another's
-        raise
     except BaseException:
-        # A commit may have been done whose answer was lost. This waits for one that is under way.
-        with suppress(NotEmpty):
-            await target.fill(_nothing())
-            await source.stay()
+        if await source.moved_to() == to:
+            # A commit may have been done whose answer was lost. This waits for one under way.
+            with suppress(NotEmpty):
+                await target.fill(_lifted(source))
         raise
 
 
-async def _nothing() -> AsyncIterator[Sequence[Row]]:
-    return
-    yield
+# Both run while nobody else can fill the new store: of two moves at once, none lifts the mark under
+# which the other copies.
+async def _fenced(source: CopyableStore, to: str) -> AsyncIterator[Sequence[Row]]:
+    await source.move_away(to)
+    async for chunk in source.rows():
+        yield chunk
+    if await source.moved_to() != to:  # what came since would be missing
+        raise StoreError("the old store was told to stay while it was copied")
+
+
+async def _lifted(source: CopyableStore) -> AsyncIterator[Sequence[Row]]:
+    await source.stay()
+    for nothing in list[Sequence[Row]]():
+        yield nothing
 
 
 async def _counted(store: CopyableStore) -> Counter[object]:

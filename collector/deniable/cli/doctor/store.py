@@ -116,8 +116,6 @@ _RESTORE = (
 
 def _remedy(config: Config, error: Exception) -> str:
     """Return what to do about a store that cannot be opened or read."""
-    if isinstance(error, StoreMoved):
-        return "do so, and restart all collectors; to take the move back: deniable store stay"
     if isinstance(error, StoreFull):
         return "make room on the store's disk: reports are refused until then (HTTP 507)"
     if isinstance(error, StoreMoved):
