@@ -1,5 +1,7 @@
 """Every error has one shape, says what to do next, and repeats nothing of what was sent."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,18 @@ async def test_a_store_that_became_read_only_is_not_ready_though_it_can_be_read(
         ):
             assert await problem(answer) == (503, "store-failed")
         assert (await collector.client.get("/v1/surveys")).status == 200
+        assert (await collector.client.get("/healthz")).status == 200
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_another_process_keeps_from_writing_is_not_ready(
+    collector: Collector,
+) -> None:
+    assert isinstance(collector.store, SqliteStore)
+    # As a frozen worker does. Readiness is told sooner than the store gives up.
+    with closing(sqlite3.connect(collector.store.path, isolation_level=None)) as frozen:
+        frozen.execute("BEGIN IMMEDIATE")
+        assert await problem(await collector.client.get("/readyz")) == (503, "store-failed")
         assert (await collector.client.get("/healthz")).status == 200
 
 
