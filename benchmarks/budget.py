@@ -4,11 +4,11 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from dp_accounting.pld import privacy_loss_distribution  # type: ignore[import-untyped]
+from dp_accounting.pld import privacy_loss_distribution
 
 from benchmarks.rounds import interleave, seconds_each
 from benchmarks.table import Row, show
-from deniable.budget import PrivacyLoss
+from deniable.accounting import PrivacyLoss
 from deniable.mechanisms import RandomisedResponse
 
 __all__ = ["run"]

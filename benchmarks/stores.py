@@ -19,8 +19,9 @@ from benchmarks.surveys import signed_survey
 from benchmarks.table import Row, show
 from benchmarks.writer import group_of, store_group
 from deniable.messages import Manifest
+from deniable.stores.rules.surveys import publish
 from deniable.stores.sqlite.database import SqliteDatabase
-from deniable.stores.sqlite.publishing import publish
+from deniable.stores.sqlite.driver import follow
 
 __all__ = ["run"]
 
@@ -87,8 +88,8 @@ class _Places:
     def empty(self) -> Path:
         """Return a store without receipts."""
         file = self.new()
-        with closing(SqliteDatabase(file)) as database:
-            publish(database, self._manifest, self._envelope)
+        with closing(SqliteDatabase(file)) as database, database.transaction() as connection:
+            follow(connection, publish(self._manifest, self._envelope))
         return file
 
 

@@ -3,7 +3,7 @@
 Run it: python examples/choose_and_release.py
 """
 
-from deniable.mechanisms import ExponentialMechanism, LaplaceRelease, Neighbours, Query
+from deniable.central_model import ExponentialMechanism, LaplaceRelease, Neighbours, Query
 
 MINUTES_PLAYED = {"chess": 310, "go": 295, "poker": 20}  # private: it stays on this device
 NEW_USERS, PURCHASES = 1_204, 87  # private: the operator knows them exactly

@@ -9,7 +9,7 @@ that it needs to know is that one bidder changes no revenue by more than the hig
 Run it: python examples/pricing.py
 """
 
-from deniable.mechanisms import DiscreteLaplace, ExponentialMechanism, Movement
+from deniable.central_model import DiscreteLaplace, ExponentialMechanism, Movement
 
 STEP = 10  # cents
 PRICES = range(STEP, 501, STEP)

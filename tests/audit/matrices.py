@@ -6,7 +6,7 @@ from itertools import combinations, permutations
 
 from hypothesis import strategies as st
 
-from deniable.audit import MatrixMechanism
+from deniable.audit import ExponentialRatio, MatrixMechanism
 from deniable.mechanisms import Rows, SolutionMatrix
 
 G = SolutionMatrix.exact([["0.6", "0.3", "0.1"], ["0.2", "0.5", "0.3"], ["0.25", "0.25", "0.5"]])
@@ -45,6 +45,13 @@ def mechanisms() -> st.SearchStrategy[MatrixMechanism]:
 
 deltas = st.fractions(0, Fraction(1, 3), max_denominator=60)
 odds = st.one_of(st.integers(1, 8).map(Fraction), st.fractions(1, 20, max_denominator=12))
+
+
+def rational(ratio: ExponentialRatio) -> Fraction:
+    """Return a ratio that is rational."""
+    exact = ratio.as_term()
+    assert exact is not None
+    return sum((coefficient for coefficient, _ in exact.terms), Fraction(0))
 
 
 def entries(matrix: Rows) -> list[list[Fraction]]:

@@ -22,8 +22,9 @@ from deniable.mechanisms import (
     SolutionMatrix,
 )
 from tests.audit.matrices import G, matrices, odds
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=80)
+PROPERTY = settings(max_examples=effort(80))
 
 
 def test_the_curve_of_the_three_by_three_matrix_is_one_line() -> None:

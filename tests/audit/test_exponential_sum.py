@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from deniable.audit import ExponentialRatio, ExponentialSum, ExponentsTooFarApart
 from deniable.mechanisms import exp_enclosure
 from tests.mechanisms.taylor import exp_bounds
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
+PROPERTY = settings(max_examples=effort(60))
 
 term = ExponentialSum.term
 ZERO, ONE, E = ExponentialSum(), term(1), term(1, 1)
@@ -46,21 +47,6 @@ def test_like_exponents_are_combined_and_vanishing_terms_dropped() -> None:
     assert ONE.terms == ((one, zero),)
     assert term(0, 7) == ZERO
     assert ZERO.terms == ()
-
-
-def test_the_order_in_which_terms_are_given_does_not_matter() -> None:
-    assert E + ONE == ONE + E
-    assert hash(E + ONE) == hash(ONE + E)
-    assert [exponent for _, exponent in (E + ONE).terms] == [0, 1]
-
-
-def test_ties_are_ties() -> None:
-    # Each of these is 0 in exact arithmetic; in floating point none need be.
-    third, tenth = Fraction(1, 3), Fraction(1, 10)
-    assert (term(1, third) * term(1, third) * term(1, third) - E).sign() == 0
-    assert (ExponentialSum.total([term(tenth, 1)] * 10) - E).sign() == 0
-    square = (ONE + term(1, -1)) * (ONE + term(1, -1))
-    assert (square - ONE - term(2, -1) - term(1, -2)).sign() == 0
 
 
 @pytest.mark.parametrize("bits", [64, 300, 1000, 2500])
@@ -105,21 +91,6 @@ def test_sums_form_a_ring(a: ExponentialSum, b: ExponentialSum, c: ExponentialSu
     assert ExponentialSum.total([a, b, c]) == a + b + c
 
 
-@PROPERTY
-@given(sums, sums, rationals)
-def test_products_multiply_values_and_so_signs(
-    a: ExponentialSum, b: ExponentialSum, factor: Fraction
-) -> None:
-    assert (a * b).sign() == a.sign() * b.sign()
-    assert (-a).sign() == -a.sign()
-    assert factor * a == a * factor == a * term(factor)
-    (low, high), (least, most) = bounds(a * b), bounds(a)
-    lower, higher = bounds(b)
-    corners = [x * y for x in (least, most) for y in (lower, higher)]
-    assert low <= max(corners)
-    assert high >= min(corners)
-
-
 @pytest.mark.parametrize("inexact", [0.5, 1.0, True, Decimal("0.5"), "1"])
 def test_a_number_that_may_not_be_exact_is_refused(inexact: object) -> None:
     with pytest.raises(TypeError, match="must be a Fraction or an int"):
@@ -160,12 +131,6 @@ def test_a_ratio_is_a_single_term_only_where_it_divides_out() -> None:
     assert ExponentialRatio(ONE + 2 * E, ONE + E).as_term() is None
 
 
-@pytest.mark.parametrize("denominator", [ZERO, -ONE, ONE - E])
-def test_a_denominator_must_be_positive(denominator: ExponentialSum) -> None:
-    with pytest.raises(ValueError, match="must be positive"):
-        ExponentialRatio(ONE, denominator)
-
-
 @PROPERTY
 @given(sums, positive_sums, sums, positive_sums)
 def test_ratios_are_ordered_as_their_values(
@@ -193,12 +158,6 @@ def test_the_enclosure_of_a_ratio_holds_its_value(
     # low <= a/b <= high  <=>  low b <= a <= high b, decided exactly.
     assert (low * b - a).sign() <= 0
     assert (a - high * b).sign() <= 0
-
-
-@pytest.mark.parametrize("exponent", [Fraction(0), Fraction(2), Fraction(1, 3), Fraction(9999)])
-def test_a_rational_logarithm_is_exact(exponent: Fraction) -> None:
-    scale = ONE + 3 * E
-    assert ExponentialRatio(term(1, exponent) * scale, scale).logarithm() == exponent
 
 
 @pytest.mark.parametrize(
@@ -231,8 +190,3 @@ def test_a_logarithm_is_never_too_small_and_less_than_a_step_too_large(
     level, step = ratio.logarithm(), Fraction(1, 10**12)
     assert (above - term(1, level) * below).sign() <= 0
     assert (above - term(1, level - step) * below).sign() > 0
-
-
-def test_a_ratio_below_one_has_no_cost() -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        ExponentialRatio(ONE, E).logarithm()

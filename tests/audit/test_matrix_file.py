@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from deniable.audit import MAX_FILE_BYTES, InvalidMatrixFile, NamedMatrix, read_matrix
 from deniable.mechanisms import MAX_DENSE, SolutionMatrix
-from tests.audit.matrices import G, entries, matrices
+from tests.audit.matrices import entries, matrices
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
+PROPERTY = settings(max_examples=effort(60))
 
 HALVES = SolutionMatrix.exact([["0.5", "0.5"], ["0.25", "0.75"]])
 
@@ -77,12 +78,6 @@ def test_columns_of_the_same_names_are_put_into_the_order_of_the_rows() -> None:
     assert entries(named.matrix)[1] == [Fraction(1, 4), Fraction(3, 4)]
 
 
-def test_only_columns_of_the_same_names_change_their_order() -> None:
-    assert entries(read(",2,1\n1,2,2\n2,3,1").matrix)[1] == [Fraction(1, 4), Fraction(3, 4)]
-    assert entries(read(",b,c\na,2,2\nb,3,1").matrix)[1] == [Fraction(3, 4), Fraction(1, 4)]
-    assert entries(read("a,2,2\nb,3,1").matrix)[1] == [Fraction(3, 4), Fraction(1, 4)]
-
-
 @PROPERTY
 @given(matrices(), st.booleans(), st.booleans())
 def test_any_matrix_comes_back_as_it_was_written(
@@ -97,12 +92,6 @@ def test_any_matrix_comes_back_as_it_was_written(
         writer.writerow([""] * names + [f"column {y}" for y in range(matrix.responses)])
     writer.writerows(rows)
     assert read(stream.getvalue()).matrix == matrix
-
-
-def test_a_single_response_may_have_a_name() -> None:
-    for text in ("1\n1", "a\n1\n1", "x,1\ny,1", ",a\nx,1\ny,1"):
-        named = read(text)
-        assert (named.matrix.categories, named.matrix.responses) == (2, 1)
 
 
 # Rows that do not sum to 1
@@ -139,11 +128,6 @@ def test_rounding_takes_no_response_away_however_rare() -> None:
     odds = rare.matrix.privacy.odds
     assert odds == pytest.approx(10**9, rel=1e-12)
     assert read("1e-23,.5,.5\n0,.5,.5", rounding=True).matrix.privacy.odds is None
-
-
-def test_entries_without_a_common_denominator_are_refused_at_once() -> None:
-    rows = "\n".join(f"1/{10**40 + 2 * i + 1},1/{10**41 + 2 * i + 1}" for i in range(2000))
-    assert "common denominator" in refused(rows)
 
 
 @pytest.mark.parametrize("cell", ["O.1", "nan", "1/0", "10%", "1e1000", ""])
@@ -206,8 +190,3 @@ def test_any_text_is_a_matrix_or_refused(text: str) -> None:
         assert len(named.categories) == named.matrix.categories
         assert len(named.responses) == named.matrix.responses
         assert all(sum(row) == 1 for row in entries(named.matrix))
-
-
-def test_the_matrix_of_the_check_values_may_be_written_in_either_way() -> None:
-    assert read("0.6,0.3,0.1\n1/5,1/2,3/10\n0.25,0.25,0.5").matrix == G
-    assert read("12,6,2\n4,10,6\n5,5,10").matrix == G

@@ -11,8 +11,9 @@ from deniable.audit import MatrixTooLarge, pure_level, tight_delta_at_odds, tigh
 from deniable.audit.pair_bounds import PairBounds
 from deniable.mechanisms import SolutionMatrix
 from tests.audit.matrices import entries, matrices, odds
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=80)
+PROPERTY = settings(max_examples=effort(80))
 
 
 @PROPERTY

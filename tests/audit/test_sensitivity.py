@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.audit import Database, TooManyDatabases, released_epsilon, sensitivity
-from deniable.mechanisms import LaplaceRelease, Neighbours, Query
+from deniable.central_model import LaplaceRelease, Neighbours, Query
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=100)
+PROPERTY = settings(max_examples=effort(100))
 
 tables = st.integers(1, 3).flatmap(
     lambda cells: st.lists(

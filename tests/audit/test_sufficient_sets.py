@@ -1,7 +1,7 @@
 """Sufficient sets: each rule decides what a check of every set decides, with fewer checks."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from itertools import chain, combinations, pairwise
 
@@ -35,8 +35,10 @@ from deniable.audit import (
     theorem_2_plus,
 )
 from deniable.mechanisms import exp_enclosure
+from tests.audit.matrices import rational
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=25)
+PROPERTY = settings(max_examples=effort(25))
 
 term = ExponentialSum.term
 ONE = term(1)
@@ -95,6 +97,19 @@ def private_by_every_set(mechanism: SanitisedDatabase, condition: Condition) -> 
     return all(margin.sign() <= 0 for margin, _ in every_margin(mechanism, condition))
 
 
+def passes(
+    mechanism: SanitisedDatabase,
+    condition: Condition,
+    true: Database,
+    other: Database,
+    responses: Iterable[Database],
+) -> bool:
+    """Tell whether P_d(A) <= E P_d'(A) + delta for one pair and one set."""
+    gains = mechanism.gains(condition.odds, true, other)
+    allowed = condition.delta * mechanism.scale(true, other)
+    return (ExponentialSum.total(gains[s] for s in responses) - allowed).sign() <= 0
+
+
 def test_example_2_needs_924_checks_with_theorem_2_and_36_with_one_set_a_pair() -> None:
     condition = Condition.at(0)
     by_subsets = count_checks(EXAMPLE_2, condition, theorem_2)
@@ -145,25 +160,20 @@ def test_floating_point_breaks_three_ties_of_example_2_and_gives_the_printed_cou
         assert sorted(abs(x - y) for x, y in zip(true, other, strict=True)) == [0, 2]
 
 
-@pytest.mark.parametrize("rule", [theorem_2, theorem_2_plus])
-def test_each_rule_finds_example_2_private_from_epsilon_2_on(
-    rule: Callable[
-        [SanitisedDatabase, Condition, Database, Database], Iterator[frozenset[Database]]
-    ],
-) -> None:
-    below = 2 - Fraction(1, 10**15)
-    assert is_private(EXAMPLE_2, Condition.at(2), rule)
-    assert not is_private(EXAMPLE_2, Condition.at(below), rule)
-    assert is_private(EXAMPLE_2, Condition.at(below, "0.000000001"), rule)
-
-
+@pytest.mark.long
 def test_all_18360_checks_of_example_2_agree_with_both_rules_at_its_tight_level() -> None:
     assert private_by_every_set(EXAMPLE_2, Condition.at(2))
     assert not private_by_every_set(EXAMPLE_2, Condition.at("1.999999999"))
 
 
-@pytest.mark.parametrize("odds", [Fraction(9), Fraction(899, 100)])
-@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 1000)])
+@pytest.mark.parametrize(
+    ("odds", "delta"),
+    [
+        (Fraction(9), Fraction(0)),
+        (Fraction(899, 100), Fraction(0)),
+        (Fraction(899, 100), Fraction(1, 1000)),
+    ],
+)
 def test_all_its_checks_agree_with_3_in_the_place_of_e(odds: Fraction, delta: Fraction) -> None:
     # The same ties and sets, in rational numbers: the tight odds are 9.
     mechanism = DiscreteExponential(3, 2, distance_utility, 3)
@@ -216,9 +226,7 @@ def test_both_turn_over_exactly_where_every_set_does_impossible_responses_includ
     mechanism: ProductMechanism, odds: Fraction
 ) -> None:
     pure = Condition.at_odds(odds)
-    largest = max(ExponentialRatio(*margin) for margin in every_margin(mechanism, pure)).as_term()
-    assert largest is not None
-    delta = sum((coefficient for coefficient, _ in largest.terms), Fraction(0))
+    delta = rational(max(ExponentialRatio(*margin) for margin in every_margin(mechanism, pure)))
     for rule in (theorem_2, theorem_2_plus):
         if delta < 1:
             assert is_private(mechanism, Condition.at_odds(odds, delta), rule)
@@ -251,10 +259,10 @@ def test_theorem_3_a_level_that_passes_carries_all_its_subsets_whatever_delta(
         assert frozenset(chain.from_iterable(levels.values())) == larger_set(mechanism, true, other)
         assert sum(map(len, levels.values())) == len(larger_set(mechanism, true, other))
         for level in levels.values():
-            if mechanism.satisfies(condition, true, other, level):
+            if passes(mechanism, condition, true, other, level):
                 for size in range(len(level)):
                     for subset in combinations(level, size):
-                        assert mechanism.satisfies(condition, true, other, subset)
+                        assert passes(mechanism, condition, true, other, subset)
 
 
 def test_corollary_1_is_false_with_delta_every_level_passes_and_their_union_does_not() -> None:
@@ -262,30 +270,20 @@ def test_corollary_1_is_false_with_delta_every_level_passes_and_their_union_does
     condition = Condition.at(0, Fraction(9, 22))
     levels = level_sets(CIRCLE, true, other)
     assert levels == {2: {(0,), (6,)}, 1: {(5,)}}
-    assert all(CIRCLE.satisfies(condition, true, other, level) for level in levels.values())
+    assert all(passes(CIRCLE, condition, true, other, level) for level in levels.values())
     union = larger_set(CIRCLE, true, other)
     assert union == {(0,), (5,), (6,)}
-    assert not CIRCLE.satisfies(condition, true, other, union)
+    assert not passes(CIRCLE, condition, true, other, union)
+    with pytest.raises(TheoremDoesNotApply, match=r"modulo 7.*9/22.*5/11.*theorem_2_plus"):
+        is_private(CIRCLE, condition, corollary_1)
     # All normalisers are 11/4. The first level is a tie at 9/22; the union needs 5/11 = 10/22.
     gains = CIRCLE.gains(ONE, true, other)
     scale = CIRCLE.normaliser(true) * CIRCLE.normaliser(other)
     assert scale == term(Fraction(121, 16))
     for responses, needed in ((levels[Fraction(2)], Fraction(9, 22)), (union, Fraction(5, 11))):
         assert ExponentialSum.total(gains[s] for s in responses) == needed * scale
-    assert CIRCLE.satisfies(Condition.at(0, Fraction(5, 11)), true, other, union)
+    assert passes(CIRCLE, Condition.at(0, Fraction(5, 11)), true, other, union)
     assert not is_private(CIRCLE, condition)
-
-
-def test_corollary_1_refuses_delta_and_names_the_counterexample() -> None:
-    with pytest.raises(TheoremDoesNotApply, match=r"modulo 7.*9/22.*5/11.*theorem_2_plus"):
-        is_private(CIRCLE, Condition.at(0, Fraction(9, 22)), corollary_1)
-
-
-def test_level_sets_are_refused_where_normalisers_differ() -> None:
-    with pytest.raises(TheoremDoesNotApply, match="same normaliser"):
-        level_sets(EXAMPLE_2, (0, 0), (1, 0))
-    with pytest.raises(TheoremDoesNotApply, match="same normaliser"):
-        count_checks(EXAMPLE_2, Condition.at(1), corollary_1)
 
 
 @pytest.mark.parametrize(("categories", "rows"), [(2, 1), (2, 3), (3, 2), (5, 1)])
@@ -304,9 +302,9 @@ def test_corollary_2_names_one_set_of_k_to_the_n_minus_1_databases(
     assert count_checks(mechanism, Condition.at(1), corollary_1).pairs_by_sets == {1: pairs}
 
 
-@pytest.mark.parametrize(("categories", "rows"), [(2, 2), (3, 1), (4, 1)])
+@pytest.mark.parametrize(("categories", "rows"), [(2, 2), (3, 1)])
 @pytest.mark.parametrize("theta", [Fraction(1, 2), Fraction(1)])
-@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 2), Fraction(3, 4), Fraction(1)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3, 4)])
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 8), Fraction(1, 3)])
 def test_corollary_2_decides_what_every_set_decides_with_delta_too(
     categories: int, rows: int, theta: Fraction, epsilon: Fraction, delta: Fraction
@@ -328,20 +326,12 @@ def test_corollary_2_is_refused_for_another_utility_or_theta_0(
     mechanism = DiscreteExponential(3, 1, utility)
     with pytest.raises(TheoremDoesNotApply, match="theta > 0"):
         is_private(mechanism, Condition.at(1), corollary_2)
-
-
-def test_at_theta_0_nothing_is_larger_and_everything_is_private() -> None:
-    mechanism = DiscreteExponential(3, 2, HammingUtility(0))
-    assert all(not larger_set(mechanism, d, other) for d, other in mechanism.pairs())
-    assert is_private(mechanism, Condition.at(0))
-    assert count_checks(mechanism, Condition.at(0), theorem_2).total == 0
-
-
-def test_corollary_2_is_refused_for_databases_that_are_no_neighbours() -> None:
-    mechanism = DiscreteExponential(2, 2, HammingUtility(1))
-    for other in ((0, 0), (1, 1)):
+    for pair in (((0,), (0,)), ((0, 0), (1, 1))):
+        hamming = DiscreteExponential(2, len(pair[0]), HammingUtility(1))
         with pytest.raises(TheoremDoesNotApply, match="one row"):
-            list(corollary_2(mechanism, Condition.at(1), (0, 0), other))
+            list(corollary_2(hamming, Condition.at(1), *pair))
+    with pytest.raises(TheoremDoesNotApply, match="same normaliser"):
+        level_sets(EXAMPLE_2, (0, 0), (1, 0))
 
 
 def test_theorem_2_refuses_more_subsets_than_it_can_enumerate() -> None:
@@ -361,8 +351,13 @@ def test_the_excess_set_shrinks_as_epsilon_grows_from_the_larger_set_to_nothing(
         assert not sets[-1]
 
 
-@pytest.mark.parametrize("mechanism", [CIRCLE, ProductMechanism(parent_matrix(3, "0.2"), 1)])
-@pytest.mark.parametrize("odds", [Fraction(1), Fraction(5, 4), Fraction(3)])
+@pytest.mark.parametrize(
+    ("mechanism", "odds"),
+    [
+        (CIRCLE, Fraction(5, 4)),
+        *((ProductMechanism(parent_matrix(3, "0.2"), 1), Fraction(n)) for n in (1, 3)),
+    ],
+)
 def test_the_tight_delta_is_the_largest_excess_of_any_set(
     mechanism: SanitisedDatabase, odds: Fraction
 ) -> None:
@@ -370,33 +365,7 @@ def test_the_tight_delta_is_the_largest_excess_of_any_set(
     pure = Condition.at_odds(odds)
     largest = max(ExponentialRatio(*margin) for margin in every_margin(mechanism, pure))
     assert delta == largest
-    value = delta.as_term()
-    assert value is not None
-    slack = sum((coefficient for coefficient, _ in value.terms), Fraction(0))
+    slack = rational(delta)
     assert is_private(mechanism, Condition.at_odds(odds, slack))
     if slack > 0:
-        tighter = Condition.at_odds(odds, slack - Fraction(1, 10**30))
-        assert not is_private(mechanism, tighter)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        lambda database: len(set(database)),  # how many distinct values: the first of Example 1
-        lambda database: database.count(0),  # how often one value: the second
-    ],
-    ids=["distinct", "count"],
-)
-def test_theorem_1_a_query_of_the_sanitised_database_is_as_private_as_the_database(
-    query: Callable[[Database], int],
-) -> None:
-    # A set of answers to the query is a set of databases: its inverse image.
-    condition = Condition.at_odds(3, Fraction(1, 10))
-    mechanism = ProductMechanism(parent_matrix(3, Fraction(9, 50)), 2)
-    assert is_private(mechanism, condition)
-    answers = sorted({query(s) for s in mechanism.databases})
-    for true, other in mechanism.pairs():
-        for size in range(len(answers) + 1):
-            for chosen in combinations(answers, size):
-                image = [s for s in mechanism.databases if query(s) in chosen]
-                assert mechanism.satisfies(condition, true, other, image)
+        assert not is_private(mechanism, Condition.at_odds(odds, slack - Fraction(1, 10**30)))

@@ -2,32 +2,24 @@
 
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise, permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deniable.audit import (
-    Finding,
-    pure_level,
-    tight_delta_at_odds,
-    tight_epsilon,
-)
+from deniable.accounting import PrivacyLoss
+from deniable.audit import Finding, Witness, pure_level, tight_delta_at_odds, tight_epsilon
 from deniable.audit import tight as tight_module
 from deniable.audit.tight import tight_delta
 from deniable.mechanisms import (
-    Circular,
-    GridTooCoarse,
     InvalidPrivacyParameter,
     MatrixPrivacy,
-    Ordinal,
     RandomisedResponse,
     SolutionMatrix,
     exp_enclosure,
 )
-from deniable.mechanisms.rounding import largest_remainder
 from tests.audit.matrices import (
     G,
     deltas,
@@ -38,8 +30,9 @@ from tests.audit.matrices import (
     rows_of,
     worst_by_definition,
 )
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=80)
+PROPERTY = settings(max_examples=effort(80))
 
 # By symmetry every pair is as bad as another one, at every E.
 TWINS = of_weights([[7, 2, 1, 10], [2, 7, 1, 10], [10, 1, 7, 2], [10, 1, 2, 7]])
@@ -99,26 +92,19 @@ def test_epsilon_takes_strings_decimals_and_fractions_and_no_floats() -> None:
     # Linear from 2/5 at E = 1 to 0 at E = 5.
     assert 0 <= same[0] - Fraction(5 - Fraction(high, 2**200)) / 10 < Fraction(1, 2**127)
     assert low <= high
-    for wrong in (0.5, np.float64(0.5), True):
+    for wrong, call in product((0.5, np.float64(0.5), True), (tight_delta, tight_epsilon)):
         with pytest.raises(TypeError):
-            tight_delta(G, wrong)  # type: ignore[arg-type]
+            call(G, wrong)  # type: ignore[arg-type]
         with pytest.raises(TypeError):
             tight_delta_at_odds(G, wrong)  # type: ignore[arg-type]
-        with pytest.raises(TypeError):
-            tight_epsilon(G, wrong)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("wrong", ["0.99", 0, -3])
-def test_odds_below_one_are_refused(wrong: str | int) -> None:
-    with pytest.raises(InvalidPrivacyParameter):
-        tight_delta_at_odds(G, Decimal(wrong))
-
-
-def test_a_delta_of_one_and_an_epsilon_above_forty_are_refused() -> None:
-    with pytest.raises(InvalidPrivacyParameter):
-        tight_epsilon(G, 1)
-    with pytest.raises(InvalidPrivacyParameter):
-        tight_delta(G, "40.5")
+    for call, beyond in (
+        (tight_delta_at_odds, "0.99"),
+        (tight_delta_at_odds, "0"),
+        (tight_epsilon, "1"),
+        (tight_delta, "40.5"),
+    ):
+        with pytest.raises(InvalidPrivacyParameter):
+            call(G, beyond)
 
 
 # Against the definition, and against the mechanisms' own arithmetic
@@ -143,6 +129,14 @@ def test_the_tight_delta_is_that_of_the_definition_and_its_pair_the_first(
 
 @PROPERTY
 @given(matrices(), deltas)
+# Equal rows; a response that nobody gives; one that excludes a category, at and below its mass; a
+# pair that needs the same delta at every epsilon, and so proves nothing.
+@example(of_weights([[1, 2, 0], [2, 4, 0], [1, 2, 0]]), Fraction(1, 10))
+@example(of_weights([[1, 0, 9], [4, 0, 6]]), Fraction(1, 10))
+@example(of_weights([[1, 9, 0], [0, 5, 5]]), Fraction(49, 100))
+@example(of_weights([[1, 9, 0], [0, 5, 5]]), Fraction(1, 2))
+@example(of_weights([[1, 6, 3], [0, 1, 9]]), Fraction(1, 10))
+@example(of_weights([[2, 0, 3], [4, 0, 1], [2, 0, 2], [4, 3, 4]]), Fraction(3, 11))
 def test_the_tight_epsilon_holds_and_its_witness_rules_out_any_smaller_one(
     matrix: SolutionMatrix, delta: Fraction
 ) -> None:
@@ -175,54 +169,9 @@ def test_the_pair_of_the_tight_epsilon_is_the_first_that_needs_it(
     first = next(
         (x, z)
         for x, z in permutations(range(matrix.categories), 2)
-        if _odds_of_pair(matrix, x, z, delta) == finding.odds
+        if PrivacyLoss.of_pair(matrix.row(x), matrix.row(z)).odds_at(delta) == finding.odds
     )
     assert (finding.witness.category, finding.witness.other) == first
-
-
-def _odds_of_pair(matrix: SolutionMatrix, x: int, z: int, delta: Fraction) -> Fraction | None:
-    """Return the smallest E >= 1 at which phi of this ordered pair is at most delta."""
-    p = entries(matrix)
-
-    def phi(level: Fraction) -> Fraction:
-        return sum(
-            (max(Fraction(0), a - level * b) for a, b in zip(p[x], p[z], strict=True)), Fraction(0)
-        )
-
-    # phi is linear between the ratios; the last piece that starts above delta holds the solution.
-    points = sorted({Fraction(1), *(a / b for a, b in zip(p[x], p[z], strict=True) if a > b > 0)})
-    if phi(points[0]) <= delta:
-        return points[0]
-    for left, right in pairwise(points):
-        if phi(right) <= delta:
-            return left + (right - left) * (phi(left) - delta) / (phi(left) - phi(right))
-    return None
-
-
-@PROPERTY
-@given(matrices(), odds, deltas)
-def test_all_levels_are_those_of_the_mechanisms_own_arithmetic(
-    matrix: SolutionMatrix, level: Fraction, delta: Fraction
-) -> None:
-    privacy = MatrixPrivacy(matrix)
-    assert pure_level(matrix).odds == privacy.odds
-    assert pure_level(matrix).epsilon == privacy.epsilon
-    assert tight_delta_at_odds(matrix, level).delta == privacy.delta_at_odds(level)
-    assert tight_epsilon(matrix, delta).odds == privacy.odds_at(delta)
-    assert tight_epsilon(matrix, delta).epsilon == privacy.epsilon_at(delta)
-
-
-@PROPERTY
-@given(matrices(), deltas)
-def test_the_tight_odds_are_the_largest_of_all_pairs(
-    matrix: SolutionMatrix, delta: Fraction
-) -> None:
-    pairs = permutations(range(matrix.categories), 2)
-    needed = [_odds_of_pair(matrix, x, z, delta) for x, z in pairs]
-    finite = [level for level in needed if level is not None]
-    assert tight_epsilon(matrix, delta).odds == (
-        max(finite) if len(finite) == len(needed) else None
-    )
 
 
 @PROPERTY
@@ -261,9 +210,6 @@ def test_larger_matrices_agree_with_the_mechanisms_own_arithmetic(seed: int) -> 
         assert shown_by(finding) == Fraction(delta)
 
 
-# Structure
-
-
 @pytest.mark.parametrize("delta", ["0", "0.001", "0.4", "0.999"])
 def test_randomised_response_is_what_its_matrix_is_entry_by_entry(delta: str) -> None:
     mechanism = RandomisedResponse(6, "1.5", "0.01")
@@ -283,67 +229,13 @@ def test_randomised_response_of_65_536_categories_needs_no_comparing() -> None:
     assert tight_delta(mechanism, "2").delta == mechanism.privacy.delta_at("2")
 
 
-@pytest.mark.parametrize(
-    "mechanism", [Ordinal.calibrated(9, "2"), Circular.calibrated(9, "2")], ids=repr
-)
-def test_mechanisms_on_the_grid_are_judged_as_they_are(mechanism: Ordinal | Circular) -> None:
-    assert pure_level(mechanism).odds == mechanism.privacy.odds
-    assert tight_epsilon(mechanism, "0.05").odds == mechanism.privacy.odds_at("0.05")
-    assert tight_delta(mechanism, "1").delta == mechanism.privacy.delta_at("1")
-
-
-def test_equal_rows_are_perfectly_private_and_there_is_nothing_to_show() -> None:
-    matrix = of_weights([[1, 2, 0], [2, 4, 0], [1, 2, 0]])
-    assert pure_level(matrix) == Finding(Fraction(1), Fraction(0), None)
-    assert tight_epsilon(matrix, "0.1") == Finding(Fraction(1), Fraction(1, 10), None)
-    assert tight_delta(matrix, "0") == Finding(Fraction(1), Fraction(0), None)
-
-
-def test_responses_that_neither_category_gives_prove_nothing() -> None:
-    finding = tight_epsilon(of_weights([[1, 0, 9], [4, 0, 6]]), "0.1")
-    assert finding.odds == 3
-    assert finding.witness is not None
-    assert (finding.witness.category, finding.witness.responses) == (1, (0,))
-
-
 def test_no_finite_epsilon_holds_for_a_matrix_that_tells_the_truth() -> None:
     matrix = of_weights([[1, 0], [0, 1]])
     finding = tight_epsilon(matrix, "0.999")
     assert finding.odds is None
     assert finding.epsilon == Decimal("Infinity")
-    assert finding.witness is not None
-    assert finding.witness.probability == 1
-    assert finding.witness.other_probability == 0
+    assert finding.witness == Witness(0, 1, (0,), Fraction(1), Fraction(0))
     assert tight_delta(matrix, "40").delta == 1
-
-
-def test_a_set_that_one_category_never_says_counts_whole_whatever_epsilon_is() -> None:
-    matrix = of_weights([[1, 9, 0], [0, 5, 5]])
-    assert pure_level(matrix).odds is None
-    # Row 1 never says 0, which row 0 does a tenth of the time; row 0 never says 2: half.
-    assert tight_epsilon(matrix, "0.49").odds is None
-    assert tight_epsilon(matrix, "0.5").odds == 1
-    assert tight_delta_at_odds(matrix, 10**6).delta == Fraction(1, 2)
-
-
-def test_a_delta_equal_to_the_mass_that_is_excluded_asks_for_the_next_ratio() -> None:
-    # Column 0 excludes row 1 and weighs 1/10; with that delta, column 1's ratio 6 must still hold.
-    matrix = of_weights([[1, 6, 3], [0, 1, 9]])
-    finding = tight_epsilon(matrix, "0.1")
-    assert finding.odds == 6
-    assert finding.witness is not None
-    assert finding.witness.responses == (0, 1)
-
-
-def test_a_pair_that_needs_the_same_delta_at_any_epsilon_is_no_witness() -> None:
-    # Row 0 never gives response 1, which row 3 gives with probability 3/11: that is delta, at every
-    # E. Only rows 3 and 1 need E = 20/11, and more delta below it.
-    matrix = of_weights([[2, 0, 3], [4, 0, 1], [2, 0, 2], [4, 3, 4]])
-    finding = tight_epsilon(matrix, Fraction(3, 11))
-    assert finding.odds == Fraction(20, 11)
-    assert finding.witness is not None
-    assert (finding.witness.category, finding.witness.other) == (3, 1)
-    check_witness(matrix, finding)
 
 
 def test_a_pair_that_is_worse_by_less_than_floats_can_tell_is_found() -> None:
@@ -453,44 +345,3 @@ def test_post_processing_never_raises_delta_and_neither_does_mixing_the_categori
     delta = tight_delta_at_odds(matrix, level).delta
     assert tight_delta_at_odds(matrix @ of_weights(after), level).delta <= delta
     assert tight_delta_at_odds(of_weights(before) @ matrix, level).delta <= delta
-
-
-@PROPERTY
-@given(matrices(least=1), deltas, st.integers(4, 64))
-def test_certified_keeps_what_it_certifies(
-    matrix: SolutionMatrix, delta: Fraction, bits: int
-) -> None:
-    epsilon = tight_epsilon(matrix, delta).epsilon
-    try:
-        certified = matrix.certified(epsilon, delta, bits=bits)
-    except GridTooCoarse:
-        assume(False)
-    assert tight_delta(certified, epsilon).delta <= delta
-    if delta == 0:
-        low, _ = exp_enclosure(Fraction(epsilon), 160)
-        assert (pure_level(certified).odds or 0) <= Fraction(low, 1 << 160)
-
-
-@PROPERTY
-@given(matrices(), odds, st.integers(1, 20))
-def test_rounding_moves_delta_by_no_more_than_its_bound(
-    matrix: SolutionMatrix, level: Fraction, bits: int
-) -> None:
-    grid = 1 << bits
-    rows = [largest_remainder(matrix.row(x), grid) for x in range(matrix.categories)]
-    moved = tight_delta_at_odds(SolutionMatrix(rows, grid), level).delta
-    bound = (1 + level) * matrix.responses / (4 * grid)
-    assert abs(moved - tight_delta_at_odds(matrix, level).delta) <= bound
-
-
-@PROPERTY
-@given(matrices(), odds, odds)
-def test_delta_falls_and_is_convex_in_the_odds(
-    matrix: SolutionMatrix, one: Fraction, two: Fraction
-) -> None:
-    low, high = sorted((one, two))
-    first, middle, last = (
-        tight_delta_at_odds(matrix, level).delta for level in (low, (low + high) / 2, high)
-    )
-    assert first >= middle >= last
-    assert 2 * middle <= first + last

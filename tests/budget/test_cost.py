@@ -1,14 +1,22 @@
 """The cost of a report in billionths of epsilon: exact, and rounded in the user's favour only."""
 
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.budget import NANO, Ceiling, epsilon_to_nano, format_nano, pure_cost
+from deniable.budget import (
+    NANO,
+    Ceiling,
+    epsilon_to_nano,
+    format_nano,
+    odds_text,
+    pure_cost,
+    upper_text,
+)
 from deniable.mechanisms import (
     Draw,
     InvalidPrivacyParameter,
@@ -18,8 +26,9 @@ from deniable.mechanisms import (
     os_random_word,
 )
 from tests.mechanisms.taylor import exp_bounds
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=100)
+PROPERTY = settings(max_examples=effort(100))
 
 
 @dataclass(frozen=True)
@@ -175,3 +184,25 @@ def test_ten_reports_of_a_tenth_fit_a_ceiling_of_one_exactly() -> None:
     )
     assert ceiling.admits(sum([cost] * 9), cost, 1)
     assert not ceiling.admits(sum([cost] * 10), cost, 1)
+
+
+@pytest.mark.parametrize(
+    ("odds", "shown"),
+    [
+        (Fraction(3), "3.00"),
+        (Fraction("3.004166"), "3.01"),
+        (Fraction("9.999"), "10.00"),
+        (Fraction(99_901, 1000), "100.0"),
+        (Fraction("1096.633"), "1,097"),
+    ],
+)
+def test_printed_odds_and_levels_are_rounded_up_whatever_the_context(
+    odds: Fraction, shown: str
+) -> None:
+    with localcontext() as context:
+        context.prec = 2
+        assert odds_text(odds) == shown
+        assert 0 <= Fraction(upper_text(odds)) - odds < odds / 100
+        assert 0 <= Fraction(upper_text(odds, 6)) - odds < odds / 100_000
+    assert upper_text(Decimal("Infinity")) == "infinite"
+    assert upper_text(Fraction(1, 3)) == "0.334"

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from deniable.budget import NANO, RangeCost, changing_cost, constant_cost, pure_cost
 from deniable.mechanisms import Mechanism, Ordinal, RandomisedResponse, TwoRound, log_ceiling
-from tests.budget.curves import curve, kept_law, randomised_response
+from tests.accounting.curves import curve, kept_law, randomised_response
 from tests.mechanisms.laws import entries
 from tests.mechanisms.taylor import exp_bounds
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
+PROPERTY = settings(max_examples=effort(60))
 
 Matrix = Sequence[Sequence[Fraction]]
 

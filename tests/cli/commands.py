@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 from click.testing import CliRunner, Result
 
 from deniable.cli.root import deniable
-from deniable.cli.workplace import find_survey, with_store
+from deniable.cli.surveys import find_survey
 from deniable.messages import Manifest
+from deniable.publishing.collector_directory import with_store
 from deniable.server import CONFIG_FILE, Config
 from deniable.stores import Verdict
 from tests.support.reports import report
@@ -22,6 +24,20 @@ epoch = "1 day"
 epochs = 30
 minimum_reports = 1
 """
+
+
+def all_commands(
+    group: click.Command = deniable, *path: str
+) -> list[tuple[tuple[str, ...], click.Command]]:
+    """Return every command there is, groups included, with its words."""
+    found = [(path, group)]
+    if isinstance(group, click.Group):
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            found += all_commands(command, *path, name)
+    return found
 
 
 def run(*arguments: str | Path) -> Result:

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from deniable.cli.authority import create_authority_key, read_authority_key
-from deniable.cli.workplace import with_store
+from deniable.enrolment import create_key_file
 from deniable.messages import (
     follow_rotations,
     open_manifest,
     open_rotation,
 )
+from deniable.publishing.authority_keys import read_authority_key
+from deniable.publishing.collector_directory import with_store
 from deniable.server import Config
 from tests.cli.commands import Workplace, fail, run, succeed
 
@@ -104,7 +105,7 @@ def test_the_former_key_signs_nothing_any_more(place: Workplace) -> None:
 
 def test_a_strangers_key_rotates_nothing(place: Workplace, tmp_path: Path) -> None:
     stranger = tmp_path / "stranger.pem"
-    create_authority_key(stranger)
+    create_key_file(stranger)
     message = fail(
         "authority", "rotate", "--yes", "--dir", place.directory, "--authority-key", stranger
     )
@@ -125,7 +126,7 @@ def test_a_next_key_that_is_there_is_used_and_never_overwritten(
     place: Workplace, tmp_path: Path
 ) -> None:
     made_elsewhere = tmp_path / "next.pem"
-    key = create_authority_key(made_elsewhere)
+    key = create_key_file(made_elsewhere)
     before = made_elsewhere.read_bytes()
     rotate(place, "--new-key", made_elsewhere)
     assert made_elsewhere.read_bytes() == before

@@ -155,11 +155,6 @@ def test_the_table_shows_every_category_with_its_numbers(counted: Workplace) -> 
             assert text in row
 
 
-def test_the_newest_epoch_with_figures_is_shown_unless_one_is_named(counted: Workplace) -> None:
-    assert (as_json(counted)["epochs"], as_json(counted)["n"]) == ([2], 3)
-    assert (as_json(counted, "--epoch", "0")["n"]) == 40
-
-
 def test_the_newest_survey_is_shown_unless_one_is_named(counted: Workplace) -> None:
     older = counted.manifest().survey_id.hex()
     counted.publish(epochs="10000")
@@ -290,10 +285,3 @@ def test_a_bar_is_solid_to_the_low_end_half_to_the_value_and_light_to_the_high_e
     assert bar(0.2, 0.1, 0.4, width=8, scale=0.4) == "██▓▓░░░░"
     for value in (-1.0, 0.0, 0.3, 1.0, 2.0):
         assert len(bar(value, 0.0, 1.0, width=12)) <= 12
-
-
-def test_a_large_influence_is_told_in_whole_points(place: Workplace) -> None:
-    place.publish(epsilon='"0.01"')
-    place.count([0, 1, 2])
-    # 1 % of 1 + 3/(e^0.01 - 1) = 299.5…
-    assert "by up to 300 percentage points" in " ".join(hist(place).split())

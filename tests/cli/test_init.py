@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.cli.authority import read_authority_key
-from deniable.cli.survey_file import EXAMPLE, SurveyFile
+from deniable.publishing.authority_keys import read_authority_key
+from deniable.publishing.survey_file import EXAMPLE, SurveyFile
 from deniable.server import SETTINGS, Config
 from tests.cli.commands import Workplace, fail, succeed
 

@@ -12,8 +12,6 @@ import pytest
 from rich.console import Console
 
 from deniable.cli.histogram_forms import show_histogram
-from deniable.cli.successors import next_manifest
-from deniable.cli.survey_file import SurveyFile
 from deniable.estimates import (
     estimate_histogram,
     reports_for_half_width,
@@ -23,6 +21,8 @@ from deniable.estimates import (
 from deniable.estimates.numeric import numeric_summary
 from deniable.estimates.planning import even_counts
 from deniable.mechanisms import ClampedGeometric, RandomisedResponse
+from deniable.publishing.numbering import next_manifest
+from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import Workplace, succeed, without_places
 
 NUMERIC = {

@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
@@ -15,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
+from deniable.cli.root import deniable
 from deniable.cli.screen import console
 from deniable.client import Survey
 from deniable.messages import Manifest
@@ -184,6 +186,16 @@ def test_the_list_tells_states_and_cuts_no_name(place: Workplace) -> None:
         ]
         assert f" {each['state']} " in line
         assert f" {each['id'][:12]} " in line
+
+
+def test_on_a_narrow_terminal_the_list_has_some_lines_for_each(place: Workplace) -> None:
+    place.publish(name='"a-name-as-long-as-names-may-be"', repeat='"fresh"')
+    runner = CliRunner(env={"COLUMNS": "80"})
+    shown = runner.invoke(deniable, ["survey", "list", "--dir", str(place.directory)]).stdout
+    name, state, identifier, question = shown.splitlines()
+    assert (name, state) == ("a-name-as-long-as-names-may-be", "  sequence 0: open")
+    assert identifier.endswith("epsilon 1, fresh, epoch now 0 of 30")
+    assert question == "  How often do you drink tea?"
 
 
 def test_an_unchanged_file_is_no_successor(place: Workplace) -> None:

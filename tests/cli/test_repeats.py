@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from deniable.budget import RangeCost, format_nano
-from deniable.cli.survey_file import SurveyFile
 from deniable.mechanisms import TwoRound
-from deniable.messages import FRESH, InvalidManifest, Repeat, sign_manifest
+from deniable.messages import FRESH, InvalidManifest, Repeat, Specification, sign_manifest
+from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import SURVEY, Workplace, fail, succeed, without_places
 from tests.support.surveys import AUTHORITY, manifest
 
@@ -30,7 +30,7 @@ def test_a_survey_is_fresh_unless_its_file_says_otherwise() -> None:
         assert SurveyFile.parse(text).repeat == FRESH
     survey = SurveyFile.parse(changed(**TWO_ROUND))
     assert survey.repeat == Repeat("memoised", 7)
-    assert (survey.mechanism, survey.kept_epsilon) == ("two-round", "2")
+    assert survey.specification == Specification("two-round", {"kept": "2"})
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_an_audit_says_that_it_judges_one_report_and_what_several_do(
         specification = SurveyFile.parse(changed(**TWO_ROUND))
         survey = manifest(
             repeat=specification.repeat,
-            specification=type(survey.specification)("two-round", kept="2"),
+            specification=specification.specification,
             categories=tuple(f"category {number}" for number in range(300)),
         )
     file = tmp_path / "manifest"

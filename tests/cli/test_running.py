@@ -6,16 +6,16 @@ from dataclasses import replace
 from deniable.budget import NANO, RangeCost, pure_cost
 from deniable.cli.doctor.finding import Status
 from deniable.cli.doctor.surveys import judge_declarations, judge_lifetime
-from deniable.cli.running import (
-    current,
+from deniable.cli.life_terms import left_behind_text
+from deniable.messages import Manifest, Repeat, Schedule
+from deniable.publishing.following import (
     declared,
     followed,
     left_behind,
     reserved,
     reserved_by_all,
-    running,
 )
-from deniable.messages import Repeat, Schedule
+from deniable.publishing.states import current, running
 from tests.cli.commands import Workplace, succeed
 from tests.support.surveys import CATEGORIES, DAY, MANIFEST, START, manifest
 
@@ -67,12 +67,17 @@ def test_of_a_name_the_declaration_that_costs_most_counts() -> None:
     assert reserved_by_all([LATER, TEN, MANIFEST], NOW) == 3 * ONE + 4 * ONE
 
 
+def told(newest: Manifest, older: list[Manifest], offered: list[Manifest]) -> list[str]:
+    behind = left_behind(newest, older, offered, NOW)
+    return [left_behind_text(newest, *each) for each in behind]
+
+
 def test_published_declarations_that_the_newest_does_not_fit_are_told() -> None:
     ended = manifest(sequence=0, question="How was it?")
     older = [replace(MANIFEST, sequence=3), replace(TEN, sequence=2), MANIFEST, ended]
     newest = manifest(sequence=4, categories=("yes", "no"), epsilon="0.5")
     answers = ", ".join(CATEGORIES)
-    assert list(left_behind(newest, older, [newest, *older[:2]], NOW)) == [
+    assert told(newest, older, [newest, *older[:2]]) == [
         f"apps that declare the 5 answers {answers} keep answering sequence 3, until "
         "2023-11-22 22:13 UTC",
         "apps that declare the 6 answers very poor, poor, fair, good, very good, a tenth keep "
@@ -80,8 +85,8 @@ def test_published_declarations_that_the_newest_does_not_fit_are_told() -> None:
         'apps that declare "How was it?" get nothing any more',
     ]
     # What fits the declaration leaves nobody behind; what exceeds its ceilings does.
-    assert list(left_behind(manifest(sequence=1, epsilon="0.5"), [MANIFEST], [MANIFEST], NOW)) == []
-    assert list(left_behind(manifest(sequence=1, epsilon="2"), [MANIFEST], [], NOW)) == [
+    assert told(manifest(sequence=1, epsilon="0.5"), [MANIFEST], [MANIFEST]) == []
+    assert told(manifest(sequence=1, epsilon="2"), [MANIFEST], []) == [
         "apps that declare the ceilings of sequence 0 get nothing any more"
     ]
 
@@ -108,11 +113,11 @@ def test_publishing_tells_what_all_surveys_cost_and_whom_the_new_one_leaves_behi
     shown = place.publish(**TENTH)
     assert "sequence 1" in shown
     assert "epsilon 16.000 at most" in shown, "an app declares one of the two"
-    told = " ".join(shown.split())
+    words = " ".join(shown.split())
     assert re.search(
         "older apps that declare the 4 answers never, sometimes, often, always keep answering "
         "sequence 0, until .* 00:00 UTC",
-        told,
+        words,
     )
     assert "warning" not in shown
     shown = place.publish(name='"juice"', epochs="8")

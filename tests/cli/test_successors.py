@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.cli.successors import next_manifest
-from deniable.cli.survey_file import SurveyFile
 from deniable.messages import InvalidManifest, Manifest
+from deniable.publishing.numbering import next_manifest
+from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import SURVEY
+from tests.support.effort import effort
 
 ORIGIN = "http://127.0.0.1:8377"
 HOUR, DAY, WEEK = 3600, 86_400, 604_800
@@ -192,7 +193,7 @@ def published(steps: list[tuple[int, int, int]]) -> list[tuple[Manifest, float]]
     return made
 
 
-@settings(derandomize=True, deadline=None, max_examples=500)
+@settings(max_examples=effort(500))
 @given(steps)
 def test_whoever_comes_from_any_older_manifest_at_any_time_has_a_free_number(
     steps: list[tuple[int, int, int]],

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable.cli.authority import read_authority_key
 from deniable.messages import Schedule, UploadAnswer, pack_upload, sign_manifest
+from deniable.publishing.authority_keys import read_authority_key
 from deniable.server import Config
-from deniable.server import workers as supervising
+from deniable.server.life import workers as supervising
 from deniable.stores import SqliteStore
 from tests.cli.commands import Workplace
 from tests.cli.serving import SECONDS, Server, serving
@@ -72,6 +72,7 @@ def ask_until_answered(server: Server, path: str = "/readyz") -> tuple[int, byte
             time.sleep(0.01)
 
 
+@pytest.mark.long
 def test_a_dead_worker_is_missed_in_the_metrics(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +109,10 @@ def test_so_many_workers_serve_one_port_and_one_store(place: Workplace) -> None:
     assert (status, "everything acknowledged is stored" in rest) == (0, True)
 
 
-@pytest.mark.parametrize("command", [DENIABLE, ("env", "--ignore-signal=CHLD", *DENIABLE)])
+@pytest.mark.parametrize(
+    "command",
+    [DENIABLE, pytest.param(("env", "--ignore-signal=CHLD", *DENIABLE), marks=pytest.mark.long)],
+)
 def test_a_worker_that_is_killed_is_started_anew(place: Workplace, command: Sequence[str]) -> None:
     with serving(place, "--workers", "2", command=command) as server:
         before = children(server)
@@ -162,7 +166,9 @@ def test_workers_whose_supervisor_is_killed_end_by_themselves(place: Workplace) 
             await_that(lambda worker=worker: is_gone(worker))  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
+)
 def test_told_to_end_no_worker_is_left(place: Workplace, number: signal.Signals) -> None:
     with serving(place, "--workers", "2") as server:
         workers = children(server)
@@ -187,6 +193,7 @@ def test_a_port_is_taken_also_while_no_worker_listens_on_it(place: Workplace) ->
         supervising._reserved(config)
 
 
+@pytest.mark.long
 def test_several_workers_take_the_port_of_one_that_closed_its_connections(place: Workplace) -> None:
     with serving(place, "--workers", "1") as server:
         # Whose end comes from the server's side, so that the kernel keeps it for a minute.

@@ -1,5 +1,6 @@
 """What all tests of the client share."""
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from deniable.client import client
 from deniable.client.console import report_command
-from deniable.client.state import mark
+from deniable.client.state import mark, state_file
 from tests.support.devices import Bench
 from tests.support.shell import Shell
 from tests.support.watched import WatchedTransport
@@ -17,6 +18,20 @@ from tests.support.watched import WatchedTransport
 def _slow_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let copied files pass for those that a crash left, however slow the machine is."""
     monkeypatch.setattr(mark, "_COPY_SECONDS", 60)
+
+
+@pytest.fixture(autouse=True)
+def _no_power_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing wait for the disk: who kills or cuts the power does so in other processes."""
+    connect = state_file._connect
+
+    def connect_quickly(path: Path) -> sqlite3.Connection:
+        connection = connect(path)
+        connection.execute("PRAGMA synchronous=OFF")
+        return connection
+
+    monkeypatch.setattr(state_file, "_connect", connect_quickly)
+    monkeypatch.setattr("os.fsync", lambda _file: None)
 
 
 @pytest.fixture

@@ -43,6 +43,11 @@ UNSEEN = NameRecord(None, frozenset(), 0)
 PLENTY = Ceiling(1_000 * NANO)
 SEEN = NameRecord((4, manifest(sequence=4).survey_id), frozenset(), 0)
 STRANGER = SigningKey(b"somebody else's seed, 32 bytes..")
+SLACK = "0.000000000000000001"
+
+
+def lasting(seconds: int, grace: int = DAY) -> dict[str, Any]:
+    return {"schedule": Schedule(START, seconds, 8, grace)}
 
 
 def judge(
@@ -166,39 +171,35 @@ def test_d2_a_manifest_that_has_not_begun_may_be_accepted() -> None:
     assert judge(now=START - 400 * DAY) is None
 
 
-def test_d2_epsilon_may_equal_the_ceiling_but_not_exceed_it() -> None:
+@pytest.mark.parametrize(
+    ("changes", "fault", "accepting"),
+    [
+        (
+            {"epsilon": "1.000000000000000001"},
+            ManifestFault.TOO_HIGH_EPSILON,
+            {"max_epsilon": "1.000000000000000001"},
+        ),
+        ({"delta": SLACK}, ManifestFault.TOO_HIGH_DELTA, {"max_delta": SLACK}),
+        (lasting(DAY - 1), ManifestFault.TOO_SHORT_EPOCHS, {"min_epoch_seconds": DAY - 1}),
+        (lasting(400 * DAY + 1), ManifestFault.TOO_LONG_EPOCHS, {"max_epoch_seconds": 401 * DAY}),
+        (
+            lasting(DAY, 90 * DAY + 1),
+            ManifestFault.TOO_LONG_GRACE,
+            {"max_grace_seconds": 90 * DAY + 1},
+        ),
+    ],
+)
+def test_d2_a_ceiling_is_exceeded_only_where_the_app_says_so(
+    changes: dict[str, Any], fault: ManifestFault, accepting: dict[str, Any]
+) -> None:
+    assert judge(manifest(**changes)) is fault
+    assert judge(manifest(**changes), replace(DECLARED, **accepting)) is None
+
+
+def test_d2_every_ceiling_may_be_reached() -> None:
     assert judge(survey=replace(DECLARED, max_epsilon="1")) is None
-    over = "1.000000000000000001"
-    assert judge(manifest(epsilon=over)) is ManifestFault.TOO_HIGH_EPSILON
-    assert judge(manifest(epsilon=over), replace(DECLARED, max_epsilon=over)) is None
-
-
-def test_d2_delta_has_no_ceiling_but_zero_unless_the_app_says_so() -> None:
-    slack = "0.000000000000000001"
-    assert judge(manifest(delta=slack)) is ManifestFault.TOO_HIGH_DELTA
-    assert judge(manifest(delta=slack), replace(DECLARED, max_delta=slack)) is None
-
-
-def test_d2_epochs_may_be_as_short_as_the_apps_floor_and_not_shorter() -> None:
-    shorter = manifest(schedule=Schedule(START, DAY - 1, 8, DAY))
-    assert judge(shorter) is ManifestFault.TOO_SHORT_EPOCHS
-    assert judge(shorter, replace(DECLARED, min_epoch_seconds=DAY - 1)) is None
-
-
-def test_d2_epochs_may_be_as_long_as_the_app_bounds_them_and_no_longer() -> None:
-    longest = manifest(schedule=Schedule(START, 400 * DAY, 8, DAY))
-    assert judge(longest) is None
-    longer = manifest(schedule=Schedule(START, 400 * DAY + 1, 8, DAY))
-    assert judge(longer) is ManifestFault.TOO_LONG_EPOCHS
-    assert judge(longer, replace(DECLARED, max_epoch_seconds=401 * DAY)) is None
-
-
-def test_d2_grace_may_be_as_long_as_the_app_bounds_it_and_no_longer() -> None:
-    longest = manifest(schedule=Schedule(START, DAY, 8, 90 * DAY))
-    assert judge(longest) is None
-    longer = manifest(schedule=Schedule(START, DAY, 8, 90 * DAY + 1))
-    assert judge(longer) is ManifestFault.TOO_LONG_GRACE
-    assert judge(longer, replace(DECLARED, max_grace_seconds=90 * DAY + 1)) is None
+    for reached in (lasting(DAY), lasting(400 * DAY), lasting(DAY, 90 * DAY)):
+        assert judge(manifest(**reached)) is None
 
 
 def test_d2_only_declared_kinds_are_taken_but_symmetric_ones_always() -> None:
@@ -238,7 +239,7 @@ def test_d3_epochs_that_are_over_or_decided_are_not_reserved() -> None:
 
 
 KEPT = Repeat("memoised", 4)
-TWO_ROUND = Specification("two-round", kept="2")
+TWO_ROUND = Specification("two-round", {"kept": "2"})
 
 
 @pytest.mark.parametrize(

@@ -21,22 +21,24 @@ LONG = Schedule(START, DAY, 400, DAY)
 MANY = {"lifetime_epsilon": "1000"}
 
 
+def over_budget(error: object) -> str:
+    """Check that a manifest was refused for what it costs; return what is said of it."""
+    assert isinstance(error, ManifestRefused)
+    assert error.fault is ManifestFault.OVER_BUDGET
+    return error.reason
+
+
 def test_a_names_manifests_cost_no_more_than_its_total_together(bench: Bench) -> None:
     client = bench.ready(surveys=[replace(DECLARED, max_total_epsilon="8")])
     assert client.report(NAME, "good").status is RECORDED
     # Of eight epochs one is decided and seven are ahead; a ninth does not fit.
     bench.transport.publish(manifest(sequence=1, schedule=Schedule(START, DAY, 9, DAY)))
-    error = why(client.refresh(force=True))
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.OVER_BUDGET
-    assert "1.000 of 8.000 is reserved" in error.reason
+    assert "1.000 of 8.000 is reserved" in over_budget(why(client.refresh(force=True)))
 
 
 def test_a_total_below_one_manifest_refuses_it(bench: Bench) -> None:
     client = bench.client(surveys=[replace(DECLARED, max_total_epsilon="7.999")])
-    error = why(client.refresh(force=True))
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.OVER_BUDGET
+    over_budget(why(client.refresh(force=True)))
 
 
 @pytest.mark.parametrize("total", [-1, "-1", "x", 1.5])
@@ -67,9 +69,7 @@ def test_the_sliding_ceiling_holds_in_every_period(bench: Bench) -> None:
 
 def test_the_sliding_ceiling_is_additional_to_the_lifetimes(bench: Bench) -> None:
     client = bench.client(lifetime_epsilon="7.9", sliding=SlidingCeiling("100", days=1))
-    error = why(client.refresh(force=True))
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.OVER_BUDGET
+    over_budget(why(client.refresh(force=True)))
 
 
 def test_a_clock_set_forward_frees_a_week_at_most(bench: Bench) -> None:
@@ -97,9 +97,7 @@ def test_a_clock_put_back_ages_nothing(bench: Bench) -> None:
     assert client.report(NAME, "good").status is RECORDED
 
 
-def test_what_the_sliding_ceiling_refuses_can_be_reported_later_in_the_epoch(
-    bench: Bench,
-) -> None:
+def test_what_the_sliding_ceiling_refuses_can_be_reported_later_in_the_epoch(bench: Bench) -> None:
     bench.transport.publish(manifest(schedule=Schedule(START, 3 * DAY, 8, DAY)))
     client = bench.ready(sliding=SlidingCeiling("1", days=4))
     assert client.report(NAME, "good").status is RECORDED
@@ -120,18 +118,21 @@ def test_a_sliding_ceiling_has_a_period() -> None:
         SlidingCeiling("1", days=0)
 
 
-def test_what_a_lost_state_had_spent_stays_spent(bench: Bench) -> None:
-    client = bench.ready(lifetime_epsilon="8.9")
+@pytest.mark.parametrize(
+    ("total", "lifetime"), [(None, "8.9"), ("8.9", "100")], ids=["lifetime", "of each name"]
+)
+def test_what_a_lost_state_had_spent_stays_spent(
+    bench: Bench, total: str | None, lifetime: str
+) -> None:
+    declared = replace(DECLARED, max_total_epsilon=total)
+    client = bench.ready(surveys=[declared], lifetime_epsilon=lifetime)
     assert client.report(NAME, "good").status is RECORDED
     client.close()
     bench.path.unlink()
     bench.clock.time = START + 2 * DAY
     bench.transport.publish(manifest(sequence=1, schedule=Schedule(START + DAY, DAY, 9, DAY)))
-    again = bench.client(lifetime_epsilon="8.9")
-    error = why(again.refresh(force=True))
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.OVER_BUDGET
-    assert "1.000 of 8.900 is reserved" in error.reason
+    again = bench.client(surveys=[declared], lifetime_epsilon=lifetime)
+    assert "1.000 of 8.900 is reserved" in over_budget(why(again.refresh(force=True)))
     assert bench.rows("SELECT kind FROM events") == [("state-replaced",)]
 
 
@@ -149,23 +150,7 @@ def test_what_an_old_backup_does_not_know_of_stays_spent(bench: Bench) -> None:
     assert again.consent == "on"
     assert bench.rows("SELECT sum(cost) FROM carried") == [(10**9,)]
     # Accepted a second time, the manifest reserves a second time: 1 + 8 + 8.
-    error = again.refresh(force=True).errors["other"]
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.OVER_BUDGET
-
-
-def test_what_a_lost_state_had_spent_counts_for_every_names_total(bench: Bench) -> None:
-    declared = replace(DECLARED, max_total_epsilon="8.9")
-    client = bench.ready(surveys=[declared], lifetime_epsilon="100")
-    assert client.report(NAME, "good").status is RECORDED
-    client.close()
-    bench.path.unlink()
-    bench.clock.time = START + 2 * DAY
-    bench.transport.publish(manifest(sequence=1, schedule=Schedule(START + DAY, DAY, 9, DAY)))
-    again = bench.client(surveys=[declared], lifetime_epsilon="100")
-    error = why(again.refresh(force=True))
-    assert isinstance(error, ManifestRefused)
-    assert "1.000 of 8.900 is reserved" in error.reason
+    over_budget(again.refresh(force=True).errors["other"])
 
 
 def test_a_names_total_may_be_lowered_later(bench: Bench) -> None:
@@ -174,10 +159,9 @@ def test_a_names_total_may_be_lowered_later(bench: Bench) -> None:
     bench.clock.time = START + DAY
     assert lowered.report(NAME, "good").status is RECORDED
     bench.clock.time = START + 2 * DAY
-    error = lowered.report(NAME, "good").error
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.OVER_BUDGET
-    assert "2.000 of the 2.500 that this survey may ever cost" in error.reason
+    assert "2.000 of the 2.500 that this survey may ever cost" in over_budget(
+        lowered.report(NAME, "good").error
+    )
 
 
 def test_what_lost_states_spent_counts_when_the_ceiling_is_lowered(bench: Bench) -> None:
@@ -191,7 +175,5 @@ def test_what_lost_states_spent_counts_when_the_ceiling_is_lowered(bench: Bench)
     again.close()
     bench.clock.time = START + 2 * DAY
     lowered = bench.client(lifetime_epsilon="2.5")
-    error = lowered.report(NAME, "good").error
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.OVER_BUDGET
+    over_budget(lowered.report(NAME, "good").error)
     assert MANIFEST.schedule.epochs == 8

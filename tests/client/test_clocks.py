@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.client import BudgetExhausted, EpochUndecidable, OutcomeStatus, SlidingCeiling
@@ -12,6 +12,7 @@ from deniable.client.clock import Boot, SystemClock, http_date
 from deniable.messages import Schedule
 from tests.support.clock import FakeClock
 from tests.support.devices import NAME, Bench, took
+from tests.support.effort import effort
 from tests.support.losses import decided
 from tests.support.surveys import DAY, START, manifest
 
@@ -117,6 +118,7 @@ def test_a_date_is_read_as_it_is_written(moment: datetime) -> None:
     assert http_date(format_datetime(moment, usegmt=True)) == int(moment.timestamp())
 
 
+@settings(max_examples=effort(60))
 @given(st.one_of(st.text(), st.text("MonTueJanFeb 0123456789:,+-GMT", max_size=40)))
 def test_what_is_no_date_raises_nothing(text: str) -> None:
     moment = http_date(text)

@@ -108,7 +108,7 @@ def decide_days(bench: Bench, client: Client, days: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("withdrawn", ["off", "unset"])
-@pytest.mark.parametrize("days", [1, 120])
+@pytest.mark.parametrize("days", [1, pytest.param(120, marks=pytest.mark.long)])
 def test_d4_withdrawing_erases_the_bytes_of_every_report_from_disk(
     bench: Bench, days: int, withdrawn: str
 ) -> None:

@@ -29,12 +29,8 @@ def nobody_consented(bench: Bench) -> Client:
     return client
 
 
-def forbidden(bench: Bench) -> Client:
-    return bench.client(debug=True, environment={"DO_NOT_TRACK": "1"})
-
-
-def not_asked(bench: Bench) -> Client:
-    return bench.client(debug=True)
+def made(**changes: Any) -> Callable[[Bench], Client]:
+    return lambda bench: bench.client(debug=True, **changes)
 
 
 def offline(bench: Bench) -> Client:
@@ -72,10 +68,6 @@ def repeated(bench: Bench) -> Client:
     return client
 
 
-def nobody_flushes(bench: Bench) -> Client:
-    return bench.ready(debug=True)
-
-
 def dropped(bench: Bench) -> Client:
     client = bench.ready(debug=True)
     bench.transport.answer = refused(RefusalCode.BAD_KEY)
@@ -108,14 +100,14 @@ def no_disk(bench: Bench) -> Client:
     ("scene", "said"),
     [
         (nobody_consented, ["nobody consented", "set_consent()"]),
-        (forbidden, ["DO_NOT_TRACK"]),
-        (not_asked, ["no verified manifest yet", "background=False", "refresh()"]),
+        (made(environment={"DO_NOT_TRACK": "1"}), ["DO_NOT_TRACK"]),
+        (made(), ["no verified manifest yet", "background=False", "refresh()"]),
         (offline, ["not ready", "cannot be reached", "refresh()"]),
         (refused_manifest, ["not ready", "too-high-epsilon"]),
         (over_budget, ["is spent; a later epoch"]),
         (over, ["explain()"]),
         (repeated, ["repeated", "a web worker that answers for many users", "one device"]),
-        (nobody_flushes, ["1 report, the first at 2", "flush()"]),
+        (lambda bench: bench.ready(debug=True), ["1 report, the first at 2", "flush()"]),
         (dropped, ["1 report dropped: {'bad-key': 1}", "the next epoch can be reported"]),
         (unreachable, ["reports wait: the collector cannot be reached", "1 report, the first at"]),
         (local, ["consent is local", "journal()"]),

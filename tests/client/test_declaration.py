@@ -139,7 +139,7 @@ def test_a_strict_error_of_an_earlier_call_leaves_no_frame_behind(bench: Bench) 
         with pytest.raises(Exception, match="no manifest of this name"):
             client.report(NAME, "good", strict=True)
     gc.collect()
-    held = [error for error in client._errors.values() if error.__traceback__ is not None]
+    held = [error for error in client._manifests.errors.values() if error.__traceback__ is not None]
     names: list[str] = []
     for error in held:
         link = error.__traceback__

@@ -16,6 +16,7 @@ from deniable.client import Consent
 from deniable.client.sending.delivery import MOST_SENDS
 from deniable.messages import FRESH, RefusalCode, SignedReport
 from tests.support.device_machine import FLUSH_SECONDS, NAMES, DeviceMachine
+from tests.support.effort import effort
 from tests.support.surveys import MANIFEST
 
 DROPS = {
@@ -171,6 +172,4 @@ class Device(DeviceMachine):
 
 
 TestDevice = Device.TestCase
-TestDevice.settings = settings(
-    max_examples=180, stateful_step_count=30, deadline=None, derandomize=True
-)
+TestDevice.settings = settings(max_examples=effort(120), stateful_step_count=30, derandomize=True)

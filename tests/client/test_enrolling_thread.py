@@ -23,6 +23,7 @@ from deniable.client.enrolling.enroller import Enroller
 from deniable.client.survey import Survey
 from deniable.messages import RefusalCode
 from tests.support.devices import ACCEPTED, NAME, Bench, refused
+from tests.support.effort import THOROUGH
 from tests.support.enrolling_app import SCENES, Hanging
 from tests.support.processes import run
 from tests.support.surveys import CATEGORIES, DAY, QUESTION, START, manifest
@@ -106,7 +107,7 @@ def test_a_survey_that_has_not_begun_is_asked_for_when_it_begins(vouched: Vouche
 def test_devices_ask_at_different_times(vouched: Vouched, jitter: float) -> None:
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=3600.0)
     client._jitter = lambda: jitter
-    client._fetch_manifests()
+    client._manifests.refresh(5.0)
     wait = enroller(client).step()
     if jitter:
         assert wait == pytest.approx(jitter * 3600)
@@ -117,19 +118,17 @@ def test_devices_ask_at_different_times(vouched: Vouched, jitter: float) -> None
     until(lambda: holds(vouched))
 
 
-def test_late_in_an_epoch_it_is_asked_before_half_of_what_is_left_is_over(
-    vouched: Vouched,
-) -> None:
+def test_late_in_an_epoch_it_is_asked_before_half_of_what_is_left_is_over(vouched: Vouched) -> None:
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=3600.0)
     client._jitter = lambda: 0.999
     vouched.bench.clock.time = START + DAY - 100.0
-    client._fetch_manifests()
+    client._manifests.refresh(5.0)
     assert enroller(client).step() < 50.0
 
 
 def test_a_time_that_no_wait_reaches_is_a_clock_that_was_put_back(vouched: Vouched) -> None:
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
-    client._fetch_manifests()
+    client._manifests.refresh(5.0)
     vouched.issuer.error = ConnectionError()
     client.refresh(force=True)
     vouched.issuer.error = None
@@ -144,7 +143,7 @@ def test_a_call_that_fails_is_made_again_later_and_later(
     vouched.issuer.error = ConnectionError("the account's name")
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
     enroller(client)._jitter = lambda: 0.0
-    client._fetch_manifests()
+    client._manifests.refresh(5.0)
     for number, wait in enumerate((30, 60, 120, 240), start=1):
         enroller(client).step()
         until(lambda: asking() == [])
@@ -258,7 +257,7 @@ def test_a_state_that_cannot_be_written_is_not_tried_without_end(
     vouched: Vouched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
-    client._fetch_manifests()
+    client._manifests.refresh(5.0)
 
     def full(*_: object) -> bool:
         raise StateUnavailable("full")
@@ -278,7 +277,7 @@ def test_a_thread_that_cannot_start_is_tried_again(
     vouched: Vouched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
-    client._fetch_manifests()
+    client._manifests.refresh(5.0)
 
     def none_left(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -294,7 +293,7 @@ def test_of_several_processes_one_asks_and_another_takes_over_if_it_is_killed(
     vouched: Vouched, hanging: Hanging
 ) -> None:
     first = vouched.bench.client(enrol=hanging, delivery_seconds=0.0)
-    first._fetch_manifests()
+    first._manifests.refresh(5.0)
     enroller(first).step()
     assert hanging.asked.wait(SECONDS)
     second = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
@@ -307,7 +306,7 @@ def test_of_several_processes_one_asks_and_another_takes_over_if_it_is_killed(
 
 def test_who_planned_a_call_and_was_slower_does_not_make_it(vouched: Vouched) -> None:
     devices = [vouched.bench.client(enrol=vouched.issuer) for _ in range(2)]
-    devices[0]._fetch_manifests()
+    devices[0]._manifests.refresh(5.0)
     now = vouched.bench.clock.now()
     planned = [enroller(device)._credentials.plan(now).wanted for device in devices]
     begun = [
@@ -354,7 +353,7 @@ def test_a_refused_certificate_is_asked_for_anew_and_the_report_sent_again(
     assert first.credential != second.credential
 
 
-@pytest.mark.parametrize("scene", sorted(SCENES))
+@pytest.mark.parametrize("scene", sorted(SCENES) if THOROUGH else ["calls_exit", "forks"])
 def test_however_an_app_ends_nobody_waits_for_the_issuer(tmp_path: Path, scene: str) -> None:
     command = [sys.executable, "-W", "ignore", "-m", "tests.support.enrolling_app"]
     done = run([*command, scene, tmp_path], seconds=60.0)

@@ -236,9 +236,7 @@ def test_whatever_the_callback_raises_refresh_does_not(vouched: Vouched, error: 
     assert refreshed.ready == ()
 
 
-def test_what_ends_the_app_goes_through_refresh_and_leaves_nothing_locked(
-    vouched: Vouched,
-) -> None:
+def test_what_ends_the_app_goes_through_refresh_and_leaves_nothing_locked(vouched: Vouched) -> None:
     client = vouched.client()
     vouched.bench.clock.time += DAY
 
@@ -290,9 +288,7 @@ def test_consent_that_ends_while_the_issuer_is_asked_keeps_nothing(vouched: Vouc
     assert vouched.row("credential") == (None,)
 
 
-def test_a_certificate_for_a_key_that_this_device_has_no_more_is_not_kept(
-    vouched: Vouched,
-) -> None:
+def test_a_certificate_for_a_key_that_this_device_has_no_more_is_not_kept(vouched: Vouched) -> None:
     clients: list[Client] = []
 
     def replaces_the_state(request: EnrolmentRequest) -> bytes | None:

@@ -1,7 +1,7 @@
 """A flush: how long it may last, what it leaves, why, and the last look before a byte leaves."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from tests.support.devices import (
 )
 from tests.support.raw_server import RawServer, Script, answer
 from tests.support.surveys import CATEGORIES, DAY, DECLARED, START, manifest
+from tests.support.transports import Call
 
 SECONDS = 10.0
 OFFLINE = TransportError("gaierror", unsent=True)
@@ -89,21 +90,12 @@ def test_what_another_process_delivered_during_the_handshake_is_not_sent_again(
     client, other = reported(bench), bench.client()
 
     class Slow(FakeTransport):
-        def request(
-            self,
-            method: str,
-            path: str,
-            headers: Mapping[str, str],
-            body: bytes,
-            most: int,
-            timeout: float = 20.0,
-            before_body: Callable[[], None] | None = None,
-        ) -> HttpAnswer:
+        def respond(self, call: Call) -> HttpAnswer:
             assert other.flush() == Delivery(delivered=1)
-            return super().request(method, path, headers, body, most, timeout, before_body)
+            return super().respond(call)
 
     slow = Slow()
-    client._uploader._sender._transport = slow
+    client._uploader._transport = slow
     assert client.flush() == Delivery()
     assert (len(bench.transport.uploads), slow.uploads) == (1, [])
     assert bench.rows("SELECT attempts, unanswered, status FROM decisions") == [(1, 0, "delivered")]
@@ -142,20 +134,11 @@ def test_a_flush_has_only_the_time_that_the_thread_leaves_it(bench: Bench) -> No
     given: list[float] = []
 
     class Timed(FakeTransport):
-        def request(
-            self,
-            method: str,
-            path: str,
-            headers: Mapping[str, str],
-            body: bytes,
-            most: int,
-            timeout: float = 20.0,
-            before_body: Callable[[], None] | None = None,
-        ) -> HttpAnswer:
-            given.append(timeout)
+        def respond(self, call: Call) -> HttpAnswer:
+            given.append(call.timeout)
             return ACCEPTED
 
-    client._uploader._sender._transport = Timed()
+    client._uploader._transport = Timed()
     sending = client._uploader._sending
 
     class Held:

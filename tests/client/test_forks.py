@@ -74,11 +74,7 @@ def test_d5_a_child_sends_although_its_parents_thread_was_sending(
 
 def test_d5_a_state_in_memory_stays_with_the_process_that_made_it(tmp_path: Path) -> None:
     found = play("in_memory", tmp_path)
-    assert found == {
-        "first": [ONE],
-        "child": 2 * ["StateUnavailable"],
-        "master": [AGAIN, ONE],
-    }
+    assert found == {"first": [ONE], "child": 2 * ["StateUnavailable"], "master": [AGAIN, ONE]}
 
 
 def test_d5_threads_that_fork_and_threads_that_report_do_not_wait_for_each_other(
@@ -92,7 +88,14 @@ def test_d5_threads_that_fork_and_threads_that_report_do_not_wait_for_each_other
     assert bench.rows("SELECT count(*) FROM decisions") == [(DAYS,)]
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "fork",
+        pytest.param("spawn", marks=pytest.mark.long),
+        pytest.param("forkserver", marks=pytest.mark.long),
+    ],
+)
 def test_d5_the_workers_of_a_pool_use_the_client_of_a_module(tmp_path: Path, method: str) -> None:
     found = play(f"pool-{method}", tmp_path)
     assert found["first"] == [ONE]

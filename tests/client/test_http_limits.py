@@ -78,61 +78,35 @@ def nothing(server: RawServer, connection: socket.socket) -> None:
     connection.sendall(answer("200 OK", b"late"))
 
 
-def slow_status(server: RawServer, connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 ")
-    server.drip(connection, b"O", MANY)
-    connection.sendall(b"\r\nContent-Length: 0\r\n\r\n")
+def slow(head: bytes, part: bytes, tail: bytes) -> Script:
+    """Return a script that drips an answer, which ends well if it is waited for."""
+
+    def drip(server: RawServer, connection: socket.socket) -> None:
+        connection.sendall(head)
+        server.drip(connection, part, MANY)
+        connection.sendall(tail)
+
+    return drip
 
 
-def slow_headers(server: RawServer, connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
-    server.drip(connection, b"y", MANY)
-    connection.sendall(b"\r\nContent-Length: 0\r\n\r\n")
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+EMPTY = b"\r\nContent-Length: 0\r\n\r\n"
+LATE = answer("200 OK", b"late")
+slow_body = slow(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", b"z", b"")
+SLOW = {
+    "nothing": nothing,
+    "status": slow(b"HTTP/1.1 200 ", b"O", EMPTY),
+    "headers": slow(b"HTTP/1.1 200 OK\r\nX-Long: ", b"y", EMPTY),
+    "endless continue": slow(b"", b"HTTP/1.1 100 Continue\r\n\r\n", LATE),
+    "body": slow_body,
+    "chunks": slow(CHUNKED, b"1\r\nz\r\n", b"0\r\n\r\n"),
+    "chunk size": slow(CHUNKED + b"1", b" ", b"\r\nz\r\n0\r\n\r\n"),
+    "trailer": slow(chunked(b"yes")[:-2], b"X-Trailer: y\r\n", b"\r\n"),
+}
 
 
-def endless_continue(server: RawServer, connection: socket.socket) -> None:
-    server.drip(connection, b"HTTP/1.1 100 Continue\r\n\r\n", MANY)
-    connection.sendall(answer("200 OK", b"late"))
-
-
-def slow_body(server: RawServer, connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
-    server.drip(connection, b"z", MANY)
-
-
-def slow_chunks(server: RawServer, connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-    server.drip(connection, b"1\r\nz\r\n", MANY)
-    connection.sendall(b"0\r\n\r\n")
-
-
-def slow_chunk_size(server: RawServer, connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1")
-    server.drip(connection, b" ", MANY)
-    connection.sendall(b"\r\nz\r\n0\r\n\r\n")
-
-
-def slow_trailer(server: RawServer, connection: socket.socket) -> None:
-    connection.sendall(chunked(b"yes")[:-2])
-    server.drip(connection, b"X-Trailer: y\r\n", MANY)
-    connection.sendall(b"\r\n")
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        nothing,
-        slow_status,
-        slow_headers,
-        endless_continue,
-        slow_body,
-        slow_chunks,
-        slow_chunk_size,
-        slow_trailer,
-    ],
-)
+@pytest.mark.parametrize("script", SLOW.values(), ids=SLOW)
 def test_an_answer_that_is_not_whole_in_time_is_given_up(script: Script) -> None:
-    # Each script ends well if it is waited for, so that whoever waits fails this test.
     with RawServer(script) as server, pytest.raises(TransportError, match="TimeoutError"):
         get(server, QUICK)
 

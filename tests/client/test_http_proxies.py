@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from deniable.client import HttpTransport, TransportError
+from tests.client.test_http_limits import MANY, QUICK, slow, slow_body
 from tests.support.certificates import certificate
 from tests.support.raw_server import RawServer, Script, answer
 
@@ -18,8 +19,6 @@ HOST = "collector.example"
 """Resolves nowhere: whoever goes around the proxy fails."""
 OK = answer("200 OK", b"yes")
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
-QUICK = 0.25
-MANY = 500
 VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
@@ -222,22 +221,20 @@ def silent(server: RawServer, connection: socket.socket) -> None:
     connection.sendall(ESTABLISHED)
 
 
-def slow_line(server: RawServer, connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 ")
-    server.drip(connection, b"O", MANY)
-
-
-def slow_headers(server: RawServer, connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\n")
-    server.drip(connection, b"X: y\r\n", MANY)
-
-
 def silent_after(server: RawServer, connection: socket.socket) -> None:
     connection.sendall(ESTABLISHED)
     server.over.wait(MANY * 0.01)
 
 
-@pytest.mark.parametrize("script", [silent, slow_line, slow_headers, silent_after])
+@pytest.mark.parametrize(
+    "script",
+    [
+        silent,
+        silent_after,
+        slow(b"HTTP/1.1 200 ", b"O", b""),
+        slow(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n", b""),
+    ],
+)
 def test_a_proxy_that_takes_its_time_is_given_up(script: Script) -> None:
     # Each script ends with something other than a time-out if it is waited for.
     with RawServer(script) as proxy, pytest.raises(TransportError, match="TimeoutError"):
@@ -258,15 +255,10 @@ def test_a_proxy_that_talks_without_end_is_heard_no_further_than_the_limit() -> 
     assert sum(sent) < 50_000_000  # what the sockets' buffers took
 
 
-def drip_body(server: RawServer, connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
-    server.drip(connection, b"z", MANY)
-
-
 @pytest.mark.parametrize(
     ("reply", "timeout", "message"),
     [
-        (drip_body, QUICK, "TimeoutError through a proxy"),
+        (slow_body, QUICK, "TimeoutError through a proxy"),
         (answer("200 OK", b"x" * 101), 10.0, "too long"),
         (answer("200 OK", b"x", "Content-Encoding: gzip"), 10.0, "encoded"),
     ],

@@ -117,9 +117,7 @@ def test_d3_a_clock_put_back_gets_no_second_draw(bench: Bench) -> None:
     assert bench.draw.count == 2
 
 
-def test_d3_a_clock_put_forward_decides_one_epoch_and_skips_none_of_its_rules(
-    bench: Bench,
-) -> None:
+def test_d3_a_clock_put_forward_decides_one_epoch_and_skips_none_of_its_rules(bench: Bench) -> None:
     client = bench.ready()
     days = [0, 7, 1, 2, 0, 7]
     assert [at(bench, client, day).status for day in days] == [RECORDED, RECORDED] + 4 * [REPEATED]

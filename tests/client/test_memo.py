@@ -20,7 +20,7 @@ MEMOISED = manifest(
     schedule=Schedule(START, DAY, 10, DAY), repeat=Repeat("memoised", RANGE), sequence=1
 )
 TWO_ROUND = replace(
-    MEMOISED, epsilon="1", specification=Specification("two-round", kept="2"), sequence=2
+    MEMOISED, epsilon="1", specification=Specification("two-round", {"kept": "2"}), sequence=2
 )
 KEPT = replace(DECLARED, max_kept_epsilon="2")
 KEY = bytes(range(32))
@@ -225,7 +225,7 @@ def test_keys_make_the_laws_of_the_mechanism() -> None:
         mechanism.randomise(2, memo_draw(seed.to_bytes(32), MEMOISED.survey_id, 0, 2))
         for seed in range(4000)
     )
-    truth = float(mechanism.truth)
+    truth = float(mechanism.truth or 0)
     assert abs(seen[2] - 4000 * truth) < 5.5 * (4000 * truth * (1 - truth)) ** 0.5
 
 

@@ -5,13 +5,7 @@ from typing import Any
 
 import pytest
 
-from deniable.client import (
-    Client,
-    ManifestFault,
-    ManifestRefused,
-    OutcomeStatus,
-    Survey,
-)
+from deniable.client import Client, ManifestFault, ManifestRefused, OutcomeStatus, Survey
 from deniable.messages import InvalidManifest, sign_manifest
 from tests.support.devices import NAME, Bench, why
 from tests.support.surveys import AUTHORITY, DECLARED, MANIFEST, manifest

@@ -10,7 +10,7 @@ from tests.support.devices import NAME, Bench, took
 from tests.support.surveys import DAY, MANIFEST, START
 
 
-@pytest.mark.parametrize("created", [True, False])
+@pytest.mark.parametrize("created", [pytest.param(True, marks=pytest.mark.long), False])
 def test_d5_processes_that_race_decide_each_epoch_once(bench: Bench, created: bool) -> None:
     if created:
         bench.ready().close()
@@ -25,6 +25,7 @@ def test_d5_processes_that_race_decide_each_epoch_once(bench: Bench, created: bo
     assert bench.rows("SELECT generation, fresh_from < 0 FROM device") == [(days, 1)]
 
 
+@pytest.mark.long
 def test_d5_processes_that_race_through_fifty_surveys_decide_each_once(bench: Bench) -> None:
     # Nobody has made the state before: they race for that too.
     processes, surveys = 4, 50
@@ -82,9 +83,7 @@ def test_d5_a_kill_while_creating_the_state_costs_no_epoch(bench: Bench) -> None
     assert bench.ready().report(NAME, "good").status is OutcomeStatus.RECORDED
 
 
-def test_d5_a_state_whose_mark_was_never_written_costs_the_current_epoch_only(
-    bench: Bench,
-) -> None:
+def test_d5_a_state_whose_mark_was_never_written_costs_the_current_epoch_only(bench: Bench) -> None:
     report_and_die(bench.path.parent, "reported")
     bench.path.with_name(bench.path.name + ".mark").unlink()
     client = bench.client()

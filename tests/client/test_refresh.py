@@ -1,7 +1,7 @@
 """Where manifests come from (D6): the app's bundle, or a refresh that asks for very little."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -21,6 +21,7 @@ from deniable.client.ledger.admission import SignedManifest, open_trusted
 from deniable.messages import SigningKey, sign_manifest
 from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, FakeTransport, why
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START, manifest
+from tests.support.transports import Call
 
 OTHER = manifest(name="another")
 OTHER_DECLARED = replace(DECLARED, name="another")
@@ -34,17 +35,8 @@ class Answering(FakeTransport):
         self.fetched = answer
         self.hangs = 0.0
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: bytes,
-        most: int,
-        timeout: float = 20.0,
-        before_body: Callable[[], None] | None = None,
-    ) -> HttpAnswer:
-        super().request(method, path, headers, body, most, timeout, before_body)
+    def respond(self, call: Call) -> HttpAnswer:
+        super().respond(call)
         if isinstance(self.fetched, TransportError):
             if self.clock is not None:
                 self.clock.time += self.hangs
@@ -158,7 +150,7 @@ def test_d10_the_threads_first_request_comes_at_a_random_time(bench: Bench) -> N
     client = bench.client()
     client._refresh_when_due()
     assert bench.transport.requests == []
-    assert 0 < client._next_refresh - bench.clock.monotonic() <= 30
+    assert 0 < client._manifests.next_refresh - bench.clock.monotonic() <= 30
     client.close()
     bench.clock.time += 30
     client = bench.client()  # another start does not draw anew
@@ -174,7 +166,7 @@ def test_d10_what_never_left_the_device_does_not_count(bench: Bench, hangs: floa
     for _ in range(30):
         began = bench.clock.time
         client._refresh_when_due()
-        bench.clock.time = client._next_refresh
+        bench.clock.time = client._manifests.next_refresh
         assert bench.clock.time - began <= 45  # from try to try, however long a resolver takes
     assert len(offline.requests) == 30
     client._manifests._transport = bench.transport
@@ -301,17 +293,8 @@ class Withdrawing(FakeTransport):
         super().__init__(MANIFEST, OTHER)
         self.withdraw: Callable[[], None] = lambda: None
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: bytes,
-        most: int,
-        timeout: float = 20.0,
-        before_body: Callable[[], None] | None = None,
-    ) -> HttpAnswer:
-        answer = super().request(method, path, headers, body, most, timeout, before_body)
+    def respond(self, call: Call) -> HttpAnswer:
+        answer = super().respond(call)
         self.withdraw()
         return answer
 

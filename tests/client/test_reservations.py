@@ -5,7 +5,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.client.ledger.reservations import Reservation
+from deniable.client.ledger.allowance import Reservation
 
 RESERVATIONS = st.builds(
     lambda starts, seconds, epochs, span, cost: Reservation(

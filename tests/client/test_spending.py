@@ -20,11 +20,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from deniable.client import BudgetExhausted, Consent, OutcomeStatus, SlidingCeiling
 from deniable.client.clock import Boot
 from deniable.client.state import mark as mark_module
-from deniable.client.state.spending import merged, unknown
+from deniable.client.state.spending import merged, spent_in_all, spent_since, unknown, whole_days
 from deniable.client.state.state import State
-from deniable.client.state.tallies import spent_in_all, spent_since, whole_days
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, took
+from tests.support.effort import effort
 from tests.support.surveys import DAY, START, manifest
 
 _days = st.one_of(st.integers(0, 40), st.integers(0, 40_000))
@@ -185,9 +185,7 @@ class Histories(RuleBasedStateMachine):
 
 
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(
-    max_examples=80, stateful_step_count=20, deadline=None, derandomize=True
-)
+TestHistories.settings = settings(max_examples=effort(60), stateful_step_count=20, derandomize=True)
 
 
 @given(st.sets(st.integers(0, 5000)), st.integers(0, 5000))

@@ -210,9 +210,7 @@ def test_d5_the_newest_backup_goes_on_as_the_same_device(bench: Bench) -> None:
     stays(bench, secret(bench))
 
 
-def test_d5_a_copys_standing_decision_stands_and_the_original_alone_sends_it(
-    bench: Bench,
-) -> None:
+def test_d5_a_copys_standing_decision_stands_and_the_original_alone_sends_it(bench: Bench) -> None:
     prepared(bench, 1)
     with clone(bench, STATE) as copied:
         client: Client = copied.client()

@@ -9,6 +9,7 @@ import pytest
 from deniable.client import EpochUndecidable, OutcomeStatus, StateUnavailable
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench
+from tests.support.effort import THOROUGH
 from tests.support.losses import after_a_loss, decided
 from tests.support.surveys import DAY, START, manifest
 
@@ -49,7 +50,7 @@ def test_d5_no_zeroed_page_lets_an_epoch_be_decided_again(bench: Bench, tmp_path
 def test_d5_no_truncation_lets_an_epoch_be_decided_again(bench: Bench, tmp_path: Path) -> None:
     whole = decided(bench)
     mark = bench.path.with_name("device.sqlite.mark").read_bytes()
-    for length in range(0, len(whole), 1024):
+    for length in range(0, len(whole), 1024 if THOROUGH else 4096):
         cut = _status_after(tmp_path / f"cut-{length}", whole[:length], mark)
         assert cut is not RECORDED
     assert _status_after(tmp_path / "short", whole[:-1], mark) is not RECORDED

@@ -77,7 +77,7 @@ def test_d8_a_retry_after_that_is_no_number_is_not_heard(asked: str) -> None:
     assert wait(asked) == 0
 
 
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 @given(st.integers(0, 10**12), st.floats(0, 1, exclude_max=True))
 def test_d8_no_retry_after_marks_a_device_by_its_delay(asked: int, jitter: float) -> None:
     # Whatever is asked, the delay is one of three values and up to a quarter more.
@@ -98,7 +98,7 @@ def test_the_backoff_doubles_to_an_hour() -> None:
     assert Backoff().seconds(10**9, 0.0) == 3600
 
 
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 @given(st.integers(0, 10**6), st.floats(0, 1, exclude_max=True))
 def test_jitter_shortens_a_wait_by_half_at_most(attempts: int, jitter: float) -> None:
     whole = Backoff().seconds(attempts, 0.0)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from deniable.enrolment import IssuanceRecord, Issuer, SqliteIssuanceRecord
 from deniable.messages import (
@@ -28,15 +29,14 @@ def device_key(device: int, epoch: int = 0, survey_id: bytes = SURVEY_ID) -> byt
     return derive_report_key(device.to_bytes(32), survey_id, epoch).public_key
 
 
-def issuer(record: IssuanceRecord, key: SigningKey = ISSUER_KEY) -> Issuer:
+def issuer(record: IssuanceRecord, key: SigningKey = ISSUER_KEY, **changes: Any) -> Issuer:
     """Return an issuer of CERTIFIED."""
-    return Issuer(
-        key,
-        record,
-        record_key=RECORD_KEY,
-        authority=AUTHORITY.public_key,
-        manifests=[sign_manifest(CERTIFIED, AUTHORITY)],
-    )
+    arguments: dict[str, Any] = {
+        "record_key": RECORD_KEY,
+        "authority": AUTHORITY.public_key,
+        "manifests": [sign_manifest(CERTIFIED, AUTHORITY)],
+    }
+    return Issuer(key, record, **arguments | changes)
 
 
 def record(folder: Path) -> SqliteIssuanceRecord:

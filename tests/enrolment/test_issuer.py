@@ -8,13 +8,7 @@ from typing import Any
 
 import pytest
 
-from deniable.enrolment import (
-    AnotherKey,
-    Issuer,
-    NotListed,
-    SqliteIssuanceRecord,
-    WrongRecordKey,
-)
+from deniable.enrolment import AnotherKey, Issuer, NotListed, SqliteIssuanceRecord, WrongRecordKey
 from deniable.messages import (
     EARLY_SECONDS,
     Enrolment,
@@ -170,14 +164,8 @@ def test_i3_a_survey_that_its_authority_did_not_sign_is_refused(
 def test_i3_it_follows_the_authoritys_rotations(record: SqliteIssuanceRecord) -> None:
     new = SigningKey(b"authority seed of the tests 0002")
     handed = Rotation(AUTHORITY.public_key, new.public_key, 1)
-    ours = Issuer(
-        ISSUER_KEY,
-        record,
-        record_key=RECORD_KEY,
-        authority=AUTHORITY.public_key,
-        rotations=[sign_rotation(handed, AUTHORITY, new)],
-        manifests=[sign_manifest(CERTIFIED, new)],
-    )
+    handovers = [sign_rotation(handed, AUTHORITY, new)]
+    ours = issuer(record, rotations=handovers, manifests=[sign_manifest(CERTIFIED, new)])
     assert vouches(ours.issue("ann", SURVEY_ID, 0, KEY, NOW), KEY)
 
 
@@ -202,7 +190,7 @@ def test_i4_under_another_record_key_nobody_would_be_found_so_it_is_refused(
 ) -> None:
     issuer(record)
     with pytest.raises(WrongRecordKey):
-        Issuer(ISSUER_KEY, record, record_key=bytes(32), authority=AUTHORITY.public_key)
+        issuer(record, record_key=bytes(32))
 
 
 def test_what_ended_a_day_ago_is_forgotten_and_never_issued_again(
@@ -261,20 +249,12 @@ def test_any_text_is_an_account_of_its_own(record: SqliteIssuanceRecord) -> None
 def test_keys_that_are_none_are_refused_at_once(
     record: SqliteIssuanceRecord, changes: dict[str, Any]
 ) -> None:
-    keys: dict[str, Any] = {"record_key": RECORD_KEY, "authority": AUTHORITY.public_key}
     with pytest.raises(ValueError, match="key"):
-        Issuer(ISSUER_KEY, record, **keys | changes)
+        issuer(record, **changes)
 
 
 def test_the_authority_may_be_given_in_hex_as_apps_pin_it(record: SqliteIssuanceRecord) -> None:
-    made = Issuer(
-        ISSUER_KEY,
-        record,
-        record_key=RECORD_KEY,
-        authority=AUTHORITY.public_key.hex(),
-        manifests=[sign_manifest(CERTIFIED, AUTHORITY)],
-    )
-    assert made.surveys == (CERTIFIED.name,)
+    assert issuer(record, authority=AUTHORITY.public_key.hex()).surveys == (CERTIFIED.name,)
 
 
 def test_no_text_of_it_shows_an_account_or_a_secret(record: SqliteIssuanceRecord) -> None:

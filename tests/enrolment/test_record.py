@@ -16,13 +16,14 @@ from pathlib import Path
 import pytest
 
 from deniable.enrolment import IssuanceRecord, RecordError, SqliteIssuanceRecord
+from tests.support.effort import effort
 
 SECONDS = 60.0
 RECORDS: dict[str, Callable[[Path], SqliteIssuanceRecord]] = {
     "sqlite": lambda folder: SqliteIssuanceRecord(folder / "issued.sqlite")
 }
 END = 1_700_000_000
-CLAIMANTS, SLOTS, PROCESSES = 8, 100, 3
+CLAIMANTS, SLOTS, PROCESSES = 8, effort(100), 3
 
 
 def digest(number: int) -> bytes:

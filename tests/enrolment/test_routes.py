@@ -28,6 +28,13 @@ KEY = device_key(1)
 BODY = enrolment_statement(SURVEY_ID, 0, KEY)
 MSGPACK = {"Content-Type": "application/msgpack"}
 ANN = {"Authorization": "ann-o-nym"}
+MALFORMED = [
+    *(b"", b"\xc1", BODY[:-1], BODY + b"\0", b"x" * MAX_ENROLMENT_BYTES),
+    *(codec.encode([SURVEY_ID, epoch, KEY]) for epoch in (0.0, True, -1)),
+    codec.encode([SURVEY_ID.hex(), 0, KEY]),
+    *(codec.encode([SURVEY_ID, 0, *rest]) for rest in ([KEY[:31]], [KEY, None])),
+    codec.encode({"survey": SURVEY_ID}),
+]
 
 Client = TestClient[web.Request, web.Application]
 
@@ -110,18 +117,7 @@ async def test_of_an_account_that_asks_for_many_keys_at_once_one_gets_a_certific
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
-        (b"", 400, "malformed"),
-        (b"\xc1", 400, "malformed"),
-        (BODY[:-1], 400, "malformed"),
-        (BODY + b"\0", 400, "malformed"),
-        (codec.encode([SURVEY_ID, 0, KEY, None]), 400, "malformed"),
-        (codec.encode([SURVEY_ID, 0.0, KEY]), 400, "malformed"),
-        (codec.encode([SURVEY_ID, True, KEY]), 400, "malformed"),
-        (codec.encode([SURVEY_ID, -1, KEY]), 400, "malformed"),
-        (codec.encode([SURVEY_ID.hex(), 0, KEY]), 400, "malformed"),
-        (codec.encode([SURVEY_ID, 0, KEY[:31]]), 400, "malformed"),
-        (codec.encode({"survey": SURVEY_ID}), 400, "malformed"),
-        (b"x" * MAX_ENROLMENT_BYTES, 400, "malformed"),
+        *((body, 400, "malformed") for body in MALFORMED),
         (b"x" * (MAX_ENROLMENT_BYTES + 1), 413, "too-large"),
         (b"x" * 1_000_000, 413, "too-large"),
         (enrolment_statement(SURVEY_ID, 0, b"\1" + bytes(31)), 400, "bad-key"),

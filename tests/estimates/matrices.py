@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from math import factorial, prod
 
 import numpy as np
@@ -111,21 +111,51 @@ def fixed_law(mechanism: Mechanism, answers: Sequence[int]) -> Law:
 
 
 def exact_left_inverse(mechanism: Mechanism) -> list[list[Fraction]] | None:
-    """Return G with G P^T = I of a square mechanism, solved in Fractions; None if singular."""
-    k = mechanism.categories
-    # Gauss and Jordan on [P^T | I] leave [I | (P^T)^-1].
+    """Return G with G P^T = I of least variance at uniform frequencies, in Fractions.
+
+    G = C^-1 P D^-1 with D the columns' masses and C = P D^-1 P^T; None if C is singular.
+    """
+    k, responses = mechanism.categories, range(mechanism.responses)
+    matrix = [[mechanism.probability(x, y) for y in responses] for x in range(k)]
+    mass = [sum((row[y] for row in matrix), Fraction(0)) for y in responses]
+    scaled = [
+        [p / m if m else Fraction(0) for p, m in zip(row, mass, strict=True)] for row in matrix
+    ]
+    # Gauss and Jordan on [C | P D^-1] leave [I | G].
     rows = [
-        [mechanism.probability(x, y) for x in range(k)] + [Fraction(y == j) for j in range(k)]
-        for y in range(k)
+        [sum((a * b for a, b in zip(one, other, strict=True)), Fraction(0)) for other in matrix]
+        + one
+        for one in scaled
     ]
     for i in range(k):
         pivot = next((row for row in rows[i:] if row[i]), None)
         if pivot is None:
             return None
         rows.remove(pivot)
-        scaled = [entry / pivot[i] for entry in pivot]
-        rows = [
-            [entry - row[i] * own for entry, own in zip(row, scaled, strict=True)] for row in rows
-        ]
-        rows.insert(i, scaled)
+        own = [entry / pivot[i] for entry in pivot]
+        rows = [[a - row[i] * b for a, b in zip(row, own, strict=True)] for row in rows]
+        rows.insert(i, own)
     return [row[k:] for row in rows]
+
+
+def subset_selection(categories: int, size: int, odds: int) -> SolutionMatrix:
+    """Return the design whose responses are all subsets of a size; each supports its members."""
+    subsets = list(combinations(range(categories), size))
+    members = [{y for y, subset in enumerate(subsets) if x in subset} for x in range(categories)]
+    return incidence(members, len(subsets), odds)
+
+
+NON_SQUARE: dict[str, SolutionMatrix] = {
+    "wide": WIDE,
+    "two by seven": incidence([{0, 1, 2}, {2, 3, 4}], 7, 5),
+    "subsets": subset_selection(5, 2, 3),
+    "a response that never occurs": SolutionMatrix([[3, 0, 2, 1], [1, 0, 4, 1], [1, 0, 1, 4]], 6),
+    "a response that comes twice": SolutionMatrix([[2, 2, 1, 1], [1, 1, 3, 1], [1, 1, 1, 3]], 6),
+    "one response excludes a category": SolutionMatrix(
+        [[4, 1, 0, 3], [1, 4, 2, 1], [2, 1, 4, 1]], 8
+    ),
+    "weights of 64 bits": SolutionMatrix(
+        [[2**63, 2**62, 2**62, 0], [7, 2**63 - 7, 2**62, 2**62]], 2**64
+    ),
+}
+"""More responses than categories, or of other meaning."""

@@ -30,7 +30,7 @@ GIVEN: list[dict[str, Any]] = [
         "mechanism": Ordinal(5, Fraction(4, 5)),
         "manifest": manifest(
             categories=("0", "1", "2", "3", "4"),
-            specification=Specification("numeric", ratio=Fraction(4, 5)),
+            specification=Specification("numeric", {"ratio": (4, 5)}),
         ),
     },
 ]

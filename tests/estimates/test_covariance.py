@@ -62,15 +62,6 @@ def test_fixed_devices_have_the_exact_covariance(mechanism: Mechanism) -> None:
 
 
 @every_mechanism
-def test_the_models_differ_by_the_sampling_of_devices(mechanism: Mechanism) -> None:
-    f = as_floats(FREQUENCIES[mechanism.categories])
-    difference = covariance(mechanism, f, 10, Model.SAMPLED) - covariance(
-        mechanism, f, 10, Model.FIXED
-    )
-    np.testing.assert_allclose(difference, (np.diag(f) - np.outer(f, f)) / 10, atol=1e-12)
-
-
-@every_mechanism
 def test_the_estimate_of_the_sampled_covariance_is_unbiased(mechanism: Mechanism) -> None:
     f = FREQUENCIES[mechanism.categories]
     for n in (2, 4):
@@ -93,45 +84,12 @@ def test_the_estimate_of_the_fixed_covariance_is_unbiased(mechanism: Mechanism) 
     np.testing.assert_allclose(mean, exact, rtol=1e-9, atol=1e-11)
 
 
-@every_mechanism
-@pytest.mark.parametrize("model", list(Model))
-def test_standard_errors_are_the_roots_of_its_diagonal(mechanism: Mechanism, model: Model) -> None:
-    counts = [7, 30, 11, 52][: mechanism.responses]
-    diagonal = np.diag(estimated_covariance(mechanism, counts, model))
-    np.testing.assert_allclose(
-        standard_errors(mechanism, counts, model), np.sqrt(diagonal), rtol=1e-9
-    )
-
-
-@pytest.mark.parametrize("model", list(Model))
-def test_structure_changes_no_standard_error(model: Model) -> None:
-    counts = (60, 30, 20, 10)
-    np.testing.assert_allclose(
-        standard_errors(FORMULAS, counts, model),
-        standard_errors(SolutionMatrix.of(FORMULAS), counts, model),
-        rtol=1e-9,
-    )
-
-
 def test_the_check_values_of_four_categories_at_odds_three() -> None:
     np.testing.assert_allclose(
         standard_errors(FORMULAS, (60, 30, 20, 10), Model.SAMPLED),
         (0.1375047746, 0.1190826279, 0.1024900077, 0.0760086240),
         atol=1e-10,
     )
-
-
-def test_fixed_variance_is_that_of_the_literature() -> None:
-    # n Var = (E + k - 2)/(E - 1)^2 + f (k - 2)/(E - 1), with E = 3 and k = 4: 5/4 + f.
-    f = np.array([0.5, 0.25, 0.25, 0.0])
-    exact = covariance(FORMULAS, f, 8, Model.FIXED)
-    np.testing.assert_allclose(np.diag(exact), (1.25 + f) / 8, rtol=1e-12)
-
-
-def test_the_sum_of_estimates_does_not_vary() -> None:
-    for model in Model:
-        exact = covariance(FORMULAS, np.array([0.4, 0.3, 0.2, 0.1]), 5, model)
-        np.testing.assert_allclose(exact.sum(axis=0), 0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

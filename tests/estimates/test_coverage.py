@@ -13,6 +13,7 @@ from deniable.estimates.numeric import bin_ends, numeric_summary
 from deniable.mechanisms import Circular, ClampedGeometric, Mechanism, Ordinal
 from deniable.simulation import SimulatedWords, randomise_many
 from tests.estimates.matrices import SURVEYED, Floats
+from tests.support.effort import THOROUGH
 
 DEVICES = 2000
 VALUES = [Fraction(i) for i in range(7)]
@@ -51,7 +52,7 @@ def simulated_counts(
 def test_ninety_five_in_a_hundred_intervals_cover_frequencies_and_mean(
     mechanism: Mechanism,
 ) -> None:
-    repeats = 1000
+    repeats = 1000 if THOROUGH else 300
     covered, covered_mean = np.zeros(7), 0
     for counts in simulated_counts(mechanism, POPULATION, repeats, DEVICES).tolist():
         found = frequency_intervals(mechanism, counts, 0.95)
@@ -65,7 +66,7 @@ def test_ninety_five_in_a_hundred_intervals_cover_frequencies_and_mean(
 @every_survey
 def test_no_fewer_intervals_cover_the_quartiles_and_they_are_short(mechanism: Mechanism) -> None:
     # Both ends are tested at 2.5 %, and values are discrete: they cover more often than they say.
-    repeats = 400
+    repeats = 400 if THOROUGH else 150
     covered, widths = np.zeros(3), np.zeros(3)
     for counts in simulated_counts(mechanism, POPULATION, repeats, DEVICES).tolist():
         found = quantiles(mechanism, counts, VALUES)
@@ -87,7 +88,7 @@ def test_no_fewer_intervals_cover_groups_with_blurred_ends_whatever_the_populati
     population: Floats,
 ) -> None:
     # A share of 0 or 1 is covered if no bound is broken that blur could break.
-    mechanism, repeats = ClampedGeometric.calibrated(41, "2"), 400
+    mechanism, repeats = ClampedGeometric.calibrated(41, "2"), 400 if THOROUGH else 100
     values = [Fraction(i) for i in range(41)]
     covered = np.zeros(len(bin_ends(41, 2 * blur_of(mechanism, DEVICES) + 1)))
     for counts in simulated_counts(mechanism, population, repeats, DEVICES).tolist():
@@ -102,15 +103,15 @@ def test_no_fewer_intervals_cover_groups_with_blurred_ends_whatever_the_populati
     assert covered.min() >= least(repeats)
 
 
-@pytest.mark.parametrize("devices", [30, 100, 300])
-@pytest.mark.parametrize("kind", [ClampedGeometric, Ordinal, Circular])
+@pytest.mark.parametrize("devices", [30, 100, 300] if THOROUGH else [30])
+@pytest.mark.parametrize("kind", [ClampedGeometric, Ordinal, Circular] if THOROUGH else [Ordinal])
 @pytest.mark.parametrize("epsilon", ["4", "8"])
 def test_few_reports_cover_single_categories_as_well(
     kind: type[ClampedGeometric] | type[Ordinal] | type[Circular], epsilon: str, devices: int
 ) -> None:
     # From 30 reports on over 21 categories: a frequency's kernel then lives on one or two reports,
     # and the sample's own variance would be far too small (coverage down to .6).
-    repeats, k = 300, 21
+    repeats, k = 300 if THOROUGH else 150, 21
     population = np.arange(1, k + 1) / (k * (k + 1) / 2)
     covered = np.zeros(k)
     for counts in simulated_counts(kind.calibrated(k, epsilon), population, repeats, devices):

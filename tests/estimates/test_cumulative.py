@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.estimates import solution_matrix
+from deniable.estimates import decoder_of, solution_matrix
 from deniable.estimates.cumulative import averaged_shares, blur_of
-from deniable.estimates.queries import cautious_values, kernels
+from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import ClampedGeometric, Mechanism, Ordinal, RandomisedResponse
 from tests.estimates.matrices import SURVEYED, Floats
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)
+PROPERTY = settings(max_examples=effort(150))
 
 
 def cumulative(frequencies: Floats, v: int) -> float:
@@ -96,7 +97,7 @@ def test_no_other_blur_has_its_bounds_much_nearer(mechanism: Mechanism, n: int) 
 
     def distance(blur: int) -> float:
         weights = averaged_shares(31, [15], blur, 0)[0]
-        g = kernels(mechanism, weights)
+        g = decoder_of(mechanism).kernels(weights)
         variance = float(uniform @ solution_matrix(mechanism) @ g**2 - (uniform @ weights) ** 2)
         return 2 * math.sqrt(variance / n) + blur / 31
 
@@ -113,9 +114,10 @@ def test_blur_makes_the_noise_of_a_range_bearable() -> None:
     # What it is for: unbiased and sharp, the share below the middle errs by several 100 %.
     mechanism, n = ClampedGeometric.calibrated(101, "1"), 10_000
     counts = np.random.default_rng(1).multinomial(n, np.full(101, 1 / 101)).tolist()
-    blur = blur_of(mechanism, n)
+    blur, decoder = blur_of(mechanism, n), decoder_of(mechanism)
+    tally = decoder.tally(counts)
     sharp, blurred = (
-        float(cautious_values(mechanism, counts, averaged_shares(101, [50], b, 0))[1][0])
+        float(cautious_values(decoder, tally, averaged_shares(101, [50], b, 0))[1][0])
         for b in (0, blur)
     )
     assert sharp > 5

@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.estimates import Model, debias, linear_query, mean, numeric, quantiles
+from deniable.estimates.fields import numeric_map
 from deniable.estimates.numeric import GroupBounds, NumericSummary, bin_ends, numeric_summary
 from deniable.mechanisms import ClampedGeometric, Mechanism, SolutionMatrix
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=200)
+PROPERTY = settings(max_examples=effort(200))
 
 
 def values_to(most: int) -> list[Fraction]:
@@ -110,7 +112,7 @@ def test_whatever_was_counted_is_plain_json_with_ordered_intervals(
     for share in (group.share for group in found.bins):
         assert 0 <= share.low <= share.high <= 1
         assert share.outside or share.low <= min(max(share.value, 0), 1) <= share.high
-    written = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    written = json.loads(json.dumps(numeric_map(found), allow_nan=False))
     assert set(written) == {"mean", "influence", "quartiles", "blur", "bins"}
     assert set(written["mean"]) == {
         *("estimate", "standard_error", "low", "high", "outside", "too_wide")

@@ -14,9 +14,10 @@ from deniable.estimates import Quantile, debias, quantiles, solution_matrix
 from deniable.estimates.cumulative import blur_of
 from deniable.estimates.quantiles import _isotonic
 from deniable.mechanisms import ClampedGeometric, Mechanism, RandomisedResponse, SolutionMatrix
-from tests.estimates.matrices import FORMULAS, SURVEYED, Floats
+from tests.estimates.matrices import SURVEYED, Floats
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=100)
+PROPERTY = settings(max_examples=effort(100))
 VALUES = [Fraction(10 * i) for i in range(7)]
 
 PLAIN = SolutionMatrix([[int(x == y) for y in range(7)] for x in range(7)], 1)
@@ -68,16 +69,6 @@ def test_blur_moves_no_interval_away_from_the_quantile(
         assert abs(quantile.value - VALUES[at]) <= blur * 10
 
 
-@pytest.mark.parametrize(
-    "mechanism", [FORMULAS, *[RandomisedResponse(4, e) for e in ("0.3", "5")]], ids=repr
-)
-def test_structure_changes_no_quantile(mechanism: RandomisedResponse) -> None:
-    for counts in ((48, 28, 24, 20), (1, 2, 3, 900), (0, 0, 1, 0)):
-        assert quantiles(mechanism, counts, VALUES[:4]) == quantiles(
-            SolutionMatrix.of(mechanism), counts, VALUES[:4]
-        )
-
-
 ANY_COUNTS = st.lists(st.integers(0, 3000), min_size=7, max_size=7).filter(any)
 
 
@@ -96,15 +87,6 @@ def test_whatever_was_counted_there_is_an_interval_around_the_estimate(
         assert {quantile.low, quantile.value, quantile.high} <= set(map(float, VALUES))
     estimates = [quantile.value for quantile in found]
     assert estimates == sorted(estimates)
-
-
-@PROPERTY
-@given(st.sampled_from([*SURVEYED.values()]), ANY_COUNTS)
-def test_a_higher_level_has_a_wider_interval(mechanism: Mechanism, counts: list[int]) -> None:
-    narrow, wide = (quantiles(mechanism, counts, VALUES, (0.4,), level)[0] for level in (0.5, 0.99))
-    assert wide.value == narrow.value
-    assert wide.low <= narrow.low
-    assert narrow.high <= wide.high
 
 
 @pytest.mark.parametrize("mechanism", [PLAIN, RandomisedResponse(7, "1"), *SURVEYED.values()])
@@ -140,20 +122,14 @@ def test_shares_are_made_to_rise_by_weighted_least_squares(pairs: list[tuple[int
 
 
 def test_of_many_values_only_some_are_tested_and_the_interval_covers_the_rest() -> None:
-    # 65,536 categories: 32 are tested, the last of every 2,048.
-    k = 65_536
+    # 8,192 categories: 256 are tested, the last of every 32.
+    k = 8_192
     mechanism = RandomisedResponse(k, "12")
     counts = [3] * k
-    counts[20_000] = 10**6
+    counts[2_500] = 10**6
     median = quantiles(mechanism, counts, [Fraction(i) for i in range(k)], (0.5,))[0]
-    assert (median.low, median.value, median.high) == (9 * 2048, 10 * 2048 - 1, 10 * 2048 - 1)
-    assert debias(mechanism, counts)[20_000] > 0.9
-
-
-def test_values_need_not_begin_at_zero_nor_be_whole() -> None:
-    values = [Fraction(i, 4) - 1 for i in range(7)]
-    median = quantiles(PLAIN, (0, 0, 0, 50, 0, 0, 0), values, (0.5,))[0]
-    assert (median.low, median.value, median.high) == (-0.25, -0.25, -0.25)
+    assert (median.low, median.value, median.high) == (78 * 32, 79 * 32 - 1, 79 * 32 - 1)
+    assert debias(mechanism, counts)[2_500] > 0.9
 
 
 @pytest.mark.parametrize(

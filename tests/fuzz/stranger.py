@@ -11,7 +11,7 @@ from typing import Final
 from unittest.mock import patch
 
 from deniable.messages import PROBLEM_JSON, UploadAnswer
-from deniable.server import collector_server, connections
+from deniable.server.transport import connections
 from tests.fuzz.mutations import DEVICES, MARKER
 from tests.server.collector import Collector, running
 from tests.support.surveys import MANIFEST
@@ -115,14 +115,11 @@ async def visited(directory: Path) -> AsyncIterator[Stranger]:
     """Yield a stranger to a new collector whose patience is short; conclude at the end."""
     limits = {"head_seconds": _SHORT, "body_seconds": _SHORT, "idle_seconds": _SHORT}
     with (
-        patch.object(collector_server, "_SWEEP_SECONDS", 0.02),
+        patch.object(connections, "_SWEEP_SECONDS", 0.02),
         patch.object(connections, "_LINGER_SECONDS", _SHORT),
     ):
         async with running(
-            directory,
-            public=frozenset({MANIFEST.name}),
-            address_rate=0.0,
-            **limits,
+            directory, public=frozenset({MANIFEST.name}), address_rate=0.0, **limits
         ) as collector:
             stranger = Stranger(collector)
             logging.getLogger().addHandler(stranger)

@@ -4,14 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from deniable.intake import judge_report
-from deniable.messages import (
-    Refusal,
-    RefusalCode,
-    SignedReport,
-    codec,
-    pack_upload,
-    split_upload,
-)
+from deniable.messages import Refusal, RefusalCode, SignedReport, codec, pack_upload, split_upload
 from tests.fuzz.mutations import DEVICES
 from tests.support.reports import envelope
 from tests.support.surveys import MANIFEST, START

@@ -13,14 +13,15 @@ from deniable.messages import Refusal, SignedReport, split_upload
 from tests.fuzz.mutations import DEVICES, mutated_bytes, requests, uploads
 from tests.fuzz.stranger import visited
 from tests.fuzz.targets import TARGETS
+from tests.support.effort import effort
 from tests.support.reports import envelope
 
-_EXCHANGES = 400
+_EXCHANGES = effort(400)
 _AT_ONCE = 20
 
 
 @settings(
-    max_examples=600,
+    max_examples=effort(600),
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
@@ -33,7 +34,7 @@ def test_decoder_and_intake_hold_on_uploads_that_are_nearly_good(chance: Random)
         target(body)
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=effort(300))
 @given(st.binary(max_size=300))
 def test_decoder_and_intake_hold_on_any_bytes(data: bytes) -> None:
     for target in TARGETS:
@@ -73,5 +74,5 @@ async def test_the_collector_holds_whatever_strangers_send(
         for start in range(0, _EXCHANGES, _AT_ONCE):
             seeds = range(start, start + _AT_ONCE)
             await asyncio.gather(*(stranger.send(requests(Random(seed))) for seed in seeds))
-        assert stranger.statuses[200] > 20
+        assert stranger.statuses[200] > _EXCHANGES // 20
         assert len(stranger.statuses) > 6

@@ -12,6 +12,7 @@ from deniable.intake.libsodium import verify as libsodium_verify
 from deniable.messages import Refusal, SignedReport, SigningKey, open_manifest
 from deniable.messages.admissible import check_report
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT, Verify, verify
+from tests.support.effort import effort
 from tests.vectors import edwards25519 as curve
 
 BAD: dict[str, Any] = json.loads(
@@ -64,7 +65,7 @@ def test_every_bad_vector_has_the_same_code_by_both(vector: dict[str, Any]) -> N
     assert by_libsodium.value.code.value == judged_with_openssl(envelope, vector["now"])
 
 
-@pytest.mark.parametrize("number", range(40))
+@pytest.mark.parametrize("number", range(effort(40)))
 def test_keys_and_signatures_with_torsion_components(number: int) -> None:
     """A + T and R + T', for each pair of orders, with the S that suits their honest parts."""
     chance = random.Random(number)
@@ -80,7 +81,7 @@ def test_keys_and_signatures_with_torsion_components(number: int) -> None:
     assert accepted(key_bytes, signature) is exact
 
 
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", range(effort(20)))
 def test_signatures_of_a_key_with_one_thing_wrong(number: int) -> None:
     chance = random.Random(number)
     key = SigningKey(chance.randbytes(32))
@@ -102,7 +103,7 @@ def test_signatures_of_a_key_with_one_thing_wrong(number: int) -> None:
         assert not accepted(flipped.to_bytes(32, "little"), good)
 
 
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", range(effort(20)))
 def test_random_bytes_verify_nothing(number: int) -> None:
     chance = random.Random(number)
     special = [curve.encode(point) for point in TORSION]

@@ -99,8 +99,7 @@ def test_of_several_faults_the_first_in_order_names_the_refusal(first: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("now", "code"),
-    [(START - 301, "too-early"), (START + DAY + DAY, "epoch-closed")],
+    ("now", "code"), [(START - 301, "too-early"), (START + DAY + DAY, "epoch-closed")]
 )
 def test_the_time_is_judged_after_the_epoch_and_before_the_response(now: int, code: str) -> None:
     beyond = MANIFEST.schedule.epochs

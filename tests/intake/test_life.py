@@ -11,6 +11,7 @@ from deniable.intake.life import BELIEVED_SECONDS
 from deniable.messages import Schedule
 from deniable.messages.receipt import KEPT_SECONDS
 from deniable.messages.schedule import EARLY_SECONDS
+from tests.support.effort import effort
 from tests.support.surveys import DAY, START, manifest
 
 SURVEY = manifest(schedule=Schedule(START, DAY, 3, DAY // 2))
@@ -173,7 +174,7 @@ MOST_AHEAD = BELIEVED_SECONDS + DAY + DAY // 2 + EARLY_SECONDS
 _OFFSETS = st.sampled_from([0, DAY, -DAY, 80 * DAY, -80 * DAY]) | st.integers(-9 * DAY, 99 * DAY)
 
 
-@settings(derandomize=True, deadline=None, max_examples=500)
+@settings(max_examples=effort(500))
 @given(
     history=st.lists(
         st.tuples(st.integers(0, 2 * DAY), st.booleans(), st.lists(_OFFSETS, max_size=3)),

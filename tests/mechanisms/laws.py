@@ -21,15 +21,8 @@ FOREIGN: list[int] = [-1, 7777, -7777, 2**64, np.int64(7777)]  # type: ignore[li
 """Indices that no mechanism of these tests has; 77 is what an echo would show."""
 
 EXTREME_RATIOS = [
-    Fraction(1, 2**63 - 1),
-    Fraction(1, 2**62),
-    Fraction(1, 2**33),
-    Fraction(1, 2**32),
-    Fraction(3, 2**31),
-    Fraction(1, 1000),
-    Fraction(1, 3),
-    Fraction(1, 2),
-    Fraction(2, 3),
+    *(Fraction(1, 2**63 - 1), Fraction(1, 2**62), Fraction(1, 2**33), Fraction(1, 2**32)),
+    *(Fraction(3, 2**31), Fraction(1, 1000), Fraction(1, 3), Fraction(1, 2), Fraction(2, 3)),
     Fraction(97, 100),
     *(1 - Fraction(1, 2**places) for places in (20, 40, 53, 57, 58, 59, 60, 61, 62)),
     Fraction(2**63 - 2, 2**63 - 1),
@@ -217,6 +210,24 @@ def on_a_circle(categories: int) -> list[list[int]]:
         [min((x - y) % categories, (y - x) % categories) for y in range(categories)]
         for x in range(categories)
     ]
+
+
+def table(categories: int, upper: Sequence[int]) -> list[list[int]]:
+    """Return the symmetric table with these distances above the diagonal, row by row."""
+    rest = iter(upper)
+    found = [[0] * categories for _ in range(categories)]
+    for x, y in combinations(range(categories), 2):
+        found[x][y] = found[y][x] = next(rest)
+    return found
+
+
+def tables(most: int, largest: int) -> st.SearchStrategy[list[list[int]]]:
+    """Return random tables; most break the triangle inequality."""
+    return st.integers(2, most).flatmap(
+        lambda k: st.lists(
+            st.integers(1, largest), min_size=k * (k - 1) // 2, max_size=k * (k - 1) // 2
+        ).map(lambda upper: table(k, upper))
+    )
 
 
 def ideal_rows(ratio: Fraction, distances: Sequence[Sequence[int]]) -> list[list[Fraction]]:

@@ -35,9 +35,10 @@ from deniable.mechanisms import (
     RandomisedResponse,
     TwoValuedPrivacy,
 )
-from deniable.mechanisms.decay import calibrated_ratio
-from tests.mechanisms.laws import on_a_circle, on_a_line, worst_ratio
+from deniable.mechanisms.distance import calibrated_ratio
+from tests.mechanisms.laws import on_a_circle, on_a_line, table, tables, worst_ratio
 from tests.mechanisms.taylor import exp_bounds as uncached_exp_bounds
+from tests.support.effort import effort, some
 
 STEPS = 1 << 62
 
@@ -83,8 +84,8 @@ def assert_nearly_tight(mechanism: DistanceMechanism, epsilon: str, gap: Fractio
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("categories", [2, 3, 4, 5, 8, 16, 33])
-@pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "2.5", "3", "7", "10", "20", "30", "40"])
+@pytest.mark.parametrize("categories", some([2, 3, 4, 5, 8, 16, 33]))
+@pytest.mark.parametrize("epsilon", some(["0.01", "0.5", "1", "3", "7", "10", "40"]))
 def test_the_calibrated_mechanism_is_as_private_as_was_asked(
     kind: Kind, categories: int, epsilon: str
 ) -> None:
@@ -99,8 +100,8 @@ def test_the_calibrated_mechanism_is_as_private_as_was_asked(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("categories", [2, 3, 4, 5, 8, 16])
-@pytest.mark.parametrize("epsilon", ["0.0000001", "0.01", "1", "3", "10", "20"])
+@pytest.mark.parametrize("categories", some([2, 3, 4, 5, 8, 16]))
+@pytest.mark.parametrize("epsilon", some(["0.0000001", "0.01", "1", "3", "10", "20"]))
 def test_the_next_smaller_ratio_breaks_the_guarantee(
     kind: Kind, categories: int, epsilon: str
 ) -> None:
@@ -111,7 +112,7 @@ def test_the_next_smaller_ratio_breaks_the_guarantee(
 @pytest.mark.parametrize(
     ("kind", "categories", "epsilon"),
     [
-        (ClampedGeometric, 1000, "40"),
+        pytest.param(ClampedGeometric, 1000, "40", marks=pytest.mark.long),
         (ClampedGeometric, 3, "40"),
         (Circular, 8, "30"),
         (Circular, 4, "35"),
@@ -153,8 +154,8 @@ def test_less_than_a_billionth_is_given_away_while_the_grid_is_fine(
         (Ordinal, "1"),
         (Circular, "1"),
         (ClampedGeometric, "1"),
-        (Circular, "40"),
-        (ClampedGeometric, "40"),
+        pytest.param(Circular, "40", marks=pytest.mark.long),
+        pytest.param(ClampedGeometric, "40", marks=pytest.mark.long),
     ],
 )
 def test_4096_categories_are_calibrated_too(kind: Kind, epsilon: str) -> None:
@@ -278,24 +279,8 @@ def test_more_than_4096_categories_are_not_calibrated(kind: Kind) -> None:
 Table = list[list[int]]
 
 
-def table(categories: int, upper: list[int]) -> Table:
-    rest = iter(upper)
-    found = [[0] * categories for _ in range(categories)]
-    for x in range(categories):
-        for y in range(x + 1, categories):
-            found[x][y] = found[y][x] = next(rest)
-    return found
-
-
-tables = st.integers(2, 6).flatmap(
-    lambda k: st.lists(st.integers(1, 9), min_size=k * (k - 1) // 2, max_size=k * (k - 1) // 2).map(
-        lambda upper: table(k, upper)
-    )
-)
-
-
-@settings(derandomize=True, deadline=None, max_examples=40)
-@given(tables, st.sampled_from(["0.001", "0.5", "1", "3", "10"]))
+@settings(max_examples=effort(40))
+@given(tables(6, 9), st.sampled_from(["0.001", "0.5", "1", "3", "10"]))
 def test_any_table_is_calibrated_with_or_without_the_triangle_inequality(
     distances: Table, epsilon: str
 ) -> None:
@@ -308,8 +293,8 @@ def test_any_table_is_calibrated_with_or_without_the_triangle_inequality(
     assert mechanism.ratio >= 1 / exp_bounds(Fraction(epsilon) / largest)[1] - Fraction(2, STEPS)
 
 
-@settings(derandomize=True, deadline=None, max_examples=15)
-@given(tables, st.sampled_from(["20", "30", "35", "40"]))
+@settings(max_examples=effort(15))
+@given(tables(6, 9), st.sampled_from(["20", "30", "35", "40"]))
 def test_where_rounding_is_coarse_a_calibrated_table_still_holds(
     distances: Table, epsilon: str
 ) -> None:
@@ -362,7 +347,7 @@ KEEPS, BREAKS = (
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(max_examples=effort(100))
 @given(
     st.integers(2, 61),
     st.lists(st.sampled_from(["keeps", "breaks", "coarse"]), min_size=1, max_size=5),

@@ -10,7 +10,6 @@ from deniable.mechanisms import Circular, Metric, TwoValuedPrivacy
 from tests.mechanisms.laws import (
     EXTREME_RATIOS,
     WORDS,
-    assert_keeps_answers_to_itself,
     assert_samples_its_rows,
     assert_sound_rows,
     entries,
@@ -19,10 +18,10 @@ from tests.mechanisms.laws import (
     on_a_circle,
     ratios,
     row_by_boundaries,
-    worst_ratio,
 )
+from tests.support.effort import effort, some
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
+PROPERTY = settings(max_examples=effort(60))
 
 
 def breaks(mechanism: Circular) -> list[int]:
@@ -60,7 +59,7 @@ def test_a_row_by_hand() -> None:
     assert repr(mechanism) == "Circular(4, ratio=1/2)"
 
 
-@pytest.mark.parametrize("ratio", EXTREME_RATIOS)
+@pytest.mark.parametrize("ratio", some(EXTREME_RATIOS))
 @pytest.mark.parametrize("categories", [2, 3, 8, 17])
 def test_the_sampler_has_the_law_of_the_rows(categories: int, ratio: Fraction) -> None:
     mechanism = Circular(categories, ratio)
@@ -70,26 +69,6 @@ def test_the_sampler_has_the_law_of_the_rows(categories: int, ratio: Fraction) -
 def test_the_sampler_has_the_law_of_the_rows_with_many_categories_too() -> None:
     mechanism = Circular(601, Fraction(97, 100))
     assert_samples_its_rows(mechanism, [0, 1, 300, 301, 600], breaks(mechanism))
-
-
-def test_answers_stay_with_the_mechanism() -> None:
-    assert_keeps_answers_to_itself(Circular(5, Fraction(2, 3)))
-
-
-@pytest.mark.parametrize("categories", range(2, 41))
-def test_the_guarantee_of_one_row_is_that_of_all_columns(categories: int) -> None:
-    for ratio in EXTREME_RATIOS:
-        mechanism = Circular(categories, ratio)
-        assert mechanism.privacy.odds == worst_ratio(mechanism)
-
-
-@PROPERTY
-@given(st.integers(2, 24), ratios)
-def test_the_guarantee_of_one_row_is_that_of_all_columns_at_any_ratio(
-    categories: int, ratio: Fraction
-) -> None:
-    mechanism = Circular(categories, ratio)
-    assert mechanism.privacy.odds == worst_ratio(mechanism)
 
 
 def test_where_a_weight_vanishes_there_is_no_pure_guarantee() -> None:

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from deniable.mechanisms import exp_enclosure, log_ceiling
 from tests.mechanisms.taylor import exp_bounds
+from tests.support.effort import effort
 
 # Derandomised: a failure found once is found again. No deadline: no test here measures time.
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)
+PROPERTY = settings(max_examples=effort(150))
 
 # Fifty digits of e^x, truncated: the true value lies in [digits, digits + one unit in the last).
 DIGITS = {

@@ -12,16 +12,15 @@ from deniable.mechanisms import Circular, ClampedGeometric, GridTooCoarse, TwoVa
 from tests.mechanisms.laws import (
     EXTREME_RATIOS,
     WORDS,
-    assert_keeps_answers_to_itself,
     assert_samples_its_rows,
     assert_sound_rows,
     entries,
     ratios,
     rounded_powers,
-    worst_ratio,
 )
+from tests.support.effort import effort, some
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
+PROPERTY = settings(max_examples=effort(60))
 
 
 def tails(categories: int, ratio: Fraction) -> list[int]:
@@ -100,7 +99,7 @@ def test_a_row_by_hand() -> None:
     assert repr(mechanism) == "ClampedGeometric(3, ratio=1/2)"
 
 
-@pytest.mark.parametrize("ratio", EXTREME_RATIOS)
+@pytest.mark.parametrize("ratio", some(EXTREME_RATIOS))
 @pytest.mark.parametrize("categories", [2, 3, 8, 17])
 def test_the_sampler_has_the_law_of_the_rows_or_the_grid_is_too_coarse(
     categories: int, ratio: Fraction
@@ -121,31 +120,6 @@ def test_the_ratios_of_these_tests_lie_on_both_sides_of_what_the_grid_resolves()
 def test_the_sampler_has_the_law_of_the_rows_with_many_categories_too() -> None:
     mechanism = ClampedGeometric(600, Fraction(97, 100))
     assert_samples_its_rows(mechanism, [0, 1, 299, 598, 599], breaks(mechanism))
-
-
-def test_answers_stay_with_the_mechanism() -> None:
-    assert_keeps_answers_to_itself(ClampedGeometric(5, Fraction(2, 3)))
-
-
-@pytest.mark.parametrize("categories", range(2, 41))
-def test_the_guarantee_in_one_pass_is_that_of_all_columns(categories: int) -> None:
-    for ratio in EXTREME_RATIOS:
-        try:
-            mechanism = ClampedGeometric(categories, ratio)
-        except GridTooCoarse:
-            assert not is_resolved(categories, ratio)
-        else:
-            assert mechanism.privacy.odds == worst_ratio(mechanism)
-
-
-@PROPERTY
-@given(st.integers(2, 24), ratios)
-def test_the_guarantee_in_one_pass_is_that_of_all_columns_at_any_ratio(
-    categories: int, ratio: Fraction
-) -> None:
-    assume(is_resolved(categories, ratio))
-    mechanism = ClampedGeometric(categories, ratio)
-    assert mechanism.privacy.odds == worst_ratio(mechanism)
 
 
 @PROPERTY

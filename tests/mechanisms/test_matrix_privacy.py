@@ -17,8 +17,9 @@ from tests.mechanisms.laws import (
     worst_ratio,
 )
 from tests.mechanisms.taylor import exp_bounds
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=120)
+PROPERTY = settings(max_examples=effort(120))
 
 G = SolutionMatrix.exact([["0.6", "0.3", "0.1"], ["0.2", "0.5", "0.3"], ["0.25", "0.25", "0.5"]])
 CERTAIN = SolutionMatrix([[1, 0], [0, 1]], 1)

@@ -18,24 +18,25 @@ from deniable.mechanisms import (
     Metric,
     Ordinal,
 )
-from deniable.mechanisms.decay import falling_powers
+from deniable.mechanisms.distance import falling_powers
 from tests.mechanisms.laws import (
     EXTREME_RATIOS,
     WORDS,
-    assert_keeps_answers_to_itself,
     assert_samples_its_rows,
     assert_sound_rows,
     entries,
     ideal_rows,
     odds_bounds,
+    on_a_circle,
     on_a_line,
     ratios,
     rounded_powers,
     row_by_boundaries,
     worst_ratio,
 )
+from tests.support.effort import effort, some
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
+PROPERTY = settings(max_examples=effort(60))
 
 
 @PROPERTY
@@ -80,7 +81,7 @@ def test_a_row_by_hand() -> None:
     assert repr(mechanism) == "Ordinal(3, ratio=1/2)"
 
 
-@pytest.mark.parametrize("ratio", EXTREME_RATIOS)
+@pytest.mark.parametrize("ratio", some(EXTREME_RATIOS))
 @pytest.mark.parametrize("categories", [2, 3, 8, 17])
 def test_the_sampler_has_the_law_of_the_rows(categories: int, ratio: Fraction) -> None:
     assert_samples_its_rows(Ordinal(categories, ratio), range(categories))
@@ -90,26 +91,9 @@ def test_the_sampler_has_the_law_of_the_rows_with_many_categories_too() -> None:
     assert_samples_its_rows(Ordinal(600, Fraction(99, 100)), [0, 1, 299, 300, 598, 599])
 
 
-def test_answers_stay_with_the_mechanism() -> None:
-    assert_keeps_answers_to_itself(Ordinal(5, Fraction(2, 3)))
+def test_a_weight_is_of_a_response_that_there_is() -> None:
     with pytest.raises(IndexError):
         Ordinal(5, Fraction(2, 3)).weight(0, 5)
-
-
-@pytest.mark.parametrize("categories", range(2, 41))
-def test_the_guarantee_in_one_pass_is_that_of_all_columns(categories: int) -> None:
-    for ratio in EXTREME_RATIOS:
-        mechanism = Ordinal(categories, ratio)
-        assert mechanism.privacy.odds == worst_ratio(mechanism)
-
-
-@PROPERTY
-@given(st.integers(2, 24), ratios)
-def test_the_guarantee_in_one_pass_is_that_of_all_columns_at_any_ratio(
-    categories: int, ratio: Fraction
-) -> None:
-    mechanism = Ordinal(categories, ratio)
-    assert mechanism.privacy.odds == worst_ratio(mechanism)
 
 
 def ends_against_the_diagonal(mechanism: Ordinal) -> Fraction:
@@ -219,13 +203,38 @@ def test_a_line_is_a_metric() -> None:
         assert [line.row(x) for x in range(7)] == [table.row(x) for x in range(7)]
 
 
-# --- What all mechanisms of distance refuse ------------------------------------------------------
+# --- What holds for all mechanisms of distance ---------------------------------------------------
 
-KINDS: list[type[Ordinal] | type[Circular] | type[ClampedGeometric]] = [
-    Ordinal,
-    Circular,
-    ClampedGeometric,
-]
+Kind = type[Ordinal] | type[Circular] | type[ClampedGeometric]
+
+KINDS: list[Kind] = [Ordinal, Circular, ClampedGeometric]
+
+
+def assert_one_pass_finds_the_odds_of_all_columns(
+    kind: Kind, categories: int, ratio: Fraction
+) -> None:
+    try:
+        mechanism = kind(categories, ratio)
+    except GridTooCoarse:
+        assert kind is ClampedGeometric
+    else:
+        assert mechanism.privacy.odds == worst_ratio(mechanism)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("categories", some(range(2, 41)))
+def test_the_guarantee_in_one_pass_is_that_of_all_columns(kind: Kind, categories: int) -> None:
+    for ratio in EXTREME_RATIOS:
+        assert_one_pass_finds_the_odds_of_all_columns(kind, categories, ratio)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@PROPERTY
+@given(categories=st.integers(2, 24), ratio=ratios)
+def test_the_guarantee_in_one_pass_is_that_of_all_columns_at_any_ratio(
+    kind: Kind, categories: int, ratio: Fraction
+) -> None:
+    assert_one_pass_finds_the_odds_of_all_columns(kind, categories, ratio)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -241,16 +250,14 @@ KINDS: list[type[Ordinal] | type[Circular] | type[ClampedGeometric]] = [
     ],
 )
 def test_a_ratio_lies_between_0_and_1_in_integers_below_2_to_the_63(
-    kind: type[Ordinal] | type[Circular] | type[ClampedGeometric], ratio: Fraction
+    kind: Kind, ratio: Fraction
 ) -> None:
     with pytest.raises(InvalidPrivacyParameter, match=r"ratio must be in \(0, 1\)"):
         kind(3, ratio)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_ratio_is_a_fraction_and_a_size_an_int(
-    kind: type[Ordinal] | type[Circular] | type[ClampedGeometric],
-) -> None:
+def test_a_ratio_is_a_fraction_and_a_size_an_int(kind: Kind) -> None:
     for ratio in (0.5, "0.5", 1, None):
         with pytest.raises(TypeError, match="it is exact"):
             kind(3, ratio)  # type: ignore[arg-type]
@@ -261,9 +268,7 @@ def test_a_ratio_is_a_fraction_and_a_size_an_int(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("categories", [-1, 0, 1, 4097, 10**18])
-def test_there_are_2_to_4096_categories(
-    kind: type[Ordinal] | type[Circular] | type[ClampedGeometric], categories: int
-) -> None:
+def test_there_are_2_to_4096_categories(kind: Kind, categories: int) -> None:
     with pytest.raises(ValueError, match=r"categories must be in \[2, 4096\]"):
         kind(categories, Fraction(1, 2))
 
@@ -277,7 +282,7 @@ def test_mechanisms_are_equal_if_kind_size_and_ratio_are() -> None:
         Circular(3, half),
         ClampedGeometric(3, half),
         Metric(on_a_line(3), half),
-        Metric(on_a_circle_of_3(), half),
+        Metric(on_a_circle(3), half),
     ]
     assert len(set(different)) == len(different)
     for one in different:
@@ -285,10 +290,6 @@ def test_mechanisms_are_equal_if_kind_size_and_ratio_are() -> None:
     assert Ordinal(3, Fraction(2, 4)) == Ordinal(3, half)
     assert hash(Metric(on_a_line(3), half)) == hash(Metric(tuple(on_a_line(3)), half))
     assert Ordinal(3, half) != "Ordinal(3, ratio=1/2)"
-
-
-def on_a_circle_of_3() -> list[list[int]]:
-    return [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
 
 
 def test_what_would_take_all_rows_to_judge_is_refused_for_many_categories() -> None:

@@ -8,8 +8,9 @@ from fractions import Fraction
 
 import pytest
 
-from deniable.mechanisms import Draw, GridTooCoarse, Mechanism, RandomisedResponse, os_random_word
+from deniable.mechanisms import Draw, GridTooCoarse, RandomisedResponse, os_random_word
 from tests.mechanisms.taylor import exp_bounds
+from tests.support.effort import some
 
 # (categories, epsilon, delta, bits), small enough to enumerate all 2^bits words.
 SMALL = [
@@ -55,34 +56,6 @@ def test_only_the_low_bits_of_a_word_count_on_a_small_grid(
     high = (2**64 - 1) >> bits << bits
     for r in range(1 << bits):
         assert mechanism.randomise(1, word(high | r)) == mechanism.randomise(1, word(r))
-
-
-@pytest.mark.parametrize(("categories", "epsilon", "delta", "bits"), SMALL)
-def test_rows_and_columns_sum_to_one(categories: int, epsilon: str, delta: str, bits: int) -> None:
-    mechanism = RandomisedResponse(categories, epsilon, delta, bits=bits)
-    indices = range(categories)
-    for i in indices:
-        assert sum(mechanism.probability(i, j) for j in indices) == 1
-        assert sum(mechanism.probability(j, i) for j in indices) == 1
-    assert mechanism.contraction == mechanism.truth - mechanism.lie > 0
-
-
-@pytest.mark.parametrize(("categories", "epsilon", "delta", "bits"), SMALL)
-def test_the_hockey_stick_of_every_pair_of_rows_stays_within_delta(
-    categories: int, epsilon: str, delta: str, bits: int
-) -> None:
-    # (epsilon, delta)-privacy is sum_y (P_xy - E P_x'y)_+ <= delta for all x != x'
-    # (docs/mathematics.md, section 7). A bound of E from below can only make the sum larger.
-    mechanism = RandomisedResponse(categories, epsilon, delta, bits=bits)
-    least, _ = exp_bounds(Fraction(epsilon))
-    for one, other in itertools.permutations(range(categories), 2):
-        excess = sum(
-            max(
-                Fraction(0), mechanism.probability(one, y) - least * mechanism.probability(other, y)
-            )
-            for y in range(categories)
-        )
-        assert excess <= Fraction(delta)
 
 
 @pytest.mark.parametrize(("categories", "epsilon", "delta", "bits"), SMALL)
@@ -151,8 +124,8 @@ def test_the_integers_are_those_of_the_formula_sheet(
     assert (mechanism.epsilon, mechanism.delta) == (Fraction(epsilon), Fraction(delta))
 
 
-@pytest.mark.parametrize("categories", [2, 3, 5, 16, 100])
-@pytest.mark.parametrize("epsilon", ["0.01", "0.1", "1", "10"])
+@pytest.mark.parametrize("categories", some([2, 3, 5, 16, 100]))
+@pytest.mark.parametrize("epsilon", some(["0.01", "0.1", "1", "10"]))
 @pytest.mark.parametrize("delta", ["0", "0.01"])
 def test_a_grid_is_too_coarse_exactly_when_truth_is_no_likelier_than_a_lie(
     categories: int, epsilon: str, delta: str
@@ -170,19 +143,6 @@ def test_a_grid_is_too_coarse_exactly_when_truth_is_no_likelier_than_a_lie(
             assert (m + 1) * (int(best) + 1) >= 1 << bits
         else:
             assert mechanism.truth > mechanism.lie > 0
-
-
-def test_each_response_takes_one_draw_whatever_the_answer() -> None:
-    calls: list[None] = []
-
-    def draw() -> int:
-        calls.append(None)
-        return 0
-
-    mechanism = RandomisedResponse(5, "1")
-    for count, answer in enumerate([0, 1, 2, 3, 4, 4, 0], start=1):
-        mechanism.randomise(answer, draw)
-        assert len(calls) == count
 
 
 def test_by_default_eight_bytes_of_the_operating_system_decide(
@@ -220,9 +180,3 @@ def test_mechanisms_with_the_same_matrix_are_equal() -> None:
     assert len({one, same, *others}) == 5
     assert repr(one) == "RandomisedResponse(5, epsilon=1, delta=0)"
     assert one != repr(one)
-
-
-def test_randomised_response_is_a_mechanism() -> None:
-    # Structural: this assignment is what mypy checks; the call is what the protocol promises.
-    mechanism: Mechanism = RandomisedResponse(2, "1")
-    assert mechanism.randomise(1, word(2**64 - 1)) == 1

@@ -19,8 +19,9 @@ from deniable.mechanisms import (
 )
 from tests.mechanisms.laws import FOREIGN, assert_sound_rows, entries, undrawable, worst_ratio
 from tests.mechanisms.taylor import exp_bounds
+from tests.support.effort import effort, some
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)
+PROPERTY = settings(max_examples=effort(60))
 
 # (categories, epsilon, kept_epsilon, bits), small enough to enumerate all pairs of words.
 SMALL = [
@@ -191,7 +192,7 @@ def test_floats_and_grids_that_are_none_are_refused() -> None:
         TwoValuedMechanism(5, 1.0)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("bits", range(1, 17))
+@pytest.mark.parametrize("bits", some(range(1, 17)))
 @pytest.mark.parametrize(("epsilon", "kept"), [("1", "2"), ("0.1", "0.2"), ("1", "1.01")])
 @pytest.mark.parametrize("categories", [2, 3, 10])
 def test_a_coarse_grid_is_refused_exactly_when_a_round_is_none(

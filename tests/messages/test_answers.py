@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.messages import PROBLEM_JSON, RefusalCode, UploadAnswer, pack_problem, read_problem
+from tests.support.effort import effort
 
 # PROTOCOL.md's table: the status of each code when it speaks of a whole request.
 STATUS = {
@@ -58,7 +59,7 @@ def answers(draw: st.DrawFn) -> tuple[UploadAnswer, int]:
     return UploadAnswer(accepted, sent - len(refused) - accepted, refused), sent
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(max_examples=effort(150))
 @given(answers())
 def test_a_well_formed_answer_is_read_as_it_was_written(given_: tuple[UploadAnswer, int]) -> None:
     answer, sent = given_

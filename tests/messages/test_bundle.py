@@ -44,18 +44,24 @@ KINDS: dict[str, tuple[Manifest, dict[str, Any]]] = {
         {"max_kept_epsilon": "1", "max_kept_epochs": 54},
     ),
     "two-round": (
-        manifest(repeat=Repeat("memoised", 3), specification=Specification("two-round", kept="2")),
+        manifest(
+            repeat=Repeat("memoised", 3), specification=Specification("two-round", {"kept": "2"})
+        ),
         {"max_kept_epsilon": "2"},
     ),
     "ordinal": (
-        manifest(specification=Specification.calibrated("ordinal", "absolute", 5, "1")),
+        manifest(
+            specification=Specification.calibrated(
+                "ordinal", 5, "1", settings={"distance": "absolute"}
+            )
+        ),
         {"mechanisms": ["ordinal"]},
     ),
     "certificate": (manifest(enrolment=Enrolment("certificate", (KEY,))), {}),
 }
 NUMERIC = manifest(
     categories=("-0.5", "0", "0.5", "1"),
-    specification=Specification.calibrated("numeric", None, 4, "1"),
+    specification=Specification.calibrated("numeric", 4, "1"),
 )
 
 

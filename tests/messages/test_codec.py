@@ -9,8 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deniable.messages import Refusal, RefusalCode, codec
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=300)
+PROPERTY = settings(max_examples=effort(300))
 
 values = st.recursive(
     st.one_of(st.integers(0, 2**63 - 1), st.text(max_size=40), st.binary(max_size=300), st.none()),
@@ -61,17 +62,12 @@ def test_what_is_decoded_has_no_other_encoding(data: bytes) -> None:
     "data",
     [
         "cc00",  # 0 as uint8
-        "cc7f",
-        "cd00ff",
-        "ce0000ffff",
-        "cf00000000ffffffff",
+        *("cc7f", "cd00ff", "ce0000ffff", "cf00000000ffffffff"),
         "d005",  # 5 as int8
-        "d10005",
-        "d3000000000000ffff",
+        *("d10005", "d3000000000000ffff"),
         "d0ff",  # -1 as int8
         "d90161",  # "a" as str8
-        "da000161",
-        "db0000000161",
+        *("da000161", "db0000000161"),
         "c5000161",  # b"a" as bin16
         "c60000000161",
         "dc000101",  # [1] as array16
@@ -107,11 +103,7 @@ def test_other_encodings_of_a_value_are_malformed(data: str) -> None:
         "819101a161",  # a key that cannot be hashed
         "cb3ff00000",  # truncated float
         "dbffffffff",  # text, bytes, array, map and ext that claim 2^32 - 1
-        "c6ffffffff",
-        "ddffffffff",
-        "dfffffffff",
-        "c9ffffffff05",
-        "ddffffffff" * 1000,
+        *("c6ffffffff", "ddffffffff", "dfffffffff", "c9ffffffff05", "ddffffffff" * 1000),
     ],
 )
 def test_what_is_no_single_value_is_malformed(data: str) -> None:
@@ -144,20 +136,8 @@ def test_claimed_lengths_are_not_believed_to_the_point_of_allocating_them() -> N
 # Values that come through decode(), since they are their own canonical encoding, and that only the
 # readers of exact types refuse. In Python [True, 1.0] == [1, 1].
 UNWANTED: list[object] = [
-    True,
-    False,
-    None,
-    1.0,
-    0.0,
-    -0.0,
-    float("nan"),
-    float("inf"),
-    -1,
-    -(2**63),
-    2**63,
-    2**64 - 1,
-    msgpack.ExtType(5, b"12345678"),
-    msgpack.Timestamp(1_800_000_000, 0),
+    *(True, False, None, 1.0, 0.0, -0.0, float("nan"), float("inf"), -1, -(2**63), 2**63),
+    *(2**64 - 1, msgpack.ExtType(5, b"12345678"), msgpack.Timestamp(1_800_000_000, 0)),
 ]
 READERS: list[Callable[[object], object]] = [
     codec.uint,

@@ -23,6 +23,7 @@ from deniable.messages import (
     sign_manifest,
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT
+from tests.support.effort import effort
 from tests.vectors.scene import (
     AUTHORITY,
     CERTIFICATE,
@@ -223,7 +224,7 @@ def test_an_operator_is_told_which_field_is_at_fault(change: dict[str, Any], fie
     assert str(invalid.value) == f"{field}: {invalid.value.reason}"
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=effort(300))
 @given(st.integers(0, len(OPEN_PAYLOAD) - 1), st.binary(max_size=3))
 def test_whatever_is_read_is_written_alike(where: int, what: bytes) -> None:
     payload = OPEN_PAYLOAD[:where] + what + OPEN_PAYLOAD[where + 1 :]

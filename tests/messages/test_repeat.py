@@ -18,7 +18,7 @@ from tests.support.surveys import manifest
 from tests.vectors.scene import manifest_fields
 
 MEMOISED = Repeat("memoised", 30)
-TWO_ROUND = Specification("two-round", kept="2")
+TWO_ROUND = Specification("two-round", {"kept": "2"})
 
 
 def names(count: int) -> tuple[str, ...]:
@@ -105,16 +105,16 @@ def test_two_rounds_are_pure_and_certified() -> None:
 
 
 def test_a_kept_epsilon_belongs_to_two_rounds_and_is_a_plain_decimal() -> None:
-    arguments: list[dict[str, Any]] = [
-        {"kind": "two-round"},
-        {"kind": "randomised-response", "kept": "2"},
-        {"kind": "two-round", "kept": "2.0"},
-        {"kind": "two-round", "kept": "41"},
-        {"kind": "two-round", "kept": "2", "distance": "absolute"},
+    arguments: list[tuple[str, dict[str, Any]]] = [
+        ("two-round", {}),
+        ("randomised-response", {"kept": "2"}),
+        ("two-round", {"kept": "2.0"}),
+        ("two-round", {"kept": "41"}),
+        ("two-round", {"kept": "2", "distance": "absolute"}),
     ]
     for given in arguments:
         with pytest.raises(InvalidManifest) as fault:
-            Specification(**given)
+            Specification(*given)
         assert fault.value.field == "mechanism"
 
 

@@ -20,6 +20,7 @@ from deniable.messages import (
     split_upload,
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
+from tests.support.effort import effort
 from tests.vectors.scene import (
     CERTIFICATE_SURVEY,
     DEVICE_SECRET,
@@ -53,7 +54,7 @@ def test_a_report_is_three_values_and_nothing_else() -> None:
     assert Report.from_payload(REPORT.payload) == REPORT
 
 
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 @given(st.binary(min_size=32, max_size=32), st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))
 def test_a_report_is_read_as_it_was_written(survey: bytes, epoch: int, response: int) -> None:
     report = Report(survey, epoch, response)
@@ -189,7 +190,7 @@ def test_an_upload_has_at_most_64_kib_whatever_it_holds() -> None:
         assert code_of(split_upload, too_large) is RefusalCode.TOO_LARGE
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=effort(300))
 @given(st.integers(0, len(report_envelope()) - 1), st.binary(max_size=3))
 def test_whatever_envelope_is_read_is_written_alike(where: int, what: bytes) -> None:
     envelope = report_envelope()[:where] + what + report_envelope()[where + 1 :]

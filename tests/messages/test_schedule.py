@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.messages import EARLY_SECONDS, MAX_EPOCHS, InvalidManifest, Schedule
+from tests.support.effort import effort
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=200)
+PROPERTY = settings(max_examples=effort(200))
 
 # Three epochs of 100 seconds: [1000, 1100), [1100, 1200), [1200, 1300), and 7 seconds of grace.
 SCHEDULE = Schedule(start=1000, epoch_seconds=100, epochs=3, grace_seconds=7)

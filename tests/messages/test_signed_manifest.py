@@ -23,11 +23,12 @@ from deniable.messages import (
     sign_manifest,
     split_manifests,
 )
+from tests.support.effort import effort
 from tests.vectors.scene import AUTHORITY, OPEN_PAYLOAD, OPEN_SURVEY, manifest_envelope, pack, seed
 
 KEYS = [SigningKey(seed(f"key {number}")) for number in range(4)]
 CHAIN = [key.public_key for key in KEYS]
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=200)
+PROPERTY = settings(max_examples=effort(200))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.messages import InvalidManifest, check_categories, check_text
+from tests.support.effort import effort
 
 
 def sound(text: str, most_bytes: int = 1024) -> bool:
@@ -86,7 +87,7 @@ def test_length_is_counted_in_utf_8(text: str, most: int) -> None:
     assert not sound(text, most - 1)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=effort(300))
 @given(st.text(max_size=300))
 def test_a_sound_text_survives_what_displays_and_stores_do(text: str) -> None:
     if sound(text):
@@ -125,16 +126,11 @@ def test_distinct_sound_texts_are_categories(categories: tuple[str, ...]) -> Non
         (),
         ("only",),
         tuple(f"{number}" for number in range(65_537)),
-        ("yes", ""),
-        ("yes", "no\n"),
-        ("yes", "x" * 257),
-        ("yes", "no", "yes"),
-        ("yes", "Yes"),
+        *(("yes", ""), ("yes", "no\n"), ("yes", "x" * 257), ("yes", "no", "yes"), ("yes", "Yes")),
         ("straße", "STRASSE"),
         ("ﬁne", "fine"),  # a ligature
         ("1", "１"),  # fullwidth
-        ("1", "①"),
-        ("Ω", "ω"),
+        *(("1", "①"), ("Ω", "ω")),
         ("a b", "a\u00a0b"),  # no-break space
     ],
     ids=len,

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.messages import InvalidManifest, exact_value, format_value, read_values, value_range
+from tests.support.effort import effort
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=effort(200))
 @given(st.integers(-(10**21) + 1, 10**21 - 1))
 def test_a_value_has_one_form_which_reads_back(millionths: int) -> None:
     value = Fraction(millionths, 10**6)
@@ -44,7 +45,7 @@ def test_exact_numbers_are_taken_and_floats_are_not() -> None:
             exact_value("low", inexact)  # type: ignore[arg-type]
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(max_examples=effort(100))
 @given(st.integers(-(10**9), 10**9), st.integers(1, 10**6), st.integers(1, 60))
 def test_a_range_is_its_values_in_equal_steps(low: int, step: int, steps: int) -> None:
     start, each = Fraction(low, 1000), Fraction(step, 1000)

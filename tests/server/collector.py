@@ -19,9 +19,9 @@ from deniable.messages import (
     sign_manifest,
 )
 from deniable.server import Config, build_server, new_token, token_digest
-from deniable.server.collector_server import CollectorServer
-from deniable.server.listening import listen
-from deniable.server.meters import Meters
+from deniable.server.operations.metrics import Meters
+from deniable.server.transport.connections import CollectorServer
+from deniable.server.transport.listening import listen
 from deniable.stores import Role, SqliteStore, Token
 from tests.server.conformity import conformity
 from tests.support.clock import FakeClock
@@ -102,18 +102,14 @@ async def running(directory: Path, **settings: Any) -> AsyncIterator[Collector]:
     clock = FakeClock()
     path = directory / "store.sqlite"
     store = settings.pop("store", None) or await SqliteStore.open(path)
-    config = Config(
-        origin=ORIGIN,
-        authority=AUTHORITY.public_key,
-        store=path,
-    )
+    config = Config(origin=ORIGIN, authority=AUTHORITY.public_key, store=path)
     config = replace(config, **settings)
     await store.publish(MANIFEST, sign_manifest(MANIFEST, AUTHORITY))
     try:
         meters = Meters()
         server = await build_server(config, store, clock, meters)
         client: TestClient[web.BaseRequest, None] = TestClient(
-            OwnServer(server), trace_configs=[conformity(server, config)]
+            OwnServer(server), trace_configs=[conformity(config)]
         )
         async with client:
             yield Collector(client, server, store, clock, config, meters)

@@ -2,14 +2,15 @@
 
 import json
 import re
+from functools import cache
 from types import SimpleNamespace
+from typing import Any
 
 from aiohttp import ClientSession, TraceConfig, TraceRequestEndParams
 from openapi_schema_validator import OAS31Validator, validate
 
-from deniable.server.collector_server import CollectorServer
-from deniable.server.config import Config
-from deniable.server.openapi import openapi_document
+from deniable.server.operations.settings import Config
+from deniable.server.routes.openapi import openapi_document
 
 __all__ = ["conformity"]
 
@@ -17,9 +18,14 @@ _UNDOCUMENTED = {405, 417, 500}
 """Answers of any path, of none, and of the tests' own sabotage."""
 
 
-def conformity(server: CollectorServer, config: Config) -> TraceConfig:
+@cache
+def _document(origin: str) -> dict[str, Any]:
+    return openapi_document(Config(origin, bytes(32)))
+
+
+def conformity(config: Config) -> TraceConfig:
     """Return what makes a client fail on an answer whose status, code or form is not documented."""
-    document = openapi_document(server.routes, config)
+    document = _document(config.origin)
     patterns = {
         re.compile(path.replace("{name}", "[^/]+")): described
         for path, described in document["paths"].items()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from deniable.server import catalogue
+from deniable.server.routes import catalogue
 from tests.server.collector import Collector, running
 
 
@@ -17,6 +17,13 @@ async def collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
     # However busy the machine is, what was published is known to the next that asks.
     monkeypatch.setattr(catalogue, "_MOST_SECONDS", 30.0)
     async with running(tmp_path) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def lasting(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Collector]:
+    """Yield a collector that serves a whole module: for tests that leave it as it was."""
+    async with running(tmp_path_factory.mktemp("lasting")) as made:
         yield made
 
 

@@ -82,8 +82,14 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def read_answer(reader: asyncio.StreamReader, *, head_only: bool = False) -> Answer | None:
-    """Return the next answer; None if the connection ends instead."""
+async def read_answer(reader: asyncio.StreamReader, *, head_only: bool = False) -> Answer:
+    """Return the next answer; it must come."""
+    answer = await _read(reader, head_only=head_only)
+    assert answer is not None, "the connection ends instead"
+    return answer
+
+
+async def _read(reader: asyncio.StreamReader, *, head_only: bool = False) -> Answer | None:
     try:
         head = await reader.readuntil(b"\r\n\r\n")
         line, *fields = head.decode().split("\r\n")[:-2]
@@ -93,7 +99,7 @@ async def read_answer(reader: asyncio.StreamReader, *, head_only: bool = False) 
         body = b"" if head_only or status == 100 else await reader.readexactly(length)
     except (asyncio.IncompleteReadError, ConnectionError):
         return None
-    assert line.startswith("HTTP/"), line
+    assert line.startswith(("HTTP/1.0 ", "HTTP/1.1 ")), line
     assert MARKER not in head + body, "what was sent is repeated"
     if status != 100:
         assert headers["server"] == "deniable"
@@ -105,7 +111,7 @@ async def read_answer(reader: asyncio.StreamReader, *, head_only: bool = False) 
 async def read_answers(reader: asyncio.StreamReader) -> list[Answer]:
     """Return the answers until the connection ends, as it must."""
     answers = []
-    while (answer := await read_answer(reader)) is not None:
+    while (answer := await _read(reader)) is not None:
         answers.append(answer)
     return answers
 
@@ -129,16 +135,7 @@ async def healthy(collector: Collector) -> bool:
 
 
 class HeldStore:
-    """Makes a store's ``add`` wait until it is let go.
-
-    Args:
-        collector: whose store it is.
-        monkeypatch: puts it back.
-        reports: ``entered`` is set once so many wait.
-
-    Attributes:
-        waiting: how many reports came.
-    """
+    """Makes a store's ``add`` wait until it is let go; ``entered`` once so many reports came."""
 
     def __init__(
         self, collector: Collector, monkeypatch: pytest.MonkeyPatch, reports: int = 1

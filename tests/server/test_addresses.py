@@ -1,14 +1,15 @@
 """Who a request counts as: nobody can choose that, and one sender cannot be many."""
 
-from ipaddress import IPv4Address, IPv4Network, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.server.addresses import Network, caller, read_network, sender
+from deniable.server.transport.addresses import Network, caller, sender
+from tests.support.effort import effort
 
-PROXIES = [read_network("10.0.0.0/8"), read_network("2001:db8:1::/48"), read_network("127.0.0.1")]
+PROXIES = [ip_network(each) for each in ("10.0.0.0/8", "2001:db8:1::/48", "127.0.0.1")]
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,7 @@ def test_a_proxy_is_known_by_its_mapped_address_too() -> None:
     assert sender("::ffff:10.0.0.1", "192.0.2.7", PROXIES) == "192.0.2.7"
 
 
+@settings(max_examples=effort(100))
 @given(st.text(max_size=60), st.ip_addresses(v=4))
 def test_nothing_that_a_sender_writes_changes_who_it_is(written: str, seen: IPv4Address) -> None:
     there = sender("10.0.0.1", f"{written}, {seen}", PROXIES)
@@ -83,6 +85,7 @@ def test_nothing_that_a_sender_writes_changes_who_it_is(written: str, seen: IPv4
     assert there == str(seen) or trusted
 
 
+@settings(max_examples=effort(100))
 @given(st.text(), st.text())
 def test_garbage_is_never_an_error(peer: str, forwarded: str) -> None:
     everything: list[Network] = [IPv6Network("::/0"), IPv4Network("0.0.0.0/0")]
@@ -96,9 +99,3 @@ def test_a_chain_as_long_as_headers_may_be_is_cut() -> None:
         "10.0.0.1"
     )
     assert sender("10.0.0.1", "," * 500_000, everything) == ""
-
-
-@pytest.mark.parametrize("text", ["", "proxy.example", "10.0.0.1/8", "10.0.0.0/33", "::1/129", "*"])
-def test_what_is_no_network_is_refused(text: str) -> None:
-    with pytest.raises(ValueError):
-        read_network(text)

@@ -106,14 +106,14 @@ NESTED = {
 }
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("body", NESTED.values(), ids=NESTED)
-async def test_what_claims_more_than_it_is_costs_nothing(collector: Collector, body: bytes) -> None:
-    status, code = await problem(await collector.upload(body))
+async def test_what_claims_more_than_it_is_costs_nothing(lasting: Collector, body: bytes) -> None:
+    status, code = await problem(await lasting.upload(body))
     assert (status, code) in {(400, "malformed"), (413, "too-large")}
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     "element",
     [
@@ -137,13 +137,13 @@ async def test_what_claims_more_than_it_is_costs_nothing(collector: Collector, b
     ids=lambda element: element[:8].hex(),
 )
 async def test_an_element_of_any_other_kind_is_malformed_by_itself(
-    collector: Collector, element: bytes
+    lasting: Collector, element: bytes
 ) -> None:
     if len(element) > 60_000:
         element = b"\xdc\xe0\x00" + b"\x90" * 0xE000
     report = good(1)
     body = pack_upload([report, element, report])
-    answer = UploadAnswer.from_json(await (await collector.upload(body)).read(), 3)
+    answer = UploadAnswer.from_json(await (await lasting.upload(body)).read(), 3)
     assert answer is not None
     assert [(index, code.value) for index, code in answer.refused] == [
         (0, "unknown-survey"),

@@ -10,19 +10,21 @@ import pytest
 from aiohttp import web
 
 from deniable.messages import pack_upload, sign_manifest
-from deniable.server.catalogue import Catalogue
-from deniable.server.connections import Connection
+from deniable.server.routes import catalogue as catalogue_module
+from deniable.server.routes.catalogue import Catalogue
+from deniable.server.transport.connections import Connection
 from deniable.stores import PostgresStore, Store, StoreError
 from tests.server.collector import Collector, problem, running
 from tests.server.sockets import SECONDS, connected, healthy, until
 from tests.support.clock import FakeClock
+from tests.support.effort import THOROUGH
 from tests.support.postgres import postgres_server
 from tests.support.postgres_proxy import PostgresProxy, postgres_proxy
 from tests.support.reports import envelope
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest
 
 KNOWN = f"/v1/surveys/{MANIFEST.name}/manifests"
-FLOOD = 40
+FLOOD = 40 if THOROUGH else 12
 DATABASE_CONNECTIONS = 2
 
 
@@ -94,13 +96,7 @@ def _asks(connection: web.RequestHandler) -> bool:
 
 
 class _Surveys:
-    """A store that can be held up, and can fail.
-
-    Attributes:
-        readings: how often it was read.
-        answers: whether it does.
-        failure: what reading raises, if anything.
-    """
+    """A store that can be held up, and can fail."""
 
     def __init__(self) -> None:
         self.readings = 0
@@ -124,8 +120,9 @@ class _Surveys:
 
 @pytest.mark.asyncio
 async def test_one_reading_at_a_time_whatever_is_asked_and_what_comes_of_it_is_known(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(catalogue_module, "_MOST_SECONDS", 0.1)
     store, clock = _Surveys(), FakeClock()
     catalogue = Catalogue(cast("Store", store), AUTHORITY.public_key, clock)
     async with asyncio.timeout(SECONDS):

@@ -81,14 +81,14 @@ MALFORMED = {
 }
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("request_", MALFORMED.values(), ids=MALFORMED)
 async def test_what_is_no_http_is_malformed_and_ends_the_connection(
-    collector: Collector, request_: bytes
+    lasting: Collector, request_: bytes
 ) -> None:
-    (answer,) = await exchange(collector, request_)
+    (answer,) = await exchange(lasting, request_)
     assert answer.problem() == (400, "malformed")
-    assert await healthy(collector)
+    assert await healthy(lasting)
 
 
 CHUNKS = (
@@ -100,29 +100,28 @@ CHUNKS = (
 )
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("chunk", CHUNKS)
 async def test_a_malformed_chunk_is_answered_at_once_though_its_head_was_good(
-    collector: Collector, chunk: bytes
+    lasting: Collector, chunk: bytes
 ) -> None:
-    (answer,) = await exchange(collector, CHUNKED + b"\r\n", chunk)
+    (answer,) = await exchange(lasting, CHUNKED + b"\r\n", chunk)
     assert answer.problem() == (400, "malformed")
-    assert await healthy(collector)
+    assert await healthy(lasting)
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("chunk", CHUNKS)
 async def test_a_malformed_chunk_behind_an_answer_ends_the_connection(
-    collector: Collector, chunk: bytes
+    lasting: Collector, chunk: bytes
 ) -> None:
-    async with connected(collector) as (reader, writer):
+    async with connected(lasting) as (reader, writer):
         writer.write(HEALTH + b"Transfer-Encoding: chunked\r\n\r\n")
         answer = await read_answer(reader)
-        assert answer is not None
         assert answer.status == 200
         writer.write(chunk)
         assert await read_answers(reader) == []
-    assert await healthy(collector)
+    assert await healthy(lasting)
 
 
 @pytest.mark.asyncio
@@ -136,7 +135,7 @@ async def test_a_malformed_chunk_of_a_request_that_waits_for_its_turn(collector:
     assert len(answers) <= 2
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("request_", "status", "title"),
     [
@@ -146,59 +145,38 @@ async def test_a_malformed_chunk_of_a_request_that_waits_for_its_turn(collector:
         (b"GET /healthz HTTP/3.0\r\nHost: x\r\n\r\n", 505, "HTTP Version Not Supported"),
         (HEALTH + b"Expect: xyzzy\r\n" + CLOSE + b"\r\n", 417, "Expectation Failed"),
         (HEALTH + b"Expect: 100-continue, x\r\n" + CLOSE + b"\r\n", 417, "Expectation Failed"),
-        (
-            UPLOAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n" + chunked(BODY),
-            501,
-            "Not Implemented",
-        ),
+        (UPLOAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501, "Not Implemented"),
         (b"TRACE /healthz HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n", 405, "Method Not Allowed"),
         (b"OPTIONS /healthz HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n", 405, "Method Not Allowed"),
         (b"PUT /v1/reports HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n", 405, "Method Not Allowed"),
     ],
 )
 async def test_what_http_has_and_is_not_spoken_here_gets_a_plain_problem(
-    collector: Collector, request_: bytes, status: int, title: str
+    lasting: Collector, request_: bytes, status: int, title: str
 ) -> None:
-    (answer,) = await exchange(collector, request_)
+    (answer,) = await exchange(lasting, request_)
     assert answer.problem() == (status, title)
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     "target",
     [
-        b"*",
-        b"http://xyzzy/",
-        b"//v1/surveys",
-        b"/v1//surveys",
-        b"/v1/surveys/",
-        b"/v1/./surveys",
-        b"/v1/../v1/surveys",
-        b"/../healthz",
-        b"/%68ealthz",
-        b"/healthz%00",
-        b"/healthz%20",
-        b"/healthz;a",
-        b"/HEALTHZ",
-        b"/v1%2fsurveys",
-        b"/v1/surveys/%2e%2e",
-        b"/v1/surveys/..",
-        b"/v1/surveys/../../etc/xyzzy",
-        b"/v1/surveys/%00",
-        b"/v1/surveys/%",
-        b"/v1/surveys/%zz",
-        b"/v1/surveys/%ff/manifest",
-        b"/v1/surveys/xyzzy%0d%0aX:%20y/manifest",
+        *b"* http://xyzzy/ //healthz /../healthz /%68ealthz /healthz%00 /healthz%20".split(),
+        *b"/healthz/ /healthz;a /healthzx /HEALTHZ /telemetry/healthz /v1%2fsurveys".split(),
+        *b"//v1/surveys /v1//surveys /v1/surveys/ /v1/./surveys /v1/../v1/surveys".split(),
+        *b"/v1/surveys/.. /v1/surveys/%2e%2e /v1/surveys/../../etc/xyzzy /v1/surveys/%00".split(),
+        *b"/v1/surveys/% /v1/surveys/%zz /v1/surveys/%ff/manifest /v1/surveys/a%2Fb".split(),
+        *b"/v1/surveys/%ed%a0%80 /v1/surveys/xyzzy%0d%0aX:%20y/manifest".split(),
+        *b"/v1/surveysx/rating-of-marriage /telemetry/v1/surveys/rating-of-marriage".split(),
         b"/v1/surveys/" + MARKER * 1_600,
         b"/" + b"a/" * 4_000,
     ],
 )
-async def test_a_path_that_is_none_of_ours_is_not_found(
-    collector: Collector, target: bytes
-) -> None:
+async def test_a_path_that_is_none_of_ours_is_not_found(lasting: Collector, target: bytes) -> None:
     method = b"OPTIONS" if target == b"*" else b"GET"
     (answer,) = await exchange(
-        collector, method + b" " + target + b" HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
+        lasting, method + b" " + target + b" HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
     )
     assert answer.problem() == (404, "not-found")
 
@@ -219,15 +197,15 @@ async def test_the_absolute_form_is_taken_whatever_host_it_names(collector: Coll
     assert answer.status == 200
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("protocol", [b"websocket", b"h2c", b"TLS/1.3", b"xyzzy"])
 async def test_an_upgrade_is_declined_by_answering_the_request(
-    collector: Collector, protocol: bytes
+    lasting: Collector, protocol: bytes
 ) -> None:
     upgrade = b"Connection: Upgrade\r\nUpgrade: " + protocol + b"\r\n"
     key = b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     first, second = await exchange(
-        collector, upload(head=UPLOAD + upgrade + key), HEALTH + CLOSE + b"\r\n"
+        lasting, upload(head=UPLOAD + upgrade + key), HEALTH + CLOSE + b"\r\n"
     )
     assert first.status == second.status == 200
     assert "upgrade" not in first.headers
@@ -249,7 +227,6 @@ async def test_a_large_length_is_refused_before_its_body_comes(
     async with connected(collector) as (reader, writer):
         writer.write(UPLOAD + b"Content-Length: " + length + b"\r\n\r\n")
         answer = await read_answer(reader)
-    assert answer is not None
     assert answer.problem() == (413, "too-large")
     assert answer.headers["connection"] == "close"
 
@@ -263,9 +240,7 @@ async def test_a_body_that_is_asked_for_comes_after_100_continue(collector: Coll
         answer = await read_answer(reader)
         writer.write(upload(2, head=UPLOAD + CLOSE))
         (again,) = await read_answers(reader)
-    assert asked is not None
     assert asked.status == 100
-    assert answer is not None
     assert (answer.status, again.status) == (200, 200)
 
 
@@ -286,7 +261,6 @@ async def test_a_body_that_is_not_wanted_is_not_asked_for(
     async with connected(collector) as (reader, writer):
         writer.write(head + b"Expect: 100-continue\r\n\r\n")
         answer = await read_answer(reader)
-    assert answer is not None
     assert answer.problem()[0] == status
     # Whether its sender sends it all the same is not known: nothing more is read from here.
     assert answer.headers["connection"] == "close"
@@ -301,23 +275,15 @@ async def test_who_speaks_http_1_0_is_not_told_to_continue(collector: Collector)
 
 @pytest.mark.asyncio
 async def test_head_is_answered_like_get_without_the_body(collector: Collector) -> None:
-    for path in (
-        b"/healthz",
-        b"/readyz",
-        b"/v1/surveys",
-        b"/v1/surveys/rating-of-marriage",
-        b"/v1/surveys/rating-of-marriage/manifest",
-        b"/v1/surveys/rating-of-marriage/histogram",
-        b"/v1/authority",
-        b"/nowhere",
-    ):
+    survey = b"/v1/surveys/rating-of-marriage"
+    of_it = (survey, survey + b"/manifest", survey + b"/histogram")
+    for path in (*b"/healthz /readyz /v1/surveys /v1/authority /nowhere".split(), *of_it):
         rest = b" " + path + b" HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
         (whole,) = await exchange(collector, b"GET" + rest)
         async with connected(collector) as (reader, writer):
             writer.write(b"HEAD" + rest)
             head = await read_answer(reader, head_only=True)
             assert await reader.read() == b""
-        assert head is not None
         assert head.status == whole.status
         del head.headers["date"], whole.headers["date"]
         assert head.headers == whole.headers
@@ -351,17 +317,17 @@ async def test_thousands_of_parameters_are_a_bad_query(collector: Collector, nam
         assert answer.problem() == (400, "bad-query")
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     "tag", [b'W/"xyzzy",' * 800, b'"' * 8_000, b"\\" * 8_000, b"xyzzy", b"\xff", b", " * 4_000]
 )
-async def test_any_if_none_match_is_answered(collector: Collector, tag: bytes) -> None:
+async def test_any_if_none_match_is_answered(lasting: Collector, tag: bytes) -> None:
     head = b"GET /v1/authority HTTP/1.1\r\nHost: x\r\nIf-None-Match: "
-    (answer,) = await exchange(collector, head + tag + b"\r\n" + CLOSE + b"\r\n")
+    (answer,) = await exchange(lasting, head + tag + b"\r\n" + CLOSE + b"\r\n")
     assert answer.status == 200
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     "media_type",
     [
@@ -374,34 +340,17 @@ async def test_any_if_none_match_is_answered(collector: Collector, tag: bytes) -
         b"=?utf-8?q?application/msgpack?=",
     ],
 )
-async def test_any_other_content_type_is_unsupported(
-    collector: Collector, media_type: bytes
-) -> None:
+async def test_any_other_content_type_is_unsupported(lasting: Collector, media_type: bytes) -> None:
     head = UPLOAD.replace(b"application/msgpack", media_type)
-    (answer,) = await exchange(collector, upload(head=head + CLOSE))
+    (answer,) = await exchange(lasting, upload(head=head + CLOSE))
     assert answer.problem() == (415, "unsupported-media-type")
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
-    ("target", "status"),
-    [
-        (b"/healthz", 200),
-        (b"//healthz", 404),
-        (b"/healthz/", 404),
-        (b"/../healthz", 404),
-        (b"/%68ealthz", 404),
-        (b"/healthzx", 404),
-        (b"/telemetry/healthz", 404),
-        (b"/v1/surveys/rating-of-marriage", 200),
-        (b"/v1/surveysx/rating-of-marriage", 404),
-        (b"/v1/surveys/%72ating-of-marriage", 200),
-        (b"/telemetry/v1/surveys/rating-of-marriage", 404),
-    ],
+    "target", b"/healthz /v1/surveys/rating-of-marriage /v1/surveys/%72ating-of-marriage".split()
 )
-async def test_paths_are_compared_byte_for_byte_but_for_the_name(
-    collector: Collector, target: bytes, status: int
-) -> None:
+async def test_a_survey_s_name_may_be_encoded(lasting: Collector, target: bytes) -> None:
     request = b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
-    (answer,) = await exchange(collector, request)
-    assert answer.status == status
+    (answer,) = await exchange(lasting, request)
+    assert answer.status == 200

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from deniable.server.headers import answer_headers
+from deniable.server.transport.answers import answer_headers
 from tests.server.collector import Collector, running
 from tests.server.raw import exchange, head_of, request
 from tests.server.sockets import HeldStore, connected, upload
@@ -30,23 +30,22 @@ def check(answer: bytes, status: int, cache: str = "no-store") -> dict[str, str]
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("line", "status", "cache"),
-    [
-        (b"GET /healthz", 200, "no-store"),
-        (b"HEAD /healthz", 200, "no-store"),
-        (b"GET /v1/surveys", 200, "no-store"),
-        (f"GET /v1/surveys/{MANIFEST.name}/manifest".encode(), 200, "no-cache"),
-        (f"GET /v1/surveys/{MANIFEST.name}/histogram".encode(), 401, "no-store"),
-        (b"GET /nowhere", 404, "no-store"),
-        (b"DELETE /healthz", 405, "no-store"),
-        (b"POST /v1/reports", 415, "no-store"),
-    ],
-)
-async def test_an_answer_and_a_refusal_carry_them(
-    collector: Collector, line: bytes, status: int, cache: str
-) -> None:
-    check(await exchange(collector, request(line + b" HTTP/1.1")), status, cache)
+async def test_an_answer_and_a_refusal_carry_them(collector: Collector) -> None:
+    survey = f"/v1/surveys/{MANIFEST.name}".encode()
+    for line, status, *headers in (
+        (b"GET /healthz", 200),
+        (b"HEAD /healthz", 200),
+        (b"GET /v1/surveys", 200),
+        (b"GET " + survey + b"/manifest", 200),
+        (b"GET " + survey + b"/histogram", 401),
+        (b"GET /nowhere", 404),
+        (b"DELETE /healthz", 405),
+        (b"POST /v1/reports", 415),
+        (b"GET /healthz", 417, b"Expect: xyzzy"),
+    ):
+        cache = "no-cache" if line.endswith(b"/manifest") else "no-store"
+        check(await exchange(collector, request(line + b" HTTP/1.1", *headers)), status, cache)
+    check(await exchange(collector, b"xyzzy\r\n\r\n"), 400)
 
 
 @pytest.mark.asyncio
@@ -58,17 +57,6 @@ async def test_an_unforeseen_error_carries_them(
 
     monkeypatch.setattr(collector.store, "ping", fails)
     check(await exchange(collector, request(b"GET /readyz HTTP/1.1")), 500)
-
-
-@pytest.mark.asyncio
-async def test_what_is_no_http_is_answered_with_them(collector: Collector) -> None:
-    check(await exchange(collector, b"xyzzy\r\n\r\n"), 400)
-
-
-@pytest.mark.asyncio
-async def test_an_expectation_that_fails_is_answered_with_them(collector: Collector) -> None:
-    sent = request(b"GET /healthz HTTP/1.1", b"Expect: xyzzy")
-    check(await exchange(collector, sent), 417)
 
 
 @pytest.mark.asyncio

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.server.catalogue import Catalogue
-from deniable.server.gauges import Gauges
+from deniable.server.operations.gauges import Gauges
+from deniable.server.routes.catalogue import Catalogue
 from deniable.stores import PostgresStore
 from tests.server.collector import problem, running
 from tests.support.postgres import postgres_server
@@ -41,8 +41,8 @@ async def test_metrics_tell_what_they_can_while_the_database_is_silent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It falls silent just after a look whether it takes writes."""
-    monkeypatch.setattr("deniable.server.gauges._READING_SECONDS", 0.5)
-    monkeypatch.setattr("deniable.server.catalogue._MOST_SECONDS", 0.01)
+    monkeypatch.setattr("deniable.server.operations.gauges._READING_SECONDS", 0.5)
+    monkeypatch.setattr("deniable.server.routes.catalogue._MOST_SECONDS", 0.01)
     server = postgres_server()
     async with postgres_proxy(server.socket) as proxy:
         url = f"postgresql://deniable@127.0.0.1:{proxy.port}/{await server.create_store()}"

@@ -12,11 +12,10 @@ from aiohttp.test_utils import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from deniable.messages import RefusalCode
-from deniable.server.app import build_metrics_server
-from deniable.server.catalogue import Catalogue
-from deniable.server.gauges import GAUGES, Gauges
-from deniable.server.meters import METERS, Meters
-from deniable.server.metrics import METRICS_TYPE, exposition
+from deniable.server.operations.gauges import Gauges
+from deniable.server.operations.metrics import GAUGES, METERS, METRICS_TYPE, Meters, exposition
+from deniable.server.routes.app import build_metrics_server
+from deniable.server.routes.catalogue import Catalogue
 from deniable.stores import Role, StoreError
 from tests.server.collector import Collector, OwnServer, problem, running
 from tests.server.raw import SECONDS, exchange, head_of, request
@@ -132,9 +131,7 @@ async def test_operators_may_read_it_and_nobody_else(collector: Collector) -> No
 
 
 @pytest.mark.asyncio
-async def test_on_its_own_address_anyone_may_read_it_and_little_else(
-    collector: Collector,
-) -> None:
+async def test_on_its_own_address_anyone_may_read_it_and_little_else(collector: Collector) -> None:
     collector.meters.count("reports_accepted", 7)
     server = OwnServer(build_metrics_server(collector.config, collector.meters, gauges(collector)))
     async with TestClient[Any, None](server) as client:
@@ -259,7 +256,7 @@ async def test_gauges_tell_what_an_operator_alarms_on(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = SimpleNamespace(free=7 << 30)
-    monkeypatch.setattr("deniable.server.gauges.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr("deniable.server.operations.gauges.shutil.disk_usage", lambda _: usage)
     await collector.store.note_backup(BACKED_UP)
     measured = await gauges(collector, workers=3).read()
     assert measured == {
@@ -281,7 +278,7 @@ async def test_a_disk_without_room_for_uploads_is_full_though_a_row_may_fit(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = SimpleNamespace(free=(1 << 20) - 1)
-    monkeypatch.setattr("deniable.server.gauges.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr("deniable.server.operations.gauges.shutil.disk_usage", lambda _: usage)
     assert (await gauges(collector).read())["store_up"] == 0
     assert await problem(await collector.client.get("/readyz")) == (507, "storage-full")
 

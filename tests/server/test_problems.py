@@ -18,9 +18,10 @@ from deniable.messages import (
     read_problem,
 )
 from deniable.server import build_server
-from deniable.server.meters import Meters
-from deniable.server.problems import answer_to
-from deniable.server.seldom import Seldom
+from deniable.server.operations import gauges
+from deniable.server.operations.logs import LogThrottle
+from deniable.server.operations.metrics import Meters
+from deniable.server.routes.app import answer_to
 from deniable.stores import Overloaded, SqliteStore, StoreError, StoreFull
 from tests.server.collector import MSGPACK, Collector, problem, running
 from tests.stores.databases import HookedStore
@@ -50,16 +51,16 @@ async def store_fails(*_: Any, **__: Any) -> Any:
     raise StoreError(f"the store failed: {MARKER}")
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     "path", ["/", "/v1", "/v1/reports/", "/v2/reports", "/v1/surveys/", f"/v1/surveys/{NAME}/x"]
 )
-async def test_an_unknown_path_is_not_found(collector: Collector, path: str) -> None:
-    assert await problem(await collector.client.get(path)) == (404, "not-found")
-    assert await problem(await collector.client.post(path, data=b"x")) == (404, "not-found")
+async def test_an_unknown_path_is_not_found(lasting: Collector, path: str) -> None:
+    assert await problem(await lasting.client.get(path)) == (404, "not-found")
+    assert await problem(await lasting.client.post(path, data=b"x")) == (404, "not-found")
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
@@ -72,9 +73,9 @@ async def test_an_unknown_path_is_not_found(collector: Collector, path: str) -> 
     ],
 )
 async def test_another_method_is_told_which_are_allowed(
-    collector: Collector, method: str, path: str, allowed: set[str]
+    lasting: Collector, method: str, path: str, allowed: set[str]
 ) -> None:
-    answer = await collector.client.request(method, path)
+    answer = await lasting.client.request(method, path)
     assert await plain_problem(answer) == (405, "Method Not Allowed")
     assert set(answer.headers["Allow"].split(",")) == allowed
 
@@ -114,14 +115,15 @@ async def test_a_store_that_became_read_only_is_not_ready_though_it_can_be_read(
 
 @pytest.mark.asyncio
 async def test_a_store_that_another_process_keeps_from_writing_is_not_ready(
-    collector: Collector,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert isinstance(collector.store, SqliteStore)
-    # As a frozen worker does. Readiness is told sooner than the store gives up.
-    with closing(sqlite3.connect(collector.store.path, isolation_level=None)) as frozen:
-        frozen.execute("BEGIN IMMEDIATE")
-        assert await problem(await collector.client.get("/readyz")) == (503, "store-failed")
-        assert (await collector.client.get("/healthz")).status == 200
+    monkeypatch.setattr(gauges, "_WRITING_SECONDS", 0.2)
+    async with running(tmp_path) as collector:
+        # As a frozen worker does. Readiness is told sooner than the store gives up.
+        with closing(sqlite3.connect(collector.store.path, isolation_level=None)) as frozen:
+            frozen.execute("BEGIN IMMEDIATE")
+            assert await problem(await collector.client.get("/readyz")) == (503, "store-failed")
+            assert (await collector.client.get("/healthz")).status == 200
 
 
 @pytest.mark.asyncio
@@ -197,34 +199,28 @@ async def test_a_full_disk_asks_for_patience_and_stores_nothing(
         assert UploadAnswer.from_json(await answer.read(), 250) == UploadAnswer(250, 0)
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
-    ("status", "path", "body"),
-    [
-        (413, "/v1/reports", b"\xdc\x01\x01" + b"\xc0" * 257),
-        (400, "/v1/reports", b""),
-        (404, "/nowhere", b""),
-        (405, "/v1/surveys", b""),
-    ],
+    ("status", "path"), [(400, "/v1/reports"), (404, "/nowhere"), (405, "/v1/surveys")]
 )
 async def test_what_time_does_not_mend_names_no_time_to_retry(
-    collector: Collector, status: int, path: str, body: bytes
+    lasting: Collector, status: int, path: str
 ) -> None:
-    answer = await collector.client.post(path, data=body, headers=MSGPACK)
+    answer = await lasting.client.post(path, data=b"", headers=MSGPACK)
     assert answer.status == status
     assert "Retry-After" not in answer.headers
 
 
-@pytest.mark.asyncio
+QUERIES = [f"{name}={MARKER}" for name in ("survey", "level", "epoch", MARKER)]
+
+
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("method", "path", "headers", "body"),
     [
-        ("GET", f"/{MARKER}", {}, None),
-        ("GET", f"/v1/surveys/{MARKER}", {}, None),
-        ("GET", f"/v1/surveys/{NAME}?survey={MARKER}", {}, None),
-        ("GET", f"/v1/surveys/{NAME}?{MARKER}=1", {}, None),
-        ("GET", f"/v1/surveys/{NAME}/histogram?level={MARKER}", {}, None),
-        ("GET", f"/v1/surveys/{NAME}/histogram?epoch={MARKER}", {}, None),
+        *(("GET", path, {}, None) for path in (f"/{MARKER}", f"/v1/surveys/{MARKER}")),
+        *(("GET", f"/v1/surveys/{NAME}?{query}", {}, None) for query in QUERIES),
+        *(("GET", f"/v1/surveys/{NAME}/histogram?{query}", {}, None) for query in QUERIES),
         ("GET", f"/v1/surveys/{NAME}/histogram", {"Authorization": f"Bearer {MARKER}"}, None),
         ("POST", "/v1/reports", {"Content-Type": f"application/{MARKER}"}, b"x"),
         ("POST", "/v1/reports", {"Content-Encoding": MARKER}, b"x"),
@@ -235,9 +231,9 @@ async def test_what_time_does_not_mend_names_no_time_to_retry(
     ],
 )
 async def test_no_answer_repeats_what_was_sent(
-    collector: Collector, method: str, path: str, headers: dict[str, str], body: bytes | None
+    lasting: Collector, method: str, path: str, headers: dict[str, str], body: bytes | None
 ) -> None:
-    answer = await collector.client.request(
+    answer = await lasting.client.request(
         method, path, data=body, headers={"Content-Type": "application/msgpack"} | headers
     )
     shown = f"{answer.reason} {dict(answer.headers)} {await answer.text()}"
@@ -246,7 +242,7 @@ async def test_no_answer_repeats_what_was_sent(
 
 def test_a_code_of_single_reports_never_becomes_a_status_of_its_own() -> None:
     answer = answer_to(
-        Refusal(RefusalCode.BAD_SIGNATURE, "of a report"), Meters(), Seldom(FakeClock())
+        Refusal(RefusalCode.BAD_SIGNATURE, "of a report"), Meters(), LogThrottle(FakeClock())
     )
     assert isinstance(answer.body, bytes)
     assert answer.status == 400
@@ -257,7 +253,7 @@ def test_a_code_of_single_reports_never_becomes_a_status_of_its_own() -> None:
 def test_a_device_that_is_gone_is_no_error_that_the_library_would_log(
     error: type[OSError], caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert answer_to(error("Connection lost"), Meters(), Seldom(FakeClock())).status == 400
+    assert answer_to(error("Connection lost"), Meters(), LogThrottle(FakeClock())).status == 400
     assert caplog.records == []
 
 
@@ -275,11 +271,11 @@ def test_the_same_failure_is_logged_once_a_minute(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = FakeClock()
-    seldom = Seldom(clock)
+    throttle = LogThrottle(clock)
     for _ in range(100):
-        assert answer_to(error, Meters(), seldom).status >= 500
-    answer_to(RuntimeError("another"), Meters(), seldom)
+        assert answer_to(error, Meters(), throttle).status >= 500
+    answer_to(RuntimeError("another"), Meters(), throttle)
     assert len(caplog.records) == 2
     clock.time += 60
-    answer_to(error, Meters(), seldom)
+    answer_to(error, Meters(), throttle)
     assert len(caplog.records) == 3

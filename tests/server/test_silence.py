@@ -63,11 +63,8 @@ def test_no_level_of_logging_records_addresses_keys_or_requests(
     config = Config(
         origin=ORIGIN,
         authority=AUTHORITY.public_key,
-        host="127.0.0.1",
         port=0,
         store=tmp_path / "store.sqlite",
-        public=frozenset(),
-        most_waiting=1000,
         upkeep_seconds=0.0,  # it logs what it seals
     )
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}

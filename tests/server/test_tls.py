@@ -22,9 +22,9 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from deniable.server import Config, InvalidConfig, build_server
-from deniable.server.listening import listen, shown_address
-from deniable.server.meters import Meters
-from deniable.server.tls import reload_certificate, tls_context
+from deniable.server.operations.metrics import Meters
+from deniable.server.transport.listening import listen, shown_address
+from deniable.server.transport.tls import reload_certificate, tls_context
 from deniable.stores import SqliteStore
 from tests.server.raw import SECONDS, head_of, request
 from tests.server.sockets import until
@@ -209,10 +209,7 @@ def test_nobody_is_asked_for_a_password(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("host", "tls", "shown"),
-    [
-        ("127.0.0.1", False, "http://127.0.0.1:80"),
-        ("::1", True, "https://[::1]:80"),
-    ],
+    [("127.0.0.1", False, "http://127.0.0.1:80"), ("::1", True, "https://[::1]:80")],
 )
 def test_an_address_is_shown_as_people_write_it(host: str, tls: bool, shown: str) -> None:
     assert shown_address(host, 80, tls=tls) == shown

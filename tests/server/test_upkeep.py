@@ -11,9 +11,9 @@ import pytest_asyncio
 
 from deniable.messages import Manifest, Schedule
 from deniable.messages.receipt import Receipt
-from deniable.server.catalogue import Catalogue
-from deniable.server.meters import Meters
-from deniable.server.upkeep import Upkeep
+from deniable.server.life.upkeep import Upkeep
+from deniable.server.operations.metrics import Meters
+from deniable.server.routes.catalogue import Catalogue
 from deniable.stores import Seal, SqliteStore, StoreError
 from tests.stores.places import PLACES, A, E, S, counts, publish, reports
 from tests.support.clock import FakeClock

@@ -73,19 +73,7 @@ async def test_identical_repeats_are_duplicates_and_others_conflicts(collector: 
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("code", DEFECTS)
-async def test_a_defect_of_one_report_is_answered_by_index_also_alone(
-    collector: Collector, code: str
-) -> None:
-    await collector.publish(CERTIFIED)
-    await collector.publish(PAST)
-    collector.clock.time += 1
-    assert await collector.send(DEFECTS[code](1)) == UploadAnswer(0, 0, ((0, RefusalCode(code)),))
-    assert await shown(collector) == [0] * K
-
-
-@pytest.mark.asyncio
-async def test_all_defects_at_once_keep_their_indices_and_spoil_no_good_report(
+async def test_a_defect_is_answered_by_index_alone_or_among_others_and_spoils_no_good_report(
     collector: Collector,
 ) -> None:
     await collector.publish(CERTIFIED)
@@ -94,6 +82,8 @@ async def test_all_defects_at_once_keep_their_indices_and_spoil_no_good_report(
     await collector.send(envelope(100, 0))
     batch, expected = [], []
     for device, (code, make) in enumerate(DEFECTS.items()):
+        alone = await collector.send(make(device + 50))
+        assert alone == UploadAnswer(0, 0, ((0, RefusalCode(code)),))
         batch += [envelope(device), make(device + 50), envelope(device)]
         expected.append((len(batch) - 2, RefusalCode(code)))
     batch.append(envelope(100, 1))
@@ -145,9 +135,7 @@ async def test_a_sealed_epoch_is_closed_whatever_the_clock_says(collector: Colle
 
 
 @pytest.mark.asyncio
-async def test_the_clock_that_was_given_decides_which_epochs_are_open(
-    collector: Collector,
-) -> None:
+async def test_the_clock_that_was_given_decides_which_epochs_are_open(collector: Collector) -> None:
     assert (await collector.send(envelope(1, epoch=1))).refused == ((0, RefusalCode.TOO_EARLY),)
     collector.clock.time += 2 * DAY
     answer = await collector.send(*(envelope(1, epoch=epoch) for epoch in range(4)))

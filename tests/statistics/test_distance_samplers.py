@@ -18,8 +18,9 @@ from deniable.mechanisms import (
     SolutionMatrix,
     os_random_word,
 )
+from tests.support.effort import THOROUGH
 
-PER_ANSWER = 8_000
+PER_ANSWER = 8_000 if THOROUGH else 5_000
 
 MECHANISMS: list[Mechanism] = [
     Ordinal(4, Fraction(2, 3)),
@@ -97,9 +98,3 @@ def test_another_mechanism_than_the_stated_one_is_noticed(
 ) -> None:
     source = random.Random(20160706)
     assert strangeness(stated, sampled, lambda: source.getrandbits(64)) > LIMIT
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
-def test_a_sound_source_with_a_fixed_seed_is_not_accused(mechanism: Mechanism) -> None:
-    source = random.Random(20160706)
-    assert strangeness(mechanism, mechanism, lambda: source.getrandbits(64)) < LIMIT

@@ -13,34 +13,31 @@ from deniable.stores.sqlite.receipts import add_receipts
 from tests.stores.places import publish
 from tests.support.reports import report
 
-SECONDS = 20.0
-"""Longer than anything here takes; a test that waits so long has failed."""
+SECONDS = 20.0  # longer than anything here takes; a test that waits so long has failed
 
 
 class HookedStore(SqliteStore):
     """Calls ``before`` in the writing thread, ahead of every commit group.
 
     Attributes:
-        groups: the size of each group so far.
         before: what is called with the group's number, from 0 on.
     """
 
     def __init__(self, path: Path, most_waiting: int = 20_000, patience: float = 10.0) -> None:
         writer, reader = (SqliteDatabase(path, patience=patience) for _ in range(2))
         super().__init__(writer, reader, most_waiting)
-        self.groups: list[int] = []
+        self.groups: list[int] = []  # the size of each group so far
         self.before: Callable[[int], None] = lambda _: None
 
     async def _commit(self, together: list[Receipt]) -> list[Verdict]:
-        def commit(database: SqliteDatabase) -> list[Verdict]:
+        def commit() -> list[Verdict]:
             self.groups.append(len(together))
             self.before(len(self.groups) - 1)
-            return add_receipts(database, together)
+            return add_receipts(self._writer, together)
 
-        return await self._write(commit)
+        return await self._in_writer(commit)
 
     def pragma(self, text: str) -> int:
-        """Set or read a pragma of the writing connection."""
         with self._writer.reading() as connection:
             (value,) = connection.execute(f"PRAGMA {text}").fetchone()
         return int(value)
@@ -65,7 +62,6 @@ class Gate:
 async def hooked_store(
     path: Path, most_waiting: int = 20_000, patience: float = 10.0
 ) -> AsyncIterator[HookedStore]:
-    """Yield an open store with MANIFEST in it."""
     store = HookedStore(path, most_waiting, patience)
     await publish(store)
     try:

@@ -51,7 +51,6 @@ class PostgresPlace:
 
     @property
     def url(self) -> str:
-        """Return by which URL it is reached, once it was opened."""
         assert self._database is not None
         return self.server.url(self._database)
 
@@ -65,14 +64,12 @@ PLACES: dict[str, Callable[[Path], Place]] = {"postgres": PostgresPlace, "sqlite
 
 
 async def publish(store: Store, manifest: Manifest = MANIFEST) -> bytes:
-    """Publish a survey; return its envelope."""
     envelope = sign_manifest(manifest, AUTHORITY)
     await store.publish(manifest, envelope)
     return envelope
 
 
 async def counts(store: Store, epoch: int = 0, survey: Manifest = MANIFEST) -> list[int]:
-    """Return the counts of a survey's epoch, whoever vouched."""
     by_issuer = await store.counts(survey.survey_id, epoch, len(survey.categories))
     none = [0] * len(survey.categories)
     return [sum(column) for column in zip(none, *by_issuer.values(), strict=True)]
@@ -86,7 +83,6 @@ def reports(
     survey: Manifest = MANIFEST,
     issuer: bytes | None = None,
 ) -> list[Receipt]:
-    """Return one report of each device."""
     return [
         report(device, response, epoch=epoch, survey=survey, issuer=issuer) for device in devices
     ]

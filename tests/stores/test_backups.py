@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable.stores import NotEmpty, SqliteStore, StoreError, back_up, restore
+from deniable.stores import SqliteStore, StoreError, back_up, restore
 from tests.stores.databases import HookedStore
 from tests.stores.fullness import COURTEOUS, GONE, everything, fill_with_everything
 from tests.stores.places import ISSUER, NOW, A, C, D, Place, counts, publish, reports
-from tests.stores.test_copying import opened
 from tests.stores.test_migrations import write_version_1
 from tests.support.reports import report
 from tests.support.surveys import MANIFEST
@@ -41,15 +40,17 @@ async def restored(file: Path, directory: Path) -> SqliteStore:
     return store
 
 
-@pytest.mark.asyncio
-async def test_a_backup_holds_everything(place: Place, backup: Path, tmp_path: Path) -> None:
+async def test_a_backup_holds_everything(
+    place: Place, backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     backup.parent.mkdir()
-    store = await opened(place)
+    store = await place.open()
     await fill_with_everything(store)
     await back_up(store, backup)
     assert [file.name for file in backup.parent.iterdir()] == ["monday"]
     assert mode(backup) == 0o600
     before = content(backup)
+    monkeypatch.setattr(shutil, "copyfile", None)  # it is read where it is
     copy = await restored(backup, tmp_path)
     assert await everything(copy) == await everything(store)
     assert await copy.check() == []
@@ -59,12 +60,11 @@ async def test_a_backup_holds_everything(place: Place, backup: Path, tmp_path: P
         await each.close()
 
 
-@pytest.mark.asyncio
 async def test_a_backup_taken_under_load_is_of_one_moment(
     place: Place, backup: Path, tmp_path: Path
 ) -> None:
     backup.parent.mkdir()
-    store = await opened(place)
+    store = await place.open()
     await publish(store)
     stop = asyncio.Event()
     acknowledged = asyncio.Queue[int]()
@@ -98,12 +98,11 @@ async def test_a_backup_taken_under_load_is_of_one_moment(
     await store.close()
 
 
-@pytest.mark.asyncio
 async def test_what_came_after_the_backup_counts_once_when_it_is_sent_again(
     place: Place, backup: Path, tmp_path: Path
 ) -> None:
     backup.parent.mkdir()
-    store = await opened(place)
+    store = await place.open()
     await publish(store)
     await store.add(reports(range(4)))
     await back_up(store, backup)
@@ -120,10 +119,9 @@ async def test_what_came_after_the_backup_counts_once_when_it_is_sent_again(
         await each.close()
 
 
-@pytest.mark.asyncio
 async def test_nothing_is_overwritten_nor_left_behind(place: Place, backup: Path) -> None:
     backup.parent.mkdir()
-    store = await opened(place)
+    store = await place.open()
     await publish(store)
     write(backup, b"precious")
     with pytest.raises(FileExistsError):
@@ -135,7 +133,6 @@ async def test_nothing_is_overwritten_nor_left_behind(place: Place, backup: Path
     await store.close()
 
 
-@pytest.mark.asyncio
 async def test_a_store_that_is_not_in_order_makes_no_backup(tmp_path: Path) -> None:
     file = tmp_path / "store.sqlite"
     store = await SqliteStore.open(file)
@@ -149,7 +146,6 @@ async def test_a_store_that_is_not_in_order_makes_no_backup(tmp_path: Path) -> N
     await store.close()
 
 
-@pytest.mark.asyncio
 async def test_a_backup_holds_nothing_of_what_was_erased(tmp_path: Path) -> None:
     store = HookedStore(tmp_path / "store.sqlite")
     store.pragma("secure_delete=0")  # so that there is something to leave behind
@@ -163,20 +159,6 @@ async def test_a_backup_holds_nothing_of_what_was_erased(tmp_path: Path) -> None
     await store.close()
 
 
-@pytest.mark.asyncio
-async def test_only_an_empty_store_is_restored_into(
-    place: Place, backup: Path, tmp_path: Path
-) -> None:
-    backup.parent.mkdir()
-    store = await opened(place)
-    await publish(store)
-    await back_up(store, backup)
-    with pytest.raises(NotEmpty):
-        await restore(store, backup)
-    await store.close()
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("kind", ["text", "empty", "tampered", "in use"])
 async def test_what_is_no_sound_backup_restores_nothing(
     tmp_path: Path, backup: Path, kind: str
@@ -204,19 +186,7 @@ async def test_what_is_no_sound_backup_restores_nothing(
         await each.close()
 
 
-@pytest.mark.asyncio
-async def test_a_backup_of_an_older_version_is_restored_too(tmp_path: Path) -> None:
-    old = tmp_path / "old"
-    write_version_1(old)
-    before = content(old)
-    copy = await restored(old, tmp_path)
-    assert await counts(copy) == [5, 5, 0, 0, 0]
-    assert content(old) == before
-    await copy.close()
-
-
-@pytest.mark.asyncio
-async def test_a_store_of_an_older_version_is_backed_up_as_it_is(
+async def test_a_store_of_an_older_version_is_backed_up_as_it_is_and_restored(
     tmp_path: Path, backup: Path
 ) -> None:
     backup.parent.mkdir()
@@ -231,22 +201,6 @@ async def test_a_store_of_an_older_version_is_backed_up_as_it_is(
     await copy.close()
 
 
-@pytest.mark.asyncio
-async def test_a_backup_is_read_where_it_is(
-    tmp_path: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backup.parent.mkdir()
-    store = await SqliteStore.open(tmp_path / "store.sqlite")
-    await fill_with_everything(store)
-    await back_up(store, backup)
-    monkeypatch.setattr(shutil, "copyfile", None)
-    copy = await restored(backup, tmp_path)
-    assert await everything(copy) == await everything(store)
-    for each in (store, copy):
-        await each.close()
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("kind", ["text", "old"])
 async def test_what_cannot_be_restored_is_named_as_the_user_did(
     tmp_path: Path, backup: Path, kind: str

@@ -1,44 +1,25 @@
 """Rows and their copies: every kind of store can be copied into every other, as of one moment."""
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 
 import pytest
 
-from deniable.stores import CopyableStore, NotEmpty, StoreError
-from deniable.stores.copying import ROW_TYPES, ROWS_AT_ONCE, ReceiptRow, Row, ShownRow
+from deniable.stores import NotEmpty, Store, StoreError
+from deniable.stores.rules.copying import ROW_TYPES, ROWS_AT_ONCE, ReceiptRow, ShownRow, StoredRow
 from tests.stores.fullness import COURTEOUS, everything, fill_with_everything
-from tests.stores.places import PLACES, Place, counts, publish, reports
+from tests.stores.places import Place, counts, publish, reports
 from tests.support.reports import report
-from tests.support.surveys import MANIFEST
 
 
-@pytest.fixture(params=sorted(PLACES))
-def other_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """Return a second place, of each kind, that holds nothing yet."""
-    directory = tmp_path / "other"
-    directory.mkdir()
-    return PLACES[request.param](directory)
-
-
-async def opened(place: Place) -> CopyableStore:
-    store = await place.open()
-    assert hasattr(store, "rows")
-    assert hasattr(store, "fill")
-    return store  # type: ignore[return-value]  # every kind of store is copyable
-
-
-async def rows_of(store: CopyableStore) -> list[Sequence[Row]]:
+async def rows_of(store: Store) -> list[Sequence[StoredRow]]:
     return [chunk async for chunk in store.rows()]
 
 
-@pytest.mark.asyncio
 async def test_a_copy_shows_and_refuses_what_the_original_does(
     place: Place, other_place: Place
 ) -> None:
-    original, copy = await opened(place), await opened(other_place)
+    original, copy = await place.open(), await other_place.open()
     await fill_with_everything(original)
     await copy.fill(original.rows())
     assert await copy.check() == []
@@ -54,9 +35,8 @@ async def test_a_copy_shows_and_refuses_what_the_original_does(
         await store.close()
 
 
-@pytest.mark.asyncio
 async def test_rows_come_in_the_order_of_their_types_and_name_no_numbers(place: Place) -> None:
-    store = await opened(place)
+    store = await place.open()
     assert await rows_of(store) == []
     await fill_with_everything(store)
     chunks = await rows_of(store)
@@ -76,9 +56,8 @@ async def test_rows_come_in_the_order_of_their_types_and_name_no_numbers(place: 
     await store.close()
 
 
-@pytest.mark.asyncio
 async def test_many_rows_come_in_parts_and_of_one_moment(place: Place, other_place: Place) -> None:
-    store, copy = await opened(place), await opened(other_place)
+    store, copy = await place.open(), await other_place.open()
     await publish(store)
     template = report(0)
     many = [template._replace(key=n.to_bytes(16, "big")) for n in range(ROWS_AT_ONCE + 50)]
@@ -88,7 +67,7 @@ async def test_many_rows_come_in_parts_and_of_one_moment(place: Place, other_pla
     first = await anext(chunks)
     await store.add([report(1, 1), report(2, 1)])
 
-    async def rest() -> AsyncIterator[Sequence[Row]]:
+    async def rest() -> AsyncIterator[Sequence[StoredRow]]:
         yield first
         async for chunk in chunks:
             assert len(chunk) <= ROWS_AT_ONCE
@@ -102,13 +81,12 @@ async def test_many_rows_come_in_parts_and_of_one_moment(place: Place, other_pla
         await each.close()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("held", ["survey", "token", "distrust", "rotation"])
 async def test_only_an_empty_store_is_filled(place: Place, other_place: Place, held: str) -> None:
-    original, copy, source = await opened(place), await opened(other_place), await opened(place)
+    original, copy, source = await place.open(), await other_place.open(), await place.open()
     await fill_with_everything(original)
 
-    async def only() -> AsyncIterator[Sequence[Row]]:
+    async def only() -> AsyncIterator[Sequence[StoredRow]]:
         wanted = {"survey": 0, "rotation": 1, "distrust": 2, "token": len(ROW_TYPES) - 1}[held]
         for chunk in await rows_of(source):
             if type(chunk[0]) is ROW_TYPES[wanted]:
@@ -124,13 +102,12 @@ async def test_only_an_empty_store_is_filled(place: Place, other_place: Place, h
         await each.close()
 
 
-@pytest.mark.asyncio
 async def test_a_copy_that_fails_half_way_was_not_made(place: Place, other_place: Place) -> None:
-    original, copy = await opened(place), await opened(other_place)
+    original, copy = await place.open(), await other_place.open()
     await fill_with_everything(original)
     chunks = await rows_of(original)
 
-    async def breaks() -> AsyncIterator[Sequence[Row]]:
+    async def breaks() -> AsyncIterator[Sequence[StoredRow]]:
         for chunk in chunks[:-2]:
             yield chunk
         raise OSError("the medium was taken out")
@@ -139,7 +116,7 @@ async def test_a_copy_that_fails_half_way_was_not_made(place: Place, other_place
         await copy.fill(breaks())
     assert await rows_of(copy) == []
 
-    async def contradicts() -> AsyncIterator[Sequence[Row]]:
+    async def contradicts() -> AsyncIterator[Sequence[StoredRow]]:
         for chunk in chunks[1:]:  # about surveys that are not there
             yield chunk
 
@@ -150,13 +127,3 @@ async def test_a_copy_that_fails_half_way_was_not_made(place: Place, other_place
     assert await everything(copy) == await everything(original)
     for each in (original, copy):
         await each.close()
-
-
-@pytest.mark.asyncio
-async def test_reports_are_stored_while_rows_are_read(place: Place) -> None:
-    store = await opened(place)
-    await fill_with_everything(store)
-    async for _ in store.rows():
-        await asyncio.wait_for(store.add([report(77, survey=MANIFEST)]), 20)
-    assert await store.check() == []
-    await store.close()

@@ -25,7 +25,6 @@ def file(tmp_path: Path) -> Path:
     return SqlitePlace(tmp_path).file
 
 
-@pytest.mark.asyncio
 async def test_a_full_disk_refuses_the_whole_group_and_keeps_what_was_before(file: Path) -> None:
     async with hooked_store(file) as store:
         assert await store.add(many(10)) == [A] * 10
@@ -42,7 +41,6 @@ async def test_a_full_disk_refuses_the_whole_group_and_keeps_what_was_before(fil
         assert await counts(store) == [312, 0, 0, 0, 0]
 
 
-@pytest.mark.asyncio
 async def test_a_failed_commit_fails_its_group_and_not_the_next(file: Path) -> None:
     async with hooked_store(file) as store:
         gate = Gate()
@@ -74,7 +72,6 @@ with SqliteDatabase(Path(sys.argv[1])).transaction():
 """
 
 
-@pytest.mark.asyncio
 async def test_a_frozen_writer_is_an_error_and_silences_nobody_for_long(file: Path) -> None:
     async with hooked_store(file, patience=0.1) as store:
         assert await store.add([report(1)]) == [A]
@@ -83,12 +80,13 @@ async def test_a_frozen_writer_is_an_error_and_silences_nobody_for_long(file: Pa
             with pytest.raises(StoreError, match="locked") as caught:
                 await store.add([report(2)])
             assert not isinstance(caught.value, StoreFull)
-            with pytest.raises(StoreError, match="locked"):
-                await store.seal(MANIFEST.survey_id, 0, START)
-            with pytest.raises(StoreError, match="locked"):
-                await publish(store, manifest(sequence=1))
-            with pytest.raises(StoreError, match="locked"):
-                await store.add_token(TOKEN)
+            for write in (
+                store.seal(MANIFEST.survey_id, 0, START),
+                publish(store, manifest(sequence=1)),
+                store.add_token(TOKEN),
+            ):
+                with pytest.raises(StoreError, match="locked"):
+                    await write
             # Reading goes on: writers do not lock readers out.
             assert await counts(store) == [1, 0, 0, 0, 0]
             frozen.kill()
@@ -97,7 +95,6 @@ async def test_a_frozen_writer_is_an_error_and_silences_nobody_for_long(file: Pa
         assert len(await store.surveys()) == 1
 
 
-@pytest.mark.asyncio
 async def test_an_unforeseen_error_leaves_nobody_waiting(file: Path) -> None:
     async with hooked_store(file) as store:
         gate = Gate()
@@ -146,12 +143,6 @@ def test_what_is_no_store_is_refused_by_name(tmp_path: Path, kind: str) -> None:
     assert not isinstance(caught.value, UnknownSchema)
 
 
-@pytest.mark.asyncio
-async def test_opening_a_store_that_is_none_is_an_error_of_the_store(tmp_path: Path) -> None:
-    with pytest.raises(StoreError):
-        await SqliteStore.open(tmp_path)
-
-
 def take_away(file: Path, *, replaced: bool) -> None:
     content = file.read_bytes()
     file.unlink()
@@ -159,7 +150,6 @@ def take_away(file: Path, *, replaced: bool) -> None:
         file.write_bytes(content)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("replaced", [False, True])
 async def test_s1_into_a_file_that_is_gone_nothing_is_acknowledged(
     file: Path, replaced: bool

@@ -10,8 +10,7 @@ import pytest
 
 from deniable.messages import sign_manifest
 from deniable.stores import Counts, Role, SqliteStore, StoreError, Token, counts_digest
-from deniable.stores.sqlite.database import SqliteDatabase
-from deniable.stores.sqlite.migrating import VERSION
+from deniable.stores.sqlite.database import VERSION, SqliteDatabase
 from tests.stores.places import ISSUER, NOW, A, C, D, K, S, SqlitePlace, counts
 from tests.support.reports import report
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest
@@ -67,7 +66,6 @@ def write_version_1(path: Path) -> None:
         connection.commit()
 
 
-@pytest.mark.asyncio
 async def test_everything_is_still_there(file: Path) -> None:
     store = await SqliteStore.open(file)
     try:
@@ -86,7 +84,6 @@ async def test_everything_is_still_there(file: Path) -> None:
         await store.close()
 
 
-@pytest.mark.asyncio
 async def test_s4_seals_hold_and_have_a_digest_and_a_time(file: Path) -> None:
     store = await SqliteStore.open(file)
     try:
@@ -104,7 +101,6 @@ async def test_s4_seals_hold_and_have_a_digest_and_a_time(file: Path) -> None:
         await store.close()
 
 
-@pytest.mark.asyncio
 async def test_a_migrated_file_has_the_schema_of_a_new_one(file: Path, tmp_path: Path) -> None:
     new = tmp_path / "new.sqlite"
     for path in (file, new):

@@ -1,4 +1,7 @@
-"""Any sequence of what a store can be asked, against plain dictionaries that obey S1 to S7."""
+"""Any sequence of what two collectors ask of a store, against dictionaries that obey S1 to S7.
+
+Each step is done by the one, and what came of it is seen by the other, at once and for good.
+"""
 
 import asyncio
 import tempfile
@@ -19,11 +22,13 @@ from deniable.stores import (
     Role,
     Seal,
     Store,
+    StoreError,
     Token,
     Verdict,
     counts_digest,
 )
 from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, PLACES, Place, publish
+from tests.support.effort import effort
 from tests.support.reports import report
 from tests.support.surveys import manifest
 
@@ -88,11 +93,28 @@ class RevokeToken:
 
 
 @dataclass(frozen=True)
+class PublishAgain:
+    pass
+
+
+@dataclass(frozen=True)
 class Reopen:
     pass
 
 
-Operation = Add | SealEpoch | Prune | End | Distrust | Read | Wait | AddToken | RevokeToken | Reopen
+Operation = (
+    Add
+    | SealEpoch
+    | Prune
+    | End
+    | Distrust
+    | Read
+    | Wait
+    | AddToken
+    | RevokeToken
+    | PublishAgain
+    | Reopen
+)
 
 adds = st.lists(batches, min_size=1, max_size=3).map(lambda group: Add(tuple(group)))
 operations = st.lists(
@@ -107,6 +129,7 @@ operations = st.lists(
         st.sampled_from(ISSUERS[1:]).map(Distrust),
         st.integers(0, 2).map(AddToken),
         st.integers(0, 2).map(RevokeToken),
+        st.just(PublishAgain()),
         st.just(Reopen()),
     ),
     max_size=12,
@@ -159,7 +182,6 @@ class Model:
         return self.seals.setdefault(epoch, made)
 
     def prune(self, epoch: int) -> int | None:
-        """Return how many receipts are erased; None if that is refused."""
         seal = self.seals.get(epoch)
         if seal is None or self.now - seal.sealed_at < KEPT_SECONDS:
             return None
@@ -227,41 +249,51 @@ async def do(store: Store, model: Model, step: Operation) -> None:
         case Wait(hours):
             model.now += hours * HOUR
         case AddToken(number):
-            token = Token(bytes([number]) * 32, Role.ANALYST, f"label {number}", model.now)
+            role = Role.OPERATOR if number else Role.ANALYST
+            token = Token(bytes([number]) * 32, role, f"'é' [{number}]", model.now)
             if token.digest not in model.tokens:
                 model.tokens[token.digest] = token
                 await store.add_token(token)
+            else:
+                with pytest.raises(StoreError):
+                    await store.add_token(token)
         case RevokeToken(number):
             held = model.tokens.pop(bytes([number]) * 32, None)
             assert await store.revoke_token(bytes([number]) * 32) == (held is not None)
+        case PublishAgain():
+            await publish(store, asked)
 
 
 async def agree(place: Place, minimum: int, steps: list[Operation]) -> None:
     """Compare all that can be seen without a trace after every step, and the figures at the end."""
     model = Model(survey(minimum))
     asked = model.survey
-    store = await place.open()
+    doing, store = [await place.open() for _ in range(2)]
     try:
         await publish(store, asked)
         for step in [*steps, *map(Read, EPOCHS)]:
+            doing, store = store, doing
             if isinstance(step, Reopen):
                 await store.close()
                 store = await place.open()
-            await do(store, model, step)
+            await do(doing, model, step)
             assert await store.newest_epoch(asked.survey_id) == model.newest()
             assert await store.seals(asked.survey_id) == [s for _, s in sorted(model.seals.items())]
             assert await store.ended() == model.ended
             assert await store.distrusted() == model.distrusted
             oldest_first = sorted(model.tokens.values(), key=lambda t: (t.created_at, t.digest))
             assert await store.tokens() == oldest_first
+            for number in range(3):
+                held = model.tokens.get(bytes([number]) * 32)
+                assert await store.token_role(bytes([number]) * 32) == (held and held.role)
         assert await store.check() == []
     finally:
+        await doing.close()
         await store.close()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", sorted(PLACES))
-@settings(derandomize=True, deadline=None, max_examples=120)
+@settings(max_examples=effort(120))
 @given(minimum=st.sampled_from([0, 1, 2, 4]), steps=operations)
 @example(
     minimum=2,

@@ -1,45 +1,32 @@
 """Moving a store: all of it or nothing, and never two stores that take reports."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
-from deniable.stores import CopyableStore, NotEmpty, StoreError, StoreMoved, move, place_text
-from deniable.stores.copying import Row
+from deniable.stores import NotEmpty, Store, StoreError, StoreMoved, move, place_text
+from deniable.stores.rules.copying import StoredRow
 from tests.stores.fullness import everything, fill_with_everything
-from tests.stores.places import PLACES, A, D, Place, publish, reports
+from tests.stores.places import A, D, Place, publish, reports
 from tests.support.surveys import manifest
 
 TO = "elsewhere"
 
 
-@pytest.fixture(params=sorted(PLACES))
-def other_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    directory = tmp_path / "other"
-    directory.mkdir()
-    return PLACES[request.param](directory)
-
-
-@pytest_asyncio.fixture
-async def stores(
-    place: Place, other_place: Place
-) -> AsyncIterator[tuple[CopyableStore, CopyableStore]]:
-    """Yield a store with everything in it, and one with nothing, of each kind."""
+@pytest.fixture
+async def stores(place: Place, other_place: Place) -> AsyncIterator[tuple[Store, Store]]:
     source, target = [await each.open() for each in (place, other_place)]
     await fill_with_everything(source)
     await everything(source)  # figures have taken their steps
-    yield source, target  # type: ignore[misc]  # every kind of store is copyable
+    yield source, target
     await source.close()
     await target.close()
 
 
-@pytest.mark.asyncio
-async def test_a_moved_store_goes_on_in_the_other_place(
-    stores: tuple[CopyableStore, CopyableStore],
-) -> None:
+async def test_a_moved_store_goes_on_in_the_other_place(stores: tuple[Store, Store]) -> None:
     source, target = stores
     await move(source, target, TO)
     assert await everything(target) == await everything(source)
@@ -57,11 +44,11 @@ async def test_a_moved_store_goes_on_in_the_other_place(
 class Broken:
     """A store whose filling breaks, before or after its commit."""
 
-    def __init__(self, store: CopyableStore, chunks: int | None, error: BaseException) -> None:
+    def __init__(self, store: Store, chunks: int | None, error: BaseException) -> None:
         self._store, self._chunks, self._error = store, chunks, error
 
-    async def fill(self, chunks: AsyncIterator[Sequence[Row]]) -> None:
-        async def some() -> AsyncIterator[Sequence[Row]]:
+    async def fill(self, chunks: AsyncIterator[Sequence[StoredRow]]) -> None:
+        async def some() -> AsyncGenerator[Sequence[StoredRow], None]:
             number = 0
             async for chunk in chunks:
                 yield chunk
@@ -71,19 +58,19 @@ class Broken:
             whole.append(number)
 
         whole: list[int] = []
-        await self._store.fill(some())
+        async with aclosing(some()) as taken:
+            await self._store.fill(taken)
         if whole != [0]:
             raise self._error
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("error", [StoreError("broken"), asyncio.CancelledError()], ids=repr)
 @pytest.mark.parametrize("chunks", [1, 4, None])
 async def test_after_a_failure_one_of_the_two_takes_reports(
-    stores: tuple[CopyableStore, CopyableStore], chunks: int | None, error: BaseException
+    stores: tuple[Store, Store], chunks: int | None, error: BaseException
 ) -> None:
     source, target = stores
-    broken: CopyableStore = Broken(target, chunks, error)  # type: ignore[assignment]
+    broken: Store = Broken(target, chunks, error)  # type: ignore[assignment]
     with pytest.raises(type(error)):
         await move(source, broken, TO)
     if chunks is None:  # what was broken is the answer to the commit
@@ -96,9 +83,8 @@ async def test_after_a_failure_one_of_the_two_takes_reports(
     assert await target.check() == []
 
 
-@pytest.mark.asyncio
 async def test_a_mark_whose_answer_was_lost_is_lifted_too(
-    stores: tuple[CopyableStore, CopyableStore], monkeypatch: pytest.MonkeyPatch
+    stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = stores
     mark = source.move_away
@@ -113,9 +99,8 @@ async def test_a_mark_whose_answer_was_lost_is_lifted_too(
     assert await source.add(reports([50])) == [A]
 
 
-@pytest.mark.asyncio
 async def test_a_move_that_fails_does_not_lift_the_mark_under_which_another_copies(
-    stores: tuple[CopyableStore, CopyableStore], monkeypatch: pytest.MonkeyPatch
+    stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = stores
     lift, second = source.stay, list[asyncio.Task[None]]()
@@ -126,7 +111,7 @@ async def test_a_move_that_fails_does_not_lift_the_mark_under_which_another_copi
         await lift()
 
     monkeypatch.setattr(source, "stay", stay)
-    broken: CopyableStore = Broken(target, 1, StoreError("broken"))  # type: ignore[assignment]
+    broken: Store = Broken(target, 1, StoreError("broken"))  # type: ignore[assignment]
     with pytest.raises(StoreError, match="broken"):
         await move(source, broken, TO)
     await second[0]
@@ -135,14 +120,13 @@ async def test_a_move_that_fails_does_not_lift_the_mark_under_which_another_copi
         await source.add(reports([50]))
 
 
-@pytest.mark.asyncio
 async def test_a_store_that_is_told_to_stay_while_it_is_copied_is_not_moved(
-    stores: tuple[CopyableStore, CopyableStore], monkeypatch: pytest.MonkeyPatch
+    stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = stores
     rows = source.rows
 
-    async def disturbed() -> AsyncIterator[Sequence[Row]]:
+    async def disturbed() -> AsyncGenerator[Sequence[StoredRow], None]:
         async for chunk in rows():
             yield chunk
         await source.stay()
@@ -155,10 +139,7 @@ async def test_a_store_that_is_told_to_stay_while_it_is_copied_is_not_moved(
     assert await source.moved_to() is None
 
 
-@pytest.mark.asyncio
-async def test_a_kill_between_mark_and_copy_is_gone_on_from(
-    stores: tuple[CopyableStore, CopyableStore],
-) -> None:
+async def test_a_kill_between_mark_and_copy_is_gone_on_from(stores: tuple[Store, Store]) -> None:
     source, target = stores
     await source.move_away(TO)
     with pytest.raises(StoreMoved):
@@ -168,9 +149,8 @@ async def test_a_kill_between_mark_and_copy_is_gone_on_from(
     assert await everything(target) == await everything(source)
 
 
-@pytest.mark.asyncio
 async def test_a_store_is_not_moved_into_one_that_holds_something_else(
-    stores: tuple[CopyableStore, CopyableStore],
+    stores: tuple[Store, Store],
 ) -> None:
     source, target = stores
     await publish(target, manifest(name="of-another-collector"))
@@ -183,7 +163,6 @@ async def test_a_store_is_not_moved_into_one_that_holds_something_else(
     assert await source.moved_to() == TO
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("target", "text"),
     [

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import asyncpg
 import pytest
-import pytest_asyncio
 
 from deniable.messages import Rotation
 from deniable.messages.receipt import Receipt
@@ -26,7 +25,8 @@ from deniable.stores import (
 from deniable.stores.postgres.connections import Connection
 from tests.stores.databases import many
 from tests.stores.places import NOW, A, C, D, counts, publish
-from tests.support.postgres import PostgresServer, postgres_server
+from tests.support.effort import effort, every
+from tests.support.postgres import PostgresServer, connected, postgres_server
 from tests.support.postgres_proxy import PostgresProxy, postgres_proxy
 from tests.support.reports import report
 from tests.support.surveys import MANIFEST
@@ -43,7 +43,7 @@ def server() -> Iterator[PostgresServer]:
     server.restart()
 
 
-@pytest_asyncio.fixture
+@pytest.fixture
 async def url(server: PostgresServer) -> str:
     """Return the URL of a store in which MANIFEST is published."""
     url = server.url(await server.empty_store())
@@ -67,7 +67,6 @@ async def opened(url: str, patience: float = SECONDS) -> AsyncIterator[PostgresS
 async def through_proxy(
     server: PostgresServer, url: str, parameters: str = ""
 ) -> AsyncIterator[tuple[PostgresStore, PostgresProxy]]:
-    """Yield a store behind a proxy."""
     database = url.rpartition("/")[2] if "?" not in url else url.split("/")[3].partition("?")[0]
     async with postgres_proxy(server.socket) as proxy:
         address = f"postgresql://deniable@127.0.0.1:{proxy.port}/{database}{parameters}"
@@ -76,11 +75,8 @@ async def through_proxy(
 
 
 async def rows(url: str, query: str) -> list[asyncpg.Record]:
-    connection = await asyncpg.connect(url)
-    try:
+    async with connected(url) as connection:
         return await connection.fetch(query)
-    finally:
-        await connection.close()
 
 
 async def assert_stored_once(url: str, sent: dict[bytes, int]) -> None:
@@ -102,22 +98,15 @@ def devices(count: int, start: int = 0) -> list[Receipt]:
 
 
 class Fleet:
-    """Sends the reports of many devices through several stores until each is acknowledged.
-
-    Attributes:
-        acknowledged: how many are.
-        failed: how many batches were not answered.
-        enough: set once so many are acknowledged as `after` says.
-        progress: set whenever a batch was.
-    """
+    """Sends the reports of many devices through several stores until each is acknowledged."""
 
     def __init__(self, stores: list[PostgresStore], reports: list[Receipt], after: int) -> None:
         self._stores, self._reports = stores, reports
         self._after = after
-        self.acknowledged: dict[bytes, int] = {}
-        self.failed = 0
-        self.enough = asyncio.Event()
-        self.progress = asyncio.Event()
+        self.acknowledged: dict[bytes, int] = {}  # responses, by key
+        self.failed = 0  # batches that were not answered
+        self.enough = asyncio.Event()  # once `after` reports are acknowledged
+        self.progress = asyncio.Event()  # set whenever a batch was
 
     async def send(self) -> None:
         await asyncio.gather(*(self._send(n) for n in range(2 * len(self._stores))))
@@ -146,14 +135,13 @@ class Fleet:
             return
 
 
-@pytest.mark.asyncio
 async def test_s1_after_kills_of_the_server_all_that_was_acknowledged_is_there_once(
     server: PostgresServer, url: str
 ) -> None:
-    sent = devices(3_000)
+    sent = devices(1_000 * len(every(3)))
     async with opened(url) as one, opened(url) as two:
-        for third in range(3):
-            fleet = Fleet([one, two], sent[1_000 * third : 1_000 * (third + 1)], after=300)
+        for part, _ in enumerate(every(3)):
+            fleet = Fleet([one, two], sent[1_000 * part : 1_000 * (part + 1)], after=300)
             sending = asyncio.create_task(fleet.send())
             await asyncio.wait_for(fleet.enough.wait(), SECONDS)
             await asyncio.to_thread(server.kill)
@@ -168,33 +156,30 @@ async def test_s1_after_kills_of_the_server_all_that_was_acknowledged_is_there_o
     await assert_stored_once(url, {receipt.key: receipt.response for receipt in sent})
 
 
-@pytest.mark.asyncio
 async def test_s3_backends_that_are_ended_in_the_middle_of_a_group_lose_and_double_nothing(
     server: PostgresServer, url: str
 ) -> None:
-    sent = devices(2_000)
-    async with opened(url) as one, opened(url) as two:
-        fleet = Fleet([one, two], sent, after=2_000)
+    sent = devices(effort(2_000))
+    async with opened(url) as one, opened(url) as two, connected(url) as ending:
+        fleet = Fleet([one, two], sent, after=len(sent))
         sending = asyncio.create_task(fleet.send())
         ended = 0
         while not fleet.enough.is_set():
             # Not more often: connecting takes longer than asking again.
             await asyncio.wait_for(fleet.progress.wait(), SECONDS)
             fleet.progress.clear()
-            found = await rows(
-                url,
+            found = await ending.fetch(
                 "SELECT pg_terminate_backend(pid) AS done FROM pg_stat_activity"
-                " WHERE datname = current_database() AND application_name = 'deniable'",
+                " WHERE datname = current_database() AND application_name = 'deniable'"
             )
             ended += len(found)
-        assert ended > 20
+        assert ended > effort(20)
         await asyncio.wait_for(sending, SECONDS)
         # They are patient: not one batch failed.
         assert fleet.failed == 0
     await assert_stored_once(url, {receipt.key: receipt.response for receipt in sent})
 
 
-@pytest.mark.asyncio
 async def test_s3_a_connection_that_is_cut_after_the_commit_counts_nothing_twice(
     server: PostgresServer, url: str
 ) -> None:
@@ -208,7 +193,6 @@ async def test_s3_a_connection_that_is_cut_after_the_commit_counts_nothing_twice
     await assert_stored_once(url, {receipt.key: receipt.response for receipt in devices(15)})
 
 
-@pytest.mark.asyncio
 async def test_a_connection_that_is_cut_before_the_server_knows_stores_with_the_next(
     server: PostgresServer, url: str
 ) -> None:
@@ -221,7 +205,6 @@ async def test_a_connection_that_is_cut_before_the_server_knows_stores_with_the_
 
 
 @pytest.mark.long
-@pytest.mark.asyncio
 async def test_s3_a_connection_that_falls_silent_is_given_up_and_its_group_stored_by_a_new_one(
     server: PostgresServer, url: str
 ) -> None:
@@ -248,7 +231,6 @@ async def test_s3_a_connection_that_falls_silent_is_given_up_and_its_group_store
     await assert_stored_once(url, {receipt.key: receipt.response for receipt in sent})
 
 
-@pytest.mark.asyncio
 async def test_the_kernel_asks_for_the_other_side_of_a_silent_connection(
     server: PostgresServer, url: str
 ) -> None:
@@ -271,7 +253,6 @@ REPEATABLE: dict[str, Callable[[PostgresStore], Awaitable[object]]] = {
 }
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("what", sorted(REPEATABLE))
 @pytest.mark.parametrize("side", ["request", "answer"])
 async def test_what_may_be_done_twice_is_done_whichever_side_of_its_commit_is_cut(
@@ -289,7 +270,6 @@ async def test_what_may_be_done_twice_is_done_whichever_side_of_its_commit_is_cu
         assert await store.check() == []
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("side", "there"), [("request", False), ("answer", True)])
 async def test_what_must_not_be_done_twice_is_not_known_after_a_cut_commit(
     server: PostgresServer, url: str, side: str, there: bool
@@ -302,7 +282,6 @@ async def test_what_must_not_be_done_twice_is_not_known_after_a_cut_commit(
         assert await store.tokens() == ([TOKEN] if there else [])
 
 
-@pytest.mark.asyncio
 async def test_what_must_not_be_done_twice_is_tried_again_before_its_commit(
     server: PostgresServer, url: str
 ) -> None:
@@ -314,7 +293,6 @@ async def test_what_must_not_be_done_twice_is_tried_again_before_its_commit(
         assert await store.tokens() == [TOKEN]
 
 
-@pytest.mark.asyncio
 async def test_a_pruning_that_is_cut_goes_on_where_it_was(server: PostgresServer, url: str) -> None:
     async with through_proxy(server, url) as (store, proxy):
         await store.add(devices(500))
@@ -327,7 +305,6 @@ async def test_a_pruning_that_is_cut_goes_on_where_it_was(server: PostgresServer
     assert await rows(url, "SELECT FROM deniable.receipts") == []
 
 
-@pytest.mark.asyncio
 async def test_a_server_that_restarts_is_waited_for(server: PostgresServer, url: str) -> None:
     async with opened(url) as store:
         assert await store.add(devices(1)) == [A]
@@ -339,35 +316,25 @@ async def test_a_server_that_restarts_is_waited_for(server: PostgresServer, url:
         assert len(await reading) == 1
 
 
-@pytest.mark.asyncio
 async def test_a_server_that_stays_away_is_an_error_and_the_next_group_after_it_is_stored(
     server: PostgresServer, url: str
 ) -> None:
     async with opened(url, patience=0.1) as store:
         assert await store.add(devices(1)) == [A]
         await asyncio.to_thread(server.stop)
-        with pytest.raises(StoreError, match="reached"):
-            await store.add(devices(2))
-        with pytest.raises(StoreError, match="reached"):
-            await store.ping()
-        with pytest.raises(StoreError, match="reached"):
-            await PostgresStore.open(url, patience=0.1)
+        for asked in (store.add(devices(2)), store.ping(), PostgresStore.open(url, patience=0.1)):
+            with pytest.raises(StoreError, match="reached"):
+                await asked
         server.launch()
         await asyncio.to_thread(server.wait)
         assert await store.add(devices(3)) == [D, A, A]
+        await asyncio.to_thread(server.kill)
+        with pytest.raises(StoreError):
+            await store.add(devices(2))
+        # Closing ends, though the server is gone.
 
 
-@pytest.mark.asyncio
-async def test_closing_a_store_whose_server_is_gone_ends(server: PostgresServer, url: str) -> None:
-    store = await PostgresStore.open(url, patience=0.1)
-    assert await store.add(devices(1)) == [A]
-    await asyncio.to_thread(server.kill)
-    with pytest.raises(StoreError):
-        await store.add(devices(2))
-    await store.close()
-
-
-@pytest_asyncio.fixture
+@pytest.fixture
 async def spoilt(server: PostgresServer) -> str:
     """Return the URL of a store as `url`, which no later test gets."""
     url = server.url(await server.create_store())
@@ -396,7 +363,6 @@ async def provoke(url: str, state: str, times: int) -> None:
     await connection.close()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("state", ["40001", "40P01", "57P01", "25006"])
 async def test_a_group_is_tried_again_where_that_may_help(spoilt: str, state: str) -> None:
     await provoke(spoilt, state, 3)
@@ -407,7 +373,6 @@ async def test_a_group_is_tried_again_where_that_may_help(spoilt: str, state: st
     await assert_stored_once(spoilt, {receipt.key: receipt.response for receipt in devices(4)})
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("state", ["40001", "08006"])
 async def test_what_fails_for_ever_is_given_up(spoilt: str, state: str) -> None:
     await provoke(spoilt, state, 1_000_000)
@@ -417,7 +382,6 @@ async def test_what_fails_for_ever_is_given_up(spoilt: str, state: str) -> None:
         assert sum(await counts(store)) == 0
 
 
-@pytest.mark.asyncio
 async def test_two_collectors_publish_the_same_rotation_once(url: str) -> None:
     rotation = Rotation(b"o" * 32, b"n" * 32, 1)
     async with opened(url) as one, opened(url) as two:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from deniable.stores import PostgresStore, Verdict
 from tests.stores.places import A, C, D, counts, publish
+from tests.support.effort import effort
 from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.postgres_proxy import PostgresProxy, postgres_proxy
 from tests.support.reports import report
@@ -99,7 +100,7 @@ async def agree(server: PostgresServer, steps: list[Add]) -> None:
 
 
 @pytest.mark.long
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(max_examples=effort(30))
 @given(steps=operations)
 @example(
     steps=[

@@ -4,17 +4,9 @@ from importlib.resources import files
 
 import asyncpg
 import pytest
-import pytest_asyncio
 
 from deniable.messages import sign_manifest
-from deniable.stores import (
-    KEPT_SECONDS,
-    Counts,
-    PostgresStore,
-    Seal,
-    StoreError,
-    counts_digest,
-)
+from deniable.stores import KEPT_SECONDS, Counts, PostgresStore, Seal, StoreError, counts_digest
 from deniable.stores.postgres.migrating import VERSION
 from tests.stores.places import ISSUER, NOW, A, C, D, K, S, counts
 from tests.support.postgres import PostgresServer, postgres_server
@@ -33,7 +25,7 @@ def server() -> PostgresServer:
     return postgres_server()
 
 
-@pytest_asyncio.fixture
+@pytest.fixture
 async def url(server: PostgresServer) -> str:
     """Return the URL of a store as version 1 left it, several collectors having added to it."""
     url = server.url(await server.create())
@@ -82,7 +74,6 @@ async def url(server: PostgresServer) -> str:
     return url
 
 
-@pytest.mark.asyncio
 async def test_everything_is_still_there(url: str) -> None:
     with pytest.raises(StoreError, match="store migrate"):
         await PostgresStore.open(url)
@@ -106,7 +97,6 @@ async def test_everything_is_still_there(url: str) -> None:
     await store.close()
 
 
-@pytest.mark.asyncio
 async def test_a_migrated_database_has_the_schema_of_a_new_one(
     url: str, server: PostgresServer
 ) -> None:
@@ -133,7 +123,6 @@ async def test_a_migrated_database_has_the_schema_of_a_new_one(
     assert await schema(url) == await schema(new)
 
 
-@pytest.mark.asyncio
 async def test_a_migration_that_fails_leaves_the_database_as_it_was(url: str) -> None:
     connection = await asyncpg.connect(url)
     # What is migrated last cannot be.

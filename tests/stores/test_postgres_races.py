@@ -4,40 +4,20 @@ import asyncio
 import random
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from itertools import pairwise
 from uuid import UUID
 
 import asyncpg
 import pytest
-import pytest_asyncio
 
-from deniable.stores import (
-    KEPT_SECONDS,
-    PostgresStore,
-    Store,
-    StoreMoved,
-    Verdict,
-    counts_digest,
-)
-from deniable.stores.copying import ReceiptRow, SealRow
+from deniable.stores import KEPT_SECONDS, PostgresStore, Store, StoreMoved, Verdict
 from deniable.stores.postgres import postgres_store
+from deniable.stores.rules.copying import ReceiptRow, SealRow
 from tests.stores.databases import SECONDS, many
-from tests.stores.places import (
-    ISSUER,
-    NOW,
-    OTHER_ISSUER,
-    A,
-    C,
-    D,
-    E,
-    K,
-    S,
-    X,
-    counts,
-    publish,
-)
-from tests.support.postgres import postgres_server
+from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, A, C, D, E, K, S, X, counts, publish
+from tests.support.effort import THOROUGH
+from tests.support.postgres import connected, postgres_server
 from tests.support.surveys import MANIFEST, manifest
 
 ID = MANIFEST.survey_id
@@ -57,7 +37,7 @@ class Collectors:
         self.url, self.stores = url, stores
 
 
-@pytest_asyncio.fixture(params=[2, 4])
+@pytest.fixture(params=[2, 4] if THOROUGH else [3])
 async def collectors(request: pytest.FixtureRequest) -> AsyncIterator[Collectors]:
     """Yield stores of one database in which MANIFEST and OTHER are published."""
     server = postgres_server()
@@ -73,23 +53,12 @@ async def collectors(request: pytest.FixtureRequest) -> AsyncIterator[Collectors
         yield Collectors(url, stores)
 
 
-@asynccontextmanager
-async def looking(url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
-    """Yield a connection of nobody's."""
-    connection = await asyncpg.connect(url)
-    try:
-        yield connection
-    finally:
-        await connection.close()
-
-
 async def stored(url: str) -> dict[tuple[int, bytes], int]:
-    async with looking(url) as connection:
+    async with connected(url) as connection:
         rows = await connection.fetch("SELECT epoch, key, response FROM deniable.receipts")
     return {(row["epoch"], row["key"].bytes): row["response"] for row in rows}
 
 
-@pytest.mark.asyncio
 async def test_s2_collectors_that_race_on_the_same_devices_agree_on_each_ones_first_report(
     collectors: Collectors,
 ) -> None:
@@ -120,7 +89,6 @@ async def test_s2_collectors_that_race_on_the_same_devices_agree_on_each_ones_fi
     assert await collectors.stores[0].check() == []
 
 
-@pytest.mark.asyncio
 async def test_s2_in_opposite_orders_over_surveys_epochs_and_issuers_nobody_waits_in_a_circle(
     collectors: Collectors,
 ) -> None:
@@ -131,7 +99,7 @@ async def test_s2_in_opposite_orders_over_surveys_epochs_and_issuers_nobody_wait
         for issuer in (None, ISSUER, OTHER_ISSUER)
         for receipt in many(20, start=20 * len(issuer or b"") + epoch)
     ]
-    async with looking(collectors.url) as connection:
+    async with connected(collectors.url) as connection:
         before = await deadlocks(connection)
         for turn in range(5):
             # Each time tables are made for other epochs.
@@ -146,74 +114,6 @@ async def test_s2_in_opposite_orders_over_surveys_epochs_and_issuers_nobody_wait
     assert await collectors.stores[-1].check() == []
 
 
-@pytest.mark.asyncio
-async def test_s4_a_seal_waits_for_whatever_is_being_stored_and_its_digest_is_of_all_of_it(
-    collectors: Collectors,
-) -> None:
-    sealer, *_ = collectors.stores
-    taken: list[bytes] = []
-    enough = asyncio.Event()
-
-    async def send(number: int, store: Store) -> None:
-        for start in range(0, 4_000, 10):
-            batch = many(10, start=10_000 * number + start)
-            batch = [receipt._replace(response=number) for receipt in batch]
-            verdicts = await store.add(batch)
-            assert verdicts in ([A] * 10, [S] * 10)
-            if verdicts[0] is S:
-                return
-            taken.extend(receipt.key for receipt in batch)
-            if len(taken) >= 200:
-                enough.set()
-
-    sending = [asyncio.create_task(send(n, store)) for n, store in enumerate(collectors.stores)]
-    await enough.wait()
-    seal = await sealer.seal(ID, 0, NOW)
-    await asyncio.gather(*sending)
-    assert seal.reports == len(taken)
-    assert {key for _, key in await stored(collectors.url)} == set(taken)
-    now = await sealer.counts(ID, 0, K)
-    assert seal.digest == counts_digest(ID, 0, now)
-    assert sum(now[None]) == len(taken)
-    assert await sealer.check() == []
-
-
-@pytest.mark.asyncio
-async def test_s7_once_an_end_or_a_distrust_is_done_nothing_more_is_counted(
-    collectors: Collectors,
-) -> None:
-    deciding, *_ = collectors.stores
-    done = Counter[str]()
-
-    async def send(number: int, store: Store) -> None:
-        verdicts: list[Verdict] = []
-        start = 10_000 * number
-        while E not in verdicts:
-            ended, distrusted = done["end"], done["distrust"]
-            batch = many(4, start=start)
-            batch[2:] = [receipt._replace(issuer=ISSUER) for receipt in batch[2:]]
-            verdicts = await store.add(batch)
-            assert verdicts in ([A] * 4, [A, A, X, X], [E] * 4)
-            assert verdicts[3] is not A or not distrusted
-            assert verdicts[0] is not A or not ended
-            start += 4
-
-    sending = [asyncio.create_task(send(n, store)) for n, store in enumerate(collectors.stores)]
-    await deciding.add(many(1, start=900_000))
-    await deciding.distrust(ISSUER, NOW)
-    done["distrust"] += 1
-    counted = sum((await deciding.counts(ID, 0, K)).get(ISSUER, []))
-    await deciding.add(many(1, start=900_001))
-    await deciding.end(ID, NOW)
-    done["end"] += 1
-    total = sum(await counts(deciding))
-    await asyncio.gather(*sending)
-    assert sum((await deciding.counts(ID, 0, K)).get(ISSUER, [])) == counted
-    assert sum(await counts(deciding)) == total
-    assert await deciding.check() == []
-
-
-@pytest.mark.asyncio
 async def test_an_issuer_that_several_see_for_the_first_time_gets_one_number(
     collectors: Collectors,
 ) -> None:
@@ -227,13 +127,12 @@ async def test_an_issuer_that_several_see_for_the_first_time_gets_one_number(
             *(store.add(batch) for store, batch in zip(collectors.stores, batches, strict=True)),
             collectors.stores[0].distrust(issuer[:-1] + b"x", NOW),
         )
-    async with looking(collectors.url) as connection:
+    async with connected(collectors.url) as connection:
         rows = await connection.fetch("SELECT issuer, public_key FROM deniable.issuers")
     assert sorted(row["issuer"] for row in rows) == list(range(41))
     assert len({row["public_key"] for row in rows}) == 41
 
 
-@pytest.mark.asyncio
 async def test_figures_that_several_read_take_whole_steps_and_never_go_back(
     collectors: Collectors,
 ) -> None:
@@ -256,7 +155,6 @@ async def test_figures_that_several_read_take_whole_steps_and_never_go_back(
     assert sum(await counts(sending, 0, COURTEOUS)) >= 94
 
 
-@pytest.mark.asyncio
 async def test_s3_whatever_is_folded_meanwhile_every_report_is_counted_once(
     collectors: Collectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,7 +181,7 @@ async def test_s3_whatever_is_folded_meanwhile_every_report_is_counted_once(
     await reading
     assert sum(await counts(collectors.stores[0])) == 240 * len(collectors.stores)
     assert sum(await counts(collectors.stores[0], 1)) == 60 * len(collectors.stores)
-    async with looking(collectors.url) as connection:
+    async with connected(collectors.url) as connection:
         # Each group left a row for each epoch; most of them are added up.
         rows = await connection.fetchval("SELECT count(*) FROM deniable.deltas")
         assert rows < 60 * len(collectors.stores)
@@ -310,7 +208,6 @@ DECISIONS: dict[str, Callable[[Store], Coroutine[object, object, object]]] = {
 }
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("decision", sorted(DECISIONS))
 async def test_s4_s7_a_decision_waits_for_the_group_that_has_read_that_there_is_none(
     collectors: Collectors, decision: str
@@ -318,7 +215,7 @@ async def test_s4_s7_a_decision_waits_for_the_group_that_has_read_that_there_is_
     adding, deciding, *_ = collectors.stores
     group = [receipt._replace(issuer=ISSUER) for receipt in many(3)]
     await adding.add([group[0]])
-    async with looking(collectors.url) as blocker, looking(collectors.url) as observer:
+    async with connected(collectors.url) as blocker, connected(collectors.url) as observer:
         transaction = blocker.transaction()
         await transaction.start()
         await blocker.execute(
@@ -338,12 +235,11 @@ async def test_s4_s7_a_decision_waits_for_the_group_that_has_read_that_there_is_
     assert await deciding.check() == []
 
 
-@pytest.mark.asyncio
 async def test_a_group_waits_for_a_decision_that_is_being_made_and_heeds_it(
     collectors: Collectors,
 ) -> None:
     adding, *_ = collectors.stores
-    async with looking(collectors.url) as deciding, looking(collectors.url) as observer:
+    async with connected(collectors.url) as deciding, connected(collectors.url) as observer:
         transaction = deciding.transaction()
         await transaction.start()
         await deciding.execute("SELECT pg_advisory_xact_lock(1, 0)")
@@ -356,12 +252,11 @@ async def test_a_group_waits_for_a_decision_that_is_being_made_and_heeds_it(
     assert await stored == [S, S, S]
 
 
-@pytest.mark.asyncio
 async def test_figures_take_one_step_after_the_other_and_none_back(collectors: Collectors) -> None:
     adding, reading, *_ = collectors.stores
     devices = [receipt._replace(survey_id=COURTEOUS.survey_id) for receipt in many(9)]
     await adding.add(devices[:8])
-    async with looking(collectors.url) as other, looking(collectors.url) as observer:
+    async with connected(collectors.url) as other, connected(collectors.url) as observer:
         transaction = other.transaction()
         await transaction.start()
         await other.execute("SELECT FROM deniable.surveys WHERE survey = 3 FOR NO KEY UPDATE")
@@ -374,7 +269,6 @@ async def test_figures_take_one_step_after_the_other_and_none_back(collectors: C
     assert sum(await shown) == 9
 
 
-@pytest.mark.asyncio
 async def test_pruning_waits_for_whoever_reads_all_receipts_and_nobody_waits_for_pruning(
     collectors: Collectors,
 ) -> None:
@@ -382,7 +276,7 @@ async def test_pruning_waits_for_whoever_reads_all_receipts_and_nobody_waits_for
     await pruning.add(many(5))
     await pruning.seal(ID, 0, NOW)
     reader = pruning.rows()
-    async with looking(collectors.url) as observer:
+    async with connected(collectors.url) as observer:
         read = list(await anext(reader))
         pruned = asyncio.create_task(pruning.prune(ID, 0, NOW + KEPT_SECONDS))
         await until_somebody_waits(observer, "relation")
@@ -399,14 +293,13 @@ async def test_pruning_waits_for_whoever_reads_all_receipts_and_nobody_waits_for
     assert await pruning.check() == []
 
 
-@pytest.mark.asyncio
 async def test_s8_a_move_waits_for_what_is_being_written_and_what_comes_then_is_refused(
     collectors: Collectors,
 ) -> None:
     adding, moving, *_ = collectors.stores
     group = many(3)
     await adding.add([group[0]])
-    async with looking(collectors.url) as blocker, looking(collectors.url) as observer:
+    async with connected(collectors.url) as blocker, connected(collectors.url) as observer:
         transaction = blocker.transaction()
         await transaction.start()
         await blocker.execute(
@@ -430,7 +323,6 @@ async def test_s8_a_move_waits_for_what_is_being_written_and_what_comes_then_is_
 
 
 async def deadlocks(connection: "asyncpg.Connection[asyncpg.Record]") -> int:
-    """Return how many deadlocks the server has broken in this database."""
     await connection.execute("SELECT pg_stat_clear_snapshot()")
     found = await connection.fetchval(
         "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"

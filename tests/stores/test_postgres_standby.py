@@ -4,15 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-import asyncpg
 import pytest
-import pytest_asyncio
 
 from deniable.messages.receipt import Receipt
 from deniable.stores import PostgresStore, StoreError
 from tests.stores.databases import many
 from tests.stores.places import NOW, A, D, S, publish
-from tests.support.postgres import PostgresServer, find_binaries
+from tests.support.postgres import PostgresServer, connected, find_binaries
 from tests.support.surveys import MANIFEST
 
 SECONDS = 60.0
@@ -31,12 +29,11 @@ class Pair:
 
     async def until_waiting(self, commits: int) -> None:
         """Return once so many commits wait for the standby."""
-        connection = await asyncpg.connect(self.primary.url(self.database))
-        while commits > await connection.fetchval(
-            "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-        ):
-            await connection.execute("SELECT pg_stat_clear_snapshot()")
-        await connection.close()
+        async with connected(self.primary.url(self.database)) as connection:
+            while commits > await connection.fetchval(
+                "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+            ):
+                await connection.execute("SELECT pg_stat_clear_snapshot()")
 
     async def crash_primary(self) -> None:
         await asyncio.to_thread(self.primary.kill)
@@ -44,13 +41,12 @@ class Pair:
         await asyncio.to_thread(self.primary.wait)
 
     async def on_standby(self) -> set[bytes]:
-        connection = await asyncpg.connect(self.standby.url(self.database))
-        rows = await connection.fetch("SELECT key FROM deniable.receipts")
-        await connection.close()
+        async with connected(self.standby.url(self.database)) as connection:
+            rows = await connection.fetch("SELECT key FROM deniable.receipts")
         return {row["key"].bytes for row in rows}
 
 
-@pytest_asyncio.fixture
+@pytest.fixture
 async def pair() -> AsyncIterator[Pair]:
     binaries = find_binaries()
     if binaries is None:
@@ -82,7 +78,6 @@ async def refused(store: PostgresStore, group: list[Receipt]) -> bool:
     return False
 
 
-@pytest.mark.asyncio
 @pytest.mark.long
 async def test_s1_what_a_restart_has_released_is_answered_only_once_the_standby_has_it(
     pair: Pair,

@@ -12,14 +12,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from deniable.stores.sqlite import checking
-from deniable.stores.sqlite.migrating import VERSION, version
+from deniable.stores.sqlite.database import VERSION, faults, version
 from tests.support.doomed_store import RUNS
 from tests.support.power_cut import Disk, Record, Tracer
 from tests.support.processes import ROOT
 
-SHARES = (0.0, 0.5, 1.0)
-"""How much of what was not synchronised stays."""
+SHARES = (0.0, 0.5, 1.0)  # how much of what was not synchronised stays
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +70,7 @@ def _look(file: Path) -> tuple[set[str], set[int], int]:
         connection.execute("PRAGMA synchronous=OFF")
         if version(connection) < VERSION:  # cut while it was made
             return set(), set(), 0
-        assert checking.faults(connection) == []
+        assert faults(connection) == []
         keys = {key.hex() for (key,) in connection.execute("SELECT key FROM receipts")}
         seals = {epoch for (epoch,) in connection.execute("SELECT epoch FROM seals")}
         (surveys,) = connection.execute("SELECT count(*) FROM surveys").fetchone()

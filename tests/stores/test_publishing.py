@@ -1,18 +1,18 @@
-"""Surveys in the store: published once, in order, and kept as they were signed."""
+"""Surveys and rotations in the store: each once, in order, and kept as they were signed."""
 
 import pytest
 
-from deniable.messages import Manifest
-from deniable.stores import Store, SurveyConflict
+from deniable.messages import MAX_ROTATIONS, Rotation, SigningKey, sign_manifest, sign_rotation
+from deniable.stores import RotationConflict, Store, SurveyConflict
 from tests.stores.places import A, Place, counts, publish
 from tests.support.reports import report
-from tests.support.surveys import manifest
+from tests.support.surveys import AUTHORITY, MANIFEST, manifest
 
+KEYS = [AUTHORITY, *(SigningKey(bytes([number]) * 32) for number in range(1, MAX_ROTATIONS + 2))]
 SUCCESSOR = manifest(sequence=1)
 LATER = manifest(sequence=5)
 
 
-@pytest.mark.asyncio
 async def test_publishing_the_same_survey_again_changes_nothing(store: Store) -> None:
     assert await store.add([report(1)]) == [A]
     envelope = await publish(store)
@@ -20,39 +20,23 @@ async def test_publishing_the_same_survey_again_changes_nothing(store: Store) ->
     assert await counts(store) == [1, 0, 0, 0, 0]
 
 
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    "rival", [manifest(nonce=b"\1" * 16), manifest(question="Another question?")]
-)
-async def test_another_survey_of_the_same_sequence_is_a_conflict(
-    store: Store, rival: Manifest
-) -> None:
+async def test_another_survey_needs_a_higher_sequence_than_the_newest(store: Store) -> None:
+    rivals = [manifest(nonce=b"\1" * 16), manifest(question="Another question?")]
     before = await store.surveys()
-    with pytest.raises(SurveyConflict):
-        await publish(store, rival)
+    for rival in rivals:
+        with pytest.raises(SurveyConflict):
+            await publish(store, rival)
     assert await store.surveys() == before
-
-
-@pytest.mark.asyncio
-async def test_a_lower_sequence_than_the_newest_is_a_conflict(store: Store) -> None:
     await publish(store, LATER)
-    with pytest.raises(SurveyConflict):
+    with pytest.raises(SurveyConflict, match="sequence 5; a successor needs"):
         await publish(store, SUCCESSOR)
     assert len(await store.surveys()) == 2
+    assert await store.add([report(1), report(1, survey=LATER)]) == [A, A]
+    # Devices hold on to a manifest until they fetch the next one; ids are never pooled.
+    assert await counts(store) == await counts(store, 0, LATER) == [1, 0, 0, 0, 0]
 
 
-@pytest.mark.asyncio
-async def test_a_conflict_does_not_block_the_next_survey(store: Store) -> None:
-    with pytest.raises(SurveyConflict):
-        await publish(store, manifest(nonce=b"\1" * 16))
-    await publish(store, SUCCESSOR)
-    assert await store.add([report(1, survey=SUCCESSOR)]) == [A]
-
-
-@pytest.mark.asyncio
-async def test_surveys_come_by_name_and_the_newest_first_as_they_were_signed(
-    store: Store,
-) -> None:
+async def test_surveys_come_by_name_and_the_newest_first_as_they_were_signed(store: Store) -> None:
     successor = await publish(store, SUCCESSOR)
     first = await publish(store, manifest(name="a-first-name", sequence=9))
     last = await publish(store, manifest(name="z-last-name"))
@@ -64,27 +48,58 @@ async def test_surveys_come_by_name_and_the_newest_first_as_they_were_signed(
     assert len(surveys) == 5
 
 
-@pytest.mark.asyncio
-async def test_predecessors_still_take_reports(store: Store) -> None:
-    # Devices hold on to a manifest until they fetch the next one; ids are never pooled.
-    await publish(store, SUCCESSOR)
-    assert await store.add([report(1), report(1, survey=SUCCESSOR)]) == [A, A]
-    assert await counts(store) == await counts(store, 0, SUCCESSOR) == [1, 0, 0, 0, 0]
+async def rotate(store: Store, old: int, new: int, sequence: int = 1) -> bytes:
+    """Hand over without signing anything anew; return the envelope."""
+    rotation = Rotation(KEYS[old].public_key, KEYS[new].public_key, sequence)
+    envelope = sign_rotation(rotation, KEYS[old], KEYS[new])
+    assert await store.rotate(rotation, envelope, lambda survey: survey) == 0
+    return envelope
 
 
-@pytest.mark.asyncio
-async def test_surveys_survive_a_restart_and_are_seen_by_other_connections(place: Place) -> None:
+async def test_rotations_come_in_the_order_in_which_they_were_published(place: Place) -> None:
     store = await place.open()
-    other = await place.open()
-    envelope = await publish(store)
-    assert await other.surveys() == [envelope]
+    assert await store.rotations() == []
+    envelopes = [await rotate(store, 2, 3, 9), await rotate(store, 0, 1), await rotate(store, 1, 2)]
+    assert await store.rotations() == envelopes
     await store.close()
-    await other.close()
-    store = await place.open()
-    assert await store.surveys() == [envelope]
-    await store.close()
+    again = await place.open()
+    assert await again.rotations() == envelopes
+    await again.close()
 
 
-@pytest.mark.asyncio
-async def test_an_open_store_answers_a_ping(store: Store) -> None:
-    await store.ping()
+@pytest.mark.parametrize(("old", "new"), [(0, 1), (0, 2), (2, 1)])
+async def test_a_key_is_handed_over_from_and_to_once(store: Store, old: int, new: int) -> None:
+    first = await rotate(store, 0, 1)
+    with pytest.raises(RotationConflict):
+        await rotate(store, old, new, 2)
+    assert await store.rotations() == [first]
+
+
+async def test_no_more_are_taken_than_may_be_published(store: Store) -> None:
+    for number in range(MAX_ROTATIONS):
+        await rotate(store, number, number + 1, number)
+    with pytest.raises(RotationConflict, match="64 times"):
+        await rotate(store, MAX_ROTATIONS, MAX_ROTATIONS + 1, MAX_ROTATIONS)
+
+
+async def test_surveys_are_signed_anew_and_keep_their_reports(store: Store) -> None:
+    other = await publish(store, manifest(name="another"))
+    await store.add([report(1)])
+    anew = sign_manifest(MANIFEST, KEYS[1])
+    rotation = Rotation(KEYS[0].public_key, KEYS[1].public_key, 1)
+    envelope = sign_rotation(rotation, KEYS[0], KEYS[1])
+    old = sign_manifest(MANIFEST, AUTHORITY)
+    assert await store.rotate(rotation, envelope, {old: anew, other: other}.__getitem__) == 1
+    assert await store.surveys() == [other, anew]
+    assert await counts(store) == [1, 0, 0, 0, 0]
+
+
+async def test_a_rotation_during_which_signing_fails_did_not_happen(store: Store) -> None:
+    def fail(envelope: bytes) -> bytes:
+        raise ZeroDivisionError
+
+    before = await store.surveys()
+    rotation = Rotation(KEYS[0].public_key, KEYS[1].public_key, 1)
+    with pytest.raises(ZeroDivisionError):
+        await store.rotate(rotation, sign_rotation(rotation, KEYS[0], KEYS[1]), fail)
+    assert (await store.rotations(), await store.surveys()) == ([], before)

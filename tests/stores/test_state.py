@@ -5,29 +5,23 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import pytest
-import pytest_asyncio
 
 from deniable.messages import Rotation, SigningKey, sign_rotation
-from deniable.stores import KEPT_SECONDS, CopyableStore, Role, StoreMoved, Token
-from deniable.stores.copying import ReceiptRow, Row
+from deniable.stores import KEPT_SECONDS, Role, Store, StoreMoved, Token
+from deniable.stores.rules.copying import ReceiptRow, StoredRow
 from tests.stores.databases import many
 from tests.stores.fullness import COURTEOUS, NEXT, TOKEN, everything, fill_with_everything
-from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, A, D, Place, publish, reports
-from tests.support.reports import report
+from tests.stores.places import NOW, OTHER_ISSUER, A, D, Place, publish, reports
 from tests.support.surveys import MANIFEST, manifest
 
 TO = "postgresql://elsewhere/deniable"
 AFTER = SigningKey(b"authority seed of the tests 0003")
 
 
-async def _opened(place: Place) -> CopyableStore:
-    return await place.open()  # type: ignore[return-value]  # every kind of store is copyable
-
-
-@pytest_asyncio.fixture
-async def moved(place: Place) -> AsyncIterator[CopyableStore]:
+@pytest.fixture
+async def moved(place: Place) -> AsyncIterator[Store]:
     """Yield a store with everything in it, moved away by another that is open."""
-    store, other = await _opened(place), await _opened(place)
+    store, other = await place.open(), await place.open()
     await fill_with_everything(store)
     await everything(store)  # figures have taken their steps
     await other.move_away(TO)
@@ -36,17 +30,17 @@ async def moved(place: Place) -> AsyncIterator[CopyableStore]:
     await store.close()
 
 
-async def _nothing() -> AsyncIterator[Sequence[Row]]:
+async def _nothing() -> AsyncIterator[Sequence[StoredRow]]:
     return
     yield
 
 
-async def _rotate(store: CopyableStore) -> None:
+async def _rotate(store: Store) -> None:
     rotation = Rotation(NEXT.public_key, AFTER.public_key, 2)
     await store.rotate(rotation, sign_rotation(rotation, NEXT, AFTER), lambda signed: signed)
 
 
-WRITES: dict[str, Callable[[CopyableStore], Awaitable[object]]] = {
+WRITES: dict[str, Callable[[Store], Awaitable[object]]] = {
     "add": lambda store: store.add(reports([50])),
     "add a duplicate": lambda store: store.add(reports([0], 1)),
     "publish": lambda store: publish(store, manifest(name="new")),
@@ -65,35 +59,31 @@ WRITES: dict[str, Callable[[CopyableStore], Awaitable[object]]] = {
 }
 
 
-@pytest.mark.asyncio
-@pytest.mark.parametrize("write", WRITES)
-async def test_s8_a_moved_store_takes_nothing_until_it_stays(
-    moved: CopyableStore, write: str
-) -> None:
-    if write == "step of figures":
-        await moved.stay()
-        await moved.add(reports([60, 61], survey=COURTEOUS))
-        await moved.move_away(TO)
+async def test_s8_a_moved_store_takes_nothing_until_it_stays(moved: Store) -> None:
+    await moved.stay()
+    await moved.add(reports([60, 61], survey=COURTEOUS))  # a step of the figures is due
+    await moved.move_away(TO)
     before = [chunk async for chunk in moved.rows()]
-    with pytest.raises(StoreMoved, match=r"moved to postgresql://elsewhere/deniable"):
-        await WRITES[write](moved)
-    assert [chunk async for chunk in moved.rows()] == before
+    for write in WRITES.values():
+        with pytest.raises(StoreMoved, match=r"moved to postgresql://elsewhere/deniable"):
+            await write(moved)
+        assert [chunk async for chunk in moved.rows()] == before
     assert await moved.check() == []
     await moved.stay()
     assert await moved.moved_to() is None
-    if write != "fill":  # which only an empty store takes
-        await WRITES[write](moved)
+    for name, write in WRITES.items():
+        if name != "fill":  # which only an empty store takes
+            await write(moved)
 
 
-@pytest.mark.asyncio
 async def test_s8_what_was_moved_is_still_read_and_the_mark_outlives_the_process(
-    moved: CopyableStore, place: Place
+    moved: Store, place: Place
 ) -> None:
     await moved.move_away(TO)
     with pytest.raises(StoreMoved):
         await moved.move_away("somewhere else")
     seen = await everything(moved)
-    again = await _opened(place)
+    again = await place.open()
     assert await again.moved_to() == TO
     assert await everything(again) == seen
     await again.stay()
@@ -103,14 +93,13 @@ async def test_s8_what_was_moved_is_still_read_and_the_mark_outlives_the_process
     await again.close()
 
 
-@pytest.mark.asyncio
 async def test_s8_whatever_was_acknowledged_before_the_mark_is_there_to_copy(place: Place) -> None:
-    stores = [await _opened(place) for _ in range(3)]
+    stores = [await place.open() for _ in range(3)]
     await publish(stores[0])
     acknowledged: set[bytes] = set()
     enough = asyncio.Event()
 
-    async def send(store: CopyableStore, start: int) -> None:
+    async def send(store: Store, start: int) -> None:
         for first in range(start, start + 100_000, 7):
             group = many(7, first)
             try:
@@ -139,24 +128,7 @@ async def test_s8_whatever_was_acknowledged_before_the_mark_is_there_to_copy(pla
         await store.close()
 
 
-@pytest.mark.asyncio
-async def test_upkeep_learns_the_newest_epoch_of_which_no_figure_may_tell(place: Place) -> None:
-    store = await place.open()
-    await publish(store, COURTEOUS)
-    assert await store.newest_counted(COURTEOUS.survey_id) is None
-    await store.add([report(1, epoch=4, survey=COURTEOUS)])
-    await store.add(reports(range(2), epoch=7, survey=COURTEOUS, issuer=ISSUER))
-    assert await store.newest_counted(COURTEOUS.survey_id) == 7
-    assert await store.newest_epoch(COURTEOUS.survey_id) is None
-    await store.seal(COURTEOUS.survey_id, 7, NOW)
-    await store.prune(COURTEOUS.survey_id, 7, NOW + KEPT_SECONDS)
-    await store.seal(COURTEOUS.survey_id, 9, NOW)
-    assert await store.newest_counted(COURTEOUS.survey_id) == 7
-    await store.close()
-
-
-@pytest.mark.asyncio
-async def test_the_last_backup_is_remembered(place: Place) -> None:
+async def test_the_last_backup_is_remembered_and_the_clock_is_the_machines(place: Place) -> None:
     store = await place.open()
     assert await store.backed_up_at() is None
     await store.note_backup(NOW)
@@ -164,12 +136,6 @@ async def test_the_last_backup_is_remembered(place: Place) -> None:
     await store.close()
     store = await place.open()
     assert await store.backed_up_at() == NOW + 5
-    await store.close()
-
-
-@pytest.mark.asyncio
-async def test_the_clock_of_a_store_on_this_machine_is_the_machines(place: Place) -> None:
-    store = await place.open()
     assert abs(await store.time() - time.time()) < 60  # what upkeep allows
     await store.ping()
     await store.close()

@@ -9,7 +9,7 @@ import pytest
 
 from deniable.messages.receipt import Receipt
 from deniable.stores import KEPT_SECONDS, SqliteStore
-from deniable.stores.sqlite import short_log
+from deniable.stores.sqlite import wal_truncation
 from tests.stores.databases import HookedStore, hooked_store, many
 from tests.stores.places import NOW, A, SqlitePlace, counts
 from tests.support.surveys import MANIFEST
@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the log as it is, but where a test is about that."""
-    monkeypatch.setattr(short_log, "_SECONDS", 1e6)
+    monkeypatch.setattr(wal_truncation, "_SECONDS", 1e6)
 
 
 def left(file: Path, receipts: list[Receipt]) -> dict[str, int]:
@@ -48,7 +48,6 @@ async def add_one_by_one(store: HookedStore, receipts: list[Receipt]) -> None:
         assert await store.add([receipt]) == [A]
 
 
-@pytest.mark.asyncio
 async def test_s6_what_is_pruned_is_in_no_file(file: Path) -> None:
     receipts = many(60)
     async with hooked_store(file) as store:
@@ -60,7 +59,6 @@ async def test_s6_what_is_pruned_is_in_no_file(file: Path) -> None:
         assert [seal.pruned_at for seal in await store.seals(ID)] == [LATER]
 
 
-@pytest.mark.asyncio
 async def test_s6_what_a_reader_keeps_in_the_log_is_not_noted_as_erased(file: Path) -> None:
     receipts = many(60)
     async with hooked_store(file) as store:
@@ -78,11 +76,10 @@ async def test_s6_what_a_reader_keeps_in_the_log_is_not_noted_as_erased(file: Pa
         assert [seal.pruned_at for seal in await store.seals(ID)] == [LATER + 60]
 
 
-@pytest.mark.asyncio
 async def test_s5_the_log_is_emptied_soon_after_each_write(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(short_log, "_SECONDS", 0.01)
+    monkeypatch.setattr(wal_truncation, "_SECONDS", 0.01)
     log = file.with_name(f"{file.name}-wal")
     async with hooked_store(file) as store:
         for receipt in many(3):
@@ -98,11 +95,10 @@ async def test_s5_the_log_is_emptied_soon_after_each_write(
         assert await counts(store) == [4, 0, 0, 0, 0]
 
 
-@pytest.mark.asyncio
 async def test_s5_a_log_that_somebody_left_is_emptied_too(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(short_log, "_SECONDS", 0.01)
+    monkeypatch.setattr(wal_truncation, "_SECONDS", 0.01)
     log = file.with_name(f"{file.name}-wal")
     async with hooked_store(file) as store:
         store._log.written = lambda: None  # type: ignore[method-assign]
@@ -113,7 +109,6 @@ async def test_s5_a_log_that_somebody_left_is_emptied_too(
         await other.close()
 
 
-@pytest.mark.asyncio
 async def test_s5_who_closes_leaves_no_log_to_the_others(file: Path) -> None:
     log = file.with_name(f"{file.name}-wal")
     async with hooked_store(file):
@@ -124,12 +119,11 @@ async def test_s5_who_closes_leaves_no_log_to_the_others(file: Path) -> None:
         assert log.stat().st_size == 0
 
 
-@pytest.mark.asyncio
 async def test_s5_a_sealed_epoch_is_in_the_order_of_its_keys_also_within_a_page(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So few that they are in one page, as they came.
-    monkeypatch.setattr("deniable.stores.sqlite.sealing._REWRITTEN_AT_ONCE", 17)
+    monkeypatch.setattr("deniable.stores.sqlite.sealed_receipts._REWRITTEN_AT_ONCE", 17)
     receipts = many(60)
     sent = [each.key for each in receipts]
 

@@ -14,11 +14,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
-
-import asyncpg
+from typing import Self
 
 from deniable.messages import SignedReport, split_upload
 from deniable.messages.receipt import RECEIPT_KEY_BYTES
+from tests.support.postgres import connected
 from tests.support.processes import DENIABLE, await_line, free_port, run
 
 NAME = "rating-of-marriage"
@@ -79,7 +79,6 @@ class CollectorProcess:
         self.authority = str(settings["authority"])
 
     def beside(self) -> "CollectorProcess":
-        """Return another collector on the same store, which listens at a port of its own."""
         other = copy.copy(self)
         other.port = free_port()
         other._environment = {**self._environment, "DENIABLE_PORT": str(other.port)}
@@ -95,11 +94,7 @@ class CollectorProcess:
         return other
 
     def start(self, *command: str | Path) -> None:
-        """Start the process; return once it takes requests.
-
-        Args:
-            command: what runs the command line, if it is not the interpreter by itself.
-        """
+        """Start the process, by such a command line or ours; return once it takes requests."""
         assert self._process is None
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -112,7 +107,6 @@ class CollectorProcess:
 
     @property
     def pid(self) -> int:
-        """Return the running process's id."""
         assert self._process is not None
         return self._process.pid
 
@@ -122,7 +116,6 @@ class CollectorProcess:
         return sorted(map(int, children.split()))
 
     def kill_parent(self) -> None:
-        """Kill -9, at once."""
         os.kill(self.pid, signal.SIGKILL)
         assert self._wait(20) == -signal.SIGKILL
 
@@ -136,7 +129,6 @@ class CollectorProcess:
             time.sleep(0.01)
 
     def terminate(self) -> None:
-        """Send SIGTERM, and do not wait."""
         os.kill(self.pid, signal.SIGTERM)
 
     def wait(self, seconds: float = 40.0) -> tuple[int, str]:
@@ -155,8 +147,13 @@ class CollectorProcess:
         self._process = None
         return status
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
-        """End the process, if it runs."""
         if self._process is not None:
             self._process.kill()
             self._wait(20)
@@ -167,11 +164,9 @@ class CollectorProcess:
         return self._log.read_text("utf-8")
 
     def export(self, file: Path) -> None:
-        """Write the survey's file, as an app bundles it."""
         self._command("survey", "export", NAME, "--out", file)
 
     def shown_counts(self) -> list[int]:
-        """Return the raw counts that ``deniable hist --json`` shows."""
         shown = self._command("hist", NAME, "--json")
         return [category["raw"] for category in json.loads(shown)["categories"]]
 
@@ -181,7 +176,6 @@ class CollectorProcess:
         return run(command, env=self._environment).stdout
 
     def receipts(self) -> Counter[Receipt]:
-        """Return every receipt in the store, whether or not the process runs."""
         url = self._environment.get("DENIABLE_STORE", "")
         if url.startswith("postgresql:"):
             return asyncio.run(_receipts_in(url))
@@ -200,9 +194,6 @@ def runs(pid: int) -> bool:
 
 
 async def _receipts_in(url: str) -> Counter[Receipt]:
-    connection = await asyncpg.connect(url)
-    try:
+    async with connected(url) as connection:
         rows = await connection.fetch("SELECT key, response FROM deniable.receipts")
-    finally:
-        await connection.close()
     return Counter((key.bytes, int(response)) for key, response in rows)

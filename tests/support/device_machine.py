@@ -44,8 +44,7 @@ from tests.support.hostile_collector import FATES, FETCHES, HostileCollector, Sk
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, ORIGIN, START, manifest
 
 NAMES = ("first", "second")
-FLUSH_SECONDS = 1.3 * DAY
-"""Longer than any wait that a collector can bring about."""
+FLUSH_SECONDS = 1.3 * DAY  # longer than any wait that a collector can bring about
 
 STATE = "device.sqlite"
 MARK = "device.sqlite.mark"
@@ -53,7 +52,7 @@ MARK = "device.sqlite.mark"
 ISSUER = SigningKey(b"issuer's seed of the tests 00001")
 CERTIFIED = Enrolment("certificate", (ISSUER.public_key,))
 
-_TWO_ROUND = Specification("two-round", kept="2")
+_TWO_ROUND = Specification("two-round", {"kept": "2"})
 _FOLLOWED: list[dict[str, Any]] = [
     *[{}] * 4,
     *[{"repeat": Repeat("memoised", 4)}] * 2,
@@ -65,16 +64,12 @@ _UNLAWFUL: list[dict[str, Any]] = [
     {"categories": CATEGORIES[:2]},
     {"categories": CATEGORIES[::-1]},
     {"epsilon": "1.5"},
-    {"repeat": Repeat("memoised", 5), "specification": Specification("two-round", kept="2.5")},
+    {"repeat": Repeat("memoised", 5), "specification": Specification("two-round", {"kept": "2.5"})},
     {"delta": "0.1"},
     {"question": "Really?"},
     {"origin": "http://127.0.0.1:1"},
 ]
-_TERMS: list[dict[str, Any]] = [
-    *_FOLLOWED * 2,
-    {"epsilon": "0.5"},
-    *_UNLAWFUL,
-]
+_TERMS: list[dict[str, Any]] = [*_FOLLOWED * 2, {"epsilon": "0.5"}, *_UNLAWFUL]
 _ENVIRONMENTS: list[dict[str, str]] = [
     *[{}] * 8,
     {"DO_NOT_TRACK": "1"},
@@ -113,22 +108,12 @@ class DeviceMachine(RuleBasedStateMachine):
     """One device, whose app runs twice at a time.
 
     Attributes:
-        folder: of the state; a new one after each death.
-        clock: the device's; its true time is the collector's.
-        collector: the other side.
-        clients: the two running apps.
-        environment: of their processes.
-        draws: words that were drawn for responses.
         enrolled: the key that the issuer has vouched for, by name and epoch.
-        issuer_is_up: whether the issuer answers.
-        memory: what the present state must know.
-        ever: all that was ever decided, by lost states too.
-        previews: payloads of what was only shown.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
+        self.folder = Path(tempfile.mkdtemp())  # of the state; a new one after each death
         self.nonce = 0
         # The machine finds a failure again: nothing in a run is left to chance.
         seeded = random.Random(0)
@@ -143,19 +128,19 @@ class DeviceMachine(RuleBasedStateMachine):
         ):
             self.patches.enter_context(mock.patch.object(owner, name, value))
         self.words = seeded
-        self.clock = SkewedClock()
-        self.collector = HostileCollector(self.clock, self.before_a_request)
-        self.draws = 0
+        self.clock = SkewedClock()  # the device's; its true time is the collector's
+        self.collector = HostileCollector(self.clock, self.before_a_request)  # the other side
+        self.draws = 0  # words that were drawn for responses
         self.enrolled: dict[tuple[str, int], bytes] = {}
-        self.issuer_is_up = True
-        self.environment: dict[str, str] = {}
+        self.issuer_is_up = True  # whether the issuer answers
+        self.environment: dict[str, str] = {}  # of their processes
         self.initial = Consent.UNSET
         self.lifetime, self.total = "9999", "9999"
         self.sliding: SlidingCeiling | None = None
         self.caps, self.batches = OutboxCaps(), False
-        self.memory = Memory()
-        self.ever: list[Decided] = []
-        self.previews: set[bytes] = set()
+        self.memory = Memory()  # what the present state must know
+        self.ever: list[Decided] = []  # all that was ever decided, by lost states too
+        self.previews: set[bytes] = set()  # payloads of what was only shown
         self.era = 0
         self.forgotten: Counter[str] = Counter()
         self.most = (0, 0)
@@ -163,7 +148,7 @@ class DeviceMachine(RuleBasedStateMachine):
         self.fuse: int | None = None
         self.corpse: Path | None = None
         self.onlooker: sqlite3.Connection | None = None
-        self.clients: list[Client] = []
+        self.clients: list[Client] = []  # the two running apps
         self.hanging: list[Client] = []
 
     # What the device is made of.
@@ -220,7 +205,6 @@ class DeviceMachine(RuleBasedStateMachine):
         return self.words.getrandbits(64)
 
     def start(self) -> Client:
-        """Return a new client of the one state."""
         lifetime, total = (epsilon_to_nano("ceiling", each) for each in (self.lifetime, self.total))
         self.most = max(self.most[0], lifetime), max(self.most[1], total)
         surveys = [
@@ -252,7 +236,6 @@ class DeviceMachine(RuleBasedStateMachine):
         )
 
     def stop(self) -> None:
-        """End every process, so that the state is one file and its mark."""
         for each in [*self.clients, *self.hanging]:
             each.close()
         self.hanging = []
@@ -276,7 +259,6 @@ class DeviceMachine(RuleBasedStateMachine):
 
     @property
     def exists(self) -> bool:
-        """Tell whether there is a state."""
         return (self.folder / STATE).exists()
 
     def rows(self, query: str, *arguments: object) -> list[tuple[Any, ...]]:
@@ -464,7 +446,6 @@ class DeviceMachine(RuleBasedStateMachine):
         return self.costs(self.ever, *names).total()
 
     def costs(self, decided: list[Decided], *names: str) -> Counter[str]:
-        """Return what these cost, by name."""
         costs: Counter[str] = Counter()
         for each in decided:
             if each.manifest.name in (names or NAMES):
@@ -655,7 +636,6 @@ class DeviceMachine(RuleBasedStateMachine):
         batches: bool,
         sliding: SlidingCeiling | None,
     ) -> None:
-        """Start another version of the app, whose ceilings may be lower or higher."""
         before = self.clients
         self.lifetime, self.total, self.sliding = lifetime, total, sliding
         self.caps, self.batches = caps, batches

@@ -8,34 +8,22 @@ from deniable.client import Consent
 from deniable.messages import Manifest, SignedReport
 from tests.support.surveys import CATEGORIES, DAY, ORIGIN, QUESTION
 
-SHORTEST_EPOCH = 2
-"""What the app of the tests accepts, in seconds."""
-MOST_KEPT = "2"
-"""Likewise, epsilon of a response that is kept."""
+SHORTEST_EPOCH = 2  # what the app of the tests accepts, in seconds
+MOST_KEPT = "2"  # likewise, epsilon of a response that is kept
 _ORDER = (Consent.UNSET, Consent.OFF, Consent.LOCAL, Consent.ON)
 
 
 @dataclass(frozen=True)
 class Decided:
-    """A report that was drawn and committed.
+    """A report that was drawn and committed."""
 
-    Attributes:
-        manifest: under which.
-        epoch: of it.
-        answer: index of the true category.
-        envelope: the signed bytes.
-        at: the device's clock then, Unix seconds.
-        era: how many times all traces of what came after had been removed before.
-        cost: in 1e-9 epsilon.
-    """
-
-    manifest: Manifest
-    epoch: int
-    answer: int
-    envelope: bytes
-    at: float
-    era: int
-    cost: int
+    manifest: Manifest  # under which
+    epoch: int  # of it
+    answer: int  # index of the true category
+    envelope: bytes  # the signed bytes
+    at: float  # the device's clock then, Unix seconds
+    era: int  # how many times all traces of what came after had been removed before
+    cost: int  # in 1e-9 epsilon
 
     @property
     def range(self) -> tuple[bytes, int]:
@@ -45,7 +33,6 @@ class Decided:
 
     @property
     def response(self) -> int:
-        """Return what was drawn."""
         return SignedReport.from_envelope(self.envelope).report.response
 
     @property
@@ -63,16 +50,14 @@ class Memory:
         standing: its decisions, by name and epoch.
         lawful: ids of the manifests that it may have accepted.
         asked: how often it asked for each name on the latest day that its clock told then.
-        consent: the user's decision as the file has it.
     """
 
     standing: dict[tuple[str, int], Decided] = field(default_factory=dict)
     lawful: set[bytes] = field(default_factory=set)
     asked: dict[str, tuple[int, int]] = field(default_factory=dict)
-    consent: Consent = Consent.UNSET
+    consent: Consent = Consent.UNSET  # the user's decision as the file has it
 
     def highest(self, name: str) -> int:
-        """Return the highest epoch decided under a name, -1 if there is none."""
         return max((epoch for other, epoch in self.standing if other == name), default=-1)
 
     def decided_until(self, name: str) -> float:
@@ -98,7 +83,6 @@ class Memory:
         return self.asked[name][1]
 
     def copy(self) -> "Memory":
-        """Return a copy that a backup may keep."""
         return Memory(dict(self.standing), set(self.lawful), dict(self.asked), self.consent)
 
 
@@ -110,7 +94,7 @@ def is_lawful(manifest: Manifest, now: float) -> bool:
         and manifest.categories == CATEGORIES
         and Fraction(manifest.epsilon) <= 1
         and manifest.delta == "0"
-        and Fraction(manifest.specification.kept or 0) <= Fraction(MOST_KEPT)
+        and Fraction(manifest.kept_epsilon or 0) <= Fraction(MOST_KEPT)
         and manifest.schedule.epoch_seconds >= SHORTEST_EPOCH
         and now < manifest.schedule.end
     )

@@ -108,7 +108,6 @@ def report_and_die(folder: Path, moment: str) -> None:
 
 
 def race(folder: Path, processes: int, days: int) -> list[list[str]]:
-    """Let processes report at the same moments; return each one's outcomes and what it sent."""
     return _compete(_report_daily, folder, processes, days)
 
 

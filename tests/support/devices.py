@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from deniable.client import (
@@ -35,6 +34,7 @@ from deniable.messages import (
 )
 from tests.support.clock import FakeClock
 from tests.support.surveys import AUTHORITY, DECLARED, MANIFEST, ORIGIN
+from tests.support.transports import Call, TransportDouble
 
 NAME = MANIFEST.name
 
@@ -45,14 +45,12 @@ UNREACHABLE = TransportError("ConnectionRefusedError")
 
 
 def refused(code: RefusalCode, **headers: str) -> HttpAnswer:
-    """Return the 200 answer that refuses the one report of a request."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     body = UploadAnswer(0, 0, ((0, code),)).to_json()
     return HttpAnswer(200, {"content-type": "application/json", **named}, body)
 
 
 def problem(code: RefusalCode, status: int | None = None, **headers: str) -> HttpAnswer:
-    """Return the answer that refuses a whole request."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     found = status or code.http_status
     assert found is not None
@@ -68,7 +66,6 @@ def lie(category: int, manifest: Manifest = MANIFEST) -> Callable[[], int]:
 
 
 def truth(manifest: Manifest = MANIFEST) -> Callable[[], int]:
-    """Return a draw that always tells the truth."""
     word = manifest.mechanism.grid - 1
     return lambda: word
 
@@ -105,23 +102,19 @@ class Request:
     body: bytes = field(repr=False)
 
 
-class FakeTransport:
+class FakeTransport(TransportDouble):
     """A collector in a variable.
 
     Attributes:
-        manifests: signed envelopes, by name, the newest last.
-        rotations: of the authority, signed.
         answer: to every upload: an answer, an error to raise, or a function of the body.
-        requests: all that came.
-        clock: by which answers tell the date, if any.
     """
 
     def __init__(self, *manifests: Manifest) -> None:
-        self.manifests: dict[str, list[bytes]] = {}
-        self.rotations: list[bytes] = []
+        self.manifests: dict[str, list[bytes]] = {}  # signed envelopes, by name, the newest last
+        self.rotations: list[bytes] = []  # of the authority, signed
         self.answer: HttpAnswer | Exception | Callable[[bytes], HttpAnswer] = ACCEPTED
-        self.requests: list[Request] = []
-        self.clock: FakeClock | None = None
+        self.requests: list[Request] = []  # all that came
+        self.clock: FakeClock | None = None  # by which answers tell the date, if any
         for manifest in manifests:
             self.publish(manifest)
 
@@ -138,27 +131,17 @@ class FakeTransport:
 
     @property
     def envelopes(self) -> list[bytes]:
-        """Return every signed manifest, as an app may bundle them."""
         return [envelope for envelopes in self.manifests.values() for envelope in envelopes]
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: bytes,
-        most: int,
-        timeout: float = 20.0,
-        before_body: Callable[[], None] | None = None,
-    ) -> HttpAnswer:
-        if before_body is not None:
-            before_body()
-        self.requests.append(Request(method, path, dict(headers), body))
-        answer = self._manifest(path) if method == "GET" else self._judge(body)
-        if method == "GET" and self.clock is not None:
+    def respond(self, call: Call) -> HttpAnswer:
+        call.stands()
+        self.requests.append(Request(call.method, call.path, call.headers, call.body))
+        fetched = call.method == "GET"
+        answer = self._manifest(call.path) if fetched else self._judge(call.body)
+        if fetched and self.clock is not None:
             date = format_datetime(datetime.fromtimestamp(self.clock.time, UTC), usegmt=True)
             answer = replace(answer, headers={**answer.headers, "date": date})
-        if len(answer.body) > most:
+        if len(answer.body) > call.most:
             raise TransportError("the answer is too long")
         return answer
 
@@ -178,7 +161,6 @@ class FakeTransport:
 
     @property
     def uploads(self) -> list[bytes]:
-        """Return the bodies of all uploads, in order."""
         return [request.body for request in self.requests if request.method == "POST"]
 
 
@@ -194,20 +176,17 @@ class Bench:
     """What a test of the client works with; closes every client in the end.
 
     Attributes:
-        path: of the state file.
         clock, transport: what clients are given unless told otherwise.
-        draw: likewise; counts.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "device.sqlite"
+        self.path = folder / "device.sqlite"  # of the state file
         self.clock = FakeClock()
         self.transport = FakeTransport(MANIFEST)
-        self.draw = CountingDraw()
+        self.draw = CountingDraw()  # what clients are given unless told otherwise; counts
         self._clients: list[Client] = []
 
     def client(self, **changes: Any) -> Client:
-        """Return a new client of this device."""
         arguments: dict[str, Any] = {
             "authority": AUTHORITY.public_key,
             "surveys": [DECLARED],
@@ -231,7 +210,6 @@ class Bench:
         return client
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Ask the state file, beside the client."""
         with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
             return connection.execute(query).fetchall()
 
@@ -240,23 +218,16 @@ class Bench:
         return {file.name: file.read_bytes() for file in _all_files(self.path.parent)}
 
     def on_disk(self, needle: bytes) -> list[str]:
-        """Return the names of the files that contain these bytes."""
         return [name for name, content in self.files().items() if needle in content]
 
     def close(self) -> None:
-        """Close every client."""
         for client in self._clients:
             client.close()
 
     def __enter__(self) -> "Bench":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -36,25 +36,21 @@ class Orders:
     """How devices die.
 
     Attributes:
-        collector: its origin.
-        authority: its authority's public key in hex.
-        folder: where the devices' states go.
         scene: ``lines``: each device dies by its own hand, at another line of the SDK inside its
             ``report()`` and the ``flush()`` after it; ``instants``: each is killed from outside.
         manifest: bundled with the app, in hex, so that ``report()`` is the first call ever; else
             consent and manifest are in the state before the scene begins.
         first, step: the lines at which devices die.
-        most: how many devices at most.
     """
 
-    collector: str
-    authority: str
-    folder: str
+    collector: str  # its origin
+    authority: str  # its authority's public key in hex
+    folder: str  # where the devices' states go
     scene: str
     manifest: str = ""
     first: int = 0
     step: int = 1
-    most: int = 10_000
+    most: int = 10_000  # how many devices at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +58,15 @@ class Fate:
     """What became of one device.
 
     Attributes:
-        killed: whether the kill came before it was through.
-        stages: what it had said before: B(efore report), R(eported), F(lushed).
-        before: the signed bytes in its state after the kill, in hex; empty if there were none.
-        outcome: what ``report()`` answered after the restart.
-        fault: the name of the outcome's error, or empty.
-        after: the signed bytes at the end, in hex.
         status, verdict: what the state says of them.
     """
 
-    killed: bool
-    stages: str
-    before: str
-    outcome: str
-    fault: str
-    after: str
+    killed: bool  # whether the kill came before it was through
+    stages: str  # what it had said before: B(efore report), R(eported), F(lushed)
+    before: str  # the signed bytes in its state after the kill, in hex; empty if there were none
+    outcome: str  # what ``report()`` answered after the restart
+    fault: str  # the name of the outcome's error, or empty
+    after: str  # the signed bytes at the end, in hex
     status: str
     verdict: str
 

@@ -22,6 +22,7 @@ from deniable.client import Client, HttpAnswer, StateUnavailable, Survey
 from deniable.client.state.mark import Mark
 from deniable.messages import Repeat
 from tests.support.devices import ACCEPTED, PORTAL, Bench, FakeTransport, read_upload
+from tests.support.effort import THOROUGH
 from tests.support.surveys import CATEGORIES, DAY, QUESTION, START, manifest
 
 FIRST, SECOND = "first-survey", "second-survey"
@@ -44,30 +45,22 @@ class Fate:
     """What became of one device.
 
     Attributes:
-        at: the instant of the kill: before the statement of half this number, or after it if odd.
-        killed: whether it came before the device was through.
-        statement: beside which it came.
-        withdrawn: whether the mark knew by then that consent had been withdrawn, or all purged.
         kept: what the state held as pending after the kill: [name, epoch, envelope in hex].
-        recorded: [name, epoch] of what ``report()`` had said was recorded.
         sent: [name, epoch, envelope in hex, whether it was committed by then], before and after.
-        after: what the restarted device said of its reports, or of its failure.
-        decided: [name, epoch] of all decisions in the end.
         charged: what the state has charged in the end, and what it has reserved: 1e-9 epsilon.
-        damaged: how many states were set aside.
     """
 
-    at: int
-    killed: bool
-    statement: str
-    withdrawn: bool
+    at: int  # the instant of the kill: before the statement of half this number, or after it if odd
+    killed: bool  # whether it came before the device was through
+    statement: str  # beside which it came
+    withdrawn: bool  # whether the mark knew by then that consent had been withdrawn, or all purged
     kept: list[tuple[str, int, str]]
-    recorded: list[tuple[str, int]]
+    recorded: list[tuple[str, int]]  # [name, epoch] of what ``report()`` had said was recorded
     sent: list[tuple[str, int, str, bool]]
-    after: list[str]
-    decided: list[tuple[str, int]]
+    after: list[str]  # what the restarted device said of its reports, or of its failure
+    decided: list[tuple[str, int]]  # [name, epoch] of all decisions in the end
     charged: tuple[int, int]
-    damaged: int
+    damaged: int  # how many states were set aside
 
 
 class _Doomed(sqlite3.Connection):
@@ -281,15 +274,19 @@ def _fate(folder: Path, at: int) -> Fate:
 
 
 def main() -> None:
-    """Kill at every instant of this share until the device lives through the script."""
+    """Kill at every instant of this share until the device lives through the script.
+
+    In ``make test`` at every seventeenth of them.
+    """
     folder, first, step = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     os.fsync = lambda _: None  # type: ignore[assignment]
     sqlite3.connect = partial(_connect, factory=_Doomed)  # type: ignore[assignment]
-    at, killed = first, True
+    stride = 1 if THOROUGH else 17
+    at, killed = first * stride, True
     while killed:
         fate = _fate(folder / str(at), at)
         print(json.dumps(asdict(fate)), flush=True)
-        at, killed = at + step, fate.killed
+        at, killed = at + step * stride, fate.killed
 
 
 if __name__ == "__main__":

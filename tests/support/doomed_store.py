@@ -20,8 +20,7 @@ GROUPS = 3
 SIZE = 8
 STEPS = 2 * GROUPS + 5
 """After each of which a run is killed, when it next synchronises, or when it does so once more."""
-RUNS = 2 * STEPS + 1
-"""The last is not killed."""
+RUNS = 2 * STEPS + 1  # the last is not killed
 
 
 async def use(file: Path, run: int) -> None:

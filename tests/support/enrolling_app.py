@@ -49,18 +49,15 @@ def begin(bench: Bench) -> tuple[Client, Hanging]:
 
 
 def returns(client: Client, _: Hanging) -> Any:
-    """End by coming to the end."""
     return type(client.report(NAME, "good").error).__name__
 
 
 def closes(client: Client, _: Hanging) -> Any:
-    """End as a careful app does."""
     client.close()
     return "closed"
 
 
 def calls_exit(client: Client, _: Hanging) -> Any:
-    """End by sys.exit."""
     print(json.dumps("exit"), flush=True)
     sys.exit(0)
 
@@ -90,7 +87,6 @@ SCENES: dict[str, Callable[[Client, Hanging], Any]] = {
 
 
 def main() -> None:
-    """Play one scene."""
     _, scene, folder = sys.argv
     signal.alarm(int(3 * SECONDS))
     client, hanging = begin(Bench(Path(folder)))

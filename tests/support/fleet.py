@@ -12,7 +12,7 @@ from unittest import mock
 
 from deniable.client import IN_MEMORY, Backoff, Client, Survey
 from deniable.client.ledger import refreshes
-from deniable.client.sending import delivery, outbox_rows
+from deniable.client.sending import delivery, outbox
 from deniable.messages import SignedReport
 from deniable.messages.receipt import RECEIPT_KEY_BYTES
 from tests.support.collector import NAME
@@ -25,23 +25,15 @@ _QUICKLY = Backoff(first=0.02, most=0.5)
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a device's state says of its one report.
+    """What a device's state says of its one report."""
 
-    Attributes:
-        key: the public key under which it is signed.
-        response: what the signed bytes say.
-        status: pending, delivered or dropped.
-        verdict: the collector's last word.
-    """
-
-    key: bytes
-    response: int
-    status: str
-    verdict: str
+    key: bytes  # the public key under which it is signed
+    response: int  # what the signed bytes say
+    status: str  # pending, delivered or dropped
+    verdict: str  # the collector's last word
 
     @property
     def receipt(self) -> tuple[bytes, int]:
-        """Return the report as the collector's store names it."""
         return self.key, self.response
 
 
@@ -55,21 +47,13 @@ def held(row: tuple[bytes, str, str]) -> Held:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Devices that all run the same app.
+    """Devices that all run the same app."""
 
-    Attributes:
-        collector: the origin that the app was built with.
-        authority: the public key that it was built with.
-        seconds: how long they try at most, from when the first is let go.
-        files: where every tenth device keeps its state; the others keep theirs in memory.
-        threads: how many devices are at work at once in each process.
-    """
-
-    collector: str
-    authority: str
-    seconds: float
-    files: Path
-    threads: int = 8
+    collector: str  # the origin that the app was built with
+    authority: str  # the public key that it was built with
+    seconds: float  # how long they try at most, from when the first is let go
+    files: Path  # where every tenth device keeps its state; the others keep theirs in memory
+    threads: int = 8  # how many devices are at work at once in each process
 
     @contextmanager
     def reporting(self, devices: int) -> "Iterator[list[Future[list[Held]]]]":
@@ -85,7 +69,7 @@ class Fleet:
         with (
             mock.patch.object(delivery, "REST_SECONDS", _QUICKLY.most),
             mock.patch.object(delivery, "MOST_SENDS", 1000),
-            mock.patch.object(outbox_rows, "MOST_SENDS", 1000),
+            mock.patch.object(outbox, "MOST_SENDS", 1000),
             mock.patch.object(refreshes, "MOST_REQUESTS_A_DAY", 1000),
             ThreadPoolExecutor(self.threads) as pool,
         ):
@@ -121,7 +105,6 @@ class Fleet:
 
 
 def results(tasks: Sequence[Future[list[Held]]], seconds: float) -> list[Held]:
-    """Wait for a fleet; return what its devices hold."""
     deadline = time.monotonic() + seconds
     return [
         record

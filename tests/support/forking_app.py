@@ -58,7 +58,6 @@ def in_child(work: Callable[[], Any], *, by_the_book: bool = False) -> Callable[
 
 
 def statuses(bench: Bench, client: Client, days: range, answer: int) -> list[str]:
-    """Report on these days; return what came of it."""
     found: list[str] = []
     for day in days:
         bench.clock.time = START + day * DAY
@@ -251,7 +250,6 @@ SCENES: dict[str, Callable[[Bench], Any]] = {
 
 
 def main() -> None:
-    """Play one scene."""
     _, scene, folder = sys.argv
     signal.alarm(int(4 * SECONDS))
     if scene.startswith("pool-"):

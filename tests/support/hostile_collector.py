@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -21,6 +21,7 @@ from deniable.messages import (
 from tests.support.clock import FakeClock
 from tests.support.devices import PORTAL, problem
 from tests.support.surveys import AUTHORITY
+from tests.support.transports import Call, TransportDouble
 
 _STRANGER = SigningKey(b"a stranger's seed of the tests 1")
 FATES: tuple[str, ...] = (
@@ -34,6 +35,7 @@ FATES: tuple[str, ...] = (
     *(f"refused:{code.value}" for code in RefusalCode),
     *(f"problem:{code.value}" for code in RefusalCode if code.http_status),
 )
+
 """What may become of an upload."""
 
 FETCHES: tuple[str, ...] = ("served", "several", "portal", "missing", "unreachable", "forged")
@@ -52,29 +54,15 @@ class SkewedClock(FakeClock):
 
 @dataclass
 class Told:
-    """What the collector was sent of one survey's epoch, and what it said of it.
+    """What the collector was sent of one survey's epoch, and what it said of it."""
 
-    Attributes:
-        envelopes: the distinct bytes of its uploads.
-        codes: every code that it refused them with.
-        counted: whether it ever said that it has the report.
-    """
-
-    envelopes: set[bytes] = field(default_factory=set)
-    codes: set[RefusalCode] = field(default_factory=set)
-    counted: bool = False
+    envelopes: set[bytes] = field(default_factory=set)  # the distinct bytes of its uploads
+    codes: set[RefusalCode] = field(default_factory=set)  # every code that it refused them with
+    counted: bool = False  # whether it ever said that it has the report
 
 
-class HostileCollector:
+class HostileCollector(TransportDouble):
     """A transport to a collector whose operator holds the authority's key and follows no rule.
-
-    Attributes:
-        fate: what becomes of the next uploads, one of FATES.
-        fetch: what becomes of fetches, one of FETCHES.
-        manifests: every manifest it ever signed, by id.
-        published: the latest that it signed, by name.
-        served: those that it handed out, in order.
-        told: by (survey id, epoch).
 
     Args:
         clock: whose true time it goes by when it is honest.
@@ -82,12 +70,12 @@ class HostileCollector:
     """
 
     def __init__(self, clock: FakeClock, gate: Callable[[str], None]) -> None:
-        self.fate = "honest"
-        self.fetch = "served"
-        self.served: list[Manifest] = []
-        self.manifests: dict[bytes, Manifest] = {}
-        self.published: dict[str, Manifest] = {}
-        self.told: defaultdict[tuple[bytes, int], Told] = defaultdict(Told)
+        self.fate = "honest"  # what becomes of the next uploads, one of FATES
+        self.fetch = "served"  # what becomes of fetches, one of FETCHES
+        self.served: list[Manifest] = []  # those that it handed out, in order
+        self.manifests: dict[bytes, Manifest] = {}  # every manifest it ever signed, by id
+        self.published: dict[str, Manifest] = {}  # the latest that it signed, by name
+        self.told: defaultdict[tuple[bytes, int], Told] = defaultdict(Told)  # by (survey id, epoch)
         self._clock = clock
         self._gate = gate
         self._receipts: dict[tuple[bytes, int, bytes], bytes] = {}
@@ -97,27 +85,17 @@ class HostileCollector:
         self.manifests[manifest.survey_id] = manifest
         self.published[manifest.name] = manifest
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: bytes,
-        most: int,
-        timeout: float = 20.0,
-        before_body: Callable[[], None] | None = None,
-    ) -> HttpAnswer:
-        self._gate(path)
-        if before_body is not None:
-            before_body()
-        if path == "/v1/authority":
+    def respond(self, call: Call) -> HttpAnswer:
+        self._gate(call.path)
+        call.stands()
+        if call.path == "/v1/authority":
             return HttpAnswer(200, {}, b"\x90")
-        if method == "GET":
-            answer = self._serve(path.split("/")[3])
+        if call.method == "GET":
+            answer = self._serve(call.path.split("/")[3])
             date = format_datetime(datetime.fromtimestamp(self._clock.time, UTC), usegmt=True)
             return replace(answer, headers={**answer.headers, "date": date})
-        answer = self._answer([self._receive(envelope) for envelope in split_upload(body)])
-        assert len(answer.body) <= most
+        answer = self._answer([self._receive(envelope) for envelope in split_upload(call.body)])
+        assert len(answer.body) <= call.most
         return answer
 
     def _receive(self, envelope: bytes) -> tuple[SignedReport, Told]:

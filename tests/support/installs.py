@@ -15,15 +15,10 @@ from tests.support.processes import ROOT, run
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """An environment with the wheel in it.
+    """An environment with the wheel in it."""
 
-    Attributes:
-        python: its interpreter.
-        script: its ``deniable`` command.
-    """
-
-    python: Path
-    script: Path
+    python: Path  # its interpreter
+    script: Path  # its ``deniable`` command
 
 
 def build_wheel(folder: Path, source: Path = ROOT) -> Path:

@@ -4,7 +4,6 @@ import asyncio
 import http.client
 import threading
 from concurrent.futures import Future
-from types import TracebackType
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -21,9 +20,6 @@ class IssuerBackend:
 
     Args:
         issuer: who vouches.
-
-    Attributes:
-        statuses: of all answers that devices got, in order.
     """
 
     def __init__(self, issuer: Issuer) -> None:
@@ -32,7 +28,7 @@ class IssuerBackend:
         self._thread = threading.Thread(target=self._loop.run_forever, name="backend", daemon=True)
         self._runner = web.AppRunner(self._app(), handle_signals=False)
         self._address = ""
-        self.statuses: list[int] = []
+        self.statuses: list[int] = []  # of all answers that devices got, in order
 
     def account(self, name: str) -> Enrol:
         """Return what a client of this account is to be given as ``enrol``."""
@@ -58,12 +54,7 @@ class IssuerBackend:
         started.result(_SECONDS)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_SECONDS)

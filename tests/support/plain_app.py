@@ -7,8 +7,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from deniable.client import Client, HttpAnswer, HttpTransport
 from deniable.messages import Schedule, sign_manifest
@@ -18,25 +19,16 @@ from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, manifest
 _SECONDS = 20.0
 
 
-class Announcing:
+class Announcing(HttpTransport):
     """The real transport; tells when a request is on its way."""
 
     def __init__(self, origin: str) -> None:
-        self._transport = HttpTransport(origin)
+        super().__init__(origin)
         self.entered = threading.Event()
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: bytes,
-        most: int,
-        timeout: float = _SECONDS,
-        before_body: Callable[[], None] | None = None,
-    ) -> HttpAnswer:
+    def request(self, *arguments: Any, **named: Any) -> HttpAnswer:
         self.entered.set()
-        return self._transport.request(method, path, headers, body, most, timeout, before_body)
+        return super().request(*arguments, **named)
 
 
 def embed(state: str, origin: str) -> tuple[Client, Announcing]:
@@ -76,7 +68,6 @@ def returns(client: Client, transport: Announcing) -> None:
 
 
 def calls_exit(client: Client, transport: Announcing) -> None:
-    """End by sys.exit."""
     _report_while_sending(client, transport)
     sys.exit(3)
 
@@ -142,7 +133,6 @@ def in_late_thread(client: Client, transport: Announcing) -> None:
 
 
 def closes(client: Client, transport: Announcing) -> None:
-    """End as a careful app does."""
     with client:
         _report_while_sending(client, transport)
 
@@ -181,7 +171,6 @@ SCENES: dict[str, Callable[[Client, Announcing], None]] = {
 
 
 def main() -> None:
-    """Play one scene."""
     _, scene, state, origin = sys.argv
     SCENES[scene](*embed(state, origin))
 

@@ -17,6 +17,8 @@ import subprocess
 import tempfile
 import threading
 from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -27,13 +29,11 @@ import pytest
 
 from deniable.stores import PostgresStore
 
-SECONDS: Final = 60.0
-"""Longer than anything here takes on a busy machine."""
+SECONDS: Final = 60.0  # longer than anything here takes on a busy machine
 _PREFIX: Final = "deniable-pg-"
 _ROOM: Final = 3 << 30
 _TEMPLATE: Final = "store"
-_STORES: Final = 6
-"""So many databases are emptied in turn: ten times as fast as making one."""
+_STORES: Final = 6  # so many databases are emptied in turn: ten times as fast as making one
 _EMPTY: Final = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
      WHERE datname = current_database() AND pid <> pg_backend_pid();
@@ -81,13 +81,7 @@ class PostgresServer:
         self._log: deque[str] = deque(maxlen=200)
         self._ready = threading.Event()
         self._reader: threading.Thread | None = None
-        initdb = [
-            "initdb",
-            "--auth=trust",
-            "--username=deniable",
-            "--encoding=UTF8",
-            "--locale=C",
-        ]
+        initdb = ["initdb", "--auth=trust", "--username=deniable", "--encoding=UTF8", "--locale=C"]
         program, *options = (
             initdb
             if primary is None
@@ -108,27 +102,22 @@ class PostgresServer:
         )
 
     def url(self, database: str) -> str:
-        """Return by which URL a database is reached."""
         return f"postgresql://deniable@/{database}?host={self.directory}&port=5432"
 
     @property
     def pid(self) -> int:
-        """Return its first process."""
         assert self._process is not None
         return self._process.pid
 
     @property
     def socket(self) -> Path:
-        """Return where it listens."""
         return self.directory / ".s.PGSQL.5432"
 
     def start(self, *settings: str) -> None:
-        """Start it, and return when it takes connections."""
         self.launch(*settings)
         self.wait()
 
     def wait(self) -> None:
-        """Return when it takes connections."""
         assert self._ready.wait(SECONDS), "\n".join(self._log)
 
     def launch(self, *settings: str) -> None:
@@ -169,16 +158,13 @@ class PostgresServer:
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """Kill it with -9; return when the last of its processes is gone."""
         self._end(signal.SIGKILL)
 
     def restart(self) -> None:
-        """Start it if it does not run."""
         if self._process is None:
             self.start()
 
     def erase(self) -> None:
-        """Kill it and remove all that it kept."""
         if self._process is not None:
             self.kill()
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -203,20 +189,13 @@ class PostgresServer:
             self._stores.append(await self.create_store())
             return self._stores[-1]
         self._stores.rotate(-1)
-        connection = await asyncpg.connect(self.url(self._stores[-1]))
-        try:
+        async with connected(self.url(self._stores[-1])) as connection:
             await connection.execute(_EMPTY)
-        finally:
-            await connection.close()
         return self._stores[-1]
 
     async def administer(self, statement: str) -> None:
-        """Do something in the database `postgres`."""
-        connection = await asyncpg.connect(self.url("postgres"))
-        try:
+        async with connected(self.url("postgres")) as connection:
             await connection.execute(statement)
-        finally:
-            await connection.close()
 
     def _read(self, process: "subprocess.Popen[str]") -> None:
         """Read the server's log to its end, which comes when none of its processes is left."""
@@ -237,6 +216,16 @@ class PostgresServer:
         self._reader.join(SECONDS)
         assert not self._reader.is_alive()
         self._process = None
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """Yield a connection that is no store's."""
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
 
 
 def _memory() -> Path | None:

@@ -10,28 +10,24 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 _SECONDS = 20.0
-_READY = b"Z\x00\x00\x00\x05"
-"""How PostgreSQL begins to say that it is done, committed and all."""
+_READY = b"Z\x00\x00\x00\x05"  # how PostgreSQL begins to say that it is done, committed and all
 
 
 class PostgresProxy:
     """Forwards connections to a server's socket, in the loop of the test.
 
     Attributes:
-        port: where it listens, on 127.0.0.1.
         request: cut the connection instead of forwarding a message that contains this, once.
         answer: forward a message that contains this, but cut once the server is done, once.
-        cuts: how many connections were cut so.
-        connections: how many were made.
     """
 
     def __init__(self, server: Path) -> None:
         self._server = server
-        self.port = 0
+        self.port = 0  # where it listens, on 127.0.0.1
         self.request: bytes | None = None
         self.answer: bytes | None = None
-        self.cuts = 0
-        self.connections = 0
+        self.cuts = 0  # how many connections were cut so
+        self.connections = 0  # how many were made
         self._silenced: dict[str, float] = {"requests": 0, "answers": 0}
 
     def silence(self, what: str, *, later: bool = False) -> None:

@@ -127,7 +127,6 @@ class Disk:
         self._begun: dict[tuple[int, str], int] = {}
 
     def follow(self, record: Record) -> None:
-        """Take the next record."""
         kind, thread, offset, name, data = record
         if name.endswith(("-shm", " (deleted)")) or kind == "A":
             return  # of shared memory nothing is expected to stay

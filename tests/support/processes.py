@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-"""The checkout."""
+ROOT = Path(__file__).parents[2]  # the checkout
 DENIABLE = (sys.executable, "-m", "deniable.cli")
 """The command line, as this environment has it installed."""
 PYTEST = (
@@ -23,6 +22,8 @@ PYTEST = (
     "-q",
     "-p",
     "no:asyncio",
+    "-p",
+    "no:schemathesis",
     "-p",
     "no:cacheprovider",
 )
@@ -84,7 +85,6 @@ def await_line(process: subprocess.Popen[bytes], word: bytes, seconds: float = 3
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -6,7 +6,6 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
-from types import TracebackType
 
 _SECONDS = 20.0
 _PORTAL = (
@@ -29,11 +28,7 @@ class Proxy:
     """Forwards one request a connection, as each one's fate allows; runs in a thread of its own.
 
     Attributes:
-        port: where the collector listens; set it before the first request.
-        fates: how many requests met each fate.
-        under_way: uploads that the collector has and has not answered.
         acknowledged: bodies of the uploads whose every report it has acknowledged.
-        unanswered: uploads that it let go without an answer.
 
     Args:
         weights: how often each fate befalls a request.
@@ -44,10 +39,10 @@ class Proxy:
     def __init__(
         self, weights: Mapping[Fate, float] | None = None, seed: int = 0, burst: int = 1
     ) -> None:
-        self.port = 0
-        self.fates: Counter[Fate] = Counter()
-        self.under_way = 0
-        self.unanswered = 0
+        self.port = 0  # where the collector listens; set it before the first request
+        self.fates: Counter[Fate] = Counter()  # how many requests met each fate
+        self.under_way = 0  # uploads that the collector has and has not answered
+        self.unanswered = 0  # uploads that it let go without an answer
         self.acknowledged: list[bytes] = []
         self._fates, self._weights = zip(*(weights or {Fate.PASS: 1.0}).items(), strict=True)
         self._random = random.Random(seed)
@@ -64,12 +59,7 @@ class Proxy:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_SECONDS)

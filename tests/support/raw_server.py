@@ -5,7 +5,6 @@ import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
 
 _SECONDS = 20.0
 
@@ -22,12 +21,7 @@ class RawServer:
     """Serves one connection after the other on an ephemeral port of 127.0.0.1.
 
     Attributes:
-        reply: bytes, or a function that writes to the connection as it likes.
-        requests: the bytes of every request.
         before_handshake: called before a handshake of TLS begins.
-        hands_shaken: set once a handshake of TLS is over.
-        hung_up: set once a client has closed its side after the reply.
-        over: set when the test is over; a script that drips asks it.
 
     Args:
         tls: serve TLS with this context.
@@ -41,13 +35,13 @@ class RawServer:
         *,
         headless: bool = False,
     ) -> None:
-        self.reply = reply
-        self.requests: list[bytes] = []
+        self.reply = reply  # bytes, or a function that writes to the connection as it likes
+        self.requests: list[bytes] = []  # the bytes of every request
         self.connections = 0
         self.before_handshake: Callable[[], object] = lambda: None
-        self.hands_shaken = threading.Event()
-        self.hung_up = threading.Event()
-        self.over = threading.Event()
+        self.hands_shaken = threading.Event()  # set once a handshake of TLS is over
+        self.hung_up = threading.Event()  # set once a client has closed its side after the reply
+        self.over = threading.Event()  # set when the test is over; a script that drips asks it
         self._tls = tls
         self._headless = headless
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -56,7 +50,6 @@ class RawServer:
 
     @property
     def origin(self) -> str:
-        """Return where it is."""
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
 
     def drip(self, connection: socket.socket, part: bytes, times: int) -> None:
@@ -108,12 +101,7 @@ class RawServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.over.set()
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)

@@ -19,17 +19,11 @@ _SERVE = re.compile(r"^deniable serve\b.*\n?", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One marked block.
+    """One marked block."""
 
-    Attributes:
-        label: of its mark, or its language.
-        language: ``sh`` or ``python``.
-        text: what stands in it.
-    """
-
-    label: str
-    language: str
-    text: str
+    label: str  # of its mark, or its language
+    language: str  # ``sh`` or ``python``
+    text: str  # what stands in it
 
     @property
     def serves(self) -> str:

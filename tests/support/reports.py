@@ -9,7 +9,6 @@ from tests.support.surveys import MANIFEST
 
 
 def secret(device: int) -> bytes:
-    """Return the secret of a device."""
     return sha256(f"device {device}".encode()).digest()
 
 
@@ -22,7 +21,6 @@ def envelope(
     survey: Manifest = MANIFEST,
     credential: bytes | None = None,
 ) -> bytes:
-    """Return the bytes that the device uploads."""
     return sign_report(secret(device), Report(survey.survey_id, epoch, response), credential)
 
 

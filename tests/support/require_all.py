@@ -1,4 +1,4 @@
-"""Where DENIABLE_REQUIRE_ALL is 1, a skipped test is a failed one: CI has whatever tests need.
+"""Where TESTS_REQUIRE_ALL is 1, a skipped test is a failed one: CI has whatever tests need.
 
 A ``conftest.py`` that imports these two hooks puts the tests of its folder under the rule.
 """
@@ -10,7 +10,7 @@ import pytest
 
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
-VARIABLE = "DENIABLE_REQUIRE_ALL"
+VARIABLE = "TESTS_REQUIRE_ALL"
 
 
 @pytest.hookimpl(wrapper=True)

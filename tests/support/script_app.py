@@ -12,12 +12,10 @@ SURVEYS = [
     Survey(name, "Which do you use?", ("this", "that"), max_epsilon="1")
     for name in ("editor", "shell", "theme")
 ]
-SECONDS = 1.0
-"""What each step of it may take."""
+SECONDS = 1.0  # what each step of it may take
 
 
 def main() -> None:
-    """Do what a script does with the SDK."""
     origin, authority, state, mode, *bundled = sys.argv[1:]
     with Client(
         origin,

@@ -20,20 +20,13 @@ def running() -> Manifest:
 
 
 class Shell:
-    """A person at a terminal, and the collector behind it.
-
-    Attributes:
-        transport: the collector.
-        typed: what the person will type, in turn; then the input ends.
-        asked: the prompts.
-        state: the state file.
-    """
+    """A person at a terminal, and the collector behind it."""
 
     def __init__(self, state: Path) -> None:
-        self.transport = FakeTransport(running())
-        self.typed: list[str] = []
-        self.asked: list[str] = []
-        self.state = state
+        self.transport = FakeTransport(running())  # the collector
+        self.typed: list[str] = []  # what the person will type, in turn; then the input ends
+        self.asked: list[str] = []  # the prompts
+        self.state = state  # the state file
 
     def input(self, prompt: str) -> str:
         self.asked.append(prompt.strip())
@@ -42,7 +35,6 @@ class Shell:
         return self.typed.pop(0)
 
     def run(self, *typed: str, options: tuple[str, ...] = ()) -> int:
-        """Run the command, and type."""
         self.typed, self.asked = list(typed), []
         authority = AUTHORITY.public_key.hex()
         given = ("--collector", ORIGIN, "--authority", authority, "--state", str(self.state))

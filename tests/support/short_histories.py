@@ -47,10 +47,10 @@ from tests.support.surveys import (
     START,
     manifest,
 )
+from tests.support.transports import Call, TransportDouble
 
 NAME: Final = MANIFEST.name
-UNIT: Final = 10**9
-"""What a report costs, in 1e-9 epsilon."""
+UNIT: Final = 10**9  # what a report costs, in 1e-9 epsilon
 WEEK: Final = 7 * DAY
 MOST_SENDS: Final = 6
 MOST_REQUESTS: Final = 8
@@ -74,17 +74,11 @@ class Died(BaseException):
 
 @dataclass(frozen=True)
 class Terms:
-    """What the app and the operator want.
+    """What the app and the operator want."""
 
-    Attributes:
-        epochs: how many a manifest runs on from the day on which it is published.
-        lifetime: the app's ceiling on all that is ever drawn, since its update.
-        sliding: likewise, within a period.
-    """
-
-    epochs: int
-    lifetime: int
-    sliding: SlidingCeiling | None
+    epochs: int  # how many a manifest runs on from the day on which it is published
+    lifetime: int  # the app's ceiling on all that is ever drawn, since its update
+    sliding: SlidingCeiling | None  # likewise, within a period
 
 
 @dataclass(frozen=True)
@@ -93,30 +87,22 @@ class Drawn:
 
     Attributes:
         epoch, starts, ends: what it is about.
-        envelope: its bytes.
-        lived: the model's time of use.
     """
 
     epoch: int
     starts: int
     ends: int
-    envelope: bytes
-    lived: float
+    envelope: bytes  # its bytes
+    lived: float  # the model's time of use
 
 
 @dataclass(frozen=True)
 class Files:
-    """What stands on the disk.
+    """What stands on the disk."""
 
-    Attributes:
-        state: compressed; None if it is gone.
-        mark: without the file's own time and number; None if it is gone.
-        late: whether it was put back more than a minute after it was written.
-    """
-
-    state: bytes | None = None
-    mark: bytes | None = None
-    late: bool = False
+    state: bytes | None = None  # compressed; None if it is gone
+    mark: bytes | None = None  # without the file's own time and number; None if it is gone
+    late: bool = False  # whether it was put back more than a minute after it was written
 
 
 @dataclass(frozen=True)
@@ -125,23 +111,19 @@ class Line:
 
     Attributes:
         by_state: the reports that the state knows to be drawn; None if it is gone.
-        by_mark: those that the mark counts.
-        user: the user's last word, or none where nobody can know it.
-        withdrawn: reports that must not leave any more.
         sends: of each report, by the forward-only time.
         asked: the day of the latest request for manifests, and how many were made on it.
         succeeded: when the latest one was made, by the device's clock, if it brought something.
-        doubted: whether the state may wait for the collector's time.
     """
 
     by_state: frozenset[Drawn] | None = None
-    by_mark: frozenset[Drawn] | None = None
-    user: Consent = Consent.UNSET
-    withdrawn: frozenset[bytes] = frozenset()
+    by_mark: frozenset[Drawn] | None = None  # those that the mark counts
+    user: Consent = Consent.UNSET  # the user's last word, or none where nobody can know it
+    withdrawn: frozenset[bytes] = frozenset()  # reports that must not leave any more
     sends: Mapping[bytes, tuple[float, ...]] = field(default_factory=dict)
     asked: tuple[int, int] = (0, 0)
     succeeded: float | None = None
-    doubted: bool = False
+    doubted: bool = False  # whether the state may wait for the collector's time
 
     @property
     def known(self) -> frozenset[Drawn]:
@@ -154,38 +136,27 @@ class Node:
     """What a history leads to.
 
     Attributes:
-        history: the first one that did.
         files, line: what stands there, and what it knows.
-        backup: the same, as they were backed up.
-        true: the collector's clock, Unix seconds.
-        offset: by which the device's is ahead.
-        forward: all steps forward of the device's clock, in seconds.
-        lived: the same, but of each a week at most.
-        sequence: of the manifest that is published.
-        ever: all that was ever drawn.
         sent: how often each report was sent, by whatever state.
-        refused: what must not leave since the user's last refusal.
-        said: the user's last word.
-        exceptions: rules that held only for what the files could know.
     """
 
-    history: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()  # the first one that did
     files: Files = Files()
     line: Line = Line()
-    backup: tuple[Files, Line] = (Files(), Line())
-    true: float = START + 10_000.0
-    offset: float = 0.0
-    forward: float = 0.0
-    lived: float = 0.0
-    sequence: int = -1
-    ever: frozenset[Drawn] = frozenset()
+    backup: tuple[Files, Line] = (Files(), Line())  # the same, as they were backed up
+    true: float = START + 10_000.0  # the collector's clock, Unix seconds
+    offset: float = 0.0  # by which the device's is ahead
+    forward: float = 0.0  # all steps forward of the device's clock, in seconds
+    lived: float = 0.0  # the same, but of each a week at most
+    sequence: int = -1  # of the manifest that is published
+    ever: frozenset[Drawn] = frozenset()  # all that was ever drawn
     sent: Mapping[bytes, int] = field(default_factory=dict)
-    refused: frozenset[bytes] = frozenset()
-    said: Consent = Consent.UNSET
-    exceptions: frozenset[str] = frozenset()
+    refused: frozenset[bytes] = frozenset()  # what must not leave since the user's last refusal
+    said: Consent = Consent.UNSET  # the user's last word
+    exceptions: frozenset[str] = frozenset()  # rules that held only for what the files could know
 
 
-class World:
+class World(TransportDouble):
     """Runs actions on a node; is clock, transport and draw of the device meanwhile.
 
     Args:
@@ -257,23 +228,13 @@ class World:
     def excuse(self, what: str) -> None:
         self.node = replace(self.node, exceptions=self.node.exceptions | {what})
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: bytes,
-        most: int,
-        timeout: float = 20.0,
-        before_body: Callable[[], None] | None = None,
-    ) -> HttpAnswer:
+    def respond(self, call: Call) -> HttpAnswer:
         if self.fate == "unsent":
             raise TransportError("gaierror", unsent=True)
-        assert before_body is not None
-        before_body()
-        if method == "GET":
-            return self.tell(path)
-        (envelope,) = split_upload(body)
+        call.stands()
+        if call.method == "GET":
+            return self.tell(call.path)
+        (envelope,) = split_upload(call.body)
         self.take(envelope)
         if self.fate == "killed":
             raise Died
@@ -459,7 +420,6 @@ class World:
         self.node = replace(self.node, backup=(self.node.files, self.node.line))
 
     def put_back(self, *, state: bool, mark: bool, late: bool = True) -> None:
-        """Put files back from the backup."""
         node = self.node
         files, line = node.files, replace(node.line, doubted=True)
         saved, told = node.backup
@@ -505,13 +465,11 @@ class World:
     # From node to node.
 
     def after(self, node: Node, action: str, act: Callable[["World"], None]) -> Node:
-        """Return what an action leads to."""
         self.node = replace(node, history=(*node.history, action))
         act(self)
         return self.node
 
     def put(self, files: Files) -> None:
-        """Put the files where a process will look for them."""
         for file in self.state.parent.iterdir():
             file.unlink()
         if files.state is not None:
@@ -582,7 +540,6 @@ class World:
         )
 
     def rows(self, state: bytes) -> list[list[tuple[Any, ...]]]:
-        """Return what stands in a state but for what is only shown."""
         if state not in self._rows:
             file = self.state.with_name("looked-at.sqlite")
             file.write_bytes(zlib.decompress(state))

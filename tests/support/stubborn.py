@@ -19,9 +19,7 @@ class StubbornDevices:
     """One report each, and a connection of its own for each request.
 
     Attributes:
-        acknowledged: how many devices were told so.
         verdicts: how many reports were called accepted and duplicates, in all answers.
-        statuses: of the answers, 0 for requests that got none.
         later: what answers other than 200 say about when to come back.
 
     Args:
@@ -29,31 +27,25 @@ class StubbornDevices:
         devices: how many.
         together: so many devices share a relay, which sends their reports in one request.
         at_once: so many requests are under way at once.
-        seed: of whom they send to, and when.
     """
 
     def __init__(
-        self, survey_id: bytes, devices: int, *, together: int = 1, at_once: int = 32, seed: int = 0
+        self, survey_id: bytes, devices: int, *, together: int = 1, at_once: int = 32
     ) -> None:
         envelopes = [
             sign_report(secret(device), Report(survey_id, 0, device % len(CATEGORIES)))
             for device in range(devices)
         ]
-        self._bodies = [
-            pack_upload(envelopes[first : first + together])
-            for first in range(0, devices, together)
-        ]
-        self._sizes = [
-            len(envelopes[first : first + together]) for first in range(0, devices, together)
-        ]
+        parts = [envelopes[first : first + together] for first in range(0, devices, together)]
+        self._bodies, self._sizes = [*map(pack_upload, parts)], [*map(len, parts)]
         self.reports: list[SignedReport] = [*map(SignedReport.from_envelope, envelopes)]
-        self.acknowledged = 0
+        self.acknowledged = 0  # how many devices were told so
         self.verdicts: Counter[str] = Counter()
-        self.statuses: Counter[int] = Counter()
+        self.statuses: Counter[int] = Counter()  # of the answers, 0 for requests that got none
         self.later: Counter[str] = Counter()
         self._most = at_once
         self._at_once = asyncio.Semaphore(at_once)
-        self._chance = random.Random(seed)
+        self._chance = random.Random(0)
 
     @property
     def receipts(self) -> Counter[Receipt]:
@@ -62,18 +54,11 @@ class StubbornDevices:
 
     @property
     def counts(self) -> list[int]:
-        """Return what a histogram must show."""
         counted = Counter(signed.report.response for signed in self.reports)
         return [counted[response] for response in range(len(CATEGORIES))]
 
     async def send(self, ports: Sequence[int], part: int = 0, parts: int = 1) -> None:
-        """Send until all are acknowledged, each time to one of the ports of 127.0.0.1.
-
-        Args:
-            ports: where collectors of one store are.
-            part: which part of the devices, from 0 on.
-            parts: of how many.
-        """
+        """Send until all of one part of the devices are acknowledged, each time to one port."""
         self._at_once = asyncio.Semaphore(self._most)  # of this event loop
         async with asyncio.timeout(_MOST_SECONDS), asyncio.TaskGroup() as group:
             for number in range(len(self._bodies))[part::parts]:

@@ -32,5 +32,4 @@ DECLARED = Survey("rating-of-marriage", QUESTION, CATEGORIES, max_epsilon="1")
 
 
 def manifest(**changes: Any) -> Manifest:
-    """Return MANIFEST with some fields changed."""
     return replace(MANIFEST, **changes)

@@ -157,7 +157,6 @@ SCENES: dict[str, Callable[[Bench], Any]] = {
 
 
 def main() -> None:
-    """Play one scene."""
     _, scene, folder = sys.argv
     with Bench(Path(folder)) as bench:
         found = SCENES[scene](bench)

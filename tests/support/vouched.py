@@ -11,18 +11,12 @@ from tests.support.surveys import manifest
 
 
 class Vouched:
-    """A bench at which MANIFEST is of certificate mode.
-
-    Attributes:
-        bench: whose clients ask ``issuer``.
-        issuer: lists two keys in the survey.
-        survey: what is published.
-    """
+    """A bench at which MANIFEST is of certificate mode."""
 
     def __init__(self, bench: Bench) -> None:
-        self.bench = bench
-        self.issuer = FakeIssuer()
-        self.survey: Manifest = manifest(enrolment=self.issuer.enrolment)
+        self.bench = bench  # whose clients ask ``issuer``
+        self.issuer = FakeIssuer()  # lists two keys in the survey
+        self.survey: Manifest = manifest(enrolment=self.issuer.enrolment)  # what is published
         bench.transport.publish(self.survey)
 
     def client(self, **changes: Any) -> Client:
@@ -44,6 +38,5 @@ class Vouched:
         return reports
 
     def row(self, columns: str) -> tuple[Any, ...]:
-        """Return columns of the only row about a certificate."""
         (row,) = self.bench.rows(f"SELECT {columns} FROM credentials")
         return row

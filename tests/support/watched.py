@@ -2,11 +2,12 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from deniable.client import Client, HttpAnswer
 from tests.support.devices import Bench, FakeTransport
 from tests.support.surveys import MANIFEST
+from tests.support.transports import Call
 
 SECONDS = 20.0
 
@@ -23,7 +24,6 @@ class WatchedTransport(FakeTransport):
 
     Attributes:
         fetched, uploaded: set once such a request was answered.
-        gate: while clear, uploads wait for it.
     """
 
     def __init__(self) -> None:
@@ -31,26 +31,17 @@ class WatchedTransport(FakeTransport):
         self.fetched = threading.Event()
         self.entered = threading.Event()
         self.uploaded = threading.Event()
-        self.gate = threading.Event()
+        self.gate = threading.Event()  # while clear, uploads wait for it
         self.gate.set()
         self.threads: set[str] = set()
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: bytes,
-        most: int,
-        timeout: float = 20.0,
-        before_body: Callable[[], None] | None = None,
-    ) -> HttpAnswer:
+    def respond(self, call: Call) -> HttpAnswer:
         self.threads.add(threading.current_thread().name)
-        if method == "POST":
+        if call.method == "POST":
             self.entered.set()
             assert self.gate.wait(SECONDS)
-        answer = super().request(method, path, headers, body, most, timeout, before_body)
-        (self.uploaded if method == "POST" else self.fetched).set()
+        answer = super().respond(call)
+        (self.uploaded if call.method == "POST" else self.fetched).set()
         return answer
 
 

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.server.gauges import GAUGES
-from deniable.server.meters import METERS
-from deniable.server.metrics import BUILD_INFO, exposed_name
+from deniable.server.operations.metrics import BUILD_INFO, GAUGES, METERS, exposed_name
 from tests.support.processes import ROOT, run
 
 OPERATIONS = ROOT / "examples" / "operations"
@@ -17,8 +15,7 @@ RULES = OPERATIONS / "alerts.yml"
 ALARMS = dict(re.findall(r"- alert: (\w+)\n +expr: (.+)\n", RULES.read_text("utf-8")))
 DASHBOARD = json.loads((OPERATIONS / "grafana.json").read_text("utf-8"))
 SHOWN = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
-OF_PROMETHEUS = {"job", "instance"}
-"""Labels that every series gets from whoever scrapes it."""
+OF_PROMETHEUS = {"job", "instance"}  # labels that every series gets from whoever scrapes it
 
 
 def series() -> dict[str, dict[str, tuple[str, ...]]]:

@@ -46,12 +46,9 @@ DECLARED = Survey(
 
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
-    collector = CollectorProcess(tmp_path / "collector")
-    try:
+    with CollectorProcess(tmp_path / "collector") as collector:
         collector.start()
         yield collector
-    finally:
-        collector.close()
 
 
 def keys(folder: Path) -> tuple[SigningKey, SigningKey]:
@@ -62,7 +59,6 @@ def keys(folder: Path) -> tuple[SigningKey, SigningKey]:
 
 
 def publish(collector: CollectorProcess, folder: Path, *issuers: SigningKey) -> bytes:
-    """Publish the survey; return the signed manifest as the running collector offers it."""
     file = folder / "certified.toml"
     listed = ", ".join(f'"{issuer.public_key.hex()}"' for issuer in issuers)
     file.write_text(SURVEY.format(issuers=listed), "utf-8")

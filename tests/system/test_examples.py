@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 import pytest
 
 from deniable.audit import Database, sensitivity
-from deniable.mechanisms import Neighbours
+from deniable.central_model import Neighbours
 from tests.support.collector import CollectorProcess
 from tests.support.processes import PYTEST, ROOT, child, run
 
@@ -92,6 +92,7 @@ def test_choosing_and_releasing_runs_as_it_stands() -> None:
     assert shown[1].startswith("published:  {'new users': ")
 
 
+@pytest.mark.long
 def test_example_1_of_the_paper_has_the_numbers_that_sets_of_hobbies_give() -> None:
     # Television: two rows keep it with .6, four turn to it with .1.
     kept = [Fraction(16, 100), Fraction(48, 100), Fraction(36, 100)]
@@ -178,6 +179,7 @@ def test_the_highest_price_is_the_sensitivity_and_all_revenues_move_one_way(
         assert min(changes) >= 0 or max(changes) <= 0
 
 
+@pytest.mark.long
 def test_the_example_apps_own_tests_pass_without_this_projects_settings(tmp_path: Path) -> None:
     folder = tmp_path / "app"
     shutil.copytree(ROOT / "examples" / "testing", folder, ignore=shutil.ignore_patterns("__*"))

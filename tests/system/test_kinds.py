@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -29,7 +30,10 @@ FILES = {
     "theme": f'repeat = "memoised"\nmemoised_epochs = 5\ncategories = {json.dumps(THEMES)}',
     "page": 'mechanism = "two-round"\nkept_epsilon = "6"\nrepeat = "memoised"\n'
     f"memoised_epochs = 5\ncategories = {json.dumps(PAGES)}",
+    "smokes": 'mechanism = "matrix"\nmatrix = "smokes.csv"\ncategories = ["no", "yes"]',
 }
+MATRIX = ",yes,no,rather not say\nyes,0.6,0.1,0.3\nno,0.1,0.6,0.3\n"
+RESPONSES = ["yes", "no", "rather not say"]
 KEPT = ("theme", "page")
 DECLARED = (
     Survey("size", "size?", SIZES, max_epsilon="4", mechanisms=["ordinal"]),
@@ -37,12 +41,14 @@ DECLARED = (
     Survey.numeric("minutes", "minutes?", low=-10, high=10, step="2.5", max_epsilon="4"),
     Survey("theme", "theme?", THEMES, max_epsilon="4", max_kept_epsilon="4"),
     Survey("page", "page?", PAGES, max_epsilon="4", max_kept_epsilon="8"),
+    Survey("smokes", "smokes?", ("no", "yes"), max_epsilon="4", mechanisms=["matrix"]),
 )
 
 
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
     collector = CollectorProcess(tmp_path / "collector")
+    (tmp_path / "smokes.csv").write_text(MATRIX, "utf-8")
     for name, mechanism in FILES.items():
         file = tmp_path / f"{name}.toml"
         file.write_text(
@@ -65,6 +71,7 @@ def answers(device: int) -> dict[str, str]:
         "minutes": "5" if common else DECLARED[2].categories[device % 9],
         "theme": "dark" if common else THEMES[device % 3],
         "page": PAGES[7] if common else PAGES[device % 20],
+        "smokes": "no" if common else "yes",
     }
 
 
@@ -77,6 +84,7 @@ def report(collector: CollectorProcess, device: int) -> list[tuple[bytes, int]]:
         state=IN_MEMORY,
         consent="on",
         background=False,
+        lifetime_epsilon="24",
         # Reproducible words: nobody's answer is at stake, and the test has no false alarms.
         unsafe_draw=partial(random.Random(device).getrandbits, 64),
     )
@@ -112,7 +120,7 @@ def test_every_kind_is_published_answered_counted_and_estimated(
     for name in FILES:
         shown = histogram(collector, name)
         survey_id = bytes.fromhex(shown["survey_id"])
-        raw = [row["raw"] for row in shown["categories"]]
+        raw = [row["raw"] for row in shown.get("responses", shown["categories"])]
         assert raw == [held[survey_id, response] for response in range(len(raw))]
         assert shown["n"] == sum(raw) == DEVICES
         assert sum(row["estimate"] for row in shown["categories"]) == pytest.approx(1)
@@ -132,4 +140,12 @@ def test_every_kind_is_published_answered_counted_and_estimated(
     numeric = histogram(collector, "minutes")["numeric"]
     mean = sum(float(value) * count for value, count in truth["minutes"].items()) / DEVICES
     assert numeric["mean"]["low"] <= mean <= numeric["mean"]["high"]
+    smokes = histogram(collector, "smokes")
+    assert [row["response"] for row in smokes["responses"]] == RESPONSES
+    assert all(row["raw"] is None for row in smokes["categories"])
+    text = run([*DENIABLE, "hist", "smokes", "--dir", collector.directory]).stdout
+    for row in smokes["responses"]:
+        assert re.search(rf"^{row['response']} +{row['raw']}$", text, re.MULTILINE)
+    for row in smokes["categories"]:
+        assert re.search(rf"^{row['category']} .*{row['estimate']:.1%}", text, re.MULTILINE)
     assert "Traceback" not in collector.complaints

@@ -23,15 +23,12 @@ from tests.support.processes import run
 from tests.support.script_app import SURVEYS
 from tests.support.watched import SECONDS
 
-HANGS = 18.0
-"""Seconds of a script that may take two: one request that nobody bounds takes twenty."""
-SLOW = 20.0
-"""Seconds until a resolver without a network gives up."""
+HANGS = 18.0  # seconds of a script that may take two: one request that nobody bounds takes twenty
+SLOW = 20.0  # seconds until a resolver without a network gives up
 THEME = SURVEYS[-1]
 
 
 def script(collector: FakeCollector, folder: Path, mode: str, *bundled: Path) -> str:
-    """Run a script that refreshes, reports and flushes; return what it says came of it."""
     app = [sys.executable, "-W", "error", "-m", "tests.support.script_app"]
     there: list[str | Path] = [collector.origin, collector.authority, folder / "state.sqlite", mode]
     return run([*app, *there, *bundled], seconds=HANGS).stdout.strip()
@@ -124,9 +121,7 @@ def test_a_script_ends_in_time_though_the_collector_never_answers(
 
 
 @pytest.mark.long
-def test_d10_a_tool_that_starts_fifty_times_a_day_asks_once_for_each_survey(
-    tmp_path: Path,
-) -> None:
+def test_d10_a_tool_that_starts_fifty_times_a_day_asks_once_for_each_survey(tmp_path: Path) -> None:
     with FakeCollector() as collector:
         for survey in SURVEYS:
             collector.publish(survey)

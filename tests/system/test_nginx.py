@@ -22,8 +22,7 @@ from tests.support.processes import ROOT, child, free_port
 
 EXAMPLE = ROOT / "examples" / "operations" / "nginx.conf"
 SECONDS = 30.0
-BURST = 256
-"""Reports that an address may send at once, however low its rate."""
+BURST = 256  # reports that an address may send at once, however low its rate
 HOST = "127.0.0.1"
 
 

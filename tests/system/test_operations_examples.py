@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from deniable.messages import MAX_UPLOAD_BYTES
-from deniable.server import SETTINGS, workers
+from deniable.server import SETTINGS
+from deniable.server.life import workers
 from tests.support.collector import CollectorProcess
 from tests.support.processes import DENIABLE, ROOT, run
 

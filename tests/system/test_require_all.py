@@ -1,11 +1,10 @@
-"""Where DENIABLE_REQUIRE_ALL is 1, nothing is skipped without a failure."""
+"""Where TESTS_REQUIRE_ALL is 1, nothing is skipped without a failure."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.processes import ROOT, run
+from tests.support.processes import PYTEST, ROOT, run
 
 SKIPS = """\
 import pytest
@@ -40,7 +39,7 @@ def test_skips_pass_only_where_they_are_allowed(
     (tmp_path / "test_skips.py").write_text(SKIPS, "utf-8")
     (tmp_path / "test_absent.py").write_text(ABSENT, "utf-8")
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT}\n", "utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "--continue-on-collection-errors"]
-    env = {"DENIABLE_REQUIRE_ALL": required}
-    done = run([*command, "-p", "no:cacheprovider"], cwd=tmp_path, env=env, status=status)
+    command = [*PYTEST, "--continue-on-collection-errors"]
+    env = {"TESTS_REQUIRE_ALL": required}
+    done = run(command, cwd=tmp_path, env=env, status=status)
     assert summary in done.stdout

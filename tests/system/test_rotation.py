@@ -17,12 +17,9 @@ DECLARED = Survey(NAME, QUESTION, CATEGORIES, max_epsilon="1")
 
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
-    collector = CollectorProcess(tmp_path / "collector")
-    try:
+    with CollectorProcess(tmp_path / "collector") as collector:
         collector.start()
         yield collector
-    finally:
-        collector.close()
 
 
 def device(collector: CollectorProcess, state: Path, **changes: object) -> Client:

@@ -21,7 +21,6 @@ from tests.support.stubborn import StubbornDevices
 
 @contextmanager
 def collectors(folder: Path, number: int = 1, **settings: str) -> Iterator[list[CollectorProcess]]:
-    """Run so many collectors on one store."""
     environment = {f"DENIABLE_{name.upper()}": value for name, value in settings.items()}
     first = CollectorProcess(folder / "collector", environment=environment)
     every = [first, *(first.beside() for _ in range(number - 1))]
@@ -36,7 +35,6 @@ def collectors(folder: Path, number: int = 1, **settings: str) -> Iterator[list[
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def settings(request: pytest.FixtureRequest) -> dict[str, str]:
-    """Settings of a collector whose store is of either kind."""
     if request.param == "sqlite":
         return {}
     server = postgres_server()

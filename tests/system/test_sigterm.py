@@ -54,7 +54,6 @@ def test_what_was_acknowledged_under_load_is_stored_when_the_process_ends(tmp_pa
 
 
 def await_refusal(port: int, seconds: float = 20.0) -> None:
-    """Return once nobody listens any more."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:
@@ -81,8 +80,7 @@ def begun_upload(collector: CollectorProcess, length: int) -> Iterator[socket.so
 def test_an_upload_that_waits_for_its_commit_at_sigterm_is_still_stored_and_answered(
     tmp_path: Path,
 ) -> None:
-    collector = CollectorProcess(tmp_path / "collector")
-    try:
+    with CollectorProcess(tmp_path / "collector") as collector:
         collector.start()
         body = pack_upload([sign_report(SECRET, Report(collector.survey_id, 0, 3))])
         with (
@@ -97,8 +95,6 @@ def test_an_upload_that_waits_for_its_commit_at_sigterm_is_still_stored_and_answ
             other.execute("ROLLBACK")
             answer = connection.recv(65_536)
         status, written = collector.wait()
-    finally:
-        collector.close()
 
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert ACCEPTED in answer
@@ -109,8 +105,7 @@ def test_an_upload_that_waits_for_its_commit_at_sigterm_is_still_stored_and_answ
 def test_an_upload_whose_body_comes_after_sigterm_is_stored_and_acknowledged_or_neither(
     tmp_path: Path,
 ) -> None:
-    collector = CollectorProcess(tmp_path / "collector")
-    try:
+    with CollectorProcess(tmp_path / "collector") as collector:
         collector.start()
         body = pack_upload([sign_report(SECRET, Report(collector.survey_id, 0, 3))])
         with begun_upload(collector, len(body)) as connection:
@@ -119,8 +114,6 @@ def test_an_upload_whose_body_comes_after_sigterm_is_stored_and_acknowledged_or_
             connection.sendall(body)
             answer = connection.recv(65_536)
         status, written = collector.wait()
-    finally:
-        collector.close()
 
     assert (status, FAREWELL in written) == (0, True)
     # On a machine that stands still for half a second it comes too late, and is refused whole.
@@ -130,8 +123,9 @@ def test_an_upload_whose_body_comes_after_sigterm_is_stored_and_acknowledged_or_
 
 @pytest.mark.long
 def test_a_body_that_never_ends_is_timed_out_while_the_collector_ends(tmp_path: Path) -> None:
-    collector = CollectorProcess(tmp_path / "collector", environment={"DENIABLE_BODY_SECONDS": "1"})
-    try:
+    with CollectorProcess(
+        tmp_path / "collector", environment={"DENIABLE_BODY_SECONDS": "1"}
+    ) as collector:
         collector.start()
         with socket.create_connection(("127.0.0.1", collector.port), timeout=60) as connection:
             connection.sendall(
@@ -142,7 +136,5 @@ def test_a_body_that_never_ends_is_timed_out_while_the_collector_ends(tmp_path: 
             await_refusal(collector.port)
             answer = connection.recv(65_536)
         assert collector.wait()[0] == 0
-    finally:
-        collector.close()
     # It would be cut without an answer once nobody waits for it any more.
     assert answer.startswith(b"HTTP/1.1 408 ")

@@ -22,19 +22,12 @@ STORAGE_FULL, OVERLOADED, STORE_FAILED = 507, 503, 503
 
 @dataclass
 class Disk:
-    """Where a store is.
+    """Where a store is."""
 
-    Attributes:
-        folder: to put it in.
-        fill: leaves no room.
-        empty: makes room again.
-        status: of the answers in between.
-    """
-
-    folder: Path
-    fill: Callable[[CollectorProcess], None]
-    empty: Callable[[CollectorProcess], None]
-    status: int
+    folder: Path  # to put it in
+    fill: Callable[[CollectorProcess], None]  # leaves no room
+    empty: Callable[[CollectorProcess], None]  # makes room again
+    status: int  # of the answers in between
 
 
 @contextmanager
@@ -124,7 +117,6 @@ def fills_up(folder: Path, disk: Disk) -> str:
 
 
 def readiness(collector: CollectorProcess) -> int:
-    """Return what a load balancer is told."""
     connection = http.client.HTTPConnection("127.0.0.1", collector.port, timeout=SECONDS)
     try:
         connection.request("GET", "/readyz")

@@ -214,6 +214,7 @@ def mechanisms() -> Iterator[Vector]:
         for what, categories in numbers.items()
     }
     changes |= dict(_two_rounds())
+    changes |= dict(_matrices())
     for what, change in changes.items():
         envelope = manifest_envelope(pack(manifest_fields(**change)))
         yield vector("manifest mechanism", what, "malformed", manifest=envelope)
@@ -246,3 +247,53 @@ def _two_rounds() -> Iterator[tuple[str, dict[str, object]]]:
     yield "memoised randomised response with 17 categories", many
     line = {"kind": "ordinal", "distance": "absolute", "ratio": [99, 100]}
     yield "memoised ordinal with 17 categories", many | {"mechanism": line}
+
+
+def _matrices() -> Iterator[tuple[str, dict[str, object]]]:
+    """Return matrices that are none, are not private enough, or whose responses have no names."""
+    unit = 2**60
+    rows = [[(7 if x == y else 3) * unit for y in range(4)] for x in range(4)]
+    wide = [[*row[:3], row[3] - unit, unit] for row in rows]
+    good: dict[str, object] = {"kind": "matrix", "weights": rows, "responses": []}
+    weights: dict[str, object] = {
+        "a row too few": rows[:3],
+        "a row too many": [*rows, rows[0]],
+        "a short row": [*rows[:3], [7 * unit, 9 * unit]],
+        "a row that sums to one less": [*rows[:3], [3 * unit] * 3 + [7 * unit - 1]],
+        "a weight of 0": [[8 * unit, 8 * unit, 0, 0]] * 4,
+        "a weight of 2^64": [[2**64 - 1, 1, 0, 0]] * 4,
+        "a negative weight": [*rows[:3], [-unit, 7 * unit, 7 * unit, 3 * unit]],
+        "floats": [[0.25] * 4] * 4,
+        "true for 1": [*rows[:3], [True, *rows[3][1:]]],
+        "arrays for weights": [[[unit]] * 4] * 4,
+        "more than epsilon": [*rows[:3], [unit, unit, unit, 13 * unit]],
+        "65 responses": [[2**58] * 63 + [2**57] * 2] * 4,
+        "no rows": [],
+        "nil": None,
+        "more responses than categories, without names": wide,
+    }
+    labels: dict[str, object] = {
+        "a name too few": ["a", "b", "c"],
+        "two names that look alike": ["a", "b", "c", "C"],
+        "a name with a line feed": ["a", "b", "c", "d\n"],
+        "a number for a name": ["a", "b", "c", 4],
+        "one text for names": "abcd",
+        "nil for names": None,
+    }
+    for what, value in weights.items():
+        yield f"a matrix: {what}", {"mechanism": good | {"weights": value}}
+    for what, value in labels.items():
+        yield f"a matrix: {what}", {"mechanism": good | {"responses": value}}
+    swapped: dict[str, object] = {"kind": "matrix", "responses": [], "weights": rows}
+    yield "a matrix: keys exchanged", {"mechanism": swapped}
+    many = [f"category {number}" for number in range(17)]
+    even = [[2**64 // 32] * 15 + [2**64 // 64] * 2 + [2**64 // 2]] * 17
+    names = [f"response {number}" for number in range(18)]
+    yield (
+        "a memoised matrix of 17 categories",
+        {
+            "mechanism": good | {"weights": even, "responses": names},
+            "categories": many,
+            "repeat": {"kind": "memoised", "epochs": 2},
+        },
+    )

@@ -60,6 +60,9 @@ MECHANISMS = [
     (65_536, "40", "0"),
 ]
 
+SIXTEENTH = 2**60
+FIFTH = 5 * SIXTEENTH - 1
+
 MANIFESTS: dict[str, dict[str, object]] = {
     "open": manifest_fields(),
     "certificate": manifest_fields(
@@ -97,6 +100,24 @@ MANIFESTS: dict[str, dict[str, object]] = {
         categories=["-1", "-0.5", "0", "0.5", "1"],
         mechanism={"kind": "numeric", "ratio": [7, 9]},
         epsilon="1.25",
+    ),
+    "a matrix whose fifth response is no category": manifest_fields(
+        mechanism={
+            "kind": "matrix",
+            "weights": [
+                [*((5 * SIXTEENTH + 1 if x == y else 2 * SIXTEENTH) for y in range(4)), FIFTH]
+                for x in range(4)
+            ],
+            "responses": ["rarely", "now and then", "daily", "hourly", "寿司"],
+        }
+    ),
+    "a memoised matrix": manifest_fields(
+        mechanism={
+            "kind": "matrix",
+            "weights": [[(7 if x == y else 3) * SIXTEENTH for y in range(4)] for x in range(4)],
+            "responses": [],
+        },
+        repeat={"kind": "memoised", "epochs": 5},
     ),
     "memoised": manifest_fields(repeat={"kind": "memoised", "epochs": 5}),
     "memoised ordinal": manifest_fields(
@@ -201,7 +222,7 @@ def matrix_digest(mechanism: Mechanism) -> str:
 
 def table_vector(specification: dict[str, object], categories: int) -> dict[str, object]:
     """Return a distance mechanism: its first and middle row, its tight odds, all of its weights."""
-    mechanism = Specification.from_map(specification).distance_mechanism(categories)
+    mechanism = Specification.from_map(specification).mechanism(categories, "40", "0")
     odds = mechanism.privacy.odds
     assert odds is not None
     return {

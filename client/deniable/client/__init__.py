@@ -54,26 +54,18 @@ if TYPE_CHECKING:
     from deniable.client.transparency.promise import Promise
     from deniable.client.transparency.terms import SentField, Terms
 else:
+    _LATER = {
+        "console.device_commands": ["device_commands"],
+        "transparency.explanation": ["BudgetExplanation", "Explanation", "SurveyExplanation"],
+        "transparency.journal": [
+            *("EnrolmentEntry", "EventEntry", "Journal", "JournalEntry", "ManifestEntry"),
+            *("MemoEntry", "PreviewEntry", "ReportEntry", "RotationEntry"),
+        ],
+        "transparency.promise": ["Promise"],
+        "transparency.terms": ["SentField", "Terms"],
+    }
     __getattr__ = on_demand(
-        __name__,
-        {
-            "device_commands": "console.device_commands",
-            "BudgetExplanation": "transparency.explanation",
-            "Explanation": "transparency.explanation",
-            "SurveyExplanation": "transparency.explanation",
-            "EnrolmentEntry": "transparency.journal",
-            "EventEntry": "transparency.journal",
-            "Journal": "transparency.journal",
-            "JournalEntry": "transparency.journal",
-            "ManifestEntry": "transparency.journal",
-            "MemoEntry": "transparency.journal",
-            "PreviewEntry": "transparency.journal",
-            "ReportEntry": "transparency.journal",
-            "RotationEntry": "transparency.journal",
-            "Promise": "transparency.promise",
-            "SentField": "transparency.terms",
-            "Terms": "transparency.terms",
-        },
+        __name__, {name: module for module, names in _LATER.items() for name in names}
     )
 
 __all__ = [

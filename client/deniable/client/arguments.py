@@ -1,28 +1,19 @@
-"""What a client is constructed with, checked at once: what no client could work with is refused."""
+"""What a client is constructed with, checked at once.
+
+What no client could work with is refused by a ValueError or TypeError.
+"""
 
 from collections.abc import Iterable
+from itertools import repeat
 from os import PathLike
 from pathlib import Path
 from typing import Final
 
 from deniable.client.consent import Consent
 from deniable.client.enrolment import Enrol
+from deniable.client.ledger.admission import SignedManifest
 from deniable.client.survey import Survey
 from deniable.messages import InvalidManifest, Refusal, check_origin, check_public_key
-
-__all__ = [
-    "IN_MEMORY",
-    "InMemory",
-    "authority_key",
-    "bundled_envelopes",
-    "check_slot_seconds",
-    "checked_consent",
-    "checked_enrol",
-    "checked_origin",
-    "state_path",
-    "surveys_by_name",
-]
-
 
 _CO_COROUTINE: Final = 0x80
 """Of a code object's flags; the module ``inspect`` takes 10 ms to import."""
@@ -39,11 +30,7 @@ IN_MEMORY: Final = InMemory()
 
 
 def authority_key(authority: bytes | str) -> bytes:
-    """Return a public key that is sound, from bytes or hex digits.
-
-    Raises:
-        ValueError, TypeError: for anything else.
-    """
+    """Return a public key that is sound, from bytes or hex digits."""
     given: object = authority
     if not isinstance(given, str | bytes):
         raise TypeError("authority must be a public key: 32 bytes, or 64 hex digits")
@@ -56,21 +43,13 @@ def authority_key(authority: bytes | str) -> bytes:
 
 
 def check_slot_seconds(seconds: int | None) -> None:
-    """Check the length of an epoch's slots.
-
-    Raises:
-        ValueError: unless it is None or a whole number of seconds.
-    """
+    """Check the length of an epoch's slots."""
     if seconds is not None and (type(seconds) is not int or seconds < 1):
         raise ValueError("slot_seconds must be a whole number of seconds, at least 1")
 
 
 def checked_enrol(enrol: Enrol | None) -> Enrol | None:
-    """Return a callback that can be called on a thread.
-
-    Raises:
-        TypeError: for anything else.
-    """
+    """Return a callback that can be called on a thread."""
     given: object = enrol
     if given is not None and not callable(given):
         raise TypeError("enrol must be a function of an EnrolmentRequest")
@@ -82,11 +61,7 @@ def checked_enrol(enrol: Enrol | None) -> Enrol | None:
 
 
 def checked_origin(collector: str) -> str:
-    """Return an origin that is one.
-
-    Raises:
-        ValueError: for anything else.
-    """
+    """Return an origin that is one."""
     try:
         check_origin(collector)
     except InvalidManifest as error:
@@ -95,11 +70,7 @@ def checked_origin(collector: str) -> str:
 
 
 def checked_consent(value: Consent | str) -> Consent:
-    """Return a consent, from its value too.
-
-    Raises:
-        ValueError: for anything else.
-    """
+    """Return a consent, from its value too."""
     try:
         return Consent(value)
     except ValueError:
@@ -107,12 +78,7 @@ def checked_consent(value: Consent | str) -> Consent:
 
 
 def surveys_by_name(surveys: Iterable[Survey]) -> dict[str, Survey]:
-    """Return the declared surveys by their names, which differ.
-
-    Raises:
-        TypeError: for what is no survey.
-        InvalidManifest: if two have the same name.
-    """
+    """Return the declared surveys by their names, which differ."""
     declared = list(surveys)
     given: list[object] = [*declared]
     if not all(isinstance(each, Survey) for each in given):
@@ -123,18 +89,12 @@ def surveys_by_name(surveys: Iterable[Survey]) -> dict[str, Survey]:
     return by_name
 
 
-def bundled_envelopes(
+def bundled_manifests(
     manifests: Iterable[bytes], surveys: Iterable[Survey], collector: str, authority: bytes
-) -> tuple[bytes, ...]:
-    """Return the signed manifests that came with the app, by themselves or in bundles of surveys.
-
-    Raises:
-        TypeError: for anything but bytes.
-        ValueError: if a bundle is for another collector, or of another authority.
-    """
-    envelopes = tuple(manifests)
-    given: tuple[object, ...] = envelopes
-    if not all(isinstance(each, bytes) for each in given):
+) -> list[bytes | SignedManifest]:
+    """Return the app's signed manifests; those of a bundle were verified when it was read."""
+    bundled: list[bytes | SignedManifest] = [*manifests]
+    if not all(isinstance(each, bytes) for each in bundled):
         raise TypeError("manifests must be the bytes of several signed manifests, not their paths")
     for survey in surveys:
         bundle = survey.bundle
@@ -151,16 +111,16 @@ def bundled_envelopes(
                 "not the authority that this client was given; export all bundles again, and give "
                 "it the key that stands in them"
             )
-        envelopes += bundle.manifests
-    return envelopes
+        bundled += (
+            map(SignedManifest, bundle.opened, repeat(bundle.authority), bundle.manifests)
+            if bundle.opened
+            else bundle.manifests
+        )
+    return bundled
 
 
 def state_path(state: object) -> Path | None:
-    """Return the path of a state file; None for a state in memory.
-
-    Raises:
-        TypeError: for anything else.
-    """
+    """Return the path of a state file; None for a state in memory."""
     if state is IN_MEMORY:
         return None
     if not isinstance(state, str | PathLike) or str(state).startswith(":"):

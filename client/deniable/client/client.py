@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from functools import partial
 from os import PathLike
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.arguments import (
+    IN_MEMORY,
     InMemory,
     authority_key,
-    bundled_envelopes,
+    bundled_manifests,
     check_slot_seconds,
     checked_consent,
     checked_enrol,
@@ -51,12 +51,11 @@ from deniable.client.ledger.caps import OutboxCaps
 from deniable.client.ledger.following import Following
 from deniable.client.ledger.ledger import Decision, Ledger
 from deniable.client.ledger.refreshes import Refreshes
-from deniable.client.manifests import Manifests, is_judged
+from deniable.client.manifests import Manifests
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.sending.backoff import Backoff
 from deniable.client.sending.delivery import LONGEST_REST
 from deniable.client.sending.outbox import Outbox
-from deniable.client.sending.sender import Sender
 from deniable.client.sending.transport import REQUEST_SECONDS, HttpTransport, Transport
 from deniable.client.sending.uploader import Uploader
 from deniable.client.state.state import State
@@ -68,11 +67,9 @@ if TYPE_CHECKING:
     from deniable.client.transparency.explanation import Explanation
     from deniable.client.transparency.journal import Journal
 
-__all__ = ["DEFAULT_LIFETIME_EPSILON", "Client"]
-
 _LOG = logging.getLogger("deniable")
 _T = TypeVar("_T")
-
+_Came = TypeVar("_Came", Outcome, Refresh, Delivery, NotRecorded, Mapping[str, NotRecorded])
 
 DEFAULT_LIFETIME_EPSILON: Final = 20
 """What a device spends on all surveys together unless the app says otherwise."""
@@ -87,7 +84,7 @@ class Client:
     """One device's side of one collector.
 
     Args:
-        collector: the collector's origin, ``https://host[:port]``; http for 127.0.0.1 and [::1].
+        collector: its origin, ``https://host[:port]``; http for 127.0.0.1 and [::1].
         authority: the public key that signs its manifests, or has handed over to the one that
             does: 32 bytes, or 64 hex digits.
         surveys: what the app is willing to ask; declared here, before any answer exists (D1).
@@ -143,17 +140,25 @@ class Client:
         debug: bool = False,
         unsafe_draw: Draw | None = None,
     ) -> None:
-        for name, given, kind in (
-            ("sliding", sliding, SlidingCeiling),
-            ("caps", caps, OutboxCaps),
-            ("backoff", backoff, Backoff),
-        ):
+        kinds = {"sliding": SlidingCeiling, "caps": OutboxCaps, "backoff": Backoff}
+        for (name, kind), given in zip(kinds.items(), (sliding, caps, backoff), strict=True):
             if given is not None and not isinstance(given, kind):
                 raise TypeError(f"{name} must be None or {kind.__name__}(...)")
         if not 0 <= delivery_seconds < math.inf:
             raise ValueError("delivery_seconds must be a number of seconds, from 0 on")
         self._collector = checked_origin(collector)
         self._surveys = surveys_by_name(surveys)
+        self._arguments: dict[str, Any] = {
+            "authority": authority,
+            "surveys": self._surveys.values(),
+            "lifetime_epsilon": lifetime_epsilon,
+            "sliding": sliding,
+            "manifests": (manifests := tuple(manifests)),
+            "enrol": checked_enrol(enrol),
+            "background": background,
+            "delivery_seconds": delivery_seconds,
+            "linkable_batches": linkable_batches,
+        }
         lifetime = Ceiling(epsilon_to_nano("lifetime_epsilon", lifetime_epsilon))
         self._allowance = Allowance(lifetime, sliding)
         self._background = background
@@ -161,46 +166,53 @@ class Client:
         self._linkable_batches = linkable_batches
         self._clock = clock or SystemClock()
         self._transport = transport or HttpTransport(collector)
-        self._draw = unsafe_draw or os_random_word
         self._jitter = _uniform
         # No default of the signature: help() and crash reporters would print every variable.
         environment = os.environ if environment is None else environment
         boot_time = self._clock.boot_time if isinstance(self._clock, SystemClock) else None
         self._state = State(state_path(state), checked_consent(consent), environment, boot_time)
-        caps = caps or OutboxCaps()
-        key = self._authority = authority_key(authority)
+        caps, backoff = caps or OutboxCaps(), backoff or Backoff()
+        key, enrols = authority_key(authority), enrol is not None
         authorities = Authorities(self._state, key)
-        enrols = checked_enrol(enrol) is not None
-        following = Following(self._state, authorities, collector, enrols=enrols)
-        self._ledger = Ledger(self._state, following, collector, caps, enrols=enrols)
+        following = Following(authorities, self._allowance, collector, enrols=enrols)
+        self._ledger = Ledger(following, caps, self._delay, unsafe_draw or os_random_word)
         self._manifests = Manifests(
-            self._state,
-            following,
+            self._ledger,
             Refreshes(self._state, collector, self._jitter, delivery_seconds),
-            authorities,
-            self._allowance,
-            collector,
-            bundled_envelopes(manifests, self._surveys.values(), collector, key),
+            self._surveys,
+            bundled_manifests(manifests, self._surveys.values(), collector, key),
             self._transport,
             self._clock,
             self._check_consent,
         )
-        backoff = backoff or Backoff()
         longest = max(delivery_seconds, backoff.most, LONGEST_REST)
         outbox = Outbox(self._state, collector, caps, longest, enrols=enrols)
-        sender = Sender(outbox, self._transport, self._clock, backoff, self._jitter)
         self._uploader = Uploader(
-            outbox, sender, self._clock, self._delay, linkable_batches, self._do_chores
+            outbox,
+            self._transport,
+            self._clock,
+            backoff=backoff,
+            jitter=self._jitter,
+            spread=self._delay,
+            linkable_batches=linkable_batches,
+            chores=self._do_chores,
         )
-        self._enroller = None if enrol is None else self._make_enroller(enrol, backoff)
+        self._enroller: Enroller | None = None
+        if enrol is not None:
+            self._enroller = Enroller(
+                enrol,
+                Credentials(self._ledger, self._surveys.values(), self._delay),
+                self._clock,
+                backoff,
+                self._jitter,
+                delivery_seconds,
+                self._uploader.wake,
+            )
         self._debug: Debug | None = None
         if debug or environment.get("DENIABLE_DEBUG", "") not in {"", "0"}:
             from deniable.client import debug as of_developers
 
             self._debug = of_developers.Debug(outbox, self._clock, background=background)
-        # Each is replaced as a whole: threads need no lock, which a fork could leave held.
-        self._errors: dict[str, NotRecorded] = {}
-        self._next_refresh = -math.inf
 
     def report(
         self,
@@ -216,8 +228,7 @@ class Client:
 
         Args:
             survey: a declared survey, or its name.
-            answer: one of its declared categories: its text, the member of the Enum that declared
-                it or, if it is one, the number.
+            answer: one of its categories: its text, its Enum's member or its number.
             strict: raise the error that the outcome would hold.
             slot_seconds: for events, of which an epoch has several: cut the epoch into slots of
                 this length, and report the first event of one of them, which this device draws
@@ -226,7 +237,7 @@ class Client:
         Raises:
             ValueError: for slots of no whole number of seconds.
             UndeclaredSurvey, UndeclaredAnswer: the app's own bugs, always raised.
-            NotRecorded: with ``strict``, whatever kept the report from being recorded.
+            NotRecorded: with ``strict``.
         """
         try:
             outcome = self._settle(survey, answer, slot_seconds)
@@ -240,8 +251,7 @@ class Client:
         quiet = outcome.status is OutcomeStatus.LOCAL or isinstance(outcome.error, ConsentMissing)
         if self._background and not quiet:
             self._uploader.start()
-        if self._debug is not None:
-            self._debug.reported(outcome)
+        self._say(outcome)
         if strict and outcome.error is not None:
             raise outcome.error
         return outcome
@@ -250,33 +260,27 @@ class Client:
         """Fetch the manifests of the declared surveys that are due, and keep those that pass D1-D3.
 
         A name is due when it was never fetched, or a day after it was; what failed is due in a
-        minute at first and in a day at last, whatever process asked. Then ``enrol`` is asked, on
-        this thread and for as long as it takes, for the certificates that are wanted now. Never
-        raises for what the network, the collector or ``enrol`` does; without consent, does nothing.
-
-        Args:
-            timeout: seconds for all that is fetched.
-            force: ask although it is not time yet; at most eight requests a survey and day leave
-                the device all the same.
+        minute at first and in a day at last, whatever process asked. By force it is asked for now,
+        at most eight times a day. All that takes ``timeout`` seconds at most. Then ``enrol`` is
+        asked, on this thread and for as long as it takes, for the certificates that are wanted.
+        Never raises for what the network, the collector or ``enrol`` does; without consent, does
+        nothing.
         """
-        refreshed = self._refresh(timeout, force)
-        if self._debug is not None:
-            self._debug.refreshed(refreshed)
-        return refreshed
+        return self._say(self._refresh(timeout, force))
 
     def _refresh(self, timeout: float, force: bool) -> Refresh:
         try:
-            later = self._fetch_manifests(timeout, force=force)
+            later = self._manifests.refresh(timeout, force=force)
             enrolled = {} if self._enroller is None else self._enroller.ask_now()
         except NotRecorded as error:
             return Refresh((), dict.fromkeys(self._surveys, drop_frames(error)))
-        ready, errors = [], {}
+        ready, errors, refused = [], {}, self._manifests.errors
         for name, survey in self._surveys.items():
-            why_not = self._why_not(survey)
+            why_not = self._ledger.why_not(survey, self._clock.now())
             if why_not is None:
                 ready.append(name)
-            elif name in enrolled or name in self._errors:
-                errors[name] = self._errors.get(name) or enrolled[name]
+            elif name in enrolled or name in refused:
+                errors[name] = refused.get(name) or enrolled[name]
             elif name in later and type(why_not) is NotReady:
                 minutes = math.ceil(later[name] / 60)
                 errors[name] = NotReady(
@@ -285,47 +289,17 @@ class Client:
                 )
             else:
                 errors[name] = drop_frames(why_not)
-        declined = {name: self._errors[name] for name in ready if name in self._errors}
+        declined = {name: refused[name] for name in ready if name in refused}
         return Refresh(tuple(ready), errors, declined, later)
-
-    def _fetch_manifests(
-        self, timeout: float = REFRESH_SECONDS, *, force: bool = False, in_background: bool = False
-    ) -> Mapping[str, float]:
-        """Fetch what is due; return the seconds until the others may be asked for, by name.
-
-        Raises:
-            NotRecorded: without consent, or without a state. Not remembered: whoever consents next
-                must not wait for the next refresh.
-        """
-        refreshed = self._manifests.refresh(
-            self._surveys.values(), timeout, force=force, in_background=in_background
-        )
-        for name, error in refreshed.errors.items():
-            # An app that goes on with an older manifest is offered a newer one every day.
-            judged = is_judged(error) and self._why_not(self._surveys[name]) is not None
-            level = logging.WARNING if judged else logging.INFO
-            _LOG.log(level, "survey %s: no manifest was taken: %s", name, str(error))
-        kept = {name: why for name, why in self._errors.items() if name in refreshed.later}
-        self._errors = {**kept, **refreshed.errors}
-        # By the monotonic clock: one that was put back must not put off the next for years.
-        self._next_refresh = self._clock.monotonic() + refreshed.wait
-        return refreshed.later
 
     def flush(self, timeout: float = 10.0, due_only: bool = False) -> Delivery:
         """Send now what waits, for ``timeout`` seconds at most; never raises for the world.
 
         Requests that follow each other closely let whoever sees them guess that they come from one
-        device: leave sending to the background thread, where there is one.
-
-        Args:
-            timeout: seconds for all together.
-            due_only: send only what is due by its random time: for an app without the thread, that
-                flushes regularly and has nobody wait for it.
+        device: leave sending to the background thread, where there is one. With ``due_only`` sends
+        what is due by its random time: for an app without the thread that flushes regularly.
         """
-        delivery = self._uploader.flush(timeout, due_only=due_only)
-        if self._debug is not None:
-            self._debug.flushed(delivery)
-        return delivery
+        return self._say(self._uploader.flush(timeout, due_only=due_only))
 
     @property
     def consent(self) -> Consent:
@@ -334,7 +308,7 @@ class Client:
         Raises:
             StateUnavailable: if there is a state and it cannot be read.
         """
-        return self._consent_now()
+        return self.consent_record.effective
 
     def try_consent(self) -> Consent:
         """Return what holds now, as :attr:`consent`; OFF if it cannot be read. Never raises."""
@@ -355,11 +329,8 @@ class Client:
     def set_consent(self, consent: Consent | str, origin: str = "app") -> None:
         """Store the user's decision; anything but ON erases all report bytes.
 
-        It undoes no decision of an epoch: OFF and ON again brings no second draw (D4).
-
-        Args:
-            consent: what the user decided.
-            origin: who asked and where, for the user's own record: "settings page", for example.
+        It undoes no decision of an epoch: OFF and ON again brings no second draw (D4). The origin
+        says who asked and where, for the user's own record: "settings page", for example.
 
         Raises:
             StateUnavailable: if it could not be stored. Anything but ON holds in this client all
@@ -368,7 +339,7 @@ class Client:
         decided = checked_consent(consent)
         text = origin.encode(errors="replace").decode()  # no text is a reason not to withdraw
         self._state.set_consent(decided, text, self._clock.now())
-        if self._background and self._consent_now() is Consent.ON:
+        if self._background and self.consent is Consent.ON:
             self._uploader.start()
 
     def try_set_consent(self, consent: Consent | str, origin: str = "app") -> bool:
@@ -396,51 +367,45 @@ class Client:
         ``str()`` of it is plain text for a settings page. Never raises for a state that cannot be
         used: it says so. Creates no state where there is none, and asks nobody.
         """
-        from deniable.client.transparency.explaining import (  # when somebody asks
-            Asked,
-            explain_declared,
-        )
+        from deniable.client.transparency import explaining  # when somebody asks
 
-        asked = Asked(
+        asked = explaining.Asked(
             tuple(self._surveys.values()),
             self._collector,
             self._allowance,
             self._background,
             int(self._delivery_seconds),
             self._linkable_batches,
-            self._errors,
+            self._manifests.errors,
             self._manifests.foreseen,
             self._enroller is not None,
         )
-        return explain_declared(self._state, self._ledger, asked, self._clock.now())
+        return explaining.explain_declared(self._state, self._ledger, asked, self._clock.now())
 
     def journal(self) -> "Journal":
-        """Return all that was stored and sent, newest last, with the collector's verdicts.
+        """Return all that was stored and sent, newest last: responses, never an answer.
 
-        ``str()`` of it is text for a terminal. It holds responses, never an answer. Creates no
-        state where there is none.
+        ``str()`` of it is text for a terminal. Creates no state where there is none.
 
         Raises:
             StateUnavailable: if there is a state and it cannot be read.
         """
-        from deniable.client.transparency.journal_rows import read_journal  # when somebody asks
+        from deniable.client.transparency.journal import read_journal  # when somebody asks
 
         return read_journal(self._state, self._clock.now())
 
     def start(self) -> None:
-        """Send in the background what waits from the app's last run, if the user consented.
+        """Send in the background what waits, and ask for surveys and certificates, if consented.
 
-        And ask for surveys and certificates. ``report`` does so too. Call this when the app
-        starts: it may have nothing to report, and a certificate must be there before. Never
-        raises for the world; without consent, or without ``background``, does nothing.
+        ``report`` does so too. Call this when the app starts: it may have nothing to report, and a
+        certificate must be there before. Without ``background`` does nothing. Never raises.
         """
         if not self._background:
             return
         try:
             self._check_consent()
         except NotRecorded as error:
-            if self._debug is not None:
-                self._debug.not_started(error)
+            self._say(error)
         else:
             self._uploader.start()
 
@@ -457,12 +422,7 @@ class Client:
     def __enter__(self) -> "Client":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def areport(
@@ -508,16 +468,20 @@ class Client:
     async def __aenter__(self) -> "Client":
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     def __repr__(self) -> str:
         return f"Client({self._collector!r}, surveys={sorted(self._surveys)})"
+
+    def _twin_in_memory(self) -> "Client":
+        """Return a new client of the same declarations, for ``testing.Capture`` to explain."""
+        return Client(self._collector, state=IN_MEMORY, **self._arguments)
+
+    def _say(self, came: _Came) -> _Came:
+        if self._debug is not None:
+            self._debug.say(came)
+        return came
 
     def _declared(self, asked: Survey | str) -> Survey:
         survey = self._surveys.get(asked.name if isinstance(asked, Survey) else asked)
@@ -546,24 +510,23 @@ class Client:
             decision = self._draw_once(survey, index, now, slot_seconds)
         except (NotReady, NotRunning, ManifestRefused):
             # A copy: what is raised collects frames, and those hold the answer.
-            refused = self._manifests.offer_bundled(survey) or copy(self._errors.get(survey.name))
+            refused = self._manifests.offer_bundled(survey) or copy(
+                self._manifests.errors.get(survey.name)
+            )
             try:
                 decision = self._draw_once(survey, index, now, slot_seconds)
             except NotReady as error:
                 raise (refused if type(error) is NotReady and refused else error) from None
+        status = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
         if decision.local:
             status = OutcomeStatus.LOCAL
-        else:
-            status = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
         return Outcome(survey.name, status, decision.epoch)
 
     def _draw_once(
         self, survey: Survey, index: int, now: float, slot_seconds: int | None
     ) -> Decision:
         try:
-            return self._ledger.decide(
-                survey, index, self._allowance, now, self._delay, self._draw, slot_seconds
-            )
+            return self._ledger.decide(survey, index, now, slot_seconds)
         except NotEnrolled as error:
             told = None if self._enroller is None else self._enroller.told(survey.name)
             raise error if told is None else NotEnrolled(f"{error}; {told}") from None
@@ -577,51 +540,26 @@ class Client:
         most = self._delivery_seconds
         return self._jitter() * (min(most, left / 2) if left > 0 else most)
 
-    def _consent_now(self) -> Consent:
-        return self._state.consent(self._clock.now()).effective
-
     def _check_consent(self) -> None:
-        consent = self._state.consent(self._clock.now())
-        if consent.effective is not Consent.ON:
-            raise self._state.missing_consent(consent.decided)
-
-    def _why_not(self, survey: Survey) -> NotRecorded | None:
-        try:
-            return self._ledger.why_not(survey, self._allowance, self._clock.now())
-        except NotRecorded as error:
-            return error
-
-    def _make_enroller(self, enrol: Enrol, backoff: Backoff) -> Enroller:
-        credentials = Credentials(
-            self._state, self._ledger, self._surveys.values(), self._collector, self._delay
-        )
-        return Enroller(
-            enrol,
-            credentials,
-            self._clock,
-            backoff,
-            self._jitter,
-            self._delivery_seconds,
-            self._uploader.wake,
-        )
-
-    def _refresh_when_due(self) -> float:
-        """Fetch what is due; return the seconds until there may be more."""
-        if self._clock.monotonic() >= self._next_refresh:
-            try:
-                self._fetch_manifests(REQUEST_SECONDS, in_background=True)
-            except NotRecorded as error:
-                if self._debug is not None:
-                    self._debug.not_started(error)
-                return math.inf  # whoever consents wakes the thread, and so does the next report
-            if self._debug is not None:
-                self._debug.fetched(self._errors)
-        return max(0.0, self._next_refresh - self._clock.monotonic())
+        record = self.consent_record
+        if record.effective is not Consent.ON:
+            raise self._state.missing_consent(record.decided)
 
     def _do_chores(self) -> float:
         """Do what is due besides sending; return the seconds until there is more of it."""
-        wait = self._refresh_when_due()
+        wait = max(0.0, self._refresh_when_due() - self._clock.monotonic())
         return wait if self._enroller is None else min(wait, self._enroller.step())
+
+    def _refresh_when_due(self) -> float:
+        """Fetch what is due; return when there may be more, by the monotonic clock."""
+        if self._clock.monotonic() >= self._manifests.next_refresh:
+            try:
+                self._manifests.refresh(REQUEST_SECONDS, in_background=True)
+            except NotRecorded as error:
+                self._say(error)
+                return math.inf  # whoever consents wakes the thread, and so does the next report
+            self._say(self._manifests.errors)
+        return self._manifests.next_refresh
 
 
 def _uniform() -> float:

@@ -7,8 +7,6 @@ from pathlib import Path
 from threading import Event
 from typing import Protocol
 
-__all__ = ["Boot", "Clock", "SystemClock", "http_date"]
-
 Boot = tuple[str, float]
 """Which boot of the machine this is, and the seconds since."""
 
@@ -44,10 +42,7 @@ class SystemClock:
         event.wait(seconds)
 
     def boot_time(self) -> Boot | None:
-        """Return the boot's id and its seconds, in sleep too; None where the system tells neither.
-
-        Nobody can set this clock: it tells how long a gap can have been.
-        """
+        """Return the boot's id and its seconds, in sleep too, by a clock that nobody can set."""
         if sys.platform == "linux":
             with suppress(OSError):
                 boot = _BOOT_ID.read_bytes().decode(errors="replace").strip()

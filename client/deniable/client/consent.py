@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["Consent", "ConsentRecord", "lower_consent", "lowered_by_environment"]
-
 
 class Consent(StrEnum):
     """Whether this device takes part.
@@ -24,19 +22,15 @@ class Consent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConsentRecord:
-    """The user's stored decision, and what holds now.
-
-    Attributes:
-        decided: what was stored.
-        effective: what holds: the environment of the process can only lower it.
-        since: Unix seconds at which it was stored; None where nothing is stored yet.
-        origin: who said so, in the app's words.
-    """
+    """The user's stored decision, and what holds now."""
 
     decided: Consent
     effective: Consent
+    """The environment of the process can only lower what was decided."""
     since: int | None
+    """Unix seconds at which it was stored; None where nothing is stored yet."""
     origin: str
+    """Who said so, in the app's words."""
 
 
 _ASCENDING: Final = (Consent.OFF, Consent.UNSET, Consent.LOCAL, Consent.ON)
@@ -54,15 +48,11 @@ def lowered_by_environment(decided: Consent, environment: Mapping[str, str]) -> 
     ``DENIABLE_CONSENT=local`` turns ON into LOCAL; ``on`` changes nothing; any other value, even a
     mistyped one, turns everything off, as ``DO_NOT_TRACK=1`` does.
     """
-    if environment.get("DO_NOT_TRACK", "").strip().lower() not in _NOT_SET:
-        return _at_most_off(decided)
     wanted = environment.get("DENIABLE_CONSENT", "").strip().lower()
+    if environment.get("DO_NOT_TRACK", "").strip().lower() not in _NOT_SET:
+        wanted = "off"
     if wanted in {"", "on"}:
         return decided
     if wanted == "local":
         return Consent.LOCAL if decided is Consent.ON else decided
-    return _at_most_off(decided)
-
-
-def _at_most_off(decided: Consent) -> Consent:
     return Consent.UNSET if decided is Consent.UNSET else Consent.OFF

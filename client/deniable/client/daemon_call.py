@@ -6,8 +6,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-__all__ = ["daemon_call"]
-
 _T = TypeVar("_T")
 
 

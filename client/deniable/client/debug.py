@@ -8,7 +8,7 @@
 
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -18,19 +18,11 @@ from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.sending.outbox import Outbox
 from deniable.client.transparency.plain_text import counted, printable, shown_time
 
-__all__ = ["Debug"]
-
 _said: Final[set[str]] = set()
 
 
 class Debug:
-    """One client's talk.
-
-    Args:
-        outbox: asked for what waits.
-        clock: the device's.
-        background: whether a thread sends and refreshes.
-    """
+    """One client's talk; the outbox is asked for what waits."""
 
     def __init__(self, outbox: Outbox, clock: Clock, *, background: bool) -> None:
         self._outbox = outbox
@@ -38,29 +30,25 @@ class Debug:
         self._background = background
         logging.getLogger("deniable").addHandler(_WARNINGS)  # once, however many clients
 
-    def reported(self, outcome: Outcome) -> None:
-        """Say what came of a report."""
-        _say_all(lambda: self._of_outcome(outcome))
+    def say(
+        self, came: Outcome | Refresh | Delivery | NotRecorded | Mapping[str, NotRecorded]
+    ) -> None:
+        """Say what came of a call; why the thread is not started, or which manifests it lacks."""
+        _say_all(self._lines(came))
 
-    def refreshed(self, refresh: Refresh) -> None:
-        """Say which surveys are not ready, go on with an older manifest, or were not asked for."""
-        _say_all(lambda: self._of_refresh(refresh))
-
-    def fetched(self, errors: Mapping[str, NotRecorded]) -> None:
-        """Say of which surveys the thread got no manifest."""
-        _say_all(
-            lambda: (
-                f"survey {name}: no manifest was taken: {error}" for name, error in errors.items()
-            )
-        )
-
-    def flushed(self, delivery: Delivery) -> None:
-        """Say what could not be sent."""
-        _say_all(lambda: self._of_delivery(delivery))
-
-    def not_started(self, error: NotRecorded) -> None:
-        """Say why the thread was not started."""
-        _say_all(lambda: [f"the thread is not started: {error}{self._remedy(error)}"])
+    def _lines(self, came: object) -> Iterator[str]:
+        match came:
+            case Outcome():
+                yield from self._of_outcome(came)
+            case Refresh():
+                yield from self._of_refresh(came)
+            case Delivery():
+                yield from self._of_delivery(came)
+            case NotRecorded():
+                yield f"the thread is not started: {came}{self._remedy(came)}"
+            case Mapping():
+                for name, why in came.items():
+                    yield f"survey {name}: no manifest was taken: {why}"
 
     def _of_outcome(self, outcome: Outcome) -> Iterator[str]:
         of = f"survey {outcome.survey}"
@@ -125,15 +113,15 @@ class _Warnings(logging.Handler):
     """Says what is warned of in the background."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        _say_all(lambda: [record.getMessage()])
+        _say_all(each.getMessage() for each in [record])
 
 
 _WARNINGS: Final = _Warnings(logging.WARNING)
 
 
-def _say_all(lines: Callable[[], Iterable[str]]) -> None:
+def _say_all(lines: Iterable[str]) -> None:
     with suppress(Exception):  # a state that cannot be read, a standard error that is closed
-        for line in lines():
+        for line in lines:
             if line not in _said and sys.stderr is not None:
                 _said.add(line)
                 sys.stderr.write(f"deniable: {printable(line)}\n")

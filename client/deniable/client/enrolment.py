@@ -5,24 +5,16 @@ from dataclasses import dataclass
 
 from deniable.messages import enrolment_statement, read_credential
 
-__all__ = ["Enrol", "EnrolmentRequest"]
-
 
 @dataclass(frozen=True, slots=True)
 class EnrolmentRequest:
-    """A key for which an issuer should vouch. Nothing in it depends on an answer.
-
-    Attributes:
-        survey: the survey's name.
-        survey_id: 32 bytes.
-        epoch: which time slice.
-        public_key: of this device for this survey and epoch alone: 32 bytes.
-    """
+    """A key for which an issuer should vouch. Nothing in it depends on an answer."""
 
     survey: str
     survey_id: bytes
     epoch: int
     public_key: bytes
+    """Of this device for this survey and epoch alone: 32 bytes."""
 
     @property
     def body(self) -> bytes:

@@ -1,56 +1,13 @@
-"""Errors of the device, as a tree.
+"""Errors of the device.
 
-- ``DeniableError``
-
-  - ``AppError`` (a ValueError): the app's own bug; always raised
-
-    - ``UndeclaredSurvey``: the name is not among the client's surveys
-    - ``UndeclaredAnswer``: the answer is not among the survey's categories
-
-  - ``NotRecorded``: what the world did; held by an Outcome, raised with ``strict=True`` only
-
-    - ``ConsentMissing``: nobody agreed, or somebody withdrew
-    - ``NotReady``: no verified manifest yet
-
-      - ``NotEnrolled``: no issuer has vouched for this device in this epoch yet
-
-    - ``ManifestRefused``: the collector's manifest breaks a rule that protects the user
-    - ``NotRunning``: the survey has not begun, or is over
-    - ``NotChosen``: this epoch is reported from another of its slots
-    - ``EpochUndecidable``: this epoch may have been decided by a state that is gone
-    - ``BudgetExhausted``: the sliding ceiling allows no further report yet
-    - ``ReportDropped``: this epoch's report was drawn and then dropped; there is no second
-    - ``StateUnavailable``: the state cannot be read or written; without it nothing is drawn
-
-No message ever repeats an answer.
+An ``AppError`` is the app's own bug, and always raised. A ``NotRecorded`` is what the world did: an
+Outcome holds it, and it is raised with ``strict=True`` only. No message ever repeats an answer.
 """
 
 import traceback
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import TypeVar
-
-__all__ = [
-    "AppError",
-    "BudgetExhausted",
-    "ConsentMissing",
-    "DeniableError",
-    "EpochUndecidable",
-    "ManifestFault",
-    "ManifestRefused",
-    "NotChosen",
-    "NotEnrolled",
-    "NotReady",
-    "NotRecorded",
-    "NotRunning",
-    "ReportDropped",
-    "StateUnavailable",
-    "UndeclaredAnswer",
-    "UndeclaredSurvey",
-    "drop_frames",
-    "forget_locals",
-]
-
 
 _Error = TypeVar("_Error", bound=BaseException)
 
@@ -136,12 +93,7 @@ class ManifestFault(StrEnum):
 
 
 class ManifestRefused(NotRecorded):
-    """A manifest that this device will not follow.
-
-    Attributes:
-        fault: which rule it broke.
-        reason: how.
-    """
+    """A manifest that this device will not follow: the ``fault`` is the rule that it broke."""
 
     def __init__(self, fault: ManifestFault, reason: str) -> None:
         super().__init__(fault, reason)
@@ -166,11 +118,8 @@ def forget_locals(error: BaseException) -> None:
 
 
 def _links(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and its causes, cut off from what was being handled when they arose.
-
-    That may be the app's own error, whose frames are not ours to touch.
-    """
+    """Yield an error and its causes."""
     while error is not None:
-        error.__context__ = None
+        error.__context__ = None  # perhaps the app's own error, whose frames are not ours to touch
         yield error
         error = error.__cause__

@@ -8,8 +8,8 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
+from math import inf
 from typing import Final
 
 from deniable.client.clock import Clock, http_date
@@ -22,13 +22,11 @@ from deniable.client.errors import (
     drop_frames,
 )
 from deniable.client.ledger.admission import SignedManifest, check_addressee, open_trusted
-from deniable.client.ledger.allowance import Allowance
-from deniable.client.ledger.authorities import Authorities
-from deniable.client.ledger.following import Following, chosen_of
+from deniable.client.ledger.following import chosen_of
+from deniable.client.ledger.ledger import Ledger
 from deniable.client.ledger.refreshes import Fetched, Refreshes
 from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
 from deniable.client.state.forks import keep_through_forks
-from deniable.client.state.state import State
 from deniable.client.survey import DAY, Survey
 from deniable.messages import (
     MAX_MANIFESTS_BYTES,
@@ -37,8 +35,6 @@ from deniable.messages import (
     Refusal,
     split_manifests,
 )
-
-__all__ = ["Manifests", "Refreshed", "is_judged"]
 
 _LOG = logging.getLogger("deniable")
 _OFFLINE_SECONDS: Final = (5.0, 10.0, 20.0, 40.0)
@@ -49,61 +45,38 @@ _Opened = SignedManifest | ManifestRefused
 _Answer = HttpAnswer | Exception
 
 
-@dataclass(frozen=True, slots=True)
-class Refreshed:
-    """What came of a refresh.
-
-    Attributes:
-        errors: why nothing was fetched, or why the newest was not taken, by name.
-        later: seconds until the others may be asked for, by name.
-        wait: seconds until any may be.
-    """
-
-    errors: Mapping[str, NotRecorded] = field(default_factory=dict)
-    later: Mapping[str, float] = field(default_factory=dict)
-    wait: float = DAY
-
-
 class Manifests:
-    """Brings manifests to those that are followed.
+    """Brings manifests to those that are followed: the ``bundled`` ones, or fetched.
 
-    Args:
-        state: the device's.
-        following: what judges and keeps them.
-        refreshes: when the collector may be asked.
-        authorities: whose signatures count.
-        allowance: what the device may spend.
-        collector: the origin that they must be for.
-        bundled: signed manifests that came with the app.
-        transport: how the collector is reached.
-        clock: the device's time.
-        check_consent: raises ``ConsentMissing`` unless the collector may be asked; before each
-            request, and again once the connection stands.
+    ``check_consent`` raises ``ConsentMissing`` unless the collector may be asked; before each
+    request, and again once the connection stands.
+
+    ``errors`` tells, by name, why nothing was fetched at the last refresh, or the newest not taken.
+    It is replaced as a whole: threads need no lock, which a fork could leave held. Any may be asked
+    for again at ``next_refresh``, by the monotonic clock: no clock that was put back puts it off.
     """
 
     def __init__(
         self,
-        state: State,
-        following: Following,
+        ledger: Ledger,
         refreshes: Refreshes,
-        authorities: Authorities,
-        allowance: Allowance,
-        collector: str,
-        bundled: Iterable[bytes],
+        surveys: Mapping[str, Survey],
+        bundled: Iterable[bytes | SignedManifest],
         transport: Transport,
         clock: Clock,
         check_consent: Callable[[], None],
     ) -> None:
-        self._state = state
-        self._following = following
+        self._ledger = ledger
+        self._following = ledger.following
+        self._authorities = ledger.following.authorities
         self._refreshes = refreshes
-        self._authorities = authorities
-        self._allowance = allowance
-        self._collector = collector
+        self._surveys = surveys
         self._bundled = tuple(bundled)
         self._transport = transport
         self._clock = clock
         self._check_consent = check_consent
+        self.errors: Mapping[str, NotRecorded] = {}
+        self.next_refresh = -inf
         self._opened: dict[tuple[int, tuple[bytes, ...]], _Opened] = {}
         self._offline = 0
         self._asking = threading.Lock()
@@ -118,47 +91,38 @@ class Manifests:
             self._asking = threading.Lock()
 
     def refresh(
-        self,
-        surveys: Iterable[Survey],
-        timeout: float,
-        *,
-        force: bool = False,
-        in_background: bool = False,
-    ) -> Refreshed:
-        """Fetch the manifests of the surveys that are due, at once.
+        self, timeout: float, *, force: bool = False, in_background: bool = False
+    ) -> Mapping[str, float]:
+        """Fetch the manifests of the surveys that are due, at once, in ``timeout`` seconds.
 
-        Args:
-            surveys: as the app declares them.
-            timeout: seconds for all of it.
-            force: ask although it is not time yet.
-            in_background: nobody waits for it.
-
-        Raises:
-            ConsentMissing: once there is no consent to ask the collector.
-            StateUnavailable: if the state cannot be read or written.
+        Returns the seconds until the others may be asked for, by name. What it raises, without
+        consent or a state, is not remembered: whoever consents next must not wait.
         """
         timeout = min(max(timeout, 0.0), threading.TIMEOUT_MAX)
         end, asking = self._clock.monotonic() + timeout, self._asking
         # Whoever comes while the thread asks waits for what comes of it.
         if not asking.acquire(timeout=timeout):
-            return Refreshed(wait=timeout)
+            self._note({}, {}, timeout)
+            return {}
         try:
-            return self._refresh(surveys, end, force=force, in_background=in_background)
+            return self._refresh(end, force=force, in_background=in_background)
         finally:
             asking.release()
 
-    def _refresh(
-        self, surveys: Iterable[Survey], end: float, *, force: bool, in_background: bool
-    ) -> Refreshed:
+    def _refresh(self, end: float, *, force: bool, in_background: bool) -> Mapping[str, float]:
         self._check_consent()
         began = self._clock.monotonic()
-        declared = {survey.name: survey for survey in surveys}
         errors: dict[str, NotRecorded] = {}
-        for survey in declared.values():
+        for survey in self._surveys.values():
             if (refused := self.offer_bundled(survey)) is not None:
                 errors[survey.name] = refused
-        digests = {name: self._digest(survey) for name, survey in declared.items()}
         now = self._clock.now()
+        # Which manifests fit depends on the declaration and the keys, and on nothing else.
+        oldest = self._authorities.known(now)[0].hex()
+        digests = {
+            name: sha256(f"{oldest} {survey.fingerprint}".encode()).hexdigest()[:16]
+            for name, survey in self._surveys.items()
+        }
         due = self._refreshes.begin(digests, now, force=force, in_background=in_background)
         asked = [name for name, when in due.items() if when <= now]
         later = {name: when - now for name, when in due.items() if when > now}
@@ -168,13 +132,28 @@ class Manifests:
             rotated: list[bool] = []
             for name, answer in answers.items():
                 try:
-                    fetched[name] = self._judge(declared[name], answer, end, rotated)
+                    fetched[name] = self._judge(self._surveys[name], answer, end, rotated)
                 except NotRecorded as error:
                     errors[name] = drop_frames(error)
                     fetched[name] = _of_what_use(answer, error)
         finally:
             self._refreshes.settle(fetched, self._clock.now())
-        return Refreshed(errors, later, min([self._wait(fetched, began), *later.values()]))
+        self._note(errors, later, min([self._wait(fetched, began), *later.values()]))
+        return later
+
+    def _note(
+        self, errors: Mapping[str, NotRecorded], later: Mapping[str, float], wait: float
+    ) -> None:
+        for name, error in errors.items():
+            # An app that goes on with an older manifest is offered a newer one every day.
+            judged = _is_judged(error) and self._ledger.why_not(
+                self._surveys[name], self._clock.now()
+            )
+            level = logging.WARNING if judged else logging.INFO
+            _LOG.log(level, "survey %s: no manifest was taken: %s", name, str(error))
+        kept = {name: why for name, why in self.errors.items() if name in later}
+        self.errors = {**kept, **errors}
+        self.next_refresh = self._clock.monotonic() + wait
 
     def offer_bundled(self, survey: Survey) -> ManifestRefused | None:
         """Offer the manifests that came with the app; return why the newest was refused.
@@ -182,7 +161,7 @@ class Manifests:
         One that is older than what was fetched since is no fault, and no reason not to fetch. The
         app vouches for its bundle: any key of the chain may have signed it.
         """
-        if not self._bundled:
+        if not self._bundled:  # look at no state
             return None
         refused: ManifestRefused | None = None
         chain = self._authorities.known(self._clock.now())
@@ -191,12 +170,12 @@ class Manifests:
             try:
                 opened = self._open_once(number, chain)
                 if opened.manifest.name == survey.name:
-                    check_addressee(opened.manifest, survey, self._collector)
+                    check_addressee(opened.manifest, survey, self._following.collector)
                     signed.append(opened)
             except ManifestRefused as error:
                 refused = error
         if signed:
-            refused = self._offer(signed, survey) or refused
+            refused = self._following.offer(signed, survey, self._clock.now()) or refused
         rolled_back = refused is not None and refused.fault is ManifestFault.ROLLED_BACK
         return None if rolled_back else refused
 
@@ -214,9 +193,9 @@ class Manifests:
         for number in range(len(self._bundled)):
             try:
                 manifest = self._open_once(number, chain).manifest
-                check_addressee(manifest, survey, self._collector)
+                check_addressee(manifest, survey, self._following.collector)
                 most = self._following.would_reserve(
-                    connection, manifest, survey, self._allowance, self._clock.now()
+                    connection, manifest, survey, self._clock.now()
                 )
             except ManifestRefused as error:
                 refused = refused if error.fault is ManifestFault.WRONG_NAME else error
@@ -225,33 +204,25 @@ class Manifests:
         chosen = chosen_of((manifest for manifest, _ in found.values()), self._clock.now())
         return found[chosen[0].survey_id] if chosen else refused
 
-    def _digest(self, survey: Survey) -> str:
-        """Return a digest of what decides which manifests fit: the declaration, and the keys."""
-        chain = self._authorities.known(self._clock.now())
-        return sha256(f"{chain[0].hex()} {survey.fingerprint}".encode()).hexdigest()[:16]
-
     def _open_once(self, number: int, chain: tuple[bytes, ...]) -> SignedManifest:
         """Open a bundled manifest, which takes a second if it is large, once for each chain."""
-        if (number, chain) not in self._opened:
+        opened = self._opened.get((number, chain))
+        if opened is None:
+            bundled = self._bundled[number]
             try:
-                self._opened[number, chain] = open_trusted(self._bundled[number], chain)
+                opened = (
+                    bundled if isinstance(bundled, SignedManifest) else open_trusted(bundled, chain)
+                )
             except ManifestRefused as error:
-                self._opened[number, chain] = ManifestRefused(error.fault, error.reason)
-        opened = self._opened[number, chain]
+                opened = ManifestRefused(error.fault, error.reason)
+            self._opened[number, chain] = opened
         if isinstance(opened, ManifestRefused):
             # A new one: what is raised collects frames, and those hold the answer.
             raise ManifestRefused(opened.fault, opened.reason)
         return opened
 
-    def _offer(self, signed: Sequence[SignedManifest], survey: Survey) -> ManifestRefused | None:
-        return self._following.offer(signed, survey, self._allowance, self._clock.now())
-
     def _judge(self, survey: Survey, answer: _Answer, end: float, rotated: list[bool]) -> Fetched:
-        """Offer what an answer holds of a survey.
-
-        Raises:
-            NotRecorded: if nothing came, or the newest of it was refused.
-        """
+        """Offer what an answer holds of a survey; raise if nothing, or the newest is refused."""
         if isinstance(answer, NotRecorded):
             raise answer
         if isinstance(answer, TransportError):
@@ -264,19 +235,15 @@ class Manifests:
         except Refusal as refusal:
             raise ManifestRefused(ManifestFault.MALFORMED, refusal.reason) from refusal
         signed, refused = self._open_all(survey, envelopes, end, rotated)
-        if signed:  # or perhaps a captive portal said what time it is
-            self._see_date(answer)
-        refused = self._offer(signed, survey) or refused
+        now, told = self._clock.now(), answer.headers.get("date", "")
+        # Unless it is signed, perhaps a captive portal said what time it is.
+        if signed and (date := http_date(told)) is not None:
+            with self._following.state.transaction(now) as connection:
+                self._following.state.saw_date(connection, date, now)
+        refused = self._following.offer(signed, survey, self._clock.now()) or refused
         if refused is not None:
             raise refused
         return Fetched.OF_USE
-
-    def _see_date(self, answer: HttpAnswer) -> None:
-        """Note the ``Date`` of an answer, if the device's clock is in doubt."""
-        date, now = http_date(answer.headers.get("date", "")), self._clock.now()
-        if date is not None:
-            with self._state.transaction(now) as connection:
-                self._state.saw_date(connection, date, now)
 
     def _open_all(
         self, survey: Survey, envelopes: Iterable[bytes], end: float, rotated: list[bool]
@@ -298,7 +265,7 @@ class Manifests:
                     rotated.append(True)
                     chain = self._follow(survey, chain, end)
                     opened = open_trusted(envelope, chain)
-                check_addressee(opened.manifest, survey, self._collector)
+                check_addressee(opened.manifest, survey, self._following.collector)
                 self._check_signer(opened, chain)
             except (ManifestRefused, NotReady) as error:
                 refused = refused or error  # the newest comes first
@@ -311,10 +278,10 @@ class Manifests:
 
         Before the sequence is looked at: a thief of the former key must not use up the sequences.
         """
-        if signed.signer == chain[-1]:
-            return
-        manifest, now = signed.manifest, self._clock.now()
-        if not self._following.was_accepted(manifest.survey_id, manifest.name, now):
+        manifest = signed.manifest
+        if signed.signer != chain[-1] and not self._following.was_accepted(
+            manifest.survey_id, manifest.name, self._clock.now()
+        ):
             raise ManifestRefused(
                 ManifestFault.BAD_SIGNATURE, "the key that signed it has handed over to another"
             )
@@ -348,32 +315,28 @@ class Manifests:
             except Exception as error:  # noqa: BLE001 - of a thread, raised where it is waited for
                 answers[name] = error
 
-        names = list(paths)
-        threads = [
-            threading.Thread(target=ask, args=(name,), name="deniable-refresh", daemon=True)
-            for name in names[1:]
-        ]
-        started = []
-        for name, thread in zip(names[1:], threads, strict=True):
+        names, threads = list(paths), []
+        for name in names[1:]:
+            thread = threading.Thread(
+                target=ask, args=(name,), name="deniable-refresh", daemon=True
+            )
             try:
                 thread.start()
             except RuntimeError:  # no more threads, or the interpreter ends
                 ask(name)
             else:
-                started.append(thread)
-        if names:
-            ask(names[0])
-        for thread in started:
+                threads.append(thread)
+        for name in names[:1]:
+            ask(name)
+        for thread in threads:
             thread.join(max(0.0, end - self._clock.monotonic()))
-        for name in names:
-            answer = answers.setdefault(name, TransportError("TimeoutError"))
-            if isinstance(answer, Exception) and not isinstance(
-                answer, (TransportError, NotRecorded)
-            ):
+        came = {name: answers.get(name, TransportError("TimeoutError")) for name in names}
+        for answer in came.values():
+            if not isinstance(answer, HttpAnswer | TransportError | NotRecorded):
                 raise answer
-        if any(isinstance(answer, ConsentMissing) for answer in answers.values()):
+        if any(isinstance(answer, ConsentMissing) for answer in came.values()):
             self._check_consent()
-        return {name: answers[name] for name in names}
+        return came
 
     def _get(self, path: str, most: int, end: float) -> HttpAnswer | TransportError:
         self._check_consent()
@@ -400,7 +363,7 @@ class Manifests:
         return 60.0 if Fetched.OF_NO_USE in fetched.values() else float(DAY)
 
 
-def is_judged(error: NotRecorded) -> bool:
+def _is_judged(error: NotRecorded) -> bool:
     """Tell a manifest that was refused from none at all, or a captive portal's page (D8)."""
     return isinstance(error, ManifestRefused) and error.fault is not ManifestFault.MALFORMED
 
@@ -408,4 +371,4 @@ def is_judged(error: NotRecorded) -> bool:
 def _of_what_use(answer: _Answer, error: NotRecorded) -> Fetched:
     if isinstance(answer, ConsentMissing) or getattr(answer, "unsent", False):
         return Fetched.NEVER_LEFT
-    return Fetched.OF_USE if is_judged(error) else Fetched.OF_NO_USE
+    return Fetched.OF_USE if _is_judged(error) else Fetched.OF_NO_USE

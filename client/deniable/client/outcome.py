@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from deniable.client.errors import NotRecorded
-
-__all__ = ["Delivery", "Outcome", "OutcomeStatus", "Refresh"]
 
 
 class OutcomeStatus(StrEnum):
@@ -22,21 +21,15 @@ class OutcomeStatus(StrEnum):
     """Nothing was drawn; the error says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of one ``report()``.
-
-    Attributes:
-        survey: the survey's name.
-        status: what was done.
-        epoch: the epoch it is about, if one was reached.
-        error: why nothing was recorded; what ``strict=True`` raises.
-    """
+class Outcome(NamedTuple):
+    """What came of one ``report()``."""
 
     survey: str
     status: OutcomeStatus
     epoch: int | None = None
+    """The epoch it is about, if one was reached."""
     error: NotRecorded | None = None
+    """Why nothing was recorded; what ``strict=True`` raises."""
 
     @property
     def ok(self) -> bool:
@@ -68,8 +61,7 @@ class Delivery:
     """What came of one ``flush()``.
 
     Attributes:
-        delivered: reports that the collector acknowledged.
-        dropped: reports that it refused for good.
+        dropped: reports that the collector refused for good.
         pending: reports that still wait and may be sent; None if the state could not be asked.
         error: why the state could not be used; what was counted until then stands.
         reasons: of all reports that this device ever dropped, not only now, how many by reason:

@@ -11,23 +11,13 @@ from functools import cached_property
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    TypedDict,
-    TypeVar,
-    Unpack,
-    dataclass_transform,
-    get_args,
-)
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, Unpack, dataclass_transform
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.errors import UndeclaredAnswer
-from deniable.mechanisms import Number, exact_delta, exact_epsilon
+from deniable.mechanisms import KINDS, Number, exact_delta, exact_epsilon
 from deniable.messages import (
     InvalidManifest,
-    Kind,
     check_categories,
     check_name,
     check_text,
@@ -39,8 +29,6 @@ from deniable.messages import (
 
 if TYPE_CHECKING:
     from deniable.messages.bundle import Bundle
-
-__all__ = ["DAY", "SYMMETRIC", "Answer", "Ceilings", "Survey"]
 
 _T = TypeVar("_T")
 
@@ -55,16 +43,10 @@ an Enum whose value is either."""
 DAY: Final = 86_400
 """Seconds in a day."""
 
-SYMMETRIC: Final = frozenset({"randomised-response", "two-round"})
-"""Kinds of mechanism that treat any two answers alike, which every app accepts."""
 
-_OTHERS: Final = frozenset(get_args(Kind)) - SYMMETRIC
+class OtherCeilings(TypedDict, total=False):
+    """What an app accepts besides the epsilon of one report: keywords of ``Survey``."""
 
-
-class Ceilings(TypedDict, total=False):
-    """The keywords of ``Survey`` that an app may set beside a bundle: what it accepts."""
-
-    max_epsilon: Number
     max_delta: Number
     min_epoch_seconds: int
     max_total_epsilon: Number | None
@@ -73,6 +55,12 @@ class Ceilings(TypedDict, total=False):
     max_epoch_seconds: int
     max_grace_seconds: int
     max_kept_epochs: int
+
+
+class Ceilings(OtherCeilings, total=False):
+    """The keywords of ``Survey`` that an app may set beside a bundle: what it accepts."""
+
+    max_epsilon: Number
 
 
 if TYPE_CHECKING:
@@ -101,13 +89,10 @@ class Survey:
     within the ceilings, or nothing is reported.
 
     Attributes:
-        name: the survey's lasting name.
         question: what the user is told is being asked.
         categories: every possible answer, in the manifest's order: a sequence of texts, or an Enum
             class whose members' values are texts; kept as a tuple of texts.
         max_epsilon: the highest epsilon of one report that the app accepts.
-        max_delta: the highest delta, by default none.
-        min_epoch_seconds: the shortest epoch that the app accepts, by default one day.
         max_total_epsilon: what all epochs of all manifests of this name may cost together; by
             default only the client's lifetime_epsilon bounds it.
         max_kept_epsilon: the highest epsilon of a response that the device keeps and repeats for
@@ -116,13 +101,13 @@ class Survey:
         pinned_ids: ids of the only manifests that the app accepts, 64 hex digits each, as
             ``deniable survey publish`` shows them: whoever holds the authority's key can then show
             no user another. By default any manifest that the authority signs.
-        mechanisms: kinds that the app accepts beside the symmetric ones: "ordinal", "numeric".
-            At the same epsilon these betray more of an answer to whoever asks of far ones.
+        mechanisms: kinds that the app accepts beside the symmetric ones: "ordinal", "numeric",
+            "matrix". At the same epsilon these betray more of an answer to whoever asks of far
+            ones.
         max_epoch_seconds: the longest epoch that the app accepts, by default 400 days: one that was
             decided holds up every other manifest of the name until it is over.
         max_grace_seconds: the longest that a collector may take reports after their epoch, and the
             device keep them; by default 90 days.
-        max_kept_epochs: the most epochs in a row for which a response is kept; by default 53.
         bundle: what ``Survey.bundled`` read, whose manifests the client takes; None for a survey
             that was declared in code. ``dataclasses.replace(survey, bundle=None)`` is the same
             survey for another collector, such as a test's.
@@ -157,14 +142,9 @@ class Survey:
         if self.pinned_ids is not None:
             object.__setattr__(self, "pinned_ids", _checked_ids(self.pinned_ids))
         object.__setattr__(self, "mechanisms", _checked_kinds(self.mechanisms))
-        for bound in (
-            self.min_epoch_seconds,
-            self.max_epoch_seconds,
-            self.max_grace_seconds,
-            self.max_kept_epochs,
-        ):
-            if type(bound) is not int:
-                raise TypeError("bounds in seconds and epochs must be ints")
+        seconds = self.min_epoch_seconds, self.max_epoch_seconds, self.max_grace_seconds
+        if not all(type(bound) is int for bound in (*seconds, self.max_kept_epochs)):
+            raise TypeError("bounds in seconds and epochs must be ints")
 
     @classmethod
     def numeric(
@@ -176,36 +156,12 @@ class Survey:
         high: Number,
         max_epsilon: Number,
         step: Number = 1,
-        max_delta: Number = "0",
-        min_epoch_seconds: int = DAY,
-        max_total_epsilon: Number | None = None,
-        pinned_ids: Collection[str] | None = None,
-        max_kept_epsilon: Number | None = None,
-        max_epoch_seconds: int = 400 * DAY,
-        max_grace_seconds: int = 90 * DAY,
-        max_kept_epochs: int = 53,
+        **ceilings: Unpack[OtherCeilings],
     ) -> "Survey":
         """Declare a survey whose answers are the numbers low, low + step, … high.
 
-        Its ``mechanisms`` are ``{"numeric"}``.
-
-        Args:
-            name: the survey's lasting name.
-            question: what the user is told is being asked.
-            low: the least value, exact: an int, a Decimal or a string such as "-0.5".
-            high: the greatest value.
-            step: between two values, of which there are at most 4,096.
-            max_epsilon: the highest epsilon of one report that the app accepts, over the range.
-            max_delta: the highest delta, by default none.
-            min_epoch_seconds: the shortest epoch that the app accepts, by default one day.
-            max_total_epsilon: what all epochs together may cost, by default whatever the client's
-                lifetime_epsilon allows.
-            pinned_ids: ids of the only manifests that the app accepts, by default any.
-            max_kept_epsilon: the highest epsilon of a response that is kept for several epochs; by
-                default none is kept.
-            max_epoch_seconds: the longest epoch that the app accepts.
-            max_grace_seconds: the longest that reports are taken after their epoch.
-            max_kept_epochs: the most epochs in a row for which a response is kept.
+        They are exact: ints, Decimals or strings such as "-0.5"; there are at most 4,096. The
+        ``mechanisms`` are ``{"numeric"}``, and the ceilings those of ``Survey``.
 
         Raises:
             InvalidManifest: for texts, or a range, that no manifest could hold.
@@ -214,42 +170,25 @@ class Survey:
         values = value_range(
             exact_value("low", low), exact_value("high", high), exact_value("step", step)
         )
-        return cls(
-            name,
-            question,
-            values,
-            max_epsilon,
-            max_delta,
-            min_epoch_seconds,
-            max_total_epsilon,
-            pinned_ids,
-            max_kept_epsilon,
-            mechanisms=("numeric",),
-            max_epoch_seconds=max_epoch_seconds,
-            max_grace_seconds=max_grace_seconds,
-            max_kept_epochs=max_kept_epochs,
-        )
+        if unknown := ceilings.keys() - Ceilings.__optional_keys__:
+            raise TypeError(f"{sorted(unknown)} cannot be set of a numeric survey")
+        return cls(name, question, values, max_epsilon, mechanisms=("numeric",), **ceilings)
 
     @classmethod
     def bundled(cls, file: bytes | str | PathLike[str], **ceilings: Unpack[Ceilings]) -> "Survey":
-        """Declare the survey of a file that ``deniable survey export`` wrote.
+        """Declare the survey of a file that ``deniable survey export`` wrote, or of its bytes.
 
-        Its signed manifests come along, so that nothing is fetched before the first report.
-
-        Args:
-            file: its path, or its bytes.
-            ceilings: what the app accepts, where that is not just what the file declares.
+        Its signed manifests come along, so that nothing is fetched before the first report. The
+        ceilings are what the app accepts, where that is not just what the file declares.
 
         Raises:
-            InvalidBundle: a ValueError; for a file that says anything that its authority did not
-                sign.
+            InvalidBundle: a ValueError; for what its authority did not sign.
             OSError: if it cannot be read.
             TypeError, InvalidPrivacyParameter: for a ceiling that is none.
         """
         from deniable.messages.bundle import read_bundle
 
-        unknown = ceilings.keys() - Ceilings.__optional_keys__
-        if unknown:
+        if unknown := ceilings.keys() - Ceilings.__optional_keys__:
             raise TypeError(f"the bundle declares what is asked; {sorted(unknown)} cannot be set")
         bundle = read_bundle(file if isinstance(file, bytes) else Path(file).read_bytes())
         arguments: dict[str, Any] = {**bundle.declaration, **ceilings}
@@ -287,8 +226,7 @@ class Survey:
             *self.categories,
             *map(str, (self.epsilon_ceiling, self.delta_ceiling, self.kept_ceiling)),
             *map(str, (self.total_ceiling, self.min_epoch_seconds, self.max_epoch_seconds)),
-            str(self.max_grace_seconds),
-            str(self.max_kept_epochs),
+            *map(str, (self.max_grace_seconds, self.max_kept_epochs)),
             *sorted(self.mechanisms),
             *sorted(self.pinned_ids or ()),
         ]
@@ -297,12 +235,7 @@ class Survey:
     def nearest(self, value: float | Decimal | Fraction) -> str:
         """Return the category nearest to a number, the upper of two; of a numeric survey only.
 
-        What lies outside the range becomes its nearest end.
-
-        Raises:
-            InvalidManifest: if the categories are not numbers at equal steps.
-            UndeclaredAnswer: if the value is not a number.
-            TypeError: for anything but a float, int, Decimal or Fraction.
+        What lies outside the range becomes its nearest end. NaN is an ``UndeclaredAnswer``.
         """
         values = self._values
         exact = _exact(value)
@@ -316,11 +249,7 @@ class Survey:
         return read_values(self.categories)
 
     def index_of(self, answer: Answer) -> int:
-        """Return the answer's index.
-
-        Raises:
-            UndeclaredAnswer: if it is not one of the categories. The message does not repeat it.
-        """
+        """Return the answer's index; ``UndeclaredAnswer``, which does not repeat it, if none."""
         value = answer.value if isinstance(answer, Enum) else answer
         text = value if isinstance(value, str) else _number_text(value)
         # Compared with every category, whichever matches: the time taken says nothing, and no
@@ -356,9 +285,10 @@ def _checked_kinds(given: object) -> frozenset[str]:
     if isinstance(given, str) or not isinstance(given, Collection):
         raise TypeError("mechanisms must be a collection of kinds")
     kinds = frozenset(given)
-    if not kinds <= _OTHERS:
+    if not all(kind in KINDS and not KINDS[kind].symmetric for kind in kinds):
+        others = sorted(name for name, kind in KINDS.items() if not kind.symmetric)
         raise InvalidManifest(
-            "mechanisms", f"may hold {' and '.join(sorted(_OTHERS))}; symmetric kinds need no word"
+            "mechanisms", f"may hold {' and '.join(others)}; symmetric kinds need no word"
         )
     return kinds
 
@@ -386,10 +316,8 @@ def _exact(value: float | Decimal | Fraction) -> Fraction | None:
         return None
     # No value has more than 15 digits before or 6 after the point, and Decimal("1e-999999999")
     # would fill the memory.
-    if value > _BEYOND:
-        return Fraction(_BEYOND)
-    if value < -_BEYOND:
-        return Fraction(-_BEYOND)
+    if not -_BEYOND <= value <= _BEYOND:
+        return Fraction(_BEYOND if value > 0 else -_BEYOND)
     return Fraction(0) if isinstance(value, Decimal) and _vanishes(value) else Fraction(value)
 
 

@@ -1,9 +1,12 @@
 """Sanitised responses of whole databases: the paper's setting, exactly, for small cases.
 
 A database is n rows, each one of k categories. A mechanism X answers a database d with a response
-s, itself a database, with probability P_d(s) = w(d, s) / C_d, where C_d = sum_s w(d, s). A query Q
-of the sanitised database has the law of Q o X. Weights are exact sums of exponentials, so every
-comparison of probabilities is exact, ties included.
+s, most often itself a database, with probability P_d(s) = w(d, s) / C_d, C_d = sum_s w(d, s).
+Weights are exact sums of exponentials, so every comparison of probabilities is exact, ties
+included.
+
+A query Q of the response is as private at least (Theorem 1) and often more so, since responses with
+the same value of Q cannot be told apart. It is a mechanism of its own, Q o X.
 
 Neighbours d ~ d' differ in one row (substitution). Condition (5) of the paper is
 
@@ -14,44 +17,26 @@ docs/mathematics.md, section 13.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import product
 from math import prod
 from typing import Generic, Self, TypeVar
 
-from deniable.audit.exact_choice import exact_choice
 from deniable.audit.exponential_sum import ExponentialRatio, ExponentialSum
+from deniable.central_model.exact_choice import exact_choice
 from deniable.mechanisms import (
     Draw,
     InvalidPrivacyParameter,
     Number,
     Rows,
+    SolutionMatrix,
     exact_delta,
     exact_number,
     os_random_word,
 )
-
-__all__ = [
-    "MAX_DATABASES",
-    "Condition",
-    "Database",
-    "DiscreteExponential",
-    "HammingUtility",
-    "MatrixMechanism",
-    "NoFiniteEpsilon",
-    "ProductMechanism",
-    "SanitisedDatabase",
-    "SanitisedResponse",
-    "TooManyDatabases",
-    "Utility",
-    "check_size",
-    "distance_utility",
-    "hamming_constant",
-    "hamming_distance",
-]
 
 Database = tuple[int, ...]
 """One category, 0 … k - 1, for each row."""
@@ -66,6 +51,7 @@ _MAX_RESPONSES = 1 << 16
 """For a single database, larger cases do: its responses are looked at once."""
 
 _Response = TypeVar("_Response", bound=Hashable)
+_Value = TypeVar("_Value", bound=Hashable)
 
 
 class TooManyDatabases(ValueError):
@@ -78,15 +64,7 @@ class NoFiniteEpsilon(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Condition (5) of the paper at one (epsilon, delta).
-
-    Attributes:
-        odds: E = e^epsilon, at least 1.
-        delta: slack in [0, 1).
-
-    Raises:
-        InvalidPrivacyParameter: for parameters outside their domain.
-    """
+    """Condition (5) of the paper at one (epsilon, delta); odds are e^epsilon."""
 
     odds: ExponentialSum
     delta: Fraction
@@ -109,12 +87,7 @@ class Condition:
 
 
 class SanitisedResponse(ABC, Generic[_Response]):
-    """A mechanism from databases to a finite range, given by its weights.
-
-    Attributes:
-        categories: k, the size of D.
-        rows: n, the number of rows of a database.
-    """
+    """A mechanism from databases of n rows of k categories to a finite range, by its weights."""
 
     categories: int
     rows: int
@@ -140,11 +113,7 @@ class SanitisedResponse(ABC, Generic[_Response]):
                 yield (*database[:row], category, *database[row + 1 :])
 
     def pairs(self) -> Iterator[tuple[Database, Database]]:
-        """Yield all ordered pairs of neighbours.
-
-        Raises:
-            TooManyDatabases: if k^n exceeds MAX_DATABASES.
-        """
+        """Yield all ordered pairs of neighbours, of at most MAX_DATABASES databases."""
         if len(self.databases) > MAX_DATABASES:
             raise TooManyDatabases(
                 f"more than {MAX_DATABASES} databases to compare: take fewer rows or categories; a "
@@ -156,22 +125,20 @@ class SanitisedResponse(ABC, Generic[_Response]):
                 yield database, neighbour
 
     @cached_property
-    def _laws(self) -> dict[Database, tuple[Mapping[_Response, ExponentialSum], ExponentialSum]]:
+    def _laws(self) -> dict[Database, tuple[dict[_Response, ExponentialSum], ExponentialSum]]:
         return {}
 
-    def _law(self, true: Database) -> tuple[Mapping[_Response, ExponentialSum], ExponentialSum]:
+    def weights(self, true: Database) -> dict[_Response, ExponentialSum]:
+        """Return w(true, s) for every response s."""
         if true not in self._laws:
             weights = {s: self.weight(true, s) for s in self.responses}
             self._laws[true] = weights, ExponentialSum.total(weights.values())
-        return self._laws[true]
-
-    def weights(self, true: Database) -> Mapping[_Response, ExponentialSum]:
-        """Return w(true, s) for every response s."""
-        return self._law(true)[0]
+        return self._laws[true][0]
 
     def normaliser(self, true: Database) -> ExponentialSum:
         """Return C_d, the sum of a database's weights."""
-        return self._law(true)[1]
+        self.weights(true)
+        return self._laws[true][1]
 
     @property
     def constant_normaliser(self) -> bool:
@@ -187,38 +154,19 @@ class SanitisedResponse(ABC, Generic[_Response]):
     def expected(
         self, true: Database, error: Callable[[_Response], Fraction | int]
     ) -> ExponentialRatio:
-        """Return the mean of error(s) over the responses s to d: the expected error, exactly.
-
-        Args:
-            true: d.
-            error: how far off a response is, such as the distance of s from d, or of Q(s) from
-                Q(d) for a query Q.
-
-        Source: Holohan, Leith and Mason, Theorem 5; docs/mathematics.md, section 13.
-        """
+        """Return the mean of error(s) over the responses s to d: the expected error, exactly."""
         sums = (weight * error(s) for s, weight in self.weights(true).items())
         return ExponentialRatio(ExponentialSum.total(sums), self.normaliser(true))
 
     def randomise(self, true: Database, draw: Draw = os_random_word) -> _Response:
-        """Return a response to d, with exactly its probability; the time it takes may tell of d.
-
-        Args:
-            true: d.
-            draw: where uniform 64-bit words come from. Anything but the default is for tests.
-        """
-        weights = list(self.weights(true).values())
+        """Return a response to d, with exactly its probability; the time it takes may tell of d."""
+        weights = self.weights(true).values()
         least = self.normaliser(true).terms[0][1]
-        return self.responses[
-            exact_choice(
-                lambda bits: [*(w.enclosure_over(least, bits) for w in weights), (0, 0)], draw
-            )
-        ]
 
-    def compare(self, true: Database, other: Database, response: _Response) -> int:
-        """Return the sign of P_d(s) - P_d'(s): -1, 0 or 1, decided exactly."""
-        weight = self.weights(true)[response] * self.normaliser(other)
-        weight_other = self.weights(other)[response] * self.normaliser(true)
-        return (weight - weight_other).sign()
+        place = exact_choice(
+            lambda bits: [*(w.enclosure_over(least, bits) for w in weights), (0, 0)], draw
+        )
+        return self.responses[place]
 
     def gains(
         self, odds: ExponentialSum, true: Database, other: Database
@@ -227,38 +175,28 @@ class SanitisedResponse(ABC, Generic[_Response]):
 
         The factor is positive: a gain has the sign of P_d(s) - E P_d'(s), and gains summed over a
         set A stand to delta C_d C_d' as P_d(A) - E P_d'(A) stands to delta.
-
-        Args:
-            odds: E = e^epsilon.
-            true: d.
-            other: d'.
         """
         weights, weights_other = self.weights(true), self.weights(other)
         scale, scale_other = self.normaliser(other), odds * self.normaliser(true)
         return {s: weights[s] * scale - weights_other[s] * scale_other for s in self.responses}
 
-    def satisfies(
-        self, condition: Condition, true: Database, other: Database, responses: Iterable[_Response]
-    ) -> bool:
-        """Tell exactly whether P_d(A) <= E P_d'(A) + delta for one pair and one set."""
-        gains = self.gains(condition.odds, true, other)
-        allowed = condition.delta * self.normaliser(true) * self.normaliser(other)
-        return (ExponentialSum.total(gains[s] for s in set(responses)) - allowed).sign() <= 0
+    def scale(self, true: Database, other: Database) -> ExponentialSum:
+        """Return C_d C_d'."""
+        return self.normaliser(true) * self.normaliser(other)
 
     def tight_odds(self) -> ExponentialRatio:
         """Return the smallest e^epsilon that holds with delta = 0: the largest P_d(s)/P_d'(s).
 
-        Raises:
-            NoFiniteEpsilon: if a response is possible for d and impossible for d'.
+        NoFiniteEpsilon is raised if a response is possible for d and impossible for d'.
         """
-        one = ExponentialSum.term(1)
-        best = ExponentialRatio(one, one)
+        best = ExponentialRatio(ExponentialSum.term(1), ExponentialSum.term(1))
         for true, other in self.pairs():
-            for response in self.responses:
-                weight = self.weights(true)[response] * self.normaliser(other)
-                weight_other = self.weights(other)[response] * self.normaliser(true)
-                if weight_other.terms:
-                    best = max(best, ExponentialRatio(weight, weight_other))
+            weights, weights_other = self.weights(true), self.weights(other)
+            scale, scale_other = self.normaliser(other), self.normaliser(true)
+            for s, weight in weights.items():
+                if weights_other[s].terms:
+                    ratio = ExponentialRatio(weight * scale, weights_other[s] * scale_other)
+                    best = max(best, ratio)
                 elif weight.terms:
                     raise NoFiniteEpsilon(
                         "some response tells two neighbours apart with certainty; only a positive "
@@ -267,41 +205,29 @@ class SanitisedResponse(ABC, Generic[_Response]):
         return best
 
     def tight_epsilon(self) -> Fraction:
-        """Return ln(tight odds): exact if rational, else rounded up to 12 places.
-
-        Raises:
-            NoFiniteEpsilon: if a response is possible for d and impossible for d'.
-        """
+        """Return ln(tight odds): exact if rational, else rounded up to 12 places."""
         return self.tight_odds().logarithm()
 
 
 class SanitisedDatabase(SanitisedResponse[Database]):
-    """A mechanism from databases to databases, D^n -> D^n."""
+    """A mechanism that answers with a row for each row; from databases to databases, D^n -> D^n."""
+
+    @cached_property
+    def responses(self) -> tuple[Database, ...]:
+        """Return all responses, in lexicographic order."""
+        return tuple(product(range(self._values), repeat=self.rows))
 
     @property
-    def responses(self) -> tuple[Database, ...]:
-        """Return all databases."""
-        return self.databases
+    def _values(self) -> int:
+        """Return how many values a row of a response has."""
+        return self.categories
 
 
 @dataclass(frozen=True)
 class DiscreteExponential(SanitisedDatabase):
-    """The discrete exponential mechanism: P_d(s) proportional to base^u(d, s).
+    """The discrete exponential mechanism: P_d(s) proportional to base^u(d, s) (Definition 3).
 
-    Attributes:
-        categories: k, at least 2.
-        rows: n, at least 1.
-        utility: u, returning ints or Fractions; at a rational base, ints.
-        base: None for e, or a rational number above 1, which keeps probabilities rational.
-
-    Raises:
-        TypeError: for categories or rows that are no ints; and, once weights are asked for, for a
-            utility that is not exact.
-        ValueError: for categories, rows or a base outside their domain; and, once weights are
-            asked for, for a fractional utility at a rational base.
-        TooManyDatabases: if k^n exceeds 2^16.
-
-    Source: Holohan, Leith and Mason, Definition 3; docs/mathematics.md, section 13.
+    The base is e, or a rational number above 1: then utilities are ints, probabilities rational.
     """
 
     categories: int
@@ -330,10 +256,7 @@ class DiscreteExponential(SanitisedDatabase):
         return ExponentialSum.term(Fraction(self.base) ** exponent.numerator)
 
     def sensitivity(self) -> Fraction:
-        """Return the largest |u(d, s) - u(d', s)| over neighbours d, d' and responses s.
-
-        McSherry and Talwar's bound on epsilon is twice this (times the logarithm of the base).
-        """
+        """Return the largest |u(d, s) - u(d', s)|: half McSherry and Talwar's bound, at base e."""
         return max(
             abs(self.exact_utility(true, s) - self.exact_utility(other, s))
             for true, other in self.pairs()
@@ -343,19 +266,10 @@ class DiscreteExponential(SanitisedDatabase):
 
 @dataclass(frozen=True)
 class MatrixMechanism(SanitisedDatabase):
-    """Any mechanism on databases, by its solution matrix.
+    """Any mechanism on databases, by its solution matrix (section 2).
 
-    Attributes:
-        categories: k, at least 2.
-        rows: n, at least 1.
-        matrix: a row and a column for each database, in lexicographic order.
-
-    Raises:
-        TypeError: for categories or rows that are no ints.
-        ValueError: for a size outside its domain, or a matrix of another.
-        TooManyDatabases: if k^n exceeds 2^16.
-
-    Source: Holohan, Leith and Mason, section 2; docs/mathematics.md, section 13.
+    It has a row for each of k^n databases and a column for each of r^n responses, both in
+    lexicographic order; r = k if they are databases too.
     """
 
     categories: int
@@ -364,50 +278,90 @@ class MatrixMechanism(SanitisedDatabase):
 
     def __post_init__(self) -> None:
         check_size(self.categories, self.rows)
-        if not self.matrix.categories == self.matrix.responses == self.categories**self.rows:
-            raise ValueError("the matrix must have a row and a column for each of k^n databases")
+        if self.matrix.categories != self.categories**self.rows:
+            raise ValueError("the matrix must have a row for each of k^n databases")
+        if self._values**self.rows != self.matrix.responses:
+            raise ValueError("the matrix must have a column for each of r^n responses, such as k^n")
 
-    @cached_property
-    def _index(self) -> Mapping[Database, int]:
-        return {database: i for i, database in enumerate(self.databases)}
+    @property
+    def _values(self) -> int:
+        root: float = self.matrix.responses ** (1 / self.rows)
+        return round(root)
 
     def weight(self, true: Database, response: Database) -> ExponentialSum:
         """Return the probability itself: every normaliser is 1."""
-        weight = self.matrix.row(self._index[true])[self._index[response]]
-        return ExponentialSum.term(Fraction(weight, self.matrix.grid))
+        x, y = _place(true, self.categories), _place(response, self._values)
+        return ExponentialSum.term(Fraction(self.matrix.row(x)[y], self.matrix.grid))
 
 
 @dataclass(frozen=True)
 class ProductMechanism(SanitisedDatabase):
-    """Every row is answered on its own, by one parent mechanism D -> D.
-
-    Attributes:
-        parent: the parent's solution matrix: row x is the law of the response to category x.
-        rows: n, at least 1.
-
-    Raises:
-        TypeError: for rows that are no int.
-        ValueError: for a parent that is not a square stochastic matrix, or rows below 1.
-        TooManyDatabases: if k^n exceeds 2^16.
-
-    Source: Holohan, Leith and Mason, Theorem 6; docs/mathematics.md, section 13.
-    """
+    """Every row is answered on its own, by one parent mechanism's solution matrix (Theorem 6)."""
 
     parent: tuple[tuple[Fraction, ...], ...]
     rows: int
     categories: int = field(init=False)
 
     def __post_init__(self) -> None:
-        k = len(self.parent)
-        check_size(k, self.rows)
-        if any(len(law) != k or min(law) < 0 or sum(law) != 1 for law in self.parent):
-            raise ValueError("the parent must be square, without negatives, each row summing to 1")
-        object.__setattr__(self, "categories", k)
+        check_size(len(self.parent), self.rows)
+        if any(len(law) != self._values or min(law) < 0 or sum(law) != 1 for law in self.parent):
+            raise ValueError("the parent's rows must be as long, not negative, and sum to 1 each")
+        check_size(max(2, self._values), self.rows)
+        object.__setattr__(self, "categories", len(self.parent))
+
+    @property
+    def _values(self) -> int:
+        return len(self.parent[0])
 
     def weight(self, true: Database, response: Database) -> ExponentialSum:
         """Return the probability itself: every normaliser is 1."""
         entries = (self.parent[x][y] for x, y in zip(true, response, strict=True))
         return ExponentialSum.term(prod(entries, start=Fraction(1)))
+
+
+@dataclass(frozen=True)
+class Queried(SanitisedResponse[_Value], Generic[_Response, _Value]):
+    """A query of what a mechanism answers: X_Q = Q o X, as private as X at least (Theorem 1)."""
+
+    mechanism: SanitisedResponse[_Response]
+    query: Callable[[_Response], _Value]
+    categories: int = field(init=False)
+    rows: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "categories", self.mechanism.categories)
+        object.__setattr__(self, "rows", self.mechanism.rows)
+
+    @cached_property
+    def _inverse_images(self) -> Mapping[_Value, Iterable[_Response]]:
+        images: dict[_Value, list[_Response]] = {}
+        for response in self.mechanism.responses:
+            images.setdefault(self.query(response), []).append(response)
+        return images
+
+    @property
+    def responses(self) -> tuple[_Value, ...]:
+        """Return the values of Q."""
+        return tuple(self._inverse_images)
+
+    def weight(self, true: Database, response: _Value) -> ExponentialSum:
+        """Return the weight of all responses of X with this value of Q."""
+        weights = self.mechanism.weights(true)
+        return ExponentialSum.total(weights[s] for s in self._inverse_images[response])
+
+
+def query_matrix(values: Sequence[Hashable]) -> SolutionMatrix:
+    """Return the matrix of a query Q, of zeros and ones: X's times it is that of Q o X.
+
+    ``values`` are Q of X's responses; its columns are the distinct ones, by their first appearance.
+    """
+    columns = dict.fromkeys(values)
+    return SolutionMatrix(([int(value == column) for column in columns] for value in values), 1)
+
+
+def _place(database: Database, values: int) -> int:
+    """Return a database's place in lexicographic order."""
+    return reduce(lambda place, value: place * values + value, database, 0)
 
 
 def hamming_distance(one: Database, other: Database) -> int:
@@ -417,11 +371,7 @@ def hamming_distance(one: Database, other: Database) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HammingUtility:
-    """The utility u = -theta h of Proposition 1, with h the Hamming distance.
-
-    Attributes:
-        theta: the paper's exponent.
-    """
+    """The utility u = -theta h of Proposition 1, with h the Hamming distance."""
 
     theta: Fraction | int
 
@@ -436,29 +386,15 @@ def distance_utility(true: Database, response: Database) -> int:
 
 
 def hamming_constant(theta: Number, categories: int, rows: int) -> ExponentialRatio:
-    """Return (1 + m e^-theta)^-n: what e^(-theta h) is multiplied by to become a probability.
-
-    Source: Holohan, Leith and Mason, Proposition 1; docs/mathematics.md, section 13.
-    """
+    """Return (1 + m e^-theta)^-n, what makes e^(-theta h) a probability (Proposition 1)."""
     # Each row is kept (weight 1) or becomes one of m others (weight e^-theta each).
-    row = ExponentialSum(
-        (
-            (Fraction(1), Fraction(0)),
-            (Fraction(categories - 1), -exact_number("theta", theta)),
-        )
-    )
-    normaliser = prod([row] * rows, start=ExponentialSum.term(1))
-    return ExponentialRatio(ExponentialSum.term(1), normaliser)
+    one = ExponentialSum.term(1)
+    row = one + ExponentialSum.term(categories - 1, -exact_number("theta", theta))
+    return ExponentialRatio(one, prod([row] * rows, start=one))
 
 
 def check_size(categories: int, rows: int) -> None:
-    """Refuse a size that there are no neighbours of, or too many databases.
-
-    Raises:
-        TypeError: for categories or rows that are no ints.
-        ValueError: for less than 2 categories or 1 row.
-        TooManyDatabases: if k^n exceeds 2^16.
-    """
+    """Refuse a size that there are no neighbours of, or too many databases."""
     if type(categories) is not int or type(rows) is not int:
         raise TypeError("categories and rows must be ints")
     if categories < 2 or rows < 1:

@@ -19,8 +19,6 @@ from typing import Self
 
 from deniable.mechanisms import exp_enclosure, log_ceiling
 
-__all__ = ["ExponentialRatio", "ExponentialSum", "ExponentsTooFarApart"]
-
 _FIRST_BITS = 64
 _MAX_SPREAD = 1 << 16  # e^65536 has 94,549 bits; the wider, the more memory a comparison takes
 _STEPS = 10**12
@@ -36,16 +34,8 @@ class ExponentsTooFarApart(ValueError):
 class ExponentialSum:
     """A sum of rational multiples of e to rational powers, in canonical form.
 
-    Two sums are equal if and only if their values are. A sum without terms is 0.
-
-    Attributes:
-        terms: pairs (coefficient, exponent), by ascending exponent; no coefficient is 0. Given in
-            any order, with repeated exponents too.
-
-    Raises:
-        TypeError: for a coefficient or exponent that is neither an int nor a Fraction.
-
-    Source: Lindemann-Weierstrass theorem; docs/mathematics.md, section 13.
+    Its terms are pairs (coefficient, exponent), ints or Fractions, by ascending exponent; no
+    coefficient is 0. They may be given in any order, with repeated exponents too.
     """
 
     terms: tuple[tuple[Fraction, Fraction], ...] = ()
@@ -71,11 +61,8 @@ class ExponentialSum:
     def __add__(self, other: "ExponentialSum") -> "ExponentialSum":
         return ExponentialSum(self.terms + other.terms)
 
-    def __neg__(self) -> "ExponentialSum":
-        return self * -1
-
     def __sub__(self, other: "ExponentialSum") -> "ExponentialSum":
-        return self + -other
+        return self + other * -1
 
     def __mul__(self, other: "ExponentialSum | Fraction | int") -> "ExponentialSum":
         factor = other if isinstance(other, ExponentialSum) else ExponentialSum.term(other)
@@ -84,39 +71,22 @@ class ExponentialSum:
     __rmul__ = __mul__
 
     def sign(self) -> int:
-        """Return -1, 0 or 1, decided exactly.
-
-        Raises:
-            ExponentsTooFarApart: if precision would take too much memory.
-        """
-        if not self.terms:
-            return 0
+        """Return -1, 0 or 1, decided exactly."""
         # One sign throughout: nothing cancels, whatever the exponents are.
-        if all(c > 0 for c, _ in self.terms):
-            return 1
-        if all(c < 0 for c, _ in self.terms):
-            return -1
+        signs = {1 if c > 0 else -1 for c, _ in self.terms}
+        if len(signs) < 2:
+            return sum(signs)
         # The value is e^least times a sum with exponents from 0 on: the factor changes no sign.
         least = self.terms[0][1]
         bits = _FIRST_BITS
         while True:
             low, high = self.enclosure_over(least, bits)
-            if low > 0:
-                return 1
-            if high < 0:
-                return -1
+            if low > 0 or high < 0:
+                return 1 if low > 0 else -1
             bits *= 2
 
     def enclosure_over(self, shift: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-        """Enclose e^-shift times the value, in units of 2^-bits.
-
-        Args:
-            shift: at most the least exponent.
-            bits: more of them bring the bounds closer.
-
-        Raises:
-            ExponentsTooFarApart: if precision would take too much memory.
-        """
+        """Enclose e^-shift times the value, in units of 2^-bits; no exponent is below the shift."""
         if self.terms and self.terms[-1][1] - shift > _MAX_SPREAD:
             raise ExponentsTooFarApart(
                 f"exponents differ by more than {_MAX_SPREAD}: scale the utility down"
@@ -134,15 +104,7 @@ class ExponentialSum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExponentialRatio:
-    """A ratio of two sums, such as a probability or the odds of two: compared exactly.
-
-    Attributes:
-        numerator: any sum.
-        denominator: a positive sum.
-
-    Raises:
-        ValueError: if the denominator is not positive.
-    """
+    """A ratio of a sum to a positive one, such as a probability: compared exactly."""
 
     numerator: ExponentialSum
     denominator: ExponentialSum
@@ -173,12 +135,7 @@ class ExponentialRatio:
         return candidate if candidate * self.denominator == self.numerator else None
 
     def logarithm(self) -> Fraction:
-        """Return ln of the ratio: exact if that is rational, else rounded up to 12 places.
-
-        Raises:
-            ValueError: for a ratio below 1.
-            ExponentsTooFarApart: if precision would take too much memory.
-        """
+        """Return ln of a ratio of at least 1: exact if rational, else rounded up to 12 places."""
         if (self.numerator - self.denominator).sign() < 0:
             raise ValueError("the ratio must be at least 1")
         # ln is a rational x if and only if the ratio is the single term 1 e^x.
@@ -196,11 +153,7 @@ class ExponentialRatio:
             bits *= 2
 
     def enclosure(self, bits: int) -> tuple[Fraction, Fraction]:
-        """Enclose the ratio between two Fractions; more bits bring them closer.
-
-        Raises:
-            ExponentsTooFarApart: if precision would take too much memory.
-        """
+        """Enclose the ratio between two Fractions; more bits bring them closer."""
         # A common factor e^-shift of numerator and denominator leaves the ratio as it is.
         shift = min(x for _, x in self.numerator.terms[:1] + self.denominator.terms[:1])
         while True:

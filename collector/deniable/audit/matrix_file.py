@@ -16,8 +16,6 @@ from typing import Final
 from deniable.mechanisms import MAX_DENSE, SolutionMatrix
 from deniable.mechanisms.rounding import common_denominator, largest_remainder
 
-__all__ = ["MAX_FILE_BYTES", "InvalidMatrixFile", "NamedMatrix", "read_matrix"]
-
 MAX_FILE_BYTES: Final = 1 << 26
 """64 MiB: a thousand categories in full precision take a third of it."""
 
@@ -38,13 +36,9 @@ class InvalidMatrixFile(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class NamedMatrix:
-    """A solution matrix with what its rows and columns are called.
+    """A solution matrix with what its rows and columns are called; numbers from 1 if nothing is.
 
-    Attributes:
-        matrix: the entries, exact.
-        categories: a name for each row; numbers from 1 if the file has none.
-        responses: a name for each column, likewise.
-        rounded: whether its rows did not sum to 1 and were scaled and rounded until they did.
+    It is ``rounded`` if rows did not sum to 1 and were scaled and rounded until they did.
     """
 
     matrix: SolutionMatrix
@@ -60,13 +54,8 @@ def read_matrix(data: bytes, *, rounding: bool = False) -> NamedMatrix:
     the categories; both, and the first cell is nobody's. If the two have the same names in another
     order, the columns are put into that of the rows.
 
-    Args:
-        data: UTF-8, at most 64 MiB.
-        rounding: whether rows that sum to 1 within 1e-9 are scaled to sum to 1 exactly, on a grid
-            that leaves each entry 64 bits. Others are refused even so.
-
-    Raises:
-        InvalidMatrixFile: naming the row at fault.
+    With ``rounding`` rows that sum to 1 within 1e-9 are scaled to sum to 1 exactly, on a grid that
+    leaves each entry 64 bits. Others are refused even so, by an InvalidMatrixFile.
     """
     table = _table(data)
     header, names = _named(table)
@@ -129,19 +118,18 @@ def _exact_rows(
     for name, row in zip(categories, table, strict=True):
         if len(row) != width:
             raise InvalidMatrixFile(f"row {name!r} has {len(row)} entries, not {width}")
-        numbers = []
-        for cell in row:
-            number = _number(cell)
-            if number is None:
-                shown = cell.strip()[:40]
-                raise InvalidMatrixFile(
-                    f"row {name!r}: {shown!r} is no decimal, fraction or integer"
-                )
-            if number < 0:
-                raise InvalidMatrixFile(f"row {name!r} has a negative entry")
-            numbers.append(number)
-        rows.append(numbers)
+        rows.append([_probability(name, cell) for cell in row])
     return rows
+
+
+def _probability(name: str, cell: str) -> Fraction:
+    number = _number(cell)
+    if number is None:
+        shown = cell.strip()[:40]
+        raise InvalidMatrixFile(f"row {name!r}: {shown!r} is no decimal, fraction or integer")
+    if number < 0:
+        raise InvalidMatrixFile(f"row {name!r} has a negative entry")
+    return number
 
 
 def _matrix(
@@ -166,9 +154,8 @@ def _matrix(
             hint = "; give --round to put it onto a grid" if abs(error) <= _NEAR else ""
             if not hint and name == categories[0]:
                 hint = "; if names stand in the first row, begin it with a comma"
-            raise InvalidMatrixFile(
-                f"row {name!r} does not sum to 1 exactly, but to {_about(error)}{hint}"
-            )
+            about = f"1 {'+' if error > 0 else '-'} {float(abs(error)):.3g}"
+            raise InvalidMatrixFile(f"row {name!r} does not sum to 1 exactly, but to {about}{hint}")
     if all(total == grid for total in sums):
         return SolutionMatrix(weights, grid), False
     # So fine that every entry keeps 64 bits: on a coarser grid a small one would be rounded away,
@@ -176,10 +163,6 @@ def _matrix(
     least = min(weight for row in weights for weight in row if weight)
     fine = 1 << (_KEPT_BITS + (max(sums) // least).bit_length())
     return SolutionMatrix((largest_remainder(row, fine) for row in weights), fine), True
-
-
-def _about(error: Fraction) -> str:
-    return f"1 {'+' if error > 0 else '-'} {float(abs(error)):.3g}"
 
 
 def _number(cell: str) -> Fraction | None:
@@ -193,9 +176,7 @@ def _number(cell: str) -> Fraction | None:
         shift = int(exponent or 0) - len(places)
         return Fraction(value * 10**shift) if shift >= 0 else Fraction(value, 10**-shift)
     match = _RATIO.fullmatch(text)
-    if match is None or int(match[2]) == 0:
-        return None
-    return Fraction(int(match[1]), int(match[2]))
+    return Fraction(int(match[1]), int(match[2])) if match and int(match[2]) else None
 
 
 def _numbered(count: int) -> list[str]:

@@ -14,22 +14,21 @@ whatever order, is at least 1 - n u of the true one. Hence
 where 2 (n + 4) u pays for all factors, and the last term for probabilities below 2^-1022.
 """
 
+import math
 import sys
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.audit.findings import MAX_CELLS, MatrixTooLarge
 from deniable.mechanisms import Rows
-
-__all__ = ["MAX_CELLS", "Floats", "Indices", "MatrixTooLarge", "PairBounds"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-MAX_CELLS: Final = 1 << 26
-"""Most entries of a matrix whose rows are compared in pairs."""
+Pair = tuple[int, int]
 
 _UNIT: Final = sys.float_info.epsilon / 2
 _UNDERFLOW: Final = 2.0**-1000
@@ -37,21 +36,8 @@ _MOST_ODDS: Final = Fraction(1 << 64)
 _BLOCK: Final = 1 << 16
 
 
-class MatrixTooLarge(ValueError):
-    """The matrix has more entries, or more pairs of rows, than this comparison can go through."""
-
-
 class PairBounds:
-    """Upper bounds of sum_y (P_xy - E P_x'y)_+ for all pairs of rows of a matrix.
-
-    Args:
-        matrix: what is audited; at most 2^26 entries.
-
-    Raises:
-        MatrixTooLarge: for more entries.
-
-    Source: docs/mathematics.md, section 7.
-    """
+    """Upper bounds of sum_y (P_xy - E P_x'y)_+ for all pairs of rows of a matrix."""
 
     def __init__(self, matrix: Rows) -> None:
         k, n, grid = matrix.categories, matrix.responses, matrix.grid
@@ -64,6 +50,11 @@ class PairBounds:
         self._step = max(1, _BLOCK // n)
         self._factor = 1 + 2 * (n + 4) * _UNIT
         self._floor = n * _UNDERFLOW
+
+    def at(self, odds: Fraction, rows: Indices | None = None) -> "BoundsAtOdds":
+        """Return the bounds at these odds, for some rows x and all others x'."""
+        some = np.arange(len(self._rows)) if rows is None else rows
+        return BoundsAtOdds(self, odds, some, self.largest(odds, some))
 
     def largest(self, odds: Fraction, rows: Indices) -> Floats:
         """Return for each of these rows x the largest bound over all other rows x'."""
@@ -98,7 +89,39 @@ class PairBounds:
         return sums
 
 
+class BoundsAtOdds:
+    """The largest bound of each row at some odds, and which pairs it leaves."""
+
+    def __init__(self, bounds: PairBounds, odds: Fraction, rows: Indices, largest: Floats) -> None:
+        self._bounds, self._odds, self._rows, self._largest = bounds, odds, rows, largest
+
+    @property
+    def most(self) -> Fraction:
+        """Return an upper bound for all pairs."""
+        return Fraction(float(self._largest.max()))
+
+    def rows(self, needed: Fraction) -> Indices:
+        """Return the rows with a pair that may need so much delta."""
+        return self._rows[self._largest >= _rounded_down(needed)]
+
+    def likely(self) -> Pair:
+        """Return a pair of the largest bound."""
+        row = int(self._rows[self._largest.argmax()])
+        return row, int(self._bounds.of_row(self._odds, row).argmax())
+
+    def possible(self, needed: Fraction) -> Iterator[Pair]:
+        """Yield in order all pairs that may need so much delta."""
+        for row in self.rows(needed):
+            bounds = self._bounds.of_row(self._odds, row)
+            for other in np.flatnonzero(bounds >= _rounded_down(needed)):
+                yield int(row), int(other)
+
+
 def _lowered(odds: Fraction) -> float:
     # Smaller odds only raise the bound; the cap keeps E p' from overflowing, and what underflows in
     # p' from growing.
     return float(min(odds, _MOST_ODDS)) * (1 - 8 * _UNIT)
+
+
+def _rounded_down(value: Fraction) -> float:
+    return max(0.0, math.nextafter(float(value), -math.inf))

@@ -1,13 +1,14 @@
-"""Sensitivities computed and not claimed, by looking at all neighbouring databases of a size."""
+"""Sensitivities computed and not claimed, by looking at all neighbouring databases of a size.
+
+Source: docs/mathematics.md, section 11.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import product
 
 from deniable.audit.databases import Database, check_size
-from deniable.mechanisms import LaplaceRelease, Neighbours
-
-__all__ = ["released_epsilon", "sensitivity"]
+from deniable.central_model import LaplaceRelease, Neighbours
 
 
 def sensitivity(
@@ -26,21 +27,15 @@ def sensitivity(
         rows: n, at least 1; of the larger of two neighbours.
         neighbours: which databases are.
         norm: of the absolute changes: ``sum`` (L1) where each number gets noise, ``max`` where they
-            are utilities, among which to choose.
-
-    Raises:
-        TypeError, ValueError, TooManyDatabases: for a size outside its domain.
-
-    Source: Dwork, McSherry, Nissim and Smith 2006, Definition 2; docs/mathematics.md, section 11.
+            are utilities, among which to choose. Dwork, McSherry, Nissim and Smith 2006.
     """
     check_size(categories, rows)
     removal = neighbours is Neighbours.ADD_REMOVE
     # What takes the place of a row: nothing, or any other.
     places: list[Database] = [()] if removal else [(x,) for x in range(categories)]
     databases = list(product(range(categories), repeat=rows))
-    numbers = {d: query(d) for d in databases}
-    if removal:
-        numbers |= {d: query(d) for d in product(range(categories), repeat=rows - 1)}
+    fewer = product(range(categories), repeat=rows - 1) if removal else ()
+    numbers = {d: query(d) for d in (*databases, *fewer)}
     changes = (
         zip(numbers[d], numbers[d[:row] + place + d[row + 1 :]], strict=True)
         for d in databases
@@ -59,18 +54,8 @@ def released_epsilon(
     """Return the tight epsilon of publishing these numbers with a release's noise, exactly.
 
     Above ``release.epsilon``, a sensitivity was declared too small; below, the queries change less
-    together than each for itself, and might share one.
-
-    Args:
-        release: which noise, and between which databases it is to hide.
-        query: all numbers of a database, of all queries one after the other; multiples of the step.
-        categories: k, at least 2.
-        rows: n, at least 1.
-
-    Raises:
-        TypeError, ValueError, TooManyDatabases: for a size outside its domain.
-
-    Source: Dwork, McSherry, Nissim and Smith 2006, Proposition 1; docs/mathematics.md, section 11.
+    together than each for itself, and might share one. The numbers are multiples of its step.
+    Dwork, McSherry, Nissim and Smith 2006, Proposition 1.
     """
     # Independent discrete Laplace noise tells vectors that are D steps apart with odds of e^(D/s),
     # and no less: an output beyond both in each coordinate attains it.

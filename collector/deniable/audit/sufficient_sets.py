@@ -2,7 +2,7 @@
 
 Condition (5), P_d(A) <= E P_d'(A) + delta, is asked for every set A of responses: 2^(k^n) of them
 for every pair of neighbours, or 2^r if a query with r values is all that is answered. Fewer
-suffice:
+suffice; where a rule does not hold, it raises :class:`TheoremDoesNotApply`:
 
 | rule | sets per pair | holds for |
 |---|---|---|
@@ -31,23 +31,6 @@ from deniable.audit.databases import (
 from deniable.audit.exponential_sum import ExponentialRatio, ExponentialSum
 from deniable.audit.theorems import TheoremDoesNotApply
 
-__all__ = [
-    "Checks",
-    "Responses",
-    "Rule",
-    "TooManySets",
-    "corollary_1",
-    "corollary_2",
-    "count_checks",
-    "excess_set",
-    "is_private",
-    "larger_set",
-    "least_delta",
-    "level_sets",
-    "theorem_2",
-    "theorem_2_plus",
-]
-
 _Response = TypeVar("_Response", bound=Hashable)
 Responses = frozenset[_Response]
 """A set A of responses."""
@@ -67,10 +50,8 @@ class TooManySets(ValueError):
 class Checks:
     """How many checks of condition (5) a rule asks for.
 
-    Attributes:
-        pairs_by_sets: for each number of sets, how many ordered pairs of neighbours need so many.
-        without: the number of checks without the rule: every set but the empty and the full one,
-            for every pair.
+    For each number of sets, how many ordered pairs of neighbours need so many; and the number of
+    checks without the rule: every set but the empty and the full one, for every pair.
     """
 
     pairs_by_sets: Mapping[int, int]
@@ -106,12 +87,8 @@ def level_sets(
     """Return the parts of S on which u(d, .) - u(d', .) is constant, by that difference.
 
     On one level P_d/P_d' is constant, so if condition (5) holds on the level, it holds on all of
-    its subsets, whatever delta is. It does *not* follow for unions of levels unless delta = 0.
-
-    Raises:
-        TheoremDoesNotApply: unless C_d is the same for all databases.
-
-    Source: Holohan, Leith and Mason, Theorem 3; docs/mathematics.md, section 15.
+    its subsets, whatever delta is (Theorem 3). It does *not* follow for unions of levels unless
+    delta = 0.
     """
     if not mechanism.constant_normaliser:
         raise TheoremDoesNotApply(
@@ -130,13 +107,7 @@ def level_sets(
 def theorem_2(
     mechanism: SanitisedResponse[_Response], _condition: Condition, true: Database, other: Database
 ) -> Iterator[Responses[_Response]]:
-    """Yield the non-empty subsets of S = {s: P_d(s) > P_d'(s)}: they suffice.
-
-    Raises:
-        TooManySets: if S has more than 12 elements.
-
-    Source: Holohan, Leith and Mason, Theorem 2; docs/mathematics.md, section 15.
-    """
+    """Yield the non-empty subsets of S = {s: P_d(s) > P_d'(s)}, at most 12 elements (Theorem 2)."""
     # Leaving out of A every s with P_d(s) <= P_d'(s) <= E P_d'(s) only raises P_d(A) - E P_d'(A).
     larger = larger_set(mechanism, true, other)
     if len(larger) > _MAX_SUBSETS_OF:
@@ -150,23 +121,14 @@ def theorem_2(
 def theorem_2_plus(
     mechanism: SanitisedResponse[_Response], condition: Condition, true: Database, other: Database
 ) -> Iterator[Responses[_Response]]:
-    """Yield the one set that suffices: {s: P_d(s) > E P_d'(s)}, possibly empty.
-
-    Source: strengthens Theorem 2 of Holohan, Leith and Mason; docs/mathematics.md, section 15.
-    """
+    """Yield the one set that suffices: {s: P_d(s) > E P_d'(s)}, possibly empty."""
     yield excess_set(mechanism, condition.odds, true, other)
 
 
 def corollary_1(
     mechanism: DiscreteExponential, condition: Condition, true: Database, other: Database
 ) -> Iterator[Responses[Database]]:
-    """Yield the level sets, which suffice for delta = 0.
-
-    Raises:
-        TheoremDoesNotApply: for delta > 0, or unless C_d is the same for all databases.
-
-    Source: Holohan, Leith and Mason, Corollary 1; docs/mathematics.md, section 15.
-    """
+    """Yield the level sets, which suffice for delta = 0 (Corollary 1)."""
     if condition.delta > 0:
         raise TheoremDoesNotApply(
             "Corollary 1 holds for delta = 0 only: on the integers modulo 7 with weights "
@@ -179,14 +141,7 @@ def corollary_1(
 def corollary_2(
     mechanism: DiscreteExponential, _condition: Condition, true: Database, other: Database
 ) -> Iterator[Responses[Database]]:
-    """Yield the one set that suffices for u = -theta h: responses that keep the row d' changed.
-
-    Raises:
-        TheoremDoesNotApply: unless the utility is a :class:`HammingUtility` with theta > 0, and
-            d and d' are neighbours.
-
-    Source: Holohan, Leith and Mason, Corollary 2; docs/mathematics.md, section 15.
-    """
+    """Yield the one set that suffices for u = -theta h: what keeps the row d' changed."""
     utility = mechanism.utility
     if not isinstance(utility, HammingUtility) or utility.theta <= 0:
         raise TheoremDoesNotApply(
@@ -206,18 +161,12 @@ def is_private(
 ) -> bool:
     """Tell exactly whether condition (5) holds for all neighbours and all sets.
 
-    Args:
-        mechanism: what is judged.
-        condition: epsilon and delta.
-        rule: which sets are checked; every rule gives the same answer wherever it applies.
-
-    Raises:
-        TheoremDoesNotApply: if the rule does not apply to the mechanism or the condition.
-        TooManySets: if the rule asks for too many sets.
+    Every rule, of which sets are checked, gives the same answer wherever it applies. Otherwise it
+    raises TheoremDoesNotApply, or TooManySets.
     """
     for true, other in mechanism.pairs():
         gains = mechanism.gains(condition.odds, true, other)
-        allowed = condition.delta * mechanism.normaliser(true) * mechanism.normaliser(other)
+        allowed = condition.delta * mechanism.scale(true, other)
         for responses in rule(mechanism, condition, true, other):
             gained = ExponentialSum.total(gains[s] for s in responses)
             if (gained - allowed).sign() > 0:
@@ -226,12 +175,7 @@ def is_private(
 
 
 def count_checks(mechanism: _Mechanism, condition: Condition, rule: Rule[_Mechanism]) -> Checks:
-    """Return how many checks of condition (5) the rule asks for.
-
-    Raises:
-        TheoremDoesNotApply: if the rule does not apply to the mechanism or the condition.
-        TooManySets: if the rule asks for too many sets.
-    """
+    """Return how many checks of condition (5) the rule asks for, with the errors of the rule."""
     pairs_by_sets = Counter(
         sum(1 for _ in rule(mechanism, condition, true, other)) for true, other in mechanism.pairs()
     )
@@ -240,15 +184,10 @@ def count_checks(mechanism: _Mechanism, condition: Condition, rule: Rule[_Mechan
 
 
 def least_delta(mechanism: SanitisedResponse[Any], odds: ExponentialSum) -> ExponentialRatio:
-    """Return the smallest delta that holds with these odds, exactly.
-
-    Source: Theorem 2 as strengthened in :func:`theorem_2_plus`; docs/mathematics.md, section 15.
-    """
+    """Return the smallest delta that holds with these odds, exactly, by :func:`theorem_2_plus`."""
     best = ExponentialRatio(ExponentialSum(), ExponentialSum.term(1))
     for true, other in mechanism.pairs():
         gains = mechanism.gains(odds, true, other).values()
         excess = ExponentialSum.total(gain for gain in gains if gain.sign() > 0)
-        # Gains carry the factor C_d C_d'.
-        scale = mechanism.normaliser(true) * mechanism.normaliser(other)
-        best = max(best, ExponentialRatio(excess, scale))
+        best = max(best, ExponentialRatio(excess, mechanism.scale(true, other)))
     return best

@@ -8,7 +8,7 @@ Everything is rational in four numbers, so everything here is exact:
 - error: the probability that one row's response is wrong. For n rows, n times as many errors are
   expected.
 
-k = m + 1 is the number of categories. No statement depends on the number of rows (Theorem 6).
+k = m + 1 >= 2 is the number of categories. No statement depends on the number of rows (Theorem 6).
 Epsilon itself is irrational in them; it enters and leaves through :func:`odds_below`,
 :func:`odds_above` and :func:`epsilon_above`, which are certified.
 
@@ -28,26 +28,6 @@ from deniable.mechanisms import (
     odds_floor,
 )
 
-__all__ = [
-    "TheoremDoesNotApply",
-    "delta_of_exponent",
-    "delta_of_lie",
-    "epsilon_above",
-    "error_of_exponent",
-    "error_range",
-    "exponent_of_lie",
-    "greatest_trace",
-    "least_error",
-    "least_lie",
-    "lie_of_exponent",
-    "odds_above",
-    "odds_below",
-    "odds_of_error",
-    "odds_of_lie",
-    "parent_matrix",
-    "pure_odds",
-]
-
 _STEPS = 10**12
 
 
@@ -56,18 +36,12 @@ class TheoremDoesNotApply(ValueError):
 
 
 def odds_below(epsilon: Number) -> Fraction:
-    """Return a lower bound of e^epsilon, too small by less than 2^-126 of it; exact at 0.
-
-    Use it for a *demand*: what satisfies the smaller odds satisfies epsilon.
-    """
+    """Return e^epsilon, too small by less than 2^-126 of it, exact at 0; for a *demand*."""
     return odds_floor(exact_epsilon(epsilon))
 
 
 def odds_above(epsilon: Number) -> Fraction:
-    """Return an upper bound of e^epsilon, too large by less than 2^-126 of it; exact at 0.
-
-    Use it for a *statement*: what epsilon allows, the larger odds do not understate.
-    """
+    """Return e^epsilon, too large by less than 2^-126 of it, exact at 0; for a *statement*."""
     return odds_ceiling(exact_epsilon(epsilon))
 
 
@@ -80,21 +54,15 @@ def pure_odds(categories: int, odds: Number, delta: Number) -> Fraction:
     """Return (E + m delta)/(1 - delta): what (epsilon, delta) is worth without the delta.
 
     It is the greatest e^theta at which the exponential mechanism is (epsilon, delta)-private, and
-    the e^epsilon' of the pure guarantee that the optimal mechanism has anyway.
-
-    Source: Holohan, Leith and Mason, Theorem 4; docs/mathematics.md, section 15.
+    the e^epsilon' of the pure guarantee that the optimal mechanism has anyway. Theorem 4.
     """
-    m = _others(categories)
-    slack = exact_delta(delta)
     # d/q = (1 - mq)/q at q = (1 - delta)/(E + m).
+    m, slack = _others(categories), exact_delta(delta)
     return (_odds("odds", odds) + m * slack) / (1 - slack)
 
 
 def delta_of_exponent(categories: int, exponent_odds: Number, odds: Number) -> Fraction:
-    """Return the smallest delta of the exponential mechanism at these odds, whatever n is.
-
-    Source: Holohan, Leith and Mason, Theorem 4; docs/mathematics.md, section 15.
-    """
+    """Return the smallest delta of the exponential mechanism at these odds (Theorem 4)."""
     m = _others(categories)
     t, e = _odds("exponent_odds", exponent_odds), _odds("odds", odds)
     # t <= (E + m delta)/(1 - delta), solved for delta.
@@ -102,10 +70,7 @@ def delta_of_exponent(categories: int, exponent_odds: Number, odds: Number) -> F
 
 
 def error_of_exponent(categories: int, exponent_odds: Number) -> Fraction:
-    """Return the exponential mechanism's error, 1/(1 + e^theta/m) a row.
-
-    Source: Holohan, Leith and Mason, Theorems 5 and 9; docs/mathematics.md, section 15.
-    """
+    """Return the exponential mechanism's error, 1/(1 + e^theta/m) a row (Theorems 5 and 9)."""
     m = _others(categories)
     return m / (_odds("exponent_odds", exponent_odds) + m)
 
@@ -114,31 +79,22 @@ def error_range(categories: int, odds: Number, delta: Number) -> tuple[Fraction,
     """Return the least and the greatest error of an (epsilon, delta)-private exponent theta >= 0.
 
     The least is attained at :func:`pure_odds`, the greatest at theta = 0, where every response is
-    equally likely.
-
-    Source: Holohan, Leith and Mason, Theorems 5 and 9; docs/mathematics.md, section 15.
+    equally likely. Theorems 5 and 9.
     """
     m = _others(categories)
     return least_error(categories, odds, delta), Fraction(m, m + 1)
 
 
 def lie_of_exponent(categories: int, exponent_odds: Number) -> Fraction:
-    """Return the q whose product mechanism is the exponential mechanism: 1/(e^theta + m).
-
-    Source: Holohan, Leith and Mason, Theorem 7; docs/mathematics.md, section 15.
-    """
+    """Return the q whose product mechanism is the exponential one: 1/(e^theta + m) (Theorem 7)."""
     # One row keeps weight 1 of 1 + m e^-theta, and each other category has weight e^-theta.
     return 1 / (_odds("exponent_odds", exponent_odds) + _others(categories))
 
 
 def exponent_of_lie(categories: int, lie: Number) -> Fraction:
-    """Return the e^theta whose exponential mechanism is the product mechanism: 1/q - m.
+    """Return the e^theta whose exponential mechanism is the product mechanism: 1/q - m (Theorem 7).
 
-    Raises:
-        TheoremDoesNotApply: unless 0 < q <= 1/(m + 1). At q = 0 theta would be infinite; above
-            1/(m + 1) it would be negative.
-
-    Source: Holohan, Leith and Mason, Theorem 7; docs/mathematics.md, section 15.
+    TheoremDoesNotApply unless 0 < q <= 1/(m + 1).
     """
     m = _others(categories)
     q = _lie(lie, m)
@@ -152,9 +108,7 @@ def exponent_of_lie(categories: int, lie: Number) -> Fraction:
 def least_lie(categories: int, odds: Number, delta: Number) -> Fraction:
     """Return the smallest private q, (1 - delta)/(E + m): the optimal parent mechanism's.
 
-    Every q from here to 1/(m + 1) is private, and none below.
-
-    Source: Holohan, Leith and Mason, Theorems 8 and 10; docs/mathematics.md, section 15.
+    Every q from here to 1/(m + 1) is private, and none below. Theorems 8 and 10.
     """
     # d = 1 - mq <= Eq + delta, solved for q.
     return (1 - exact_delta(delta)) / (_odds("odds", odds) + _others(categories))
@@ -163,8 +117,7 @@ def least_lie(categories: int, odds: Number, delta: Number) -> Fraction:
 def delta_of_lie(categories: int, lie: Number, odds: Number) -> Fraction:
     """Return the smallest delta of the parent and its products at these odds.
 
-    Source: Holohan, Leith and Mason, Theorem 8, for q <= 1/(m + 1); above, up to 1/m, the roles of
-    truth and lie are exchanged; docs/mathematics.md, section 15.
+    Theorem 8, for q <= 1/(m + 1); above, up to 1/m, truth and lie are exchanged.
     """
     m = _others(categories)
     q, e = _lie(lie, m), _odds("odds", odds)
@@ -176,12 +129,7 @@ def delta_of_lie(categories: int, lie: Number, odds: Number) -> Fraction:
 def odds_of_lie(categories: int, lie: Number, delta: Number) -> Fraction:
     """Return the smallest odds of the parent and its products at this delta.
 
-    Raises:
-        TheoremDoesNotApply: if no finite epsilon holds: without lies, or without truth, at a delta
-            that does not allow it.
-
-    Source: Holohan, Leith and Mason, Theorem 8, as for :func:`delta_of_lie`;
-        docs/mathematics.md, section 15.
+    TheoremDoesNotApply if no finite epsilon holds: without lies, or without truth.
     """
     m = _others(categories)
     q, slack = _lie(lie, m), exact_delta(delta)
@@ -197,21 +145,15 @@ def odds_of_lie(categories: int, lie: Number, delta: Number) -> Fraction:
 def least_error(categories: int, odds: Number, delta: Number) -> Fraction:
     """Return m (1 - delta)/(E + m): no (epsilon, delta)-private mechanism errs less, a row.
 
-    It bounds the largest error over the databases, and also the average with all databases
-    equally likely, for *every* mechanism D^n -> D^n, not only for products. For the largest error
-    only the parent with :func:`least_lie` attains it.
-
-    Source: Holohan, Leith and Mason, Theorem 10; for all mechanisms,
-        docs/mathematics.md, section 15.
+    It bounds the largest error over the databases, and also the average with all databases equally
+    likely, for *every* mechanism D^n -> D^n, not only for products. For the largest error only the
+    parent with :func:`least_lie` attains it. Theorem 10, here for all mechanisms.
     """
     return _others(categories) * least_lie(categories, odds, delta)
 
 
 def greatest_trace(categories: int, odds: Number, delta: Number) -> Fraction:
-    """Return k (E + m delta)/(E + m): the most that truths can sum to over all categories.
-
-    Source: docs/mathematics.md, section 15.
-    """
+    """Return k (E + m delta)/(E + m): the most that truths can sum to over all categories."""
     # P_ii <= E P_ji + delta. Sum over j != i: m P_ii <= E (sum_j P_ji - P_ii) + m delta.
     # Sum over i, with sum_ij P_ij = k:        (m + E) trace <= k (E + m delta).
     m = _others(categories)
@@ -220,11 +162,7 @@ def greatest_trace(categories: int, odds: Number, delta: Number) -> Fraction:
 
 
 def odds_of_error(categories: int, error: Number, delta: Number) -> Fraction:
-    """Return the smallest odds at which some mechanism errs no more than this, a row.
-
-    Raises:
-        TheoremDoesNotApply: for an error of 0, which takes an infinite epsilon.
-    """
+    """Return the smallest odds at which some mechanism errs no more than this, above 0, a row."""
     m = _others(categories)
     most = exact_number("error", error)
     if not 0 <= most <= 1:
@@ -236,15 +174,10 @@ def odds_of_error(categories: int, error: Number, delta: Number) -> Fraction:
 
 
 def parent_matrix(categories: int, lie: Number) -> tuple[tuple[Fraction, ...], ...]:
-    """Return the parent mechanism's solution matrix: 1 - m q on the diagonal, q elsewhere.
-
-    Source: Holohan, Leith and Mason, equation (19); docs/mathematics.md, section 15.
-    """
+    """Return the parent mechanism's matrix (19): 1 - m q on the diagonal, q elsewhere."""
     m = _others(categories)
-    q = _lie(lie, m)
-    return tuple(
-        tuple(1 - m * q if x == y else q for y in range(categories)) for x in range(categories)
-    )
+    q, all_ = _lie(lie, m), range(categories)
+    return tuple(tuple(1 - m * q if x == y else q for y in all_) for x in all_)
 
 
 def _others(categories: int) -> int:

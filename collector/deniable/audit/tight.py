@@ -1,4 +1,4 @@
-"""The tight guarantee of any solution matrix, exactly, with a witness, for a thousand categories.
+"""Tight privacy of any matrix, exactly, with a witness, for a thousand categories.
 
 A matrix is (epsilon, delta)-private if P(x, S) <= E P(x', S) + delta for all categories x, x' and
 all sets S of responses, E = e^epsilon. Theorem 2 leaves one set a pair: with
@@ -16,27 +16,24 @@ bound, larger by some 10^-12 of itself, and says so. Of equally bad pairs the fi
 Source: Holohan, Leith and Mason (2016), Theorem 2; docs/mathematics.md, section 7.
 """
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from deniable.audit.pair_bounds import Floats, Indices, PairBounds
+from deniable.accounting.symmetry import telling_rows
+from deniable.audit.findings import Finding, Witness, witness_of
 from deniable.audit.theorems import odds_below
-from deniable.audit.witness import Finding, Witness, witness_of
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
     Number,
     Rows,
-    TwoValuedMechanism,
     column_extremes,
     exact_delta,
     exact_number,
 )
 
-__all__ = ["pure_level", "tight_delta", "tight_delta_at_odds", "tight_epsilon"]
+if TYPE_CHECKING:
+    from deniable.audit.pair_bounds import PairBounds
 
 _Pair = tuple[int, int]
 
@@ -49,52 +46,41 @@ def pure_level(matrix: Rows) -> Finding:
 
     One pass over the entries, in integers.
     """
-    if isinstance(matrix, TwoValuedMechanism):
-        return _tight_odds(matrix, matrix.privacy.odds, Fraction(0), (0, 1))
+    rows = telling_rows(matrix)
     # P(x, S) <= E P(x', S) for all S if and only if it holds for single responses.
-    most, least = column_extremes(matrix)
-    columns = [y for y, weight in enumerate(most) if weight]
-    if excluding := [y for y in columns if not least[y]]:
-        return _first_pair(matrix, None, excluding, [1] * matrix.responses, least)
-    ratios = {y: Fraction(most[y], least[y]) for y in columns}
-    odds = max(ratios.values())
+    most, least = column_extremes(rows)
+    seen = {extremes for extremes in zip(most, least, strict=True) if extremes[0]}
+    if not all(low for _, low in seen):
+        excluding = [y for y in range(rows.responses) if most[y] and not least[y]]
+        return _first_pair(rows, None, excluding, [1] * rows.responses, least)
+    odds = max(Fraction(high, low) for high, low in seen)
     if odds == 1:
         return Finding(odds, Fraction(0), None)
-    return _first_pair(matrix, odds, [y for y in columns if ratios[y] == odds], most, least)
+    u, v = odds.as_integer_ratio()
+    worst = [y for y in range(rows.responses) if most[y] and v * most[y] == u * least[y]]
+    return _first_pair(rows, odds, worst, most, least)
 
 
 def tight_delta(matrix: Rows, epsilon: Number) -> Finding:
-    """Return the smallest delta that holds with this epsilon, at most 2^-128 too large.
-
-    Raises:
-        InvalidPrivacyParameter: for an epsilon outside [0, 40].
-        MatrixTooLarge: for more than 2^26 entries.
-    """
+    """Return the smallest delta that holds with this epsilon, at most 2^-128 too large."""
     # A lower bound of e^epsilon makes delta larger, never smaller.
     return tight_delta_at_odds(matrix, odds_below(epsilon))
 
 
 def tight_delta_at_odds(matrix: Rows, odds: Number) -> Finding:
-    """Return the smallest delta that holds with e^epsilon = ``odds``.
+    """Return the smallest delta that holds with e^epsilon = ``odds`` (Theorem 2).
 
-    Its witness is the set S = {y: P_xy > E P_x'y} with P(x, S) = E P(x', S) + delta.
-
-    Raises:
-        InvalidPrivacyParameter: for odds below 1.
-        MatrixTooLarge: for more than 2^26 entries.
-
-    Source: Holohan, Leith and Mason, Theorem 2; docs/mathematics.md, section 7.
+    Its witness is the set S = {y: P_xy > E P_x'y} with P(x, S) = E P(x', S) + delta. More than
+    2^26 entries are MatrixTooLarge, here and below.
     """
     exact = exact_number("odds", odds)
     if exact < 1:
         raise InvalidPrivacyParameter("odds are e^epsilon, at least 1")
     pure = pure_level(matrix)
-    if pure.odds is not None and pure.odds <= exact:
+    if pure.witness is None or (pure.odds is not None and pure.odds <= exact):
         return Finding(exact, Fraction(0), None)
-    if isinstance(matrix, TwoValuedMechanism):
-        return Finding(exact, matrix.privacy.delta_at_odds(exact), witness_of(matrix, 0, 1, exact))
-    assert pure.witness is not None
-    return _delta_above_zero(matrix, exact, (pure.witness.category, pure.witness.other))
+    bad = pure.witness.category, pure.witness.other
+    return _delta_above_zero(telling_rows(matrix), exact, bad)
 
 
 def tight_epsilon(matrix: Rows, delta: Number) -> Finding:
@@ -102,29 +88,20 @@ def tight_epsilon(matrix: Rows, delta: Number) -> Finding:
 
     Its witness is the set S = {y: P_xy >= E P_x'y} with P(x, S) = E P(x', S) + delta, so that no
     smaller E will do; or, if no E will do, a set with P(x, S) > delta and P(x', S) = 0.
-
-    Raises:
-        InvalidPrivacyParameter: for a delta outside [0, 1).
-        MatrixTooLarge: for more than 2^26 entries.
-
-    Source: docs/mathematics.md, section 7.
     """
     slack = exact_delta(delta)
     pure = pure_level(matrix)
     if slack == 0 or pure.witness is None:
         return Finding(pure.odds, slack, pure.witness)
-    if isinstance(matrix, TwoValuedMechanism):
-        return _tight_odds(matrix, matrix.privacy.odds_at(slack), slack, (0, 1))
+    rows, bad = telling_rows(matrix), (pure.witness.category, pure.witness.other)
     if pure.odds is None:
         # Beyond every finite ratio, which is at most the grid, phi is P(x, {y: P_x'y = 0}).
-        beyond = _delta_above_zero(
-            matrix, Fraction(matrix.grid + 1), (pure.witness.category, pure.witness.other)
-        )
+        beyond = _delta_above_zero(rows, Fraction(matrix.grid + 1), bad)
         assert beyond.witness is not None
         if beyond.delta > slack:
             certain = beyond.witness.probability > slack
             return Finding(None, slack, beyond.witness if certain else None, exact=certain)
-    return _odds_above_one(matrix, slack, (pure.witness.category, pure.witness.other))
+    return _odds_above_one(rows, slack, bad)
 
 
 def _first_pair(
@@ -148,25 +125,24 @@ def _first_pair(
     return Finding(odds, Fraction(0), witness)
 
 
-def _tight_odds(matrix: Rows, odds: Fraction, slack: Fraction, pair: _Pair) -> Finding:
-    witness = None if odds == 1 else witness_of(matrix, *pair, odds, ties=True)
-    return Finding(odds, slack, witness)
+def _bounds(matrix: Rows) -> "PairBounds":
+    from deniable.audit.pair_bounds import PairBounds  # numpy only where pairs are compared
+
+    return PairBounds(matrix)
 
 
 def _delta_above_zero(matrix: Rows, odds: Fraction, bad: _Pair) -> Finding:
     """Return the tight delta at odds at which the pair ``bad`` needs some."""
-    bounds = PairBounds(matrix)
-    rows = np.arange(matrix.categories)
-    largest = bounds.largest(odds, rows)
+    bounds = _bounds(matrix).at(odds)
     # What a likely pair needs rules others out; those that it does not are judged in order.
-    known = max((_excess(matrix, p, odds), p) for p in (bad, _likely(bounds, odds, rows, largest)))
+    known = max((_excess(matrix, pair, odds), pair) for pair in (bad, bounds.likely()))
     best: tuple[Fraction, _Pair] | None = None
     judged = 0
-    for pair in _possible(bounds, odds, rows, largest, known[0]):
+    for pair in bounds.possible(known[0]):
         judged += matrix.responses
         if judged > _MOST_EXACT:
             best = max(known, best or known)
-            above = min(Fraction(1), max(best[0], Fraction(float(largest.max()))))
+            above = min(Fraction(1), max(best[0], bounds.most))
             return Finding(odds, above, witness_of(matrix, *best[1], odds), above == best[0])
         excess = _excess(matrix, pair, odds)
         if best is None or excess > best[0]:
@@ -177,24 +153,22 @@ def _delta_above_zero(matrix: Rows, odds: Fraction, bad: _Pair) -> Finding:
 
 def _odds_above_one(matrix: Rows, slack: Fraction, bad: _Pair) -> Finding:
     """Return the tight odds at a delta > 0 with which finite ones hold."""
-    bounds = PairBounds(matrix)
-    rows = np.arange(matrix.categories)
+    bounds = _bounds(matrix)
     # Up from below: solve phi = delta for one bad pair, look for a pair that is bad there, and so
     # on until there is none. Every pair is solved at most once, since phi decreases; a row without
     # a bad pair never has one again.
-    pair, odds, judged = bad, Fraction(1), 0
+    pair, odds, judged, rows = bad, Fraction(1), 0, None
     while True:
         odds = _pair_odds(matrix, pair, odds, slack)
-        largest = bounds.largest(odds, rows)
-        near = largest >= _rounded_down(slack)
-        rows, largest = rows[near], largest[near]
+        here = bounds.at(odds, rows)
+        rows = here.rows(slack)
         if not len(rows):
             return Finding(odds, slack, None)
-        pair = _likely(bounds, odds, rows, largest)
+        pair = here.likely()
         if _excess(matrix, pair, odds) > slack:
             continue
         witness = None
-        for candidate in _possible(bounds, odds, rows, largest, slack):
+        for candidate in here.possible(slack):
             judged += matrix.responses
             if judged > _MOST_EXACT:
                 return _odds_enough(matrix, bounds, odds, slack, pair)
@@ -211,36 +185,19 @@ def _odds_above_one(matrix: Rows, slack: Fraction, bad: _Pair) -> Finding:
 
 
 def _odds_enough(
-    matrix: Rows, bounds: PairBounds, odds: Fraction, slack: Fraction, pair: _Pair
+    matrix: Rows, bounds: "PairBounds", odds: Fraction, slack: Fraction, pair: _Pair
 ) -> Finding:
     """Return odds just above these that certainly hold, where too many pairs are near the worst."""
     witness = witness_of(matrix, *pair, odds, ties=True)
-    rows = np.arange(matrix.categories)
     for bits in range(36, 0, -4):
         # Where this pair needs a little less than delta, floats may see that no other needs more.
         less = slack - slack / (1 << bits)
         if _excess(matrix, pair, Fraction(matrix.grid + 1)) >= less:
             break
         enough = _pair_odds(matrix, pair, odds, less)
-        if Fraction(float(bounds.largest(enough, rows).max())) <= slack:
+        if bounds.at(enough).most <= slack:
             return Finding(enough, slack, witness, exact=False)
     return Finding(pure_level(matrix).odds, slack, witness, exact=False)
-
-
-def _possible(
-    bounds: PairBounds, odds: Fraction, rows: Indices, largest: Floats, needed: Fraction
-) -> Iterator[_Pair]:
-    """Yield in order all pairs that may need so much delta at these odds."""
-    least = _rounded_down(needed)
-    for row in rows[largest >= least]:
-        for other in np.flatnonzero(bounds.of_row(odds, row) >= least):
-            yield int(row), int(other)
-
-
-def _likely(bounds: PairBounds, odds: Fraction, rows: Indices, largest: Floats) -> _Pair:
-    """Return a pair of the largest bound."""
-    row = int(rows[largest.argmax()])
-    return row, int(bounds.of_row(odds, row).argmax())
 
 
 def _pair_odds(matrix: Rows, pair: _Pair, odds: Fraction, slack: Fraction) -> Fraction:
@@ -270,7 +227,3 @@ def _sums(matrix: Rows, pair: _Pair, odds: Fraction) -> tuple[int, int]:
             above += w
             below += z
     return above, below
-
-
-def _rounded_down(value: Fraction) -> float:
-    return max(0.0, math.nextafter(float(value), -math.inf))

@@ -1,8 +1,8 @@
 """``deniable audit``: what a solution matrix guarantees, with the proof, and what is optimal."""
 
-import json
 from collections.abc import Callable
 from fractions import Fraction
+from functools import wraps
 from pathlib import Path
 from typing import Final
 
@@ -20,20 +20,9 @@ from deniable.audit import (
     tight_delta,
     tight_epsilon,
 )
-from deniable.cli.audit_forms import (
-    Audit,
-    Subject,
-    audit_json,
-    comparison_json,
-    show_audit,
-    show_comparison,
-)
-from deniable.cli.repeat_terms import repeat_terms
-from deniable.cli.screen import console
+from deniable.cli.audit_forms import Subject, audit_fields, comparison_fields
+from deniable.cli.fields import Field, print_fields
 from deniable.mechanisms import InvalidPrivacyParameter
-from deniable.messages import FRESH, Manifest, Refusal, codec, open_manifest
-
-__all__ = ["audit"]
 
 _ENVELOPE: Final = b"\x92"
 """How a signed manifest begins, an array of two; no UTF-8 text begins so."""
@@ -48,8 +37,20 @@ class _WithDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-def _arguments(command: Callable[..., None]) -> Callable[..., None]:
-    """Add what both commands take."""
+def _judged(command: Callable[..., list[Field]]) -> Callable[..., None]:
+    """Add what both commands take: they get the subject, and return what to show."""
+
+    @wraps(command)
+    def run(
+        file: Path, rounding: bool, authority: str | None, as_json: bool, **asked: str | None
+    ) -> None:
+        subject = _read(file, rounding, authority)
+        try:
+            fields = command(subject, **asked)
+        except (InvalidPrivacyParameter, MatrixTooLarge) as error:
+            raise click.ClickException(str(error)) from error
+        print_fields(fields, as_json=as_json)
+
     for decorate in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
         click.option(
@@ -63,8 +64,8 @@ def _arguments(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.argument("file", type=click.Path(dir_okay=False, path_type=Path)),
     ):
-        command = decorate(command)
-    return command
+        run = decorate(run)
+    return run
 
 
 @click.group(
@@ -85,69 +86,32 @@ def audit() -> None:
 @audit.command(short_help="Show its tight guarantee, and the responses that prove it.")
 @click.option("--epsilon", help="Show the smallest delta that holds with this epsilon.")
 @click.option("--delta", help="Show the smallest epsilon that holds with this delta.")
-@_arguments
-def show(
-    file: Path,
-    epsilon: str | None,
-    delta: str | None,
-    rounding: bool,
-    authority: str | None,
-    as_json: bool,
-) -> None:
+@_judged
+def show(subject: Subject, epsilon: str | None, delta: str | None) -> list[Field]:
     """Show the tight guarantee of the matrix in FILE, and the responses that prove it.
 
     Epsilon is that of one report, rounded up. The proof is a set S of responses and two categories
     with P(S | first) = e^epsilon P(S | second) + delta: nothing smaller holds.
     """
-    subject = _read(file, rounding, authority)
-    try:
-        pure = pure_level(subject.matrix)
-        at_delta = None if delta is None else tight_epsilon(subject.matrix, delta)
-        at_epsilon = None if epsilon is None else tight_delta(subject.matrix, epsilon)
-    except (InvalidPrivacyParameter, MatrixTooLarge) as error:
-        raise click.ClickException(str(error)) from error
-    found = Audit(
-        subject,
-        epsilon,
-        delta,
-        pure,
-        at_delta,
-        at_epsilon,
-        # Each finding is a point of the matrix's own privacy curve: any will do.
-        largest_lie(subject.matrix, *_point(at_delta, at_epsilon, pure)),
-    )
-    if as_json:
-        click.echo(json.dumps(audit_json(found), indent=2, ensure_ascii=False))
-    else:
-        show_audit(found, console())
+    pure = pure_level(subject.matrix)
+    at_delta = None if delta is None else tight_epsilon(subject.matrix, delta)
+    at_epsilon = None if epsilon is None else tight_delta(subject.matrix, epsilon)
+    # Each finding is a point of the matrix's own privacy curve: any will do.
+    lie = largest_lie(subject.matrix, *_point(at_delta, at_epsilon, pure))
+    return audit_fields(subject, epsilon, delta, pure, at_delta, at_epsilon, lie)
 
 
 @audit.command("compare", short_help="Compare it with the optimal mechanisms of its privacy.")
 @click.option("--epsilon", help="What the optimum is allowed.  [default: the matrix's tight one]")
 @click.option("--delta", default="0", show_default=True, help="Likewise.")
-@_arguments
-def compare_command(
-    file: Path,
-    epsilon: str | None,
-    delta: str,
-    rounding: bool,
-    authority: str | None,
-    as_json: bool,
-) -> None:
+@_judged
+def compare_command(subject: Subject, epsilon: str | None, delta: str) -> list[Field]:
     """Compare the matrix in FILE with the optimal mechanisms of the same privacy.
 
     By its lies, against the least possible (Theorem 10 of the paper); and by the variance of the
     estimates, against randomised response and against a bound for all mechanisms.
     """
-    subject = _read(file, rounding, authority)
-    try:
-        found = compare(subject.matrix, epsilon, delta)
-    except (InvalidPrivacyParameter, MatrixTooLarge) as error:
-        raise click.ClickException(str(error)) from error
-    if as_json:
-        click.echo(json.dumps(comparison_json(subject, found), indent=2, ensure_ascii=False))
-    else:
-        show_comparison(subject, found, epsilon, console())
+    return comparison_fields(subject, compare(subject.matrix, epsilon, delta), epsilon)
 
 
 def _point(*findings: Finding | None) -> tuple[Fraction | None, Fraction]:
@@ -175,6 +139,9 @@ def _read(file: Path, rounding: bool, authority: str | None) -> Subject:
 
 
 def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> Subject:
+    from deniable.cli.repeat_terms import repeat_terms
+    from deniable.messages import FRESH, Manifest, Refusal, codec, open_manifest
+
     try:
         if authority is None:
             payload, _ = codec.exact_array(codec.decode(envelope), 2)
@@ -189,7 +156,7 @@ def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> Subjec
         manifest.name,
         manifest.mechanism,
         manifest.categories,
-        manifest.categories,
+        manifest.responses,
         f"a survey's manifest, its signature {checked}{one}",
         repeat_terms(manifest),
     )

@@ -4,29 +4,19 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.authority import (
-    AuthorityKeyError,
+from deniable.cli.options import a_file, confirm, directory_option, yes_option
+from deniable.enrolment import KeyFileError, create_key_file
+from deniable.messages import follow_rotations
+from deniable.publishing.authority_keys import (
     check_outside,
-    create_authority_key,
     default_key_file,
     find_key_file,
+    hand_over,
     read_authority_key,
+    rotations_of,
 )
-from deniable.cli.options import confirm, directory_option, yes_option
-from deniable.cli.workplace import store_text, with_store
-from deniable.messages import (
-    Refusal,
-    Rotation,
-    follow_rotations,
-    open_manifest_of_chain,
-    open_rotation,
-    sign_manifest,
-    sign_rotation,
-)
+from deniable.publishing.collector_directory import store_text, with_store
 from deniable.server import Config
-from deniable.stores import Store
-
-__all__ = ["authority"]
 
 
 @click.group()
@@ -39,7 +29,7 @@ def authority() -> None:
 def show(directory: Path) -> None:
     """Show which key apps pin, how it was rotated, and which one signs now."""
     config = Config.load(directory)
-    rotations = with_store(config, _rotations)
+    rotations = with_store(config, rotations_of)
     chain = follow_rotations(config.authority, rotations)
     sequences = {rotation.new_key: rotation.sequence for rotation in rotations}
     click.echo(f"apps pin   {chain[0].hex()}")
@@ -52,7 +42,7 @@ def show(directory: Path) -> None:
 def _whereabouts(file: Path, public_key: bytes) -> str:
     try:
         found = read_authority_key(file).public_key == public_key
-    except AuthorityKeyError:
+    except KeyFileError:
         found = False
     return str(file) if found else "not beside the collector's directory"
 
@@ -61,12 +51,12 @@ def _whereabouts(file: Path, public_key: bytes) -> str:
 @directory_option
 @click.option(
     "--authority-key",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=a_file,
     help="The private key that signs now.  [default: where init or authority rotate put it]",
 )
 @click.option(
     "--new-key",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=a_file,
     help="The next private key; made, unless it is there.  [default: beside the directory]",
 )
 @yes_option
@@ -77,30 +67,19 @@ def rotate(directory: Path, authority_key: Path | None, new_key: Path | None, ye
     is yours alone: after a theft, the remedy is an app update.
     """
     config = Config.load(directory)
-    rotations = with_store(config, _rotations)
+    rotations = with_store(config, rotations_of)
     chain = follow_rotations(config.authority, rotations)
     old_file = authority_key or find_key_file(directory, chain[-1])
     old = read_authority_key(old_file)
     if old.public_key != chain[-1]:
-        raise AuthorityKeyError(f"{old_file} is not the key that signs now, {chain[-1].hex()}")
+        raise KeyFileError(f"{old_file} is not the key that signs now, {chain[-1].hex()}")
     new_file = new_key or default_key_file(directory, len(rotations) + 2)
     check_outside(new_file, directory)
     # The next key may be there: an attempt that failed, or another machine, made it.
     confirm(yes, f"Hand over from {old_file} to {new_file} for good?")
-    new = read_authority_key(new_file) if new_file.exists() else create_authority_key(new_file)
-    last = next((each for each in rotations if each.new_key == chain[-1]), None)
-    rotation = Rotation(old.public_key, new.public_key, 1 if last is None else last.sequence + 1)
-    after = follow_rotations(config.authority, [*rotations, rotation])
-
-    def sign_anew(envelope: bytes) -> bytes:
-        try:
-            manifest, _ = open_manifest_of_chain(envelope, after)
-        except Refusal:  # not this authority's: it is not offered, and stays as it is
-            return envelope
-        return sign_manifest(manifest, new)
-
-    signed = with_store(
-        config, lambda store: store.rotate(rotation, sign_rotation(rotation, old, new), sign_anew)
+    new = read_authority_key(new_file) if new_file.exists() else create_key_file(new_file)
+    rotation, signed = with_store(
+        config, lambda store: hand_over(store, config.authority, old, new)
     )
     click.echo(f"rotated from   {old.public_key.hex()}")
     click.echo(f"rotated to     {new.public_key.hex()}  (sequence {rotation.sequence})")
@@ -109,7 +88,3 @@ def rotate(directory: Path, authority_key: Path | None, new_key: Path | None, ye
     click.echo(f"store          {store_text(config)}")
     click.echo("\nApps that pin an earlier key follow; let your next version pin the new one.")
     click.echo("Leave `authority` in collector.toml as it is while older versions are about.")
-
-
-async def _rotations(store: Store) -> list[Rotation]:
-    return [open_rotation(envelope) for envelope in await store.rotations()]

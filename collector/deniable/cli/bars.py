@@ -1,19 +1,11 @@
 """Bars for a terminal: a frequency and its interval in a few characters."""
 
-__all__ = ["bar"]
-
 
 def bar(value: float, low: float, high: float, width: int = 30, scale: float = 1.0) -> str:
     """Draw a value as a bar and its interval as the bar's shades.
 
-    Solid up to the interval's low end, half-tone up to the value, light up to the high end.
-
-    Args:
-        value: in [0, scale]; beyond it, drawn at its ends, as are the others.
-        low: the interval's low end.
-        high: the interval's high end.
-        width: how many cells ``scale`` takes.
-        scale: the value of a full bar.
+    Solid up to the interval's low end, half-tone up to the value, light up to the high end. The
+    width is that of ``scale``; what is beyond [0, scale] is drawn at its ends.
     """
     ends = (min(low, value), value, max(high, value))
     solid, half, light = (round(width * min(max(x / scale, 0.0), 1.0)) for x in ends)

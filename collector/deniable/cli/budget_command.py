@@ -1,28 +1,24 @@
 """``deniable budget``: what several reports reveal together."""
 
-import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil
 from typing import Final
 
 import click
-from rich.table import Table
 
-from deniable.audit import epsilon_each
-from deniable.budget import (
+from deniable.accounting import (
     Guarantee,
     PrivacyLoss,
     advanced_composition,
     basic_composition,
+    epsilon_each,
     kairouz_oh_viswanath_composition,
     optimal_composition,
 )
-from deniable.cli.bounds import upper_bound
-from deniable.cli.screen import console
-from deniable.client import DEFAULT_LIFETIME_EPSILON
+from deniable.budget import upper_text
+from deniable.cli.fields import Column, Field, print_fields
 from deniable.mechanisms import (
     MAX_CATEGORIES,
     InvalidPrivacyParameter,
@@ -30,30 +26,13 @@ from deniable.mechanisms import (
     exact_number,
 )
 
-__all__ = ["budget"]
-
 _MOST_REPORTS: Final = 10_000
 _MOST_EPSILON: Final = 2_000
 _UNIT: Final = 10**18
 _DIGITS: Final = 7
 
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One way of adding up.
-
-    Attributes:
-        name: what it is called.
-        epsilon: of all reports together, rounded up; infinite if the slack is too small. Or of one
-            report, rounded down, if it is asked for.
-        delta: the probability by which more may be revealed, rounded up.
-        holds_for: of which mechanisms it is true.
-    """
-
-    name: str
-    epsilon: str
-    delta: str
-    holds_for: str
+_Composition = Callable[[Fraction], Guarantee]
+"""The guarantee of all reports by the epsilon of one."""
 
 
 @click.command(short_help="Add up what several reports reveal.")
@@ -102,40 +81,38 @@ def budget(
         rows = _rows(epsilon, total, delta, times, slack, categories)
     except (InvalidPrivacyParameter, ValueError) as error:
         raise click.ClickException(str(error)) from error
-    if as_json:
-        shown = [asdict(row) for row in rows]
-        click.echo(json.dumps({"times": times, "total": total, "compositions": shown}, indent=2))
-        return
-    screen = console()
-    asked, counts = (
-        (f"epsilon {epsilon}", "smallest")
+    from deniable.client import DEFAULT_LIFETIME_EPSILON  # it loads the whole device
+
+    asked, counts, each = (
+        (f"epsilon {epsilon}", "smallest", "epsilon")
         if total is None
-        else (f"epsilon {total} in all", "largest")
+        else (f"epsilon {total} in all", "largest", "epsilon each")
     )
-    screen.print(
-        f"{times:,} reports of {asked}"
-        + ("" if delta == "0" else f", delta {delta}")
-        + f", each randomised afresh, with slack {slack}:\n"
+    slacks = f", delta {delta}" * (delta != "0") + f", each randomised afresh, with slack {slack}:"
+    columns = (
+        Column("name", "composition"),
+        Column("epsilon", each, number=True),
+        Column("delta", "delta", number=True),
+        Column("holds_for", "holds for"),
     )
-    table = Table(box=None, pad_edge=False)
-    table.add_column("composition")
-    table.add_column("epsilon" if total is None else "epsilon each", justify="right")
-    table.add_column("delta", justify="right")
-    table.add_column("holds for")
-    for row in rows:
-        table.add_row(row.name, row.epsilon, row.delta, row.holds_for)
-    screen.print(table)
-    screen.print(
-        f"\nAll of these are true, so the {counts} counts. delta is the probability by which a "
-        "line may fail. A device adds up as in the first line, and stops at its app's "
-        f"lifetime_epsilon ({DEFAULT_LIFETIME_EPSILON} by default).",
-        style="dim",
+    note = (
+        f"All of these are true, so the {counts} counts. delta is the probability by which a line "
+        "may fail. A device adds up as in the first line, and stops at its app's lifetime_epsilon "
+        f"({DEFAULT_LIFETIME_EPSILON} by default)."
     )
+    fields = (
+        Field("times", times, text=f"{times:,} reports of {asked}{slacks}"),
+        Field("total", total),
+        Field("compositions", rows, columns=columns),
+        Field(None, text=note),
+    )
+    print_fields(fields, as_json=as_json)
 
 
 def _rows(
     epsilon: str | None, total: str | None, delta: str, times: int, slack: str, categories: int
-) -> list[_Row]:
+) -> list[dict[str, str]]:
+    """Return each way of adding up; the epsilon is one report's, rounded down, if it is asked."""
     extra = exact_number("slack", slack)
     if extra >= 1:
         raise InvalidPrivacyParameter("slack must be in [0, 1)")
@@ -146,26 +123,35 @@ def _rows(
             f"{times:,} reports of epsilon {epsilon or total} hide nothing; the sum is to be at "
             f"most {_MOST_EPSILON:,}"
         )
-    rows = []
+    rows, largest = [], Fraction(0)
     for name, compose, holds_for in _compositions(each, times, extra, categories):
         if total is not None:
-            level = Fraction(largest := epsilon_each(total, _epsilons(compose)))
+            # No way of adding up is much worse than the one before it.
+            guess = largest or Fraction(exact_number("total", total), times)
+            shown = f"{epsilon_each(total, _epsilon_of(compose), guess=guess)}"
+            level = largest = Fraction(shown)
         found = compose(level)
-        shown = upper_bound(found.epsilon, _DIGITS) if total is None else f"{largest}"
-        rows.append(_Row(name, shown, upper_bound(found.delta, _DIGITS), holds_for))
+        if total is None:
+            shown = upper_text(found.epsilon, _DIGITS)
+        bound = upper_text(found.delta, _DIGITS)
+        rows.append({"name": name, "epsilon": shown, "delta": bound, "holds_for": holds_for})
     return rows
 
 
-def _epsilons(compose: Callable[[Fraction], Guarantee]) -> Callable[[Fraction], Decimal]:
+def _epsilon_of(compose: _Composition) -> Callable[[Fraction], Decimal]:
     return lambda level: compose(level).epsilon
 
 
 def _compositions(
     each: Fraction, times: int, extra: Fraction, categories: int
-) -> Iterator[tuple[str, Callable[[Fraction], Guarantee], str]]:
-    """Yield name, guarantee of all reports by the epsilon of one, and for what it holds."""
+) -> Iterator[tuple[str, _Composition, str]]:
+    """Yield name, composition, and for what it holds."""
     general = "any mechanism of this epsilon and delta"
-    yield "basic", lambda level: basic_composition([(level, each)] * times), general
+
+    def basic(level: Fraction) -> Guarantee:
+        return basic_composition([(level, each)] * times)
+
+    yield "basic", basic, general
     if extra:
         yield "advanced", lambda level: advanced_composition(level, each, times, extra), general
         yield (
@@ -182,14 +168,12 @@ def _compositions(
 
     def optimal(level: Fraction, loss: PrivacyLoss | None = None) -> Guarantee:
         epsilon = (loss or optimal_composition(level, each, times)).epsilon_at(together)
-        if each == 0:
-            # Rounded up, the optimum can exceed the plain sum by a digit in the twelfth place.
-            epsilon = min(epsilon, basic_composition([(level, each)] * times).epsilon)
-        return Guarantee(epsilon, together)
+        # Rounded up, the optimum can exceed the plain sum by a digit in the twelfth place.
+        return Guarantee(epsilon if each else min(epsilon, basic(level).epsilon), together)
 
     def exact(level: Fraction) -> Guarantee:
-        loss = PrivacyLoss.of_mechanism(RandomisedResponse(categories, level, each))
-        return optimal(level, loss.repeat(times))
+        odds = RandomisedResponse(categories, level, each).privacy.odds
+        return optimal(level, PrivacyLoss.of_randomised_response(categories, odds).repeat(times))
 
     yield "optimal", optimal, general
     yield "exact", exact, f"randomised response, {categories:,} categories"

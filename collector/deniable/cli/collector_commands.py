@@ -7,32 +7,16 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.authority import check_outside, create_authority_key, default_key_file
-from deniable.cli.options import directory_option
-from deniable.cli.settings_file import settings_file
-from deniable.cli.start_warnings import start_warnings
-from deniable.cli.survey_file import EXAMPLE
-from deniable.cli.workplace import store_text, with_store
-from deniable.messages import check_origin
-from deniable.server import (
-    CONFIG_FILE,
-    Config,
-    WorkersFailed,
-    configure_logging,
-    run_in_loop,
-    serve_with_workers,
-)
-from deniable.server import serve as serve_alone
-from deniable.stores import Store
-
-__all__ = ["create_collector", "init", "serve"]
+from deniable.cli.options import a_file, directory_option
+from deniable.publishing.authority_keys import default_key_file
+from deniable.publishing.collector_directory import EXAMPLE_FILE, create_collector, store_text
+from deniable.publishing.start_warnings import start_warnings
+from deniable.server import CONFIG_FILE, Config
 
 _LOG = logging.getLogger("deniable.collector")
 
-_EXAMPLE_FILE = "example-survey.toml"
 
-
-@click.command(short_help="Make a collector in DIRECTORY.")
+@click.command()
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--origin",
@@ -48,7 +32,7 @@ _EXAMPLE_FILE = "example-survey.toml"
 )
 @click.option(
     "--authority-key",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=a_file,
     help="Where to put the authority's private key.  [default: beside DIRECTORY]",
 )
 def init(directory: Path, origin: str | None, port: int, authority_key: Path | None) -> None:
@@ -64,42 +48,15 @@ def init(directory: Path, origin: str | None, port: int, authority_key: Path | N
     public_key = create_collector(directory, reached, port, key_file)
     click.echo(f"settings       {directory / CONFIG_FILE}")
     click.echo(f"store          {store_text(Config.load(directory))}")
-    click.echo(f"example        {directory / _EXAMPLE_FILE}")
+    click.echo(f"example        {directory / EXAMPLE_FILE}")
     click.echo(f"authority key  {key_file}  (private; back it up, keep it off the server)")
     click.echo(f"authority      {public_key.hex()}  (public; your app ships it)")
     click.echo("\nnext:")
-    click.echo(f"  deniable survey publish {directory / _EXAMPLE_FILE} --dir {directory}")
+    click.echo(f"  deniable survey publish {directory / EXAMPLE_FILE} --dir {directory}")
     click.echo(f"  deniable serve --dir {directory}")
 
 
-def create_collector(directory: Path, origin: str, port: int, key_file: Path) -> bytes:
-    """Make a collector's directory and its authority's key; return the public key.
-
-    Raises:
-        InvalidManifest: for an origin that no manifest may name.
-        AuthorityKeyError: if the key file exists, or is inside the directory.
-        OSError: if the directory holds a collector, or cannot be written.
-    """
-    check_origin(origin)
-    config_file = directory / CONFIG_FILE
-    if config_file.exists():
-        raise FileExistsError(f"{config_file} exists; a collector is never overwritten")
-    check_outside(key_file, directory)
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    key = create_authority_key(key_file)
-    decided = {"origin": origin, "authority": key.public_key.hex(), "port": port}
-    config_file.write_text(settings_file(decided), "utf-8")
-    config_file.chmod(0o600)  # whoever puts a password into it need not think of that
-    (directory / _EXAMPLE_FILE).write_text(EXAMPLE, "utf-8")
-
-    async def nothing(_: Store) -> None:
-        """Opening the store creates it."""
-
-    with_store(Config.load(directory), nothing, create=True)
-    return key.public_key
-
-
-@click.command(short_help="Run the collector.")
+@click.command()
 @directory_option
 @click.option(
     "--workers",
@@ -108,6 +65,10 @@ def create_collector(directory: Path, origin: str, port: int, key_file: Path) ->
 )
 def serve(directory: Path, workers: int | None) -> None:
     """Run the collector until it is told to stop (SIGTERM or Ctrl-C); it loses nothing then."""
+    # The server takes a second to import: no other command needs it.
+    from deniable.server import WorkersFailed, configure_logging, run_in_loop, serve_with_workers
+    from deniable.server import serve as serve_alone
+
     config = Config.load(directory)
     if workers is not None:
         config = replace(config, workers=workers)

@@ -9,29 +9,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from socket import socket
-from typing import Final
+from typing import Any, Final
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from deniable.cli.authority import default_key_file
-from deniable.cli.collector_commands import create_collector
 from deniable.cli.demo_data import DEMO_SURVEYS, DemoSurvey
-from deniable.cli.demo_fleet import Fleet
-from deniable.cli.demo_result import DemoResult
+from deniable.cli.demo_fleet import report_all
+from deniable.cli.demo_result import show_result
 from deniable.cli.screen import console
-from deniable.cli.survey_commands import publish_survey
-from deniable.cli.survey_file import SurveyFile
-from deniable.cli.workplace import with_store
 from deniable.client import HttpTransport, NotRecorded, Survey
-from deniable.messages import Kind, Manifest
+from deniable.messages import Manifest, Specification
+from deniable.publishing.authority_keys import default_key_file
+from deniable.publishing.collector_directory import create_collector, with_store
+from deniable.publishing.publish import publish
+from deniable.publishing.survey_file import SurveyFile
 from deniable.server import Config, new_token, token_digest
-from deniable.stores import Role, Token
-
-__all__ = ["demo"]
+from deniable.stores import Role, Store, Token
 
 _START_SECONDS: Final = 30.0
 _MOST_HISTOGRAM_BYTES: Final = 64 << 20
+_PROGRESS: Final = (TextColumn("devices"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 
 @click.command(short_help="Run the whole thing on real data, on this machine.")
@@ -56,9 +54,7 @@ _MOST_HISTOGRAM_BYTES: Final = 64 << 20
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep the collector in this new directory, to look at it afterwards.",
 )
-def demo(
-    survey: str, epsilon: str, mechanism: Kind, devices: int | None, keep: Path | None
-) -> None:
+def demo(survey: str, epsilon: str, mechanism: str, devices: int | None, keep: Path | None) -> None:
     """Run the whole thing on real data: devices, collector, debiased histogram.
 
     Every person of the data is a device of its own, with its own secret, that randomises, signs and
@@ -75,12 +71,13 @@ def demo(
         directory = keep or Path(scratch) / "collector"
         _run(data, answers, epsilon, mechanism, directory)
     if keep:
-        screen = console()
-        screen.print(f"\nThe collector is kept. Look again: deniable hist {data.name} --dir {keep}")
+        console().print(
+            f"\nThe collector is kept. Look again: deniable hist {data.name} --dir {keep}"
+        )
 
 
 def _run(
-    data: DemoSurvey, answers: list[str], epsilon: str, mechanism: Kind, directory: Path
+    data: DemoSurvey, answers: list[str], epsilon: str, mechanism: str, directory: Path
 ) -> None:
     screen = console()
     origin = f"http://127.0.0.1:{_free_port()}"
@@ -91,14 +88,20 @@ def _run(
     screen.print(f"{data.question}\n{data.source}", style="bold")
     with _running_collector(directory):
         started = time.monotonic()
-        _report_all(Fleet(origin, config.authority, declared), answers)
+        with Progress(*_PROGRESS, console=screen) as progress:
+            task = progress.add_task("devices", total=len(answers))
+            try:
+                for done in report_all(origin, config.authority, declared, answers):
+                    progress.advance(task, done)
+            except (NotRecorded, RuntimeError) as error:
+                raise click.ClickException(str(error)) from error
         seconds = time.monotonic() - started
         histogram = _read_histogram(origin, data.name, token)
     screen.print(
         f"\n{len(answers):,} devices reported in {seconds:.1f} s; the collector counted "
         f"{histogram['n']:,} responses at epsilon {epsilon}.\n"
     )
-    DemoResult(answers, histogram, manifest.mechanism.privacy).show(screen)
+    show_result(answers, histogram, manifest.mechanism.privacy, screen)
     if mechanism == "ordinal":
         screen.print(
             "\nThis was the ordinal mechanism: it keeps each response near its answer, and pays "
@@ -107,12 +110,11 @@ def _run(
 
 
 def _set_up(
-    data: DemoSurvey, epsilon: str, mechanism: Kind, origin: str, directory: Path
+    data: DemoSurvey, epsilon: str, mechanism: str, origin: str, directory: Path
 ) -> tuple[Manifest, str]:
     """Make a collector with the survey published; return its manifest and an analyst's token."""
     key_file = default_key_file(directory)
-    port = int(origin.rpartition(":")[2])
-    create_collector(directory, origin, port, key_file)
+    create_collector(directory, origin, int(origin.rpartition(":")[2]), key_file)
     config = Config.load(directory)
     written = SurveyFile(
         name=data.name,
@@ -125,14 +127,18 @@ def _set_up(
         grace_seconds=86_400,
         start=int(time.time()),
         minimum_reports=1,
-        mechanism=mechanism,
-        distance="absolute" if mechanism == "ordinal" else None,
+        specification=Specification.calibrated(
+            mechanism, len(data.counts()), epsilon, settings={"distance": "absolute"}
+        ),
     )
-    manifest = publish_survey(config, written, key_file)
     token = new_token()
     held = Token(token_digest(token), Role.ANALYST, "demo", int(time.time()))
-    with_store(config, lambda store: store.add_token(held))
-    return manifest, token
+
+    async def work(store: Store) -> Manifest:
+        await store.add_token(held)
+        return await publish(store, config, written, (), key_file)
+
+    return with_store(config, work), token
 
 
 @contextmanager
@@ -149,34 +155,16 @@ def _running_collector(directory: Path) -> Iterator[None]:
             process.wait(_START_SECONDS)
 
 
-def _report_all(fleet: Fleet, answers: list[str]) -> None:
-    columns = (
-        TextColumn("devices"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    try:
-        with Progress(*columns, console=console()) as progress:
-            task = progress.add_task("devices", total=len(answers))
-            for done in fleet.report(answers):
-                progress.advance(task, done)
-    except (NotRecorded, RuntimeError) as error:
-        raise click.ClickException(str(error)) from error
-
-
-def _read_histogram(origin: str, name: str, token: str) -> dict[str, object]:
+def _read_histogram(origin: str, name: str, token: str) -> Any:
     path = f"/v1/surveys/{name}/histogram"
     headers = {"Authorization": f"Bearer {token}"}
     answer = HttpTransport(origin).request("GET", path, headers, b"", _MOST_HISTOGRAM_BYTES)
     if answer.status != 200:
         raise click.ClickException(f"the collector gave no histogram (HTTP {answer.status})")
-    histogram: dict[str, object] = json.loads(answer.body)
-    return histogram
+    return json.loads(answer.body)
 
 
 def _free_port() -> int:
     with socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        return int(probe.getsockname()[1])

@@ -6,24 +6,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
-
-__all__ = ["DEMO_SURVEYS", "DemoSurvey"]
 
 
 @dataclass(frozen=True, slots=True)
 class DemoSurvey:
-    """Real data behind a survey.
-
-    Attributes:
-        name: the survey's name.
-        question: what is asked.
-        source: where the data come from, in a line.
-        counts: reads category -> how many people or things are in it, in order.
-        devices: how many take part unless told otherwise; None for all.
-    """
+    """Real data behind a survey: their counts by category, and how many devices by default."""
 
     name: str
     question: str
@@ -32,11 +21,7 @@ class DemoSurvey:
     devices: int | None
 
     def population(self, devices: int | None) -> list[str]:
-        """Return one true answer a device, in random order.
-
-        Args:
-            devices: how many; None for the survey's default. Fewer than there are data are drawn
-                without replacement.
+        """Return one true answer a device, drawn without replacement, in random order.
 
         Raises:
             ValueError: if there are not so many.
@@ -61,13 +46,10 @@ def _flights() -> dict[str, int]:
 
 
 def _rows(file: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(_data().joinpath(file).read_text("utf-8").splitlines()))
-
-
-def _data() -> Traversable:
     # A wheel carries the data inside the package; a checkout has them where readers look.
     packaged = files("deniable.cli").joinpath("data")
-    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "examples" / "data"
+    data = packaged if packaged.is_dir() else Path(__file__).parents[3] / "examples" / "data"
+    return list(csv.DictReader(data.joinpath(file).read_text("utf-8").splitlines()))
 
 
 DEMO_SURVEYS: Final = {

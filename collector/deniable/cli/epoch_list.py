@@ -9,26 +9,18 @@ from rich.console import Console
 from rich.table import Table
 
 from deniable.cli.life_terms import instant_text
-from deniable.cli.workplace import find_survey
+from deniable.cli.surveys import find_survey
 from deniable.estimates import EpochStanding, epoch_standing, iso_time
 from deniable.messages import Manifest
 from deniable.server import Config
 from deniable.stores import Store
-
-__all__ = ["EpochList", "epoch_list_csv", "list_epochs", "show_epochs"]
 
 _COLUMNS = ("survey", "survey_id", "epoch", "start", "end", "n", "state", "seal")
 
 
 @dataclass(frozen=True, slots=True)
 class EpochList:
-    """The epochs of one survey that have figures.
-
-    Attributes:
-        manifest: the survey.
-        epochs: of each that has figures, its number, how many reports they show, and where it
-            stands.
-    """
+    """The epochs of one survey that have figures: number, reports shown, and where each stands."""
 
     manifest: Manifest
     epochs: tuple[tuple[int, int, EpochStanding], ...]
@@ -56,14 +48,7 @@ class EpochList:
 async def list_epochs(
     store: Store, config: Config, name: str, survey_id: str | None, now: float
 ) -> EpochList:
-    """Read which epochs of a survey have figures.
-
-    Args:
-        store: where they are counted.
-        config: the collector's.
-        name: the survey's.
-        survey_id: how its id begins; None for the newest of the name.
-        now: Unix seconds.
+    """Read which epochs of a survey have figures; of the newest, unless its id begins otherwise.
 
     Raises:
         click.ClickException: if there is no such survey.

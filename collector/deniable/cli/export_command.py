@@ -6,25 +6,21 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.options import directory_option
-from deniable.cli.running import declared, followed, running
-from deniable.cli.workplace import find_survey, published, with_store
+from deniable.cli.options import a_file, directory_option
+from deniable.cli.surveys import find_survey, published
 from deniable.messages import Refusal, open_manifest
 from deniable.messages.bundle import Bundle, make_bundle
+from deniable.publishing.collector_directory import with_store
+from deniable.publishing.following import declared, followed
+from deniable.publishing.states import running
 from deniable.server import Config, authority_chain
 from deniable.stores import Store
 
-__all__ = ["export"]
 
-
-@click.command(short_help="Write the file that an app bundles.")
+@click.command()
 @click.argument("name")
 @directory_option
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write it.  [default: standard output]",
-)
+@click.option("--out", type=a_file, help="Where to write it.  [default: standard output]")
 def export(name: str, directory: Path, out: Path | None) -> None:
     """Write the newest survey NAME as one file: declaration, signed manifest, origin, authority.
 

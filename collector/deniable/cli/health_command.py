@@ -3,6 +3,8 @@
 import http.client
 import ipaddress
 import ssl
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -10,12 +12,10 @@ import click
 from deniable.cli.options import directory_option
 from deniable.server import Config
 
-__all__ = ["health"]
-
 _SECONDS = 4.0
 
 
-@click.command(short_help="Ask the running collector if it is up.")
+@click.command()
 @directory_option
 @click.option("--ready", is_flag=True, help="Also ask whether its store takes writes.")
 def health(directory: Path, ready: bool) -> None:
@@ -25,15 +25,12 @@ def health(directory: Path, ready: bool) -> None:
     certificate is not checked, being for the origin's name.
     """
     config = Config.load(directory)
-    connection: http.client.HTTPConnection
-    if config.tls_certificate is None:
-        connection = http.client.HTTPConnection(_host(config), config.port, timeout=_SECONDS)
-    else:
+    connect: Callable[..., http.client.HTTPConnection] = http.client.HTTPConnection
+    if config.tls_certificate is not None:
         anyone = ssl.create_default_context()
         anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
-        connection = http.client.HTTPSConnection(
-            _host(config), config.port, timeout=_SECONDS, context=anyone
-        )
+        connect = partial(http.client.HTTPSConnection, context=anyone)
+    connection = connect(_host(config), config.port, timeout=_SECONDS)
     try:
         connection.request("GET", "/readyz" if ready else "/healthz")
         answer = connection.getresponse()

@@ -9,17 +9,15 @@ from typing import Any
 import click
 
 from deniable.cli.epoch_list import epoch_list_csv, list_epochs, show_epochs
-from deniable.cli.histogram_csv import histogram_csv
 from deniable.cli.histogram_forms import show_histogram
 from deniable.cli.options import directory_option
 from deniable.cli.screen import console
-from deniable.cli.workplace import find_survey, published, with_store
-from deniable.estimates import Histogram, epoch_standing, estimate_histogram
+from deniable.cli.surveys import find_survey, published
+from deniable.estimates import Histogram, epoch_standing, estimate_histogram, histogram_csv
 from deniable.messages import Manifest
+from deniable.publishing.collector_directory import with_store
 from deniable.server import Config
 from deniable.stores import Store, shown_figures
-
-__all__ = ["hist"]
 
 
 class _Level(click.FloatRange):

@@ -9,14 +9,14 @@ from rich.text import Text
 from deniable.cli.bars import bar
 from deniable.cli.life_terms import instant_text
 from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary
+from deniable.estimates.fields import Json, category_rows, response_rows
 from deniable.estimates.numeric import QUARTILES
-
-__all__ = ["show_histogram"]
 
 _NUMBERS_WIDTH = 54
 _SHARES_WIDTH = 44
 _WIDEST_LABEL = 40
 _NAMED = 5
+_MOST_RESPONSES = 64
 _STATES = {
     EpochState.OPEN: "open: more reports may come",
     EpochState.GRACE: "over; late reports are still taken",
@@ -33,11 +33,8 @@ def show_histogram(
 ) -> None:
     """Print a histogram as a table with bars, and what to mind when reading it.
 
-    Args:
-        histogram: what to print.
-        screen: where to.
-        step: in steps of how many reports figures appear.
-        older: how the id of an older survey of the name begins that has figures as well.
+    Figures appear in steps of so many reports; an older survey of the name, whose id begins so, has
+    figures as well.
     """
     screen.print(Text(histogram.question, style="bold"))
     delta = "" if histogram.delta == "0" else f", delta {histogram.delta}"
@@ -52,15 +49,15 @@ def show_histogram(
     if histogram.impossible:
         screen.print(_warning(histogram) + "\n", style="bold red")
     if histogram.numeric is None:
-        screen.print(_table(histogram, screen.width))
-        screen.print()
+        tables = _category_table(histogram, screen.width), _response_table(histogram)
         notes = _category_notes(histogram)
     else:
-        for table in (_numbers(histogram.numeric), _bins(histogram.numeric, screen.width)):
-            if table.row_count:
-                screen.print(table)
-                screen.print()
+        tables = _numbers(histogram.numeric), _bins(histogram.numeric, screen.width)
         notes = _numeric_notes(histogram, histogram.numeric)
+    for table in tables:
+        if table.row_count:
+            screen.print(table)
+            screen.print()
     if histogram.distrusted:
         notes.append(
             f"! {histogram.distrusted:,} of the reports were vouched for by issuers that are not "
@@ -94,6 +91,8 @@ def _category_notes(histogram: Histogram) -> list[str]:
     ]
     if (histogram.outside & ~histogram.poisoning.impossible).any():
         notes.append(_OUTSIDE)
+    if len(histogram.responses) > _MOST_RESPONSES:
+        notes.append("Raw counts of the responses are in --json.")
     if histogram.reports_for_five_points > histogram.n and not histogram.impossible:
         notes.append(
             f"Mostly noise so far: intervals of ± 5 percentage points take about "
@@ -142,7 +141,6 @@ def _numeric_notes(histogram: Histogram, numeric: NumericSummary) -> list[str]:
 
 
 def _manipulation(histogram: Histogram, off: str) -> str:
-    """Return what fake reports could do, given how far off 1 % of them bring the figures."""
     share = histogram.poisoning.detectable_share
     seen = (
         "No share of fake reports would be sure to show a mark (!!)"
@@ -156,7 +154,6 @@ def _manipulation(histogram: Histogram, off: str) -> str:
 
 
 def _warning(histogram: Histogram) -> str:
-    """Return what is to be thought of figures with flagged counts."""
     chance = f"{100 * histogram.poisoning.false_alarm:.4g} %"
     return (
         "!! DO NOT USE THESE FIGURES. Honest devices do not cause such counts (!!): at least "
@@ -167,11 +164,7 @@ def _warning(histogram: Histogram) -> str:
 
 
 def _numbers(numeric: NumericSummary) -> Table:
-    """Return mean and quartiles, but for those that say too little."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("")
-    for heading in ("estimate", f"{100 * numeric.mean.level:.4g} % interval"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = _table("", "estimate", _interval_heading(numeric.mean.level))
     mean = numeric.mean
     # Two digits of what is uncertain.
     spread = mean.standard_error if mean.outside else mean.high - mean.low
@@ -187,62 +180,78 @@ def _numbers(numeric: NumericSummary) -> Table:
 
 
 def _bins(numeric: NumericSummary, width: int) -> Table:
-    """Return the shares of groups of values, with bars, but for those that say too little."""
     # The error of a share with blurred ends would belie the interval, which is of sharp ones.
     headings = ["smoothed share"] if numeric.blur else ["share", "std error"]
     label = max(len(group.label) for group in numeric.bins)
     bar_width = min(_WIDEST_BAR, width - label - _SHARES_WIDTH)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("values", justify="right", no_wrap=True)
-    for heading in (*headings, f"{100 * numeric.mean.level:.4g} % interval"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    if bar_width >= _NARROWEST_BAR:
-        table.add_column("", no_wrap=True)
+    table = _table("values", *headings, _interval_heading(numeric.mean.level), bars=bar_width)
+    table.columns[0].justify, table.columns[0].no_wrap = "right", True
     for group in numeric.bins:
+        share = group.share
         if numeric.too_wide(group):
             continue
-        share = group.share
         interval = f"{_NOWHERE}!" if share.outside else f"{share.low:.1%} – {share.high:.1%}"
         numbers = (f"{share.value:.1%}", f"{share.standard_error:.1%}")[: len(headings)]
-        cells = [group.label, *numbers, interval]
-        if bar_width >= _NARROWEST_BAR:
-            cells.append(bar(share.value, share.low, share.high, bar_width))
-        table.add_row(*cells)
+        bars = _bars(share.value, share.low, share.high, bar_width)
+        table.add_row(group.label, *numbers, interval, *bars)
     return table
 
 
-def _table(histogram: Histogram, width: int) -> Table:
+def _category_table(histogram: Histogram, width: int) -> Table:
     label = min(_WIDEST_LABEL, max(map(len, histogram.categories)))
     bar_width = min(_WIDEST_BAR, width - label - _NUMBERS_WIDTH)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("answer", overflow="fold", min_width=min(label, 12), max_width=_WIDEST_LABEL)
-    for heading in ("raw", "estimate", "std error", f"{100 * histogram.level:.4g} % interval"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    if bar_width >= _NARROWEST_BAR:
-        table.add_column("", no_wrap=True)
-    for i, category in enumerate(histogram.categories):
-        estimate, low, high = (
-            float(values[i]) for values in (histogram.estimate, histogram.low, histogram.high)
-        )
+    raw = [] if histogram.responses else ["raw"]
+    headings = (*raw, "estimate", "std error", _interval_heading(histogram.level))
+    table = _table("answer", *headings, bars=bar_width)
+    answers = table.columns[0]
+    answers.overflow, answers.min_width, answers.max_width = "fold", min(label, 12), _WIDEST_LABEL
+    for row in category_rows(histogram):
         # With a handful of reports a standard error is as uncertain as what it describes.
-        error = float(histogram.standard_error[i])
-        few = histogram.methods[i] is IntervalMethod.CLOPPER_PEARSON or math.isnan(error)
-        mark = "!" if histogram.outside[i] else ""
-        if histogram.poisoning.impossible[i]:
-            mark = "!!"
-        cells: list[Text | str] = [
-            Text(category),
-            f"{int(histogram.raw[i]):,}",
-            f"{estimate:.1%}",
+        error = row["standard_error"]
+        few = row["method"] == IntervalMethod.CLOPPER_PEARSON or error is None
+        interval = _NOWHERE if row["outside"] else f"{row['low']:.1%} – {row['high']:.1%}"
+        table.add_row(
+            Text(row["category"]),
+            *(f"{row['raw']:,}" for _ in raw),
+            f"{row['estimate']:.1%}",
             "-" if few else f"{error:.1%}",
-            (_NOWHERE if histogram.outside[i] else f"{low:.1%} – {high:.1%}") + mark,
-        ]
-        if bar_width >= _NARROWEST_BAR:
-            cells.append(bar(estimate, low, high, bar_width))
-        table.add_row(*cells)
+            interval + _mark(row),
+            *_bars(row["estimate"], row["low"], row["high"], bar_width),
+        )
     return table
+
+
+def _response_table(histogram: Histogram) -> Table:
+    # Empty if responses are the categories, or too many.
+    table = _table("response", "raw")
+    if len(histogram.responses) <= _MOST_RESPONSES:
+        for row in response_rows(histogram) or ():
+            table.add_row(Text(row["response"]), f"{row['raw']:,}{_mark(row)}")
+    return table
+
+
+def _table(first: str, *headings: str, bars: int = 0) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(first)
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    if bars >= _NARROWEST_BAR:
+        table.add_column("", no_wrap=True)
+    return table
+
+
+def _bars(value: float, low: float, high: float, width: int) -> list[str]:
+    return [bar(value, low, high, width)] if width >= _NARROWEST_BAR else []
+
+
+def _mark(row: Json) -> str:
+    return "!!" if row["impossible"] else "!" if row.get("outside") else ""
+
+
+def _interval_heading(level: float) -> str:
+    return f"{100 * level:.4g} % interval"
 
 
 def _two_digits(number: float) -> str:
-    """Return a number in two digits, or as a whole one, never as 3.9e+02."""
+    # Never as 3.9e+02.
     return f"{number:.2g}" if number < 99.5 else f"{number:,.0f}"

@@ -4,16 +4,15 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.authority import check_outside
-from deniable.cli.options import directory_option
-from deniable.cli.workplace import published, with_store
+from deniable.cli.options import a_file, directory_option
+from deniable.cli.surveys import published
 from deniable.enrolment import create_key_file, read_key_file
 from deniable.messages import Manifest
+from deniable.publishing.authority_keys import check_outside
+from deniable.publishing.collector_directory import with_store
 from deniable.server import CONFIG_FILE, Config
 
-__all__ = ["issuer"]
-
-_file_argument = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+_file_argument = click.argument("file", type=a_file)
 
 
 @click.group()

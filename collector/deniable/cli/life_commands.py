@@ -7,22 +7,19 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from deniable.cli.life_terms import instant_text
-from deniable.cli.options import confirm, directory_option, yes_option
-from deniable.cli.workplace import find_survey, published, store_text, with_store
+from deniable.cli.options import confirm, directory_option, json_option, yes_option
+from deniable.cli.surveys import find_survey, published
 from deniable.messages import Manifest, check_public_key
+from deniable.publishing.collector_directory import store_text, with_store
 from deniable.server import Config
 from deniable.stores import Seal, Store
 
-__all__ = ["LIFE_COMMANDS"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-_KEY_DIGITS: Final = 64
 
 
 def _which_survey(command: Command) -> Command:
@@ -41,7 +38,7 @@ def _now() -> int:
     return int(time.time())
 
 
-@click.command(short_help="Seal an epoch: its counts stand.")
+@click.command()
 @_which_survey
 @_epoch_argument
 @click.option("--early", is_flag=True, help="Also while it still takes reports.")
@@ -69,16 +66,13 @@ def seal(
         confirm(yes, f"Seal epoch {epoch} of {_called(manifest)} for good?")
         return await store.seal(manifest.survey_id, epoch, _now())
 
-    made = with_store(config, work)
-    click.echo(f"sealed    epoch {made.epoch}, {instant_text(made.sealed_at)}")
-    click.echo(f"reports   {made.reports:,}")
-    click.echo(f"digest    {made.digest.hex()}")
+    _show(with_store(config, work))
     click.echo(f"store     {store_text(config)}")
 
 
-@click.command(short_help="Show the seals that stand.")
+@click.command()
 @_which_survey
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def seals(name: str, survey_id: str | None, directory: Path, *, as_json: bool) -> None:
     """Show the sealed epochs of NAME, with how many reports each has, and its digest."""
     config = Config.load(directory)
@@ -90,13 +84,17 @@ def seals(name: str, survey_id: str | None, directory: Path, *, as_json: bool) -
     standing = with_store(config, work)
     if as_json:
         click.echo(json.dumps([_plain(each) for each in standing], indent=2))
-    elif not standing:
+        return
+    if not standing:
         click.echo("no epoch is sealed")
-    for each in standing if not as_json else ():
-        pruned = "" if each.pruned_at is None else ", receipts erased"
-        click.echo(f"sealed    epoch {each.epoch}, {instant_text(each.sealed_at)}{pruned}")
-        click.echo(f"reports   {each.reports:,}")
-        click.echo(f"digest    {each.digest.hex()}")
+    for each in standing:
+        _show(each, "" if each.pruned_at is None else ", receipts erased")
+
+
+def _show(made: Seal, remark: str = "") -> None:
+    click.echo(f"sealed    epoch {made.epoch}, {instant_text(made.sealed_at)}{remark}")
+    click.echo(f"reports   {made.reports:,}")
+    click.echo(f"digest    {made.digest.hex()}")
 
 
 def _plain(made: Seal) -> dict[str, object]:
@@ -109,7 +107,7 @@ def _plain(made: Seal) -> dict[str, object]:
     }
 
 
-@click.command(short_help="Erase the receipts of a sealed epoch.")
+@click.command()
 @_which_survey
 @_epoch_argument
 @yes_option
@@ -129,7 +127,7 @@ def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bo
     click.echo(f"store     {store_text(config)}")
 
 
-@click.command(short_help="End a survey: it takes no further report.")
+@click.command()
 @_which_survey
 @yes_option
 def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
@@ -147,12 +145,11 @@ def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
             await store.end(manifest.survey_id, _now())
         return manifest
 
-    manifest = with_store(config, work)
-    click.echo(f"ended     {_called(manifest)}")
+    click.echo(f"ended     {_called(with_store(config, work))}")
     click.echo(f"store     {store_text(config)}")
 
 
-@click.command("distrust-issuer", short_help="Take no report that an issuer vouches for.")
+@click.command("distrust-issuer")
 @click.argument("key")
 @directory_option
 @yes_option
@@ -162,7 +159,10 @@ def distrust_issuer(key: str, directory: Path, yes: bool) -> None:
     For good, and in every survey. What was counted stays, and histograms tell how much it is.
     """
     config = Config.load(directory)
-    issuer = _public_key(key)
+    if len(key) != 64 or set(key) - set("0123456789abcdef"):
+        raise click.BadParameter("must have 64 lower-case hex digits", param_hint="KEY")
+    issuer = bytes.fromhex(key)
+    check_public_key(issuer)
 
     async def work(store: Store) -> list[str]:
         listed = [
@@ -179,17 +179,9 @@ def distrust_issuer(key: str, directory: Path, yes: bool) -> None:
         return listed
 
     listed = with_store(config, work)
-    click.echo(f"distrusted  {issuer.hex()}")
+    click.echo(f"distrusted  {key}")
     click.echo(f"named by    {', '.join(listed)}")
     click.echo(f"store       {store_text(config)}")
-
-
-def _public_key(text: str) -> bytes:
-    if len(text) != _KEY_DIGITS or set(text) - set("0123456789abcdef"):
-        raise click.BadParameter("must have 64 lower-case hex digits", param_hint="KEY")
-    key = bytes.fromhex(text)
-    check_public_key(key)
-    return key
 
 
 async def _survey_with_epoch(
@@ -203,7 +195,3 @@ async def _survey_with_epoch(
 
 def _called(manifest: Manifest) -> str:
     return f"{manifest.name} (sequence {manifest.sequence})"
-
-
-LIFE_COMMANDS: Final = (seal, seals, prune, end, distrust_issuer)
-"""Commands of the group ``survey``."""

@@ -1,36 +1,26 @@
 """Where a survey is in its life, and who is trusted to vouch for devices, in words."""
 
-from collections.abc import Iterable, Sequence, Set
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import UTC, datetime
 
 from deniable.messages import Manifest
 from deniable.stores import Seal
 
-__all__ = ["instant_text", "life_terms"]
-
 
 def life_terms(
     manifest: Manifest, seals: Sequence[Seal], ended_at: int | None, distrusted: Set[bytes]
-) -> list[tuple[str, str]]:
-    """Return labels and lines about what is final in a survey; none while nothing is.
-
-    Args:
-        manifest: the survey.
-        seals: all that stand.
-        ended_at: Unix seconds; None while it takes reports.
-        distrusted: the issuers that are not trusted any more.
-    """
-    lines = []
+) -> Iterator[tuple[str, str]]:
+    """Yield labels and lines about what is final in a survey, and whom it trusts."""
     if seals:
-        lines.append(("sealed", f"epochs {_ranges(seal.epoch for seal in seals)}"))
+        yield "sealed", f"epochs {_ranges(seal.epoch for seal in seals)}"
     if pruned := [seal.epoch for seal in seals if seal.pruned_at is not None]:
-        lines.append(("pruned", f"epochs {_ranges(pruned)}: their receipts are erased"))
+        yield "pruned", f"epochs {_ranges(pruned)}: their receipts are erased"
     if ended_at is not None:
-        lines.append(("ended", f"{instant_text(ended_at)}; it takes no report"))
+        yield "ended", f"{instant_text(ended_at)}; it takes no report"
     for issuer in manifest.enrolment.issuers:
         trust = "DISTRUSTED: no report is taken" if issuer in distrusted else "trusted"
-        lines.append(("issuer", f"{issuer.hex()} ({trust})"))
-    return lines
+        yield "issuer", f"{issuer.hex()} ({trust})"
 
 
 def instant_text(instant: int) -> str:
@@ -39,6 +29,22 @@ def instant_text(instant: int) -> str:
         return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, ValueError):
         return "beyond the year 9999"
+
+
+def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manifest]) -> str:
+    """Return what apps with an older manifest's declaration get, now that there is a newer one."""
+    if before.question != newest.question:
+        declared = f'"{before.question}"'
+    elif before.categories != newest.categories:
+        listed = textwrap.shorten(", ".join(before.categories), 60, placeholder=" …")
+        declared = f"the {len(before.categories)} answers {listed}"
+    else:
+        declared = f"the ceilings of sequence {before.sequence}"
+    if not follows:
+        return f"apps that declare {declared} get nothing any more"
+    sequences = " and ".join(str(each.sequence) for each in follows)
+    end = instant_text(max(each.schedule.end for each in follows))
+    return f"apps that declare {declared} keep answering sequence {sequences}, until {end}"
 
 
 def _ranges(epochs: Iterable[int]) -> str:

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import click
 
-__all__ = ["confirm", "directory_option", "yes_option"]
-
 directory_option = click.option(
     "--dir",
     "directory",
@@ -15,15 +13,12 @@ directory_option = click.option(
     show_default="$DENIABLE_DIR, else the current one",
     help="The collector's directory.",
 )
-
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+a_file = click.Path(dir_okay=False, path_type=Path)
 
 
 def confirm(yes: bool, question: str) -> None:
-    """Ask before what is final, unless told not to.
-
-    Raises:
-        click.Abort: if the answer is no, or there is none.
-    """
+    """Ask before what is final, unless told not to; anything but yes aborts."""
     if not yes:
         click.confirm(question, abort=True, err=True)

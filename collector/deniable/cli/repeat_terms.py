@@ -1,11 +1,8 @@
 """What keeping responses does to privacy, in words, for whoever publishes or audits a survey."""
 
 from deniable.budget import constant_cost, format_nano, pure_cost
-from deniable.cli.survey_file import duration_text
-from deniable.mechanisms import TwoRound
 from deniable.messages import Manifest
-
-__all__ = ["repeat_terms"]
+from deniable.publishing.survey_file import duration_text
 
 
 def repeat_terms(manifest: Manifest) -> list[tuple[str, str]]:
@@ -18,20 +15,23 @@ def repeat_terms(manifest: Manifest) -> list[tuple[str, str]]:
     epochs, one = manifest.repeat.epochs, manifest.epsilon
     one += "" if manifest.delta == "0" else f", delta {manifest.delta}"
     length = duration_text(epochs * manifest.schedule.epoch_seconds)
-    if not isinstance(manifest.mechanism, TwoRound):
+    rounds = manifest.mechanism.rounds
+    if rounds is None:
         return [
             ("repeat", f"memoised: one response an answer, for {epochs:,} epochs ({length})"),
             ("constant", f"answers reveal epsilon {one} in that time, however many reports"),
             ("changing", "answers show that they changed: no epsilon covers that"),
             ("linking", "equal responses link a device's epochs, though its keys do not"),
         ]
-    two = format_nano(constant_cost(manifest.mechanism, 2))
-    each = format_nano(pure_cost(manifest.mechanism.fresh))
-    kept = manifest.specification.kept
+    two = format_nano(constant_cost(rounds, 2))
+    each = format_nano(pure_cost(rounds.fresh))
     return [
         ("repeat", f"two rounds: the first kept for {epochs:,} epochs ({length}), the second"),
         ("", f"fresh for each report; epsilon {one} is that of one report, of both rounds"),
-        ("constant", f"answers reveal epsilon {two} by two reports, {kept} by any number"),
+        (
+            "constant",
+            f"answers reveal epsilon {two} by two reports, {manifest.kept_epsilon} by any number",
+        ),
         ("changing", f"answers show that they changed up to epsilon {each} for each report"),
         ("linking", "of a device's epochs is hampered by the second round alone"),
     ]

@@ -1,49 +1,44 @@
-"""The ``deniable`` command: its subcommands, and errors that are one line each."""
+"""The ``deniable`` command: its subcommands, imported when they are run, and errors of one line."""
 
 import os
 import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Final
 
 import click
 
-from deniable.cli.audit_command import audit
-from deniable.cli.authority import AuthorityKeyError
-from deniable.cli.authority_commands import authority
-from deniable.cli.budget_command import budget
-from deniable.cli.collector_commands import init, serve
-from deniable.cli.demo import demo
-from deniable.cli.doctor import doctor
-from deniable.cli.export_command import export
-from deniable.cli.health_command import health
-from deniable.cli.histogram_command import hist
-from deniable.cli.issuer_commands import issuer
-from deniable.cli.life_commands import LIFE_COMMANDS
-from deniable.cli.store_commands import store
-from deniable.cli.survey_commands import survey
-from deniable.cli.survey_list import list_surveys
-from deniable.cli.token_commands import token
-from deniable.client import TransportError
-from deniable.client.console.device_commands import device as inspect_device
-from deniable.client.console.report_command import report as report_from_shell
-from deniable.enrolment import IssuerError
-from deniable.messages import InvalidManifest, Refusal
-from deniable.server import InvalidConfig
-from deniable.stores import StoreError
 
-__all__ = ["deniable"]
+class LazyGroup(click.Group):
+    """A group that imports the module of a command when the command is run.
 
-_EXPECTED = (
-    AuthorityKeyError,
-    InvalidConfig,
-    InvalidManifest,
-    IssuerError,
-    OSError,
-    Refusal,
-    StoreError,
-    TransportError,
-)
+    Its table has, by a command's name, where it is (``module:attribute`` in this package) and its
+    line in the group's help.
+    """
+
+    def __init__(self, table: Mapping[str, tuple[str, str]], **arguments: object) -> None:
+        super().__init__(**arguments)  # type: ignore[arg-type]  # whatever click takes
+        self._table = table
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return sorted(self._table)
+
+    def get_command(self, _: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in self._table:
+            return None
+        module, attribute = self._table[cmd_name][0].split(":")
+        command: click.Command = getattr(import_module(f"deniable.cli.{module}"), attribute)
+        return command
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of all commands, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in sorted(self._table.items())])
 
 
-class _OneLineErrors(click.Group):
+class _OneLineErrors(LazyGroup):
     """A group whose expected errors are one line that says what to do."""
 
     def invoke(self, ctx: click.Context) -> object:
@@ -52,8 +47,24 @@ class _OneLineErrors(click.Group):
         except BrokenPipeError:  # whoever read the output, such as head, has enough
             sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
             ctx.exit(0)
-        except _EXPECTED as error:
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
+            raise
+        except Exception as error:
+            if not _is_expected(error):
+                raise
             raise click.ClickException(_one_line(error)) from error
+
+
+def _is_expected(error: Exception) -> bool:
+    # Imported here: most commands end without an error.
+    from deniable.client import TransportError
+    from deniable.enrolment import IssuerError
+    from deniable.messages import InvalidManifest, Refusal
+    from deniable.server import InvalidConfig
+    from deniable.stores import StoreError
+
+    expected = (InvalidConfig, InvalidManifest, IssuerError, OSError, Refusal, StoreError)
+    return isinstance(error, (*expected, TransportError))
 
 
 def _one_line(error: Exception) -> str:
@@ -62,7 +73,7 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-_HELP = """Private categorical telemetry: devices randomise, a collector debiases.
+_HELP: Final = """Private categorical telemetry: devices randomise, a collector debiases.
 
 \b
 Try it:   deniable demo
@@ -71,52 +82,52 @@ Answer:   deniable report NAME, device explain, device journal
 Analyse:  deniable hist NAME
 """
 
+COMMANDS: Final = {
+    "audit": ("audit_command:audit", "Show what a matrix guarantees, with the proof."),
+    "authority": (
+        "authority_commands:authority",
+        "The key that signs manifests, and its rotation.",
+    ),
+    "budget": ("budget_command:budget", "Add up what several reports reveal."),
+    "demo": ("demo:demo", "Run the whole thing on real data, on this machine."),
+    "device": ("device:device", "Look at what a device here stored and sent, and decide."),
+    "doctor": ("doctor:doctor", "Look for what is wrong with a collector."),
+    "health": ("health_command:health", "Ask the running collector if it is up."),
+    "hist": ("histogram_command:hist", "Show the debiased histogram of a survey."),
+    "init": ("collector_commands:init", "Make a collector in DIRECTORY."),
+    "issuer": ("issuer_commands:issuer", "Keys of who vouches for devices."),
+    "report": ("device:report", "Answer a survey from this shell, as a device."),
+    "serve": ("collector_commands:serve", "Run the collector."),
+    "store": (
+        "store_commands:store",
+        "What the collector stores: check, copy, move or migrate it.",
+    ),
+    "survey": ("root:survey", "Publish surveys, and show what is being asked."),
+    "token": ("token_commands:token", "Tokens of those who may read histograms."),
+}
 
-@click.group(
-    cls=_OneLineErrors, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]}
+SURVEY_COMMANDS: Final = {
+    "distrust-issuer": (
+        "life_commands:distrust_issuer",
+        "Take no report that an issuer vouches for.",
+    ),
+    "end": ("life_commands:end", "End a survey: it takes no further report."),
+    "export": ("export_command:export", "Write the file that an app bundles."),
+    "list": ("survey_list:list_surveys", "List the published surveys."),
+    "prune": ("life_commands:prune", "Erase the receipts of a sealed epoch."),
+    "publish": ("survey_commands:publish", "Sign the survey in FILE and publish it."),
+    "seal": ("life_commands:seal", "Seal an epoch: its counts stand."),
+    "seals": ("life_commands:seals", "Show the seals that stand."),
+    "show": ("survey_commands:show", "Show what NAME asks, and its privacy in words."),
+}
+
+survey = LazyGroup(SURVEY_COMMANDS, name="survey", help=COMMANDS["survey"][1])
+
+deniable = click.version_option(package_name="deniable")(
+    _OneLineErrors(
+        COMMANDS,
+        name="deniable",
+        help=_HELP,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
 )
-@click.version_option(package_name="deniable")
-def deniable() -> None:
-    """Run the command line."""
-
-
-@deniable.command(
-    "report",
-    add_help_option=False,
-    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-)
-@click.pass_context
-def report(ctx: click.Context) -> None:
-    """Answer a survey from this shell, as a device."""
-    ctx.exit(report_from_shell(ctx.args))
-
-
-@deniable.command(
-    "device",
-    add_help_option=False,
-    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-)
-@click.pass_context
-def device(ctx: click.Context) -> None:
-    """Look at what a device here stored and sent, and decide."""
-    ctx.exit(inspect_device(ctx.args))
-
-
-for _command in (
-    audit,
-    authority,
-    budget,
-    demo,
-    doctor,
-    health,
-    hist,
-    init,
-    issuer,
-    serve,
-    store,
-    survey,
-    token,
-):
-    deniable.add_command(_command)
-for _command in (list_surveys, export, *LIFE_COMMANDS):
-    survey.add_command(_command)

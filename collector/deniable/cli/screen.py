@@ -2,16 +2,19 @@
 
 import os
 import sys
+from typing import Final
 
 from rich.console import Console
 
-__all__ = ["console"]
-
-_WIDTH_OF_A_PIPE = 100
+_WIDTH_OF_A_PIPE: Final = 100
 
 
-def console(*, error: bool = False) -> Console:
+def piped() -> bool:
+    """Tell whether a program reads the output, and nothing says how wide it is to be."""
+    return not (sys.stdout.isatty() or "COLUMNS" in os.environ)
+
+
+def console() -> Console:
     """Return a console without markup, emoji codes and highlighting."""
-    stream = sys.stderr if error else sys.stdout
-    width = None if stream.isatty() or "COLUMNS" in os.environ else _WIDTH_OF_A_PIPE
-    return Console(file=stream, markup=False, emoji=False, highlight=False, width=width)
+    width = _WIDTH_OF_A_PIPE if piped() else None
+    return Console(file=sys.stdout, markup=False, emoji=False, highlight=False, width=width)

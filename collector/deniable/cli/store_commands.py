@@ -7,11 +7,16 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.options import confirm, directory_option, yes_option
-from deniable.cli.workplace import check_store, signed_surveys, store_text, with_store
+from deniable.cli.options import a_file, confirm, directory_option, yes_option
+from deniable.publishing.collector_directory import (
+    check_store,
+    signed_surveys,
+    store_text,
+    with_store,
+)
 from deniable.server import Config
 from deniable.stores import (
-    CopyableStore,
+    Store,
     StoreError,
     back_up,
     migrate_store,
@@ -20,8 +25,6 @@ from deniable.stores import (
     place_text,
     restore,
 )
-
-__all__ = ["store"]
 
 
 @click.group()
@@ -47,7 +50,7 @@ def check(ctx: click.Context, directory: Path) -> None:
 
 
 @store.command(short_help="Copy the store into FILE.")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", type=a_file)
 @directory_option
 def backup(file: Path, directory: Path) -> None:
     """Copy the whole store, as of one moment, into FILE, which must be new; the server may run.
@@ -81,7 +84,7 @@ def restore_store(file: Path, directory: Path) -> None:
     """
     config = Config.load(directory)
 
-    async def work(store: CopyableStore) -> tuple[int, int]:
+    async def work(store: Store) -> tuple[int, int]:
         await restore(store, file)
         offered, others = await signed_surveys(store, config)
         return len(offered) + others, others
@@ -111,7 +114,7 @@ def move_store(target: str, directory: Path) -> None:
     if to == place_text(config.store):
         raise click.ClickException(f"the store is at {to} already")
 
-    async def work(source: CopyableStore) -> None:
+    async def work(source: Store) -> None:
         new = await open_store(target, create=True)
         try:
             await move(source, new, to)
@@ -130,7 +133,7 @@ def stay(directory: Path, yes: bool) -> None:
     """Have a store that was moved away take reports again, without what came to the other since."""
     config = Config.load(directory)
 
-    async def work(store: CopyableStore) -> None:
+    async def work(store: Store) -> None:
         to = await store.moved_to()
         if to is None:
             raise click.ClickException("the store was not moved away")

@@ -1,25 +1,19 @@
 """``deniable survey``: publishing surveys and showing what is being asked."""
 
-import os
 import textwrap
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from deniable.budget import format_nano
-from deniable.cli.authority import AuthorityKeyError, find_key_file, read_authority_key
-from deniable.cli.bounds import upper_bound
-from deniable.cli.life_terms import life_terms
-from deniable.cli.options import directory_option
+from deniable.budget import format_nano, upper_text
+from deniable.cli.life_terms import left_behind_text, life_terms
+from deniable.cli.options import a_file, directory_option
 from deniable.cli.repeat_terms import repeat_terms
-from deniable.cli.running import CEILING, left_behind, reserved, reserved_by_all, running
-from deniable.cli.successors import next_manifest, says_the_same
-from deniable.cli.survey_file import SurveyFile
 from deniable.cli.survey_terms import (
     accuracy_text,
     answers_of,
-    check_estimable,
     cost_text,
     devices_text,
     epochs_text,
@@ -27,28 +21,27 @@ from deniable.cli.survey_terms import (
     mechanism_text,
     shares_text,
 )
-from deniable.cli.workplace import find_survey, published, store_text, with_store
+from deniable.cli.surveys import find_survey, published
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
-from deniable.mechanisms import TwoValuedMechanism
-from deniable.messages import InvalidManifest, Manifest, sign_manifest
+from deniable.messages import Manifest
 from deniable.messages.bundle import declaration_of, declared_in_python
+from deniable.publishing.authority_keys import find_key_file
+from deniable.publishing.collector_directory import store_text, with_store
+from deniable.publishing.following import CEILING, left_behind, reserved, reserved_by_all
+from deniable.publishing.publish import publish as sign_and_publish
+from deniable.publishing.publish import successor
+from deniable.publishing.states import running
+from deniable.publishing.survey_file import SurveyFile
 from deniable.server import Config, authority_chain
 from deniable.stores import Store
 
-__all__ = ["publish_survey", "survey"]
 
-
-@click.group()
-def survey() -> None:
-    """Publish surveys, and show what is being asked."""
-
-
-@survey.command(short_help="Sign the survey in FILE and publish it.")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.command()
+@click.argument("file", type=a_file)
 @directory_option
 @click.option(
     "--authority-key",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=a_file,
     help="The authority's private key.  [default: where init or authority rotate put it]",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be published; store nothing.")
@@ -61,24 +54,33 @@ def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bo
     now = time.time()
     config = Config.load(directory)
     written = SurveyFile.load(file)
+
+    async def work(store: Store) -> tuple[Manifest, list[Manifest], dict[bytes, int]]:
+        surveys = await published(store, config)
+        if dry_run:
+            manifest = successor(config, written, surveys)
+        else:
+            signer = (await authority_chain(store, config.authority))[-1]
+            key_file = authority_key or find_key_file(directory, signer)
+            manifest = await sign_and_publish(store, config, written, surveys, key_file)
+        return manifest, surveys, await store.ended()
+
+    manifest, surveys, ended = with_store(config, work)
     if dry_run:
-        manifest = _planned(config, written)
         click.echo(f"would be  {manifest.name}, sequence {manifest.sequence}")
     else:
-        chain = with_store(config, lambda store: authority_chain(store, config.authority))
-        key_file = authority_key or find_key_file(directory, chain[-1])
-        manifest = publish_survey(config, written, key_file)
         click.echo(f"published {manifest.name}, sequence {manifest.sequence}")
         click.echo(f"id        {manifest.survey_id.hex()}")
         click.echo(f"store     {store_text(config)}")
     click.echo(f"epochs    {epochs_text(manifest)}")
-    if manifest.specification.ratio is not None:
-        click.echo(f"mechanism {mechanism_text(manifest)}")
+    if (mechanism := mechanism_text(manifest)) is not None:
+        click.echo(f"mechanism {mechanism}")
     for label, text in repeat_terms(manifest):
         click.echo(f"{label:<9} {text}")
     if manifest.enrolment.issuers:
         click.echo(f"devices   {devices_text(manifest)}")
-    older, offered = _others(config, manifest, now)
+    older = [each for each in surveys if each.name == manifest.name]
+    offered = running([manifest, *surveys], ended, now)
     together = reserved_by_all(offered, now)
     click.echo(f"costs     a device at most {cost_text(manifest, now)}")
     if together > reserved([manifest], now):
@@ -86,67 +88,13 @@ def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bo
     click.echo(f"accuracy  {accuracy_text(manifest)}")
     if (shares := shares_text(manifest)) is not None:
         click.echo(f"shares    {shares}")
-    for left in left_behind(manifest, older, offered, now):
+    for before, follows in left_behind(manifest, older, offered, now):
+        left = left_behind_text(manifest, before, follows)
         click.echo(textwrap.fill(f"older     {left}", 80, subsequent_indent=" " * 10))
     for warning in _warnings(manifest, together, now):
         click.echo(f"warning   {warning}")
     click.echo("\ndeclare it in your app, or bundle what `deniable survey export` writes:\n")
     click.echo(declared_in_python(declaration_of(manifest)))
-
-
-def publish_survey(config: Config, written: SurveyFile, key_file: Path) -> Manifest:
-    """Sign a survey and put it into the store; return its manifest.
-
-    Raises:
-        AuthorityKeyError: for a key that is unreadable or not this collector's authority.
-        InvalidManifest: naming the field at fault.
-        StoreError: if the store cannot take it.
-    """
-    key = read_authority_key(key_file)
-
-    async def work(store: Store) -> Manifest:
-        chain = await authority_chain(store, config.authority)
-        if key.public_key in chain[:-1]:
-            raise AuthorityKeyError(
-                f"{key_file} was rotated; the key that signs now is {chain[-1].hex()}"
-            )
-        if key.public_key != chain[-1]:
-            raise AuthorityKeyError(f"{key_file} is not the key of this collector's authority")
-        manifest = await _next(store, config, written)
-        await store.publish(manifest, sign_manifest(manifest, key))
-        return manifest
-
-    return with_store(config, work)
-
-
-def _planned(config: Config, written: SurveyFile) -> Manifest:
-    """Return the manifest that publishing would sign."""
-    return with_store(config, lambda store: _next(store, config, written))
-
-
-async def _next(store: Store, config: Config, written: SurveyFile) -> Manifest:
-    before = [old for old in await published(store, config) if old.name == written.name]
-    if before and says_the_same(written, before[0], config.origin):
-        raise InvalidManifest(
-            written.name, "nothing has changed; the survey published before stands"
-        )
-    manifest = next_manifest(written, before, config.origin, os.urandom(16), time.time())
-    check_estimable(manifest)
-    return manifest
-
-
-def _others(
-    config: Config, manifest: Manifest, now: float
-) -> tuple[list[Manifest], list[Manifest]]:
-    """Return the older manifests of the name, and all that run with this one, newest first."""
-
-    async def work(store: Store) -> tuple[list[Manifest], dict[bytes, int]]:
-        return await published(store, config), await store.ended()
-
-    surveys, ended = with_store(config, work)
-    others = [each for each in surveys if each.survey_id != manifest.survey_id]
-    older = [each for each in others if each.name == manifest.name]
-    return older, running([manifest, *others], ended, now)
 
 
 def _warnings(manifest: Manifest, together: int, now: float) -> list[str]:
@@ -167,14 +115,14 @@ def _warnings(manifest: Manifest, together: int, now: float) -> list[str]:
     return warnings
 
 
-@survey.command(short_help="Show what NAME asks, and its privacy in words.")
+@click.command()
 @click.argument("name")
 @directory_option
 def show(name: str, directory: Path) -> None:
     """Show what NAME asks, its privacy in words, and how an app declares it."""
     config = Config.load(directory)
 
-    async def work(store: Store) -> tuple[Manifest, list[tuple[str, str]]]:
+    async def work(store: Store) -> tuple[Manifest, Iterator[tuple[str, str]]]:
         manifest = await find_survey(store, config, name)
         seals = await store.seals(manifest.survey_id)
         ended_at = (await store.ended()).get(manifest.survey_id)
@@ -184,8 +132,11 @@ def show(name: str, directory: Path) -> None:
     mechanism = manifest.mechanism
     odds = mechanism.privacy.odds
     assert odds is not None
-    likelier = f"at most {upper_bound(odds, 4)} times likelier"
-    least = "" if isinstance(mechanism, TwoValuedMechanism) else "at least "
+    likelier = f"at most {upper_text(odds, 4)} times likelier"
+    truth = ""
+    if mechanism.truth is not None:
+        least = "" if manifest.kind.symmetric else "at least "
+        truth = f"; the truth is sent with probability {least}{float(mechanism.truth):.1%}"
     click.echo(manifest.question)
     for category in answers_of(manifest):
         click.echo(f"  {category}")
@@ -195,10 +146,10 @@ def show(name: str, directory: Path) -> None:
         f"privacy   epsilon {manifest.epsilon}, delta {manifest.delta}: "
         f"whatever somebody answers,\n"
         f"          a response is {likelier} than with any other\n"
-        f"          answer; the truth is sent with probability {least}{float(mechanism.truth):.1%}"
+        f"          answer{truth}"
     )
-    if manifest.specification.ratio is not None:
-        click.echo(f"mechanism {mechanism_text(manifest)}")
+    if (terms := mechanism_text(manifest)) is not None:
+        click.echo(f"mechanism {terms}")
     for label, text in repeat_terms(manifest):
         click.echo(f"{label:<9} {text}")
     click.echo(f"costs     a device at most {cost_text(manifest, manifest.schedule.start)}")

@@ -6,10 +6,7 @@ from typing import Final
 
 from deniable.budget import format_nano, pure_cost
 from deniable.cli.life_terms import instant_text
-from deniable.cli.running import epochs_left, reserved
-from deniable.cli.survey_file import duration_text
 from deniable.estimates import (
-    NotInvertible,
     quantiles,
     reports_for_half_width,
     reports_for_mean,
@@ -18,26 +15,10 @@ from deniable.estimates import (
 from deniable.estimates.cumulative import blur_of
 from deniable.estimates.numeric import group_labels
 from deniable.estimates.planning import even_counts
-from deniable.mechanisms import (
-    RandomisedResponse,
-    TwoValuedMechanism,
-    exact_epsilon,
-    odds_floor,
-)
-from deniable.messages import InvalidManifest, Manifest, format_value
-
-__all__ = [
-    "accuracy_text",
-    "answers_of",
-    "check_estimable",
-    "cost_text",
-    "devices_text",
-    "epochs_text",
-    "figures_text",
-    "mechanism_text",
-    "shares_text",
-]
-
+from deniable.mechanisms import RandomisedResponse, TwoValuedMechanism, exact_epsilon, odds_floor
+from deniable.messages import Manifest, format_value
+from deniable.publishing.following import epochs_left, reserved
+from deniable.publishing.survey_file import duration_text
 
 _POINTS: Final = 0.1
 """Half the width of an interval of which a numeric survey's shares are of some use."""
@@ -69,35 +50,20 @@ def answers_of(manifest: Manifest) -> tuple[str, ...]:
     return (f"{low} to {high} in steps of {step}",)
 
 
-def mechanism_text(manifest: Manifest) -> str:
-    """Return a distance mechanism's terms, with what its tight guarantee leaves of epsilon."""
-    specification, odds = manifest.specification, manifest.mechanism.privacy.odds
-    assert specification.ratio is not None
-    assert odds is not None
-    kind: str = specification.kind
-    if specification.distance is not None:
-        table = isinstance(specification.distance, tuple)
-        kind += ", table of distances" if table else f", {specification.distance} distance"
+def mechanism_text(manifest: Manifest) -> str | None:
+    """Return a mechanism's terms, with what its tight guarantee leaves of epsilon.
+
+    None where epsilon says it all.
+    """
+    terms = manifest.kind.terms(manifest.specification.parameters)
+    odds = manifest.mechanism.privacy.odds
+    if terms is None or odds is None:
+        return None
+    if manifest.delta != "0":
+        return f"{terms}\n          pure epsilon {manifest.mechanism.privacy.epsilon}"
     # ln(E/odds) = E/odds - 1 for two numbers that agree to many places.
     gap = float(odds_floor(exact_epsilon(manifest.epsilon)) / odds - 1)
-    return (
-        f"{kind}: {1 / float(specification.ratio):.4g} times less likely a step\n"
-        f"          tight epsilon below {manifest.epsilon} by {gap:.1g}"
-    )
-
-
-def check_estimable(manifest: Manifest) -> None:
-    """Refuse what devices could answer and nobody could estimate.
-
-    Raises:
-        InvalidManifest: if the categories cannot be told apart.
-    """
-    try:
-        accuracy_text(manifest)
-    except NotInvertible as error:
-        raise InvalidManifest(
-            "epsilon", "is too small to tell so many categories apart; raise it or use fewer"
-        ) from error
+    return f"{terms}\n          tight epsilon below {manifest.epsilon} by {gap:.1g}"
 
 
 def accuracy_text(manifest: Manifest) -> str:

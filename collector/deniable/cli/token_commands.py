@@ -6,17 +6,12 @@ from pathlib import Path
 from typing import Final
 
 import click
-from rich.table import Table
-from rich.text import Text
 
 from deniable.cli.life_terms import instant_text
-from deniable.cli.options import directory_option
-from deniable.cli.screen import console
-from deniable.cli.workplace import store_text, with_store
+from deniable.cli.options import directory_option, json_option
+from deniable.publishing.collector_directory import store_text, with_store
 from deniable.server import Config, new_token, token_digest
 from deniable.stores import Role, Store, Token
-
-__all__ = ["token"]
 
 _ID_DIGITS: Final = 12
 
@@ -51,7 +46,7 @@ def new(directory: Path, role: str, label: str) -> None:
 
 @token.command("list")
 @directory_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def list_tokens(directory: Path, *, as_json: bool) -> None:
     """List the tokens, the oldest first, by how their SHA-256 begins."""
     tokens = with_store(Config.load(directory), lambda store: store.tokens())
@@ -61,6 +56,11 @@ def list_tokens(directory: Path, *, as_json: bool) -> None:
     if not tokens:
         click.echo("there is no token; see: deniable token new --help")
         return
+    from rich.table import Table
+    from rich.text import Text
+
+    from deniable.cli.screen import console
+
     table = Table("id", "role", "made", "label", box=None)
     for each in tokens:
         # The first version of the store kept no time.

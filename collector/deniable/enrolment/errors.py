@@ -1,28 +1,9 @@
-"""Errors of the issuer, as a tree.
-
-- ``IssuerError``: the backend's own affair; a device is never told
-
-  - ``KeyFileError``: a key file is missing, exposed, or not what it should be
-  - ``NotListed``: a manifest does not name this issuer
-  - ``RecordError``: what was issued cannot be read or written
-
-    - ``WrongRecordKey``: the record was kept under another key
-
-- ``AnotherKey`` (a ``Refusal``): the account has a certificate for another key in this epoch
+"""Errors of the issuer: the backend's own affair, but ``AnotherKey``, which a device is told.
 
 All other refusals of a request are plain ``Refusal``. No message repeats an account or a key.
 """
 
 from deniable.messages import Refusal, RefusalCode
-
-__all__ = [
-    "AnotherKey",
-    "IssuerError",
-    "KeyFileError",
-    "NotListed",
-    "RecordError",
-    "WrongRecordKey",
-]
 
 
 class IssuerError(Exception):

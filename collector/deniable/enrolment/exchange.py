@@ -14,48 +14,27 @@ from deniable.messages import (
     pack_problem,
     read_enrolment_statement,
 )
-
-__all__ = ["MEDIA_TYPE", "EnrolmentAnswer", "answer_enrolment", "refuse_enrolment"]
+from deniable.messages.refusals import Remedy
 
 _LOG = logging.getLogger("deniable.issuer")
 MEDIA_TYPE: Final = "application/msgpack"
 _RETRY_SECONDS: Final = "60"
-_STATUS: Final = {
-    RefusalCode.BAD_KEY: 400,
-    RefusalCode.OUT_OF_DOMAIN: 400,
-    RefusalCode.UNKNOWN_SURVEY: 404,
-    RefusalCode.TOO_EARLY: 409,
-    RefusalCode.EPOCH_CLOSED: 409,
-    RefusalCode.NOT_ENROLLED: 409,
-}
-"""Of codes that in an upload speak of one report only; here they speak of the whole request."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnrolmentAnswer:
-    """What to send back.
-
-    Attributes:
-        status: of HTTP.
-        content_type: msgpack for a certificate, RFC 9457 for a refusal.
-        body: left out of the repr.
-        retry_after: seconds, as the header has them; None for no such header.
-    """
+    """What to send back."""
 
     status: int
-    content_type: str
+    content_type: str  # msgpack for a certificate, RFC 9457 for a refusal
     body: bytes = field(repr=False)
-    retry_after: str | None = None
+    retry_after: str | None = None  # seconds; None for no such header
 
 
 def answer_enrolment(issuer: Issuer, account: str, body: bytes, now: float) -> EnrolmentAnswer:
-    """Judge a request and answer it, once what is issued is durable. It waits for the disk.
+    """Judge the request of an account that the app has authenticated, and answer it.
 
-    Args:
-        issuer: who vouches.
-        account: whom the app has authenticated.
-        body: of the request, as it came.
-        now: Unix seconds.
+    It waits until what is issued is durable.
     """
     try:
         survey_id, epoch, public_key = read_enrolment_statement(body)
@@ -72,6 +51,6 @@ def answer_enrolment(issuer: Issuer, account: str, body: bytes, now: float) -> E
 
 def refuse_enrolment(code: RefusalCode, detail: str) -> EnrolmentAnswer:
     """Return the problem document that refuses a request."""
-    status = code.http_status or _STATUS.get(code, 400)
-    retry = _RETRY_SECONDS if status in {408, 503} else None
+    status = code.issuer_status
+    retry = _RETRY_SECONDS if code.remedy is Remedy.WAIT else None
     return EnrolmentAnswer(status, PROBLEM_JSON, pack_problem(code, detail, status), retry)

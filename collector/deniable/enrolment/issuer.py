@@ -30,8 +30,6 @@ from deniable.messages import (
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL, KEY_BYTES
 
-__all__ = ["Issuer"]
-
 _SLOT: Final = b"deniable/issuance-slot/v1\0"
 _HOLDER: Final = b"deniable/issuance-holder/v1\0"
 _PROBE: Final = b"deniable/issuance-probe/v1\0"
@@ -75,9 +73,8 @@ class Issuer:
             pinned = bytes.fromhex(authority) if isinstance(authority, str) else authority
             check_public_key(pinned)
         except (ValueError, Refusal) as error:
-            raise ValueError(
-                "authority must be a public key: 32 bytes, or 64 hex digits"
-            ) from error
+            wanted = "authority must be a public key: 32 bytes, or 64 hex digits"
+            raise ValueError(wanted) from error
         self.public_key: Final = key.public_key
         self._key = key
         self._record = record
@@ -146,11 +143,7 @@ class Issuer:
         return self._key.sign(CONTEXT_ENROL, enrolment_statement(survey_id, epoch, public_key))
 
     def forget(self, now: float) -> None:
-        """Erase the record of epochs that were over a day ago: to be done now and then.
-
-        Raises:
-            RecordError: if it cannot be done.
-        """
+        """Erase the record of epochs that were over a day ago; RecordError if it cannot be done."""
         self._record.forget(int(now) - _KEPT_SECONDS)
 
     def _check_record_key(self) -> None:

@@ -3,6 +3,7 @@
 import os
 import secrets
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +17,6 @@ from cryptography.hazmat.primitives.serialization import (
 
 from deniable.enrolment.errors import KeyFileError
 from deniable.messages import SigningKey
-
-__all__ = ["create_key_file", "read_key_file", "read_record_key"]
 
 _RECORD_KEY_BYTES: Final = 32
 
@@ -64,9 +63,8 @@ def read_record_key(file: Path) -> bytes:
         try:
             _create(made, f"{secrets.token_hex(_RECORD_KEY_BYTES)}\n".encode())
             try:
-                os.link(made, file)  # whole, or not at all; of several processes one wins
-            except FileExistsError:
-                pass
+                with suppress(FileExistsError):
+                    os.link(made, file)  # whole, or not at all; of several processes one wins
             finally:
                 made.unlink()
         except OSError as error:

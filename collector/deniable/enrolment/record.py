@@ -9,22 +9,17 @@ R4. It holds nothing but slots, holders and ends: no account, no key, no order, 
 
 from typing import Protocol
 
-__all__ = ["IssuanceRecord"]
-
 
 class IssuanceRecord(Protocol):
     """Who holds which slot. Every method may raise RecordError; all may be called by any thread."""
 
     def claim(self, slot: bytes, holder: bytes, over: int) -> bytes | None:
-        """Store the holder unless the slot has one; return the slot's holder.
+        """Store the holder unless the slot has one; return the slot's, None if it is forgotten.
 
         Args:
             slot: 32 bytes, a keyed digest of account, survey name and epoch.
             holder: 32 bytes, a keyed digest of survey id and public key.
             over: Unix seconds from which nothing is issued for the epoch any more; below 2^63.
-
-        Returns:
-            The holder: this one, or whichever came first; None if slots of this end are forgotten.
         """
 
     def forget(self, before: int) -> None:

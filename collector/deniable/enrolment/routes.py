@@ -16,8 +16,6 @@ from deniable.enrolment.exchange import (
 from deniable.enrolment.issuer import Issuer
 from deniable.messages import MAX_ENROLMENT_BYTES, Refusal, RefusalCode, media_type
 
-__all__ = ["enrolment_route"]
-
 _BODY_SECONDS: Final = 10.0
 
 Authenticate = Callable[[web.Request], Awaitable[str | None]]
@@ -32,12 +30,8 @@ def enrolment_route(
 ) -> web.RouteDef:
     """Return the route, for ``app.add_routes([...])``.
 
-    Args:
-        issuer: who vouches.
-        authenticate: given a request, returns the account that makes it, by its lasting name; None
-            if it is nobody's. What it raises is the app's own, and passes through.
-        path: where it is mounted.
-        clock: returns Unix seconds.
+    ``authenticate`` returns the account that makes a request, by its lasting name; None if it is
+    nobody's. What it raises is the app's own, and passes through.
     """
 
     async def enrol(request: web.Request) -> web.Response:
@@ -48,9 +42,6 @@ def enrolment_route(
             body = await _read(request)
         except Refusal as refusal:
             return _response(refuse_enrolment(refusal.code, refusal.reason))
-        except TimeoutError:
-            detail = "the request took too long to arrive"
-            return _response(refuse_enrolment(RefusalCode.TIMEOUT, detail))
         # In a thread: a certificate is given once it is on the disk.
         answer = await asyncio.to_thread(answer_enrolment, issuer, account, body, clock())
         return _response(answer)
@@ -67,14 +58,14 @@ async def _read(request: web.Request) -> bytes:
         raise Refusal(
             RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {MEDIA_TYPE} without Content-Encoding"
         )
-    body = b""
-    async with asyncio.timeout(_BODY_SECONDS):
-        while len(body) <= MAX_ENROLMENT_BYTES:
-            part = await request.content.read(MAX_ENROLMENT_BYTES + 1 - len(body))
-            if not part:
-                break
-            body += part
-    return body
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            body = b""
+            while part := await request.content.read(MAX_ENROLMENT_BYTES + 1 - len(body)):
+                body += part
+            return body
+    except TimeoutError as error:
+        raise Refusal(RefusalCode.TIMEOUT, "the request took too long to arrive") from error
 
 
 def _response(answer: EnrolmentAnswer) -> web.Response:

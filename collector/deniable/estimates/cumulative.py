@@ -13,15 +13,9 @@ from itertools import accumulate
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.estimates.inverse import tables
-from deniable.estimates.queries import kernels
-from deniable.mechanisms import Mechanism, TwoValuedMechanism
-
-__all__ = ["averaged_shares", "blur_of", "even_responses"]
-
-Floats = NDArray[np.float64]
+from deniable.estimates.decoders import Floats, decoder_of
+from deniable.mechanisms import Mechanism
 
 _ERRORS: Final = 2
 """How many standard errors are traded against one of blur."""
@@ -32,16 +26,8 @@ def averaged_shares(categories: int, cuts: Sequence[int], blur: int, shift: int)
 
     Averages are triangular: F_(v + shift + u) for |u| <= blur weighs 1 + blur - |u|. So they are
     over no value below v if shift = blur, and over none above it if shift = -blur. F is 0 below the
-    first category and 1 from the last one on, which is known, not estimated.
-
-    Args:
-        categories: how many there are.
-        cuts: each v, from -1 (nothing) to categories - 1 (everything).
-        blur: over how many values to either side; 0 for F_v itself.
-        shift: where the averages' centres are, seen from the cuts.
-
-    Returns:
-        Weights w, shape (cuts, categories), such that w.f is the average.
+    first category and 1 from the last one on, which is known, not estimated. Cuts are from -1
+    (nothing) to categories - 1 (everything); weights have the shape (cuts, categories).
     """
     # The average of 1[x <= v + shift + u] over u is the tail of the weights of u from
     # d = x - v - shift on: everything at d = -blur, nothing at blur + 1.
@@ -59,22 +45,11 @@ def blur_of(mechanism: Mechanism, n: int) -> int:
     The blur at which a bound of F is nearest to it, in the middle of a uniform population: b values
     of blur move it by b/k, and leave an error of so and so much. Bounds hold with any blur that
     does not depend on the data.
-
-    Args:
-        mechanism: what the devices sampled from; its categories are in order.
-        n: number of reports.
     """
     assert isinstance(mechanism, Hashable)
     blurs, variance = _blurs(mechanism)
     costs = _ERRORS * np.sqrt(variance / n) + np.array(blurs) / mechanism.categories
     return blurs[int(costs.argmin())]
-
-
-def even_responses(mechanism: Mechanism) -> Floats:
-    """Return how often each response comes if all answers are equally frequent."""
-    if isinstance(mechanism, TwoValuedMechanism):
-        return np.full(mechanism.responses, 1 / mechanism.responses)
-    return np.asarray(tables(mechanism).matrix.mean(axis=0))
 
 
 @lru_cache(maxsize=2)
@@ -85,6 +60,6 @@ def _blurs(mechanism: Mechanism) -> tuple[list[int], Floats]:
     while (wider := blurs[-1] + max(1, blurs[-1] // 2)) < k / 2:
         blurs.append(wider)
     weights = np.concatenate([averaged_shares(k, [(k - 1) // 2], b, 0) for b in blurs])
-    g = kernels(mechanism, weights)
-    lam = even_responses(mechanism)
-    return blurs, np.maximum(g**2 @ lam - (g @ lam) ** 2, 0.0)
+    decoder = decoder_of(mechanism)
+    g, shares = decoder.kernels(weights), decoder.even_shares
+    return blurs, np.maximum(g**2 @ shares - (g @ shares) ** 2, 0.0)

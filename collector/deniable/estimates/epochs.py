@@ -6,8 +6,6 @@ from enum import StrEnum
 
 from deniable.messages import Schedule
 
-__all__ = ["EpochStanding", "EpochState", "epoch_standing", "iso_time"]
-
 
 class EpochState(StrEnum):
     """Whether more reports of an epoch may be counted."""
@@ -27,26 +25,14 @@ class EpochState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EpochStanding:
-    """Where an epoch stood when its figures were read.
-
-    Attributes:
-        state: which of the four.
-        seal: the seal's digest of the counts, 64 hex digits; None unless sealed.
-    """
+    """Where an epoch stood when its figures were read; the seal's digest is 64 hex digits."""
 
     state: EpochState
     seal: str | None = None
 
 
 def epoch_standing(schedule: Schedule, epoch: int, now: float, seal: bytes | None) -> EpochStanding:
-    """Return where an epoch stands.
-
-    Args:
-        schedule: of its survey.
-        epoch: which.
-        now: Unix seconds.
-        seal: its seal's digest; None while it has none.
-    """
+    """Return where an epoch stands."""
     if seal is not None:
         return EpochStanding(EpochState.SEALED, seal.hex())
     if now >= schedule.closes(epoch):

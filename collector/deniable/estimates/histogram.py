@@ -6,18 +6,21 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimates.covariance import Model, standard_errors
+from deniable.estimates.binomial import IntervalMethod
+from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
 from deniable.estimates.epochs import EpochStanding, iso_time
-from deniable.estimates.intervals import IntervalMethod, frequency_intervals
-from deniable.estimates.inverse import check_counts, debias
+from deniable.estimates.fields import (
+    Json,
+    category_rows,
+    estimate_map,
+    histogram_map,
+    response_rows,
+)
+from deniable.estimates.frequencies import frequency_intervals
 from deniable.estimates.numeric import QUARTILES, NumericSummary, numeric_summary
 from deniable.estimates.planning import reports_for_half_width, reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
 from deniable.messages import Manifest
-
-__all__ = ["Histogram", "estimate_histogram"]
-
-Floats = NDArray[np.float64]
 
 _BAR = 24
 
@@ -27,39 +30,23 @@ class Histogram:
     """Debiased frequencies of one survey and epoch, with their uncertainty.
 
     Attributes:
-        survey: the survey's name.
-        survey_id: 64 hex digits; histograms of different ids are never pooled.
-        question: what was asked.
-        epochs: the epochs it covers.
-        start: when the first of them begins, Unix seconds.
-        end: when the last of them ends.
-        n: number of reports.
-        categories: the answers, in the survey's order.
-        raw: how often each response was counted; noise included.
+        survey_id: histograms of different ids are never pooled.
+        start, end: of the epochs, Unix seconds.
+        responses: what devices send, if these are not the categories; else empty.
         estimate: unbiased frequencies; they sum to 1 and may leave [0, 1].
         standard_error: of each estimate, in the model named; NaN for a single report.
         low, high: ends of each category's confidence interval, within [0, 1]. They are about
             chance, and exclude manipulation.
-        level: of each interval by itself.
-        model: what the standard errors take as random.
-        methods: how each interval was made.
-        outside: whose interval lay wholly outside [0, 1]: chance, or false reports.
-        mechanism: the kind of mechanism that the devices sampled from.
-        epsilon: as the manifest states it.
-        delta: likewise.
+        outside: where the interval lay wholly outside [0, 1].
         pure_epsilon: what one report can reveal at most, whatever delta: odds of e^pure_epsilon
             to 1. Equal to epsilon, up to rounding, if delta is 0.
-        enrolment: who vouches that each report comes from another device.
-        poisoning: what fake reports can do, and which counts only they can explain.
         reports_for_five_points: how many reports give 95 % intervals of ± 5 percentage points.
         reports_for_shares: how many give those of groups of values ± 10 percentage points, if
             answers are spread evenly; None unless the categories are numbers.
-        distrusted: how many of the reports issuers vouched for that are not trusted any more.
+        distrusted: how many reports are by issuers that are not trusted any more.
         kept_range: first and last epoch in which the same devices may have given the same kept
             responses, so that figures of these epochs share noise: neither their average nor their
             difference has the error that independent figures would. None where all is fresh.
-        standing: whether more may be counted; None if nobody told.
-        numeric: mean, quartiles and groups of values, if the categories are numbers; else None.
     """
 
     survey: str
@@ -70,6 +57,7 @@ class Histogram:
     end: int
     n: int
     categories: tuple[str, ...]
+    responses: tuple[str, ...]
     raw: NDArray[np.int64]
     estimate: Floats
     standard_error: Floats
@@ -94,52 +82,13 @@ class Histogram:
 
     @property
     def impossible(self) -> tuple[str, ...]:
-        """Return the categories whose counts are impossible for honest devices, up to chance."""
-        return tuple(self.categories[i] for i in np.flatnonzero(self.poisoning.impossible))
+        """Return the categories, and responses, whose counts honest devices do not cause."""
+        rows = [*category_rows(self), *(response_rows(self) or ())]
+        return tuple(row.get("category") or row["response"] for row in rows if row["impossible"])
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for JSON; a standard error that does not exist is None."""
-        impossible = self.poisoning.impossible.tolist()
-        return {
-            "survey": self.survey,
-            "survey_id": self.survey_id,
-            "question": self.question,
-            "epochs": list(self.epochs),
-            "start": iso_time(self.start),
-            "end": iso_time(self.end),
-            "state": None if self.standing is None else self.standing.state.value,
-            "seal": None if self.standing is None else self.standing.seal,
-            "n": self.n,
-            "level": self.level,
-            "model": self.model.value,
-            "mechanism": self.mechanism,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "pure_epsilon": self.pure_epsilon,
-            "enrolment": self.enrolment,
-            "poisoning": self.poisoning.to_dict(),
-            "reports_for_five_points": self.reports_for_five_points,
-            "reports_for_shares": self.reports_for_shares,
-            "distrusted": self.distrusted,
-            "kept_range": None if self.kept_range is None else list(self.kept_range),
-            "numeric": None if self.numeric is None else self.numeric.to_dict(),
-            "categories": [
-                {
-                    "category": category,
-                    "raw": int(self.raw[i]),
-                    "estimate": float(self.estimate[i]),
-                    "standard_error": (
-                        None if np.isnan(self.standard_error[i]) else float(self.standard_error[i])
-                    ),
-                    "low": float(self.low[i]),
-                    "high": float(self.high[i]),
-                    "method": self.methods[i].value,
-                    "outside": bool(self.outside[i]),
-                    "impossible": impossible[i],
-                }
-                for i, category in enumerate(self.categories)
-            ],
-        }
+        return histogram_map(self)
 
     def __str__(self) -> str:
         """Return a table with bars, for a terminal or a notebook."""
@@ -151,25 +100,22 @@ class Histogram:
             + ("" if self.standing is None else f", {self.standing.state}"),
         ]
         if impossible := self.impossible:
-            of = f"{len(impossible)} of {len(self.categories)}"
+            of = len(self.categories) + len(self.responses)
+            what = "counts" if self.responses else "categories"
             lines.append(
-                f"!! not to be used: honest devices do not cause such counts ({of} categories); at "
-                f"least {self.poisoning.fewest_fakes:,} reports are fake"
+                "!! not to be used: honest devices do not cause such counts "
+                f"({len(impossible)} of {of} {what}); at least {self.poisoning.fewest_fakes:,} "
+                "reports are fake"
             )
         if self.numeric is None:
-            rows = zip(
-                self.categories, self.estimate, self.low, self.high, self.outside, strict=True
-            )
-            marks = (" !!" if impossible else "" for impossible in self.poisoning.impossible)
-            lines += [row + mark for row, mark in zip(_table(list(rows)), marks, strict=True)]
+            lines += _table([(row["category"], row) for row in category_rows(self)])
         else:
             # Of single values there may be thousands, and each by itself is mostly noise.
             lines += _summary(self.numeric)
-            if bins := _bin_rows(self.numeric):
-                if self.numeric.blur:
-                    values = f"{self.numeric.blur} values either way"
-                    lines.append(f"estimates of groups have ends blurred by {values}")
-                lines += _table(bins)
+            told = [each for each in self.numeric.bins if not self.numeric.too_wide(each)]
+            if told and (blur := self.numeric.blur):
+                lines.append(f"estimates of groups have ends blurred by {blur} values either way")
+            lines += _table([(each.label, estimate_map(each.share)) for each in told])
             if hidden := self.numeric.hidden:
                 lines.append(
                     f"intervals over more than half of what is possible: {', '.join(hidden)}; "
@@ -193,37 +139,29 @@ class Histogram:
 def estimate_histogram(
     manifest: Manifest,
     epoch: int,
-    counts: Sequence[int],
+    counts: Counts,
     level: float = 0.95,
     model: Model = Model.SAMPLED,
     distrusted: int = 0,
     standing: EpochStanding | None = None,
 ) -> Histogram:
-    """Debias the counts of one survey and epoch.
-
-    Args:
-        manifest: the survey, whose mechanism the devices sampled from.
-        epoch: the time slice that was counted.
-        counts: how often each response was counted.
-        level: confidence level of each interval, in (0, 1).
-        model: what the standard errors take as random.
-        distrusted: how many of the reports issuers vouched for that are not trusted any more.
-        standing: whether more may be counted (:func:`epoch_standing`), if known.
-
-    Raises:
-        TypeError: for counts that are no integers.
-        ValueError: if there are no reports, or for a level outside (0, 1).
-    """
+    """Debias the counts of one survey and epoch."""
     mechanism, values = manifest.mechanism, manifest.values
-    n = check_counts(mechanism, counts)
-    estimate = debias(mechanism, counts)
-    single = model is Model.SAMPLED and n < 2
-    errors = (
-        np.full(mechanism.categories, np.nan)
-        if single
-        else standard_errors(mechanism, counts, model)
-    )
+    decoder = decoder_of(mechanism)
+    tally = decoder.tally(counts)
+    estimate = decoder.frequencies(tally)
+    labels = () if manifest.responses == manifest.categories else manifest.responses
+    if model is Model.SAMPLED and tally.n < 2:
+        errors = np.full(mechanism.categories, np.nan)
+    else:
+        errors = decoder.standard_errors(tally, model)
+    numeric = shares = None
+    if values is not None:
+        numeric = numeric_summary(mechanism, counts, manifest.categories, values, level, model)
+        shares = reports_for_shares(mechanism, 0.1)
     intervals = frequency_intervals(mechanism, counts, level)
+    kept = manifest.repeat.memo_range(epoch)
+    last = manifest.schedule.epochs - 1
     return Histogram(
         survey=manifest.name,
         survey_id=manifest.survey_id.hex(),
@@ -231,9 +169,10 @@ def estimate_histogram(
         epochs=(epoch,),
         start=manifest.schedule.epoch_start(epoch),
         end=manifest.schedule.epoch_start(epoch + 1),
-        n=n,
+        n=tally.n,
         categories=manifest.categories,
-        raw=np.asarray(counts, dtype=np.int64),
+        responses=labels,
+        raw=tally.counts,
         estimate=estimate,
         standard_error=errors,
         low=intervals.low,
@@ -247,45 +186,27 @@ def estimate_histogram(
         delta=manifest.delta,
         pure_epsilon=str(mechanism.privacy.epsilon),
         enrolment=_vouched(manifest),
-        poisoning=poisoning(mechanism, counts, estimate, errors),
+        poisoning=poisoning(mechanism, counts, estimate, errors, same=not labels),
         reports_for_five_points=reports_for_half_width(mechanism, 0.05),
-        reports_for_shares=None if values is None else reports_for_shares(mechanism, 0.1),
+        reports_for_shares=shares,
         distrusted=distrusted,
-        kept_range=_kept_range(manifest, epoch),
+        kept_range=None if kept is None else (kept[0], min(kept[-1], last)),
         standing=standing,
-        numeric=(
-            None
-            if values is None
-            else numeric_summary(mechanism, counts, manifest.categories, values, level, model)
-        ),
+        numeric=numeric,
     )
 
 
-def _kept_range(manifest: Manifest, epoch: int) -> tuple[int, int] | None:
-    epochs = manifest.repeat.memo_range(epoch)
-    if epochs is None:
-        return None
-    return epochs[0], min(epochs[-1], manifest.schedule.epochs - 1)
-
-
-_Row = tuple[str, float, float, float, bool]
-
-
-def _table(rows: Sequence[_Row]) -> list[str]:
-    """Return a line for each label, estimate and interval; one wholly outside has no ends."""
-    width = max(len(label) for label, *_ in rows)
+def _table(rows: Sequence[tuple[str, Json]]) -> list[str]:
+    """Return a line for each label and its figures; an interval wholly outside has no ends."""
+    width = max((len(label) for label, _ in rows), default=0)
     return [
-        f"{label:>{width}}  {estimate:7.1%}  "
-        + (" none in [0, 1] " if outside else f"[{low:6.1%}, {high:6.1%}]")
+        f"{label:>{width}}  {row['estimate']:7.1%}  "
+        + (" none in [0, 1] " if row["outside"] else f"[{row['low']:6.1%}, {row['high']:6.1%}]")
         + "  "
-        + "█" * round(_BAR * float(np.clip(estimate, 0, 1)))
-        for label, estimate, low, high, outside in rows
+        + "█" * round(_BAR * min(max(row["estimate"], 0), 1))
+        + (" !!" if row.get("impossible") else "")
+        for label, row in rows
     ]
-
-
-def _bin_rows(numeric: NumericSummary) -> list[_Row]:
-    shares = [(each.label, each.share) for each in numeric.bins if not numeric.too_wide(each)]
-    return [(label, each.value, each.low, each.high, each.outside) for label, each in shares]
 
 
 def _summary(numeric: NumericSummary) -> list[str]:
@@ -294,13 +215,11 @@ def _summary(numeric: NumericSummary) -> list[str]:
     if not numeric.too_wide(mean):
         interval = "none in the range" if mean.outside else f"[{mean.low:.6g}, {mean.high:.6g}]"
         lines.append(f"mean  {mean.value:.6g}  {interval}")
-    lines += [
-        f"{QUARTILES[quartile.probability]}  {quartile.value:.6g}  "
-        f"[{quartile.low:.6g}, {quartile.high:.6g}]"
-        for quartile in numeric.quartiles
-        if not numeric.too_wide(quartile)
+    return lines + [
+        f"{QUARTILES[each.probability]}  {each.value:.6g}  [{each.low:.6g}, {each.high:.6g}]"
+        for each in numeric.quartiles
+        if not numeric.too_wide(each)
     ]
-    return lines
 
 
 def _vouched(manifest: Manifest) -> str:

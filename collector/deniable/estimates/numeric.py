@@ -7,34 +7,14 @@ from itertools import count, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.estimates.covariance import Model
+from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.cumulative import averaged_shares, blur_of
+from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
 from deniable.estimates.influence import query_influence
-from deniable.estimates.intervals import normal_quantile
-from deniable.estimates.inverse import check_counts
 from deniable.estimates.quantiles import Quantile, quantiles
-from deniable.estimates.queries import (
-    Estimate,
-    cautious_values,
-    mean,
-    query_values,
-    within,
-)
+from deniable.estimates.queries import Estimate, cautious_values, mean, query_values, within
 from deniable.mechanisms import Mechanism
-
-__all__ = [
-    "QUARTILES",
-    "Bin",
-    "GroupBounds",
-    "NumericSummary",
-    "group_bounds",
-    "group_labels",
-    "numeric_summary",
-]
-
-Floats = NDArray[np.float64]
 
 _MOST_BINS: Final = 20
 _WORTH: Final = 0.5
@@ -45,34 +25,24 @@ QUARTILES: Final = {0.25: "lower quartile", 0.5: "median", 0.75: "upper quartile
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """A group of consecutive values.
+    """A group of consecutive values, labelled by the first and the last.
 
-    Attributes:
-        label: its first and last value.
-        share: estimate and standard error of its share with blurred ends, and an interval for the
-            share itself, with sharp ones, to which that standard error does not belong.
+    Estimate and standard error are of its share with blurred ends; the interval is for the share
+    itself, with sharp ones, so that that standard error does not belong to it.
     """
 
     label: str
     share: Estimate
 
-    def to_dict(self) -> dict[str, object]:
-        """Return plain values for JSON; a standard error that does not exist is None."""
-        return {"bin": self.label, **self.share.to_dict()}
-
 
 @dataclass(frozen=True, slots=True)
 class NumericSummary:
-    """A numeric survey in few numbers.
-
-    Single values are mostly noise: the responses were made such that near values look alike.
+    """A numeric survey in few numbers: of single values, near ones look alike on purpose.
 
     Attributes:
         span: from the least possible answer to the greatest.
-        mean: of the answers.
         influence: the largest kernel value: one fake report moves n times the mean no further, on
             average.
-        quartiles: lower quartile, median and upper quartile.
         blur: over how many values to either side a bin's ends are averaged, so that its estimate is
             not all noise; 0 for sharp ends.
         bins: at most 20 groups that cover the range, of equal size but for the last.
@@ -100,45 +70,25 @@ class NumericSummary:
             *(group.label for group in self.bins if self.too_wide(group)),
         )
 
-    def to_dict(self) -> dict[str, object]:
-        """Return plain values for JSON; a standard error that does not exist is None."""
-
-        def flagged(figure: Estimate | Quantile | Bin) -> dict[str, object]:
-            return {**figure.to_dict(), "too_wide": self.too_wide(figure)}
-
-        return {
-            "mean": flagged(self.mean),
-            "influence": self.influence,
-            "quartiles": [flagged(quartile) for quartile in self.quartiles],
-            "blur": self.blur,
-            "bins": [flagged(group) for group in self.bins],
-        }
-
 
 def numeric_summary(
     mechanism: Mechanism,
-    counts: Sequence[int],
+    counts: Counts,
     categories: Sequence[str],
     values: Sequence[Fraction],
     level: float = 0.95,
     model: Model = Model.SAMPLED,
 ) -> NumericSummary:
-    """Summarise the counts of a numeric survey.
-
-    Args:
-        mechanism: what the devices sampled from.
-        counts: how often each response was seen.
-        categories: the values as texts.
-        values: the values as numbers, rising in equal steps.
-        level: confidence level of each interval by itself, in (0, 1).
-        model: what the standard errors take as random.
-
-    Raises:
-        ValueError: for a level outside (0, 1), or counts that allow no estimate.
-
-    Source: docs/mathematics.md, section 10.
-    """
-    blur = blur_of(mechanism, check_counts(mechanism, counts))
+    """Summarise the counts of a numeric survey (docs/mathematics.md, section 10)."""
+    decoder = decoder_of(mechanism)
+    tally = decoder.tally(counts)
+    blur = blur_of(mechanism, tally.n)
+    bounds = group_bounds(decoder, tally, blur, model)
+    figures = np.array([bounds.values, bounds.errors, *bounds.intervals(normal_quantile(level))])
+    shares = (
+        within(Estimate(value, error, low, high, level), 0.0, 1.0)
+        for value, error, low, high in figures.T.tolist()
+    )
     above = np.array([float(value - values[0]) for value in values])
     return NumericSummary(
         span=float(above[-1]),
@@ -146,35 +96,15 @@ def numeric_summary(
         influence=query_influence(mechanism, above),
         quartiles=quantiles(mechanism, counts, values, tuple(QUARTILES), level),
         blur=blur,
-        bins=_bins(mechanism, counts, categories, blur, level, model),
+        bins=tuple(map(Bin, group_labels(categories, blur), shares)),
     )
-
-
-def _bins(
-    mechanism: Mechanism,
-    counts: Sequence[int],
-    categories: Sequence[str],
-    blur: int,
-    level: float,
-    model: Model,
-) -> tuple[Bin, ...]:
-    bounds = group_bounds(mechanism, counts, blur, model)
-    low, high = bounds.intervals(normal_quantile(level))
-    bins = []
-    for i, label in enumerate(group_labels(categories, blur)):
-        value, error = float(bounds.values[i]), float(bounds.errors[i])
-        share = within(value, error, float(low[i]), float(high[i]), level, 0.0, 1.0)
-        bins.append(Bin(label, share))
-    return tuple(bins)
 
 
 class GroupBounds(NamedTuple):
     """What the intervals of groups' shares are made of, each a number a group.
 
-    Attributes:
-        values, errors: of the share with blurred ends.
-        below, below_errors: of a query that is at most the share with sharp ends.
-        above, above_errors: of one that is at least that.
+    The share with blurred ends, a query that is at most the share with sharp ends, and one that is
+    at least that; each with its standard errors.
     """
 
     values: Floats
@@ -196,27 +126,23 @@ class GroupBounds(NamedTuple):
 
 
 def group_bounds(
-    mechanism: Mechanism, counts: Sequence[int], blur: int, model: Model = Model.SAMPLED
+    decoder: Decoder, tally: Tally, blur: int, model: Model = Model.SAMPLED
 ) -> GroupBounds:
-    """Return the bounds of the share of each group that a summary with this blur has.
-
-    Source: docs/mathematics.md, section 10.
-    """
-    k = mechanism.categories
+    """Return the bounds of the share of each group that a summary with this blur has."""
+    k = decoder.categories
     cuts = (-1, *bin_ends(k, 2 * blur + 1))
 
     def shares(last: int, before: int) -> Floats:
         """Return the weights of F at the last value less F before the first, each shifted."""
-        return (
-            averaged_shares(k, cuts, blur, last)[1:] - averaged_shares(k, cuts, blur, before)[:-1]
-        )
+        ends, starts = (averaged_shares(k, cuts, blur, shift) for shift in (last, before))
+        return ends[1:] - starts[:-1]
 
     # F_b - F_a is at most the average of F after b less the average before a, and at least the
     # average before b less that after a.
     return GroupBounds(
-        *query_values(mechanism, counts, shares(0, 0), model),
-        *cautious_values(mechanism, counts, shares(-blur, blur)),
-        *cautious_values(mechanism, counts, shares(blur, -blur)),
+        *query_values(decoder, tally, shares(0, 0), model),
+        *cautious_values(decoder, tally, shares(-blur, blur)),
+        *cautious_values(decoder, tally, shares(blur, -blur)),
     )
 
 

@@ -8,14 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from deniable.estimates.cumulative import blur_of, even_responses
-from deniable.estimates.intervals import check_level, normal_quantile
-from deniable.estimates.inverse import tables
+from deniable.estimates.binomial import check_level, normal_quantile
+from deniable.estimates.cumulative import blur_of
+from deniable.estimates.decoders import decoder_of
 from deniable.estimates.numeric import GroupBounds, group_bounds
-from deniable.estimates.queries import kernels, second_moments
-from deniable.mechanisms import Mechanism, TwoValuedMechanism
-
-__all__ = ["even_counts", "reports_for_half_width", "reports_for_mean", "reports_for_shares"]
+from deniable.mechanisms import Mechanism
 
 _MANY: Final = 1 << 50
 """So many reports that their expected counts are whole numbers in all but name."""
@@ -29,16 +26,7 @@ def reports_for_half_width(
 ) -> int:
     """Return about how many reports give intervals of this half width, for every category.
 
-    Args:
-        mechanism: what the devices will sample from.
-        half_width: of a frequency's interval, such as 0.05 for ± 5 percentage points.
-        frequency: the true frequency expected; None for the worst case.
-        level: confidence level in (0, 1).
-
-    Raises:
-        ValueError: for a half width or a level outside (0, 1), or a frequency outside [0, 1].
-
-    Source: docs/mathematics.md, section 5.
+    At the expected frequency, or in the worst case (docs/mathematics.md, section 5).
     """
     _check_points(half_width)
     if frequency is not None and not 0 <= frequency <= 1:
@@ -51,17 +39,7 @@ def reports_for_mean(
 ) -> int:
     """Return how many reports give the mean an interval of this half width, whatever the answers.
 
-    Args:
-        mechanism: what the devices will sample from.
-        values: the numbers that its categories are.
-        half_width: of the mean's interval, in units of the values.
-        level: confidence level in (0, 1).
-
-    Raises:
-        ValueError: for a half width that is not positive and finite, a level outside (0, 1), or a
-            wrong number of values.
-
-    Source: docs/mathematics.md, section 10.
+    The half width is in the units of the values (docs/mathematics.md, section 10).
     """
     if not 0 < half_width < math.inf:
         raise ValueError("the half width must be above 0, such as 5 for the mean ± 5")
@@ -70,8 +48,9 @@ def reports_for_mean(
     # n Var = sum_x f_x h_x - (w.f)^2 with h_x = sum_y P_xy g_y^2, at most the largest h_x. Values
     # are counted from the middle of the range, where that bound is nearest.
     middle = (values[0] + values[-1]) / 2
-    g = kernels(mechanism, np.array([float(value - middle) for value in values]))
-    return _reports(float(second_moments(mechanism, g).max()), half_width, level)
+    decoder = decoder_of(mechanism)
+    g = decoder.kernels(np.array([float(value - middle) for value in values]))
+    return _reports(float(decoder.second_moments(g).max()), half_width, level)
 
 
 def reports_for_shares(mechanism: Mechanism, half_width: float, level: float = 0.95) -> int:
@@ -79,17 +58,6 @@ def reports_for_shares(mechanism: Mechanism, half_width: float, level: float = 0
 
     Shares are bounded by averages over neighbouring answers, and how far these bounds are apart
     depends on the answers. They are taken to be equally frequent here.
-
-    Args:
-        mechanism: what the devices will sample from; its categories are in order.
-        half_width: how far an interval may reach from the estimate, such as 0.1 for ± 10 percentage
-            points.
-        level: confidence level in (0, 1).
-
-    Raises:
-        ValueError: for a half width or a level outside (0, 1).
-
-    Source: docs/mathematics.md, section 10.
     """
     _check_points(half_width)
     check_level(level)
@@ -99,11 +67,12 @@ def reports_for_shares(mechanism: Mechanism, half_width: float, level: float = 0
 
 @lru_cache(maxsize=8)
 def _reports_for_shares(mechanism: Mechanism, half_width: float, level: float) -> int:
-    expected = even_counts(mechanism, _MANY)
+    decoder = decoder_of(mechanism)
+    expected = decoder.tally(even_counts(mechanism, _MANY))
 
     @cache
     def bounds(blur: int) -> GroupBounds:
-        return group_bounds(mechanism, expected, blur)
+        return group_bounds(decoder, expected, blur)
 
     def narrow(n: int) -> bool:
         made = bounds(blur_of(mechanism, n))
@@ -122,7 +91,7 @@ def _reports_for_shares(mechanism: Mechanism, half_width: float, level: float) -
 
 def even_counts(mechanism: Mechanism, n: int) -> list[int]:
     """Return how often each response is expected, if all answers are equally frequent."""
-    return [round(n * float(share)) for share in even_responses(mechanism)]
+    return [round(n * float(share)) for share in decoder_of(mechanism).even_shares]
 
 
 def _check_points(half_width: float) -> None:
@@ -139,16 +108,11 @@ def _reports(variance: float, half_width: float, level: float) -> int:
 
 def _worst_variance(mechanism: Mechanism, frequency: float | None) -> float:
     """Return the largest V that any category has in any population."""
-    if isinstance(mechanism, TwoValuedMechanism):
-        # V = lam (1 - lam) / kappa^2. The worst lam in [q, q + kappa] is the one nearest 1/2.
-        q, kappa = float(mechanism.lie), float(mechanism.contraction)
-        lam = q + kappa * frequency if frequency is not None else min(max(0.5, q), q + kappa)
-        return lam * (1 - lam) / kappa**2
     # With h_jx = sum_y P_xy G_jy^2, V_j = sum_x f_x h_jx - f_j^2 is linear in the frequencies of
     # the others: at f_j = t the worst population puts the rest on the x != j with the largest h_jx,
     #   V_j = t h_jj + (1 - t) H_j - t^2,   H_j = max_(x != j) h_jx,
     # which is concave in t, with its top where h_jj - H_j = 2t.
-    moments = tables(mechanism).moments
+    moments = decoder_of(mechanism).moments
     own, other = moments.own, moments.other
     t = np.clip((own - other) / 2, 0, 1) if frequency is None else np.float64(frequency)
     return float((t * own + (1 - t) * other - t**2).max())

@@ -3,11 +3,10 @@
 Honest devices send the response y with a probability of at least min_x P_xy and at most max_x P_xy,
 and no honest population has a frequency below 0. What contradicts this beyond chance is impossible
 for honest devices. Fakes that lie about their answer, but let the mechanism speak, contradict
-nothing: whatever they do looks honest.
+nothing: whatever they do looks honest. Source: docs/mathematics.md, section 6.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,20 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from deniable.estimates.decoders import Counts, Decoder, Floats, Tally, decoder_of
 from deniable.estimates.influence import fakes_needed, influence
-from deniable.estimates.inverse import check_counts, debias, extremes, tables
-from deniable.mechanisms import Mechanism, TwoValuedMechanism
+from deniable.mechanisms import Mechanism
 
-__all__ = [
-    "FALSE_ALARM",
-    "Poisoning",
-    "detectable_share",
-    "fewest_fakes",
-    "impossible_counts",
-    "poisoning",
-]
-
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 FALSE_ALARM: Final = 0.01
@@ -40,8 +29,7 @@ class Poisoning:
     """What fake reports can do to one histogram, and what they seem to have done.
 
     Attributes:
-        influence: the largest kernel value: one fake report moves n times an estimated frequency no
-            further, on average.
+        influence: the largest kernel value, as :func:`~deniable.estimates.influence` has it.
         fakes_for_one_error: this many more reports, all fake, move any one of the estimates by its
             standard error; None if no number does, or there is no standard error.
         detectable_share: from which share of fake reports on a category that no honest device holds
@@ -50,8 +38,8 @@ class Poisoning:
         false_alarm: the chance is at most this that honest devices alone cause any flag, and that
             fewer fakes were there than ``fewest_fakes``.
         fewest_fakes: at least so many of the reports are fake; 0 where nothing is flagged.
-        impossible: whose counts are impossible for honest devices, shape (categories,). What is
-            not flagged may be as wrong: the fakes that leave one category too rare are somewhere.
+        impossible: which categories' counts honest devices do not cause. What is not flagged may be
+            as wrong: the fakes that leave one category too rare are somewhere.
     """
 
     influence: float
@@ -60,110 +48,61 @@ class Poisoning:
     false_alarm: float
     fewest_fakes: int
     impossible: Flags
+    impossible_responses: Flags
 
     def bias(self, share: float) -> float:
         """Return how far off any frequency is on average, at most, if this share is fake."""
         return share * self.influence
 
-    def to_dict(self) -> dict[str, object]:
-        """Return plain values for JSON; what is told of each category is not among them."""
-        return {
-            "influence": self.influence,
-            "bias_at_1_percent": self.bias(0.01),
-            "bias_at_5_percent": self.bias(0.05),
-            "fakes_for_one_error": self.fakes_for_one_error,
-            "detectable_share": self.detectable_share,
-            "false_alarm": self.false_alarm,
-            "fewest_fakes": self.fewest_fakes,
-        }
-
 
 def poisoning(
-    mechanism: Mechanism, counts: Sequence[int], estimate: Floats, errors: Floats
+    mechanism: Mechanism, counts: Counts, estimate: Floats, errors: Floats, *, same: bool = True
 ) -> Poisoning:
-    """Return what is to be said of fake reports beside an estimate.
-
-    Args:
-        mechanism: what honest devices sample from; every category is a response, and vice versa.
-        counts: how often each response was seen.
-        estimate: of each frequency, shape (categories,).
-        errors: the standard error of each, or NaN.
-
-    Raises:
-        ValueError: for counts that allow no estimate.
-    """
-    responses, categories = impossible_counts(mechanism, counts)
-    n, reach = check_counts(mechanism, counts), extremes(mechanism)
+    """Return what is to be said of fake reports beside an estimate."""
+    decoder = decoder_of(mechanism)
+    tally = decoder.tally(counts)
+    tests = _Tests(decoder, FALSE_ALARM)
+    responses, categories = tests.flags(tally)
+    if not decoder.kernels_tested:
+        responses, categories = np.zeros(decoder.responses, dtype=np.bool_), responses
+    reach = decoder.extremes
     furthest = np.maximum(reach.most - estimate, estimate - reach.least)
     # The number of fakes rises with errors/furthest, so only the largest ratio counts.
     worst = int(np.argmax(errors / furthest))
-    error = float(errors[worst])
+    error, n = float(errors[worst]), tally.n
     return Poisoning(
         influence=influence(mechanism),
         fakes_for_one_error=fakes_needed(n, error, float(furthest[worst])) if error > 0 else None,
-        detectable_share=detectable_share(mechanism, n),
+        detectable_share=tests.detectable_share(n),
         false_alarm=FALSE_ALARM,
-        fewest_fakes=_fewest(mechanism, counts, responses, categories, FALSE_ALARM),
-        impossible=responses | categories,
+        fewest_fakes=tests.fewest_fakes(tally),
+        impossible=responses | categories if same else categories,
+        impossible_responses=responses | categories if same else responses,
     )
 
 
 def impossible_counts(
-    mechanism: Mechanism, counts: Sequence[int], false_alarm: float = FALSE_ALARM
+    mechanism: Mechanism, counts: Counts, false_alarm: float = FALSE_ALARM
 ) -> tuple[Flags, Flags]:
     """Return what is impossible for honest devices, up to chance.
 
-    Args:
-        mechanism: what honest devices sample from.
-        counts: how often each response was seen.
-        false_alarm: the chance that honest devices alone cause any flag is at most this, for every
-            number of them and every population, drawn or fixed.
-
-    Returns:
-        Which responses were sent more rarely than by those who send them most rarely, or more often
-        than by those who send them most often, shape (responses,); and which categories have
-        estimates too far below 0, shape (categories,).
-
-    Raises:
-        ValueError: for counts that allow no estimate.
-
-    Source: docs/mathematics.md, section 6.
+    Which responses were sent more rarely than by those who send them most rarely, or more often
+    than by those who send them most often; and which categories have estimates too far below 0. If
+    responses support sets of categories, the former is told of the support counts instead, and the
+    latter of none, since it is the same.
     """
-    n, reach = check_counts(mechanism, counts), extremes(mechanism)
-    each = false_alarm / _tests(mechanism)
-    # A count of independent devices, each of which sends y with at least the probability p, is
-    # stochastically at least a binomial one, and none is sent less often if all others are more.
-    seen = np.asarray(counts, dtype=np.float64)
-    responses = _too_few(seen, n, reach.rarest, each) | _too_few(
-        n - seen, n, 1 - reach.likeliest, each
-    )
-    if isinstance(mechanism, TwoValuedMechanism):
-        # f_j = (c_j/n - q)/kappa is below 0 where c_j is below n q, which has been tested.
-        return responses, np.zeros(mechanism.categories, dtype=np.bool_)
-    return responses, debias(mechanism, counts) < -_chance_below_zero(mechanism, n, each)
+    decoder = decoder_of(mechanism)
+    return _Tests(decoder, false_alarm).flags(decoder.tally(counts))
 
 
-def fewest_fakes(
-    mechanism: Mechanism, counts: Sequence[int], false_alarm: float = FALSE_ALARM
-) -> int:
+def fewest_fakes(mechanism: Mechanism, counts: Counts, false_alarm: float = FALSE_ALARM) -> int:
     """Return a number of reports that are fake at least; 0 where no count is impossible.
 
     It is the least for which no test of :func:`impossible_counts` flags the honest rest, whatever
     the fakes said.
-
-    Args:
-        mechanism: what honest devices sample from.
-        counts: how often each response was seen.
-        false_alarm: the chance that fewer are fake is at most this, for every number of honest and
-            of fake reports, and every population.
-
-    Raises:
-        ValueError: for counts that allow no estimate.
-
-    Source: docs/mathematics.md, section 6.
     """
-    flags = impossible_counts(mechanism, counts, false_alarm)
-    return _fewest(mechanism, counts, *flags, false_alarm)
+    decoder = decoder_of(mechanism)
+    return _Tests(decoder, false_alarm).fewest_fakes(decoder.tally(counts))
 
 
 def detectable_share(
@@ -171,28 +110,100 @@ def detectable_share(
 ) -> float | None:
     """Return about which share of fake reports a category would show at best, at even odds.
 
-    At best: no honest device holds the category, and the fakes shun it.
-
-    Args:
-        mechanism: what honest devices sample from.
-        n: number of reports, honest and fake.
-        false_alarm: the chance that honest devices alone cause any flag.
-
-    Returns:
-        The share; None if all reports could be fake and never be flagged so.
-
-    Source: docs/mathematics.md, section 6.
+    At best: no honest device holds the category, and the fakes shun it. None if all reports could
+    be fake and never be flagged so.
     """
-    reach, each = extremes(mechanism), false_alarm / _tests(mechanism)
-    # A count of mean (1 - beta) n p and deviation sqrt(n p (1 - p)) falls below n p by z of these.
-    p = reach.rarest.max()
-    share = -float(special.ndtri(each)) * math.sqrt((1 - p) / (p * n)) if p > 0 else math.inf
-    if not isinstance(mechanism, TwoValuedMechanism):
-        # Fakes that say where G_j is least bring the estimate from 0 to beta min_y G_jy.
-        depth = -reach.least
-        below = _chance_below_zero(mechanism, n, each)
-        share = min(share, float((below[depth > 0] / depth[depth > 0]).min(initial=math.inf)))
-    return share if share <= 1 else None
+    return _Tests(decoder_of(mechanism), false_alarm).detectable_share(n)
+
+
+class _Tests:
+    """Tests of a mechanism's counts, each with the same part of the false alarm.
+
+    A union bound adds their chances: two for each tested count, and one for each kernel.
+    """
+
+    def __init__(self, decoder: Decoder, false_alarm: float) -> None:
+        self._decoder, self._reach = decoder, decoder.extremes
+        kernels = decoder.categories if decoder.kernels_tested else 0
+        self.each = false_alarm / (2 * len(self._reach.rarest) + kernels)
+
+    def flags(self, tally: Tally) -> tuple[Flags, Flags]:
+        """Return which tested counts and which categories' estimates are flagged."""
+        # A count of independent devices, each of which adds to it with at least the probability p,
+        # is stochastically at least a binomial one, and none is sent less often if all others are
+        # more.
+        n, seen = tally.n, self._seen(tally)
+        counted = _too_few(seen, n, self._reach.rarest, self.each) | _too_few(
+            n - seen, n, 1 - self._reach.likeliest, self.each
+        )
+        if not self._decoder.kernels_tested:
+            return counted, np.zeros(self._decoder.categories, dtype=np.bool_)
+        return counted, self._decoder.frequencies(tally) < -self.chance_below_zero(n)
+
+    def detectable_share(self, n: int) -> float | None:
+        """Return from which share of fakes on a flag is likelier than none."""
+        # A count of mean (1 - beta) n p and deviation sqrt(n p (1 - p)) falls below n p by z of
+        # these.
+        p, z = self._reach.rarest.max(), -float(special.ndtri(self.each))
+        share = z * math.sqrt((1 - p) / (p * n)) if p > 0 else math.inf
+        if self._decoder.kernels_tested:
+            # Fakes that say where G_j is least bring the estimate from 0 to beta min_y G_jy.
+            depth, below = -self._reach.least, self.chance_below_zero(n)
+            share = min(share, float((below[depth > 0] / depth[depth > 0]).min(initial=math.inf)))
+        return share if share <= 1 else None
+
+    def fewest_fakes(self, tally: Tally) -> int:
+        """Return the least number of fakes that explains each flag."""
+        counted, below_zero = self.flags(tally)
+        n, seen = tally.n, self._seen(tally)[counted]
+        # Of h honest reports no more were seen than of all, so that h can be no more than this.
+        most = [
+            _most_honest(seen, n, self._reach.rarest[counted], self.each),
+            _most_honest(n - seen, n, 1 - self._reach.likeliest[counted], self.each),
+        ]
+        if below_zero.any():
+            sums = n * self._decoder.frequencies(tally)
+            most.append(self._most_honest_sums(sums, n)[below_zero])
+        return n - int(min(float(honest.min(initial=n)) for honest in most))
+
+    def _seen(self, tally: Tally) -> Floats:
+        return self._decoder.tested_counts(tally).astype(np.float64)
+
+    def _most_honest_sums(self, sums: Floats, n: int) -> Floats:
+        """Return of up to how many honest reports these sums are not too far below 0."""
+        depth = -self._reach.least
+        low, high = np.zeros(len(sums)), np.full(len(sums), float(n))
+        while (low < high).any():
+            middle = np.ceil((low + high) / 2)
+            # Each fake takes away depth at most. The sum of what is left and may be lacking by
+            # chance, sums + (n - h) depth + h t_h, is concave in h, since h t_h is a minimum of
+            # linear functions; at h = 0 it is not negative: it falls below 0 once at most.
+            lack = middle * self.chance_below_zero(np.maximum(middle, 1))
+            flagged = sums + (n - middle) * depth + lack < 0
+            low, high = np.where(flagged, low, middle), np.where(flagged, middle - 1, high)
+        return low
+
+    def chance_below_zero(self, n: int | Floats) -> Floats:
+        """Return how far below 0 an honest estimate is with at most a test's chance.
+
+        Of n reports, or of another number for each category; by an inequality that holds for every
+        n and every population.
+        """
+        # Bernstein's, with second moments about 0. For g >= -B and s > 0, sB < 3,
+        #   E e^(-sg) <= 1 - s E g + E g^2 h,   h = (e^sB - 1 - sB)/B^2 <= s^2 / (2 (1 - sB/3)).
+        # For category j, E g is 1 if a device's answer is j and 0 if not, and E g^2 is at most
+        # "own" or "other". While (own - other) h <= s the second case is the worse one, whoever the
+        # devices are:
+        #   P(mean of g <= -t) <= exp(n (-st + other h)) = chance   at   t = r^2/(2s) + other h,
+        # with r^2 = 2 ln(1/chance)/n. The best s makes t = r sqrt(other) + r^2 B/6, or is where the
+        # condition ends, at 1/s = (own - other)/2 + B/3.
+        moments, depth = self._decoder.moments, -self._reach.least
+        deviation, excess = np.sqrt(moments.other), np.maximum(moments.own - moments.other, 0.0)
+        r = np.broadcast_to(np.sqrt(-2 * math.log(self.each) / n), deviation.shape)
+        capped = r * excess > 2 * deviation
+        best = r * deviation
+        best[capped] = r[capped] ** 2 * excess[capped] / 4 + moments.other[capped] / excess[capped]
+        return np.asarray(best + r * r * depth / 6)
 
 
 def _too_few(seen: Floats, n: int, p: Floats, chance: float) -> Flags:
@@ -206,31 +217,6 @@ def _too_few(seen: Floats, n: int, p: Floats, chance: float) -> Flags:
     return np.asarray(flags)
 
 
-def _fewest(
-    mechanism: Mechanism,
-    counts: Sequence[int],
-    responses: Flags,
-    categories: Flags,
-    false_alarm: float,
-) -> int:
-    """Return the least number of fakes that explains each flag."""
-    n, reach, each = (
-        check_counts(mechanism, counts),
-        extremes(mechanism),
-        false_alarm / _tests(mechanism),
-    )
-    seen = np.asarray(counts, dtype=np.float64)[responses]
-    # Of h honest reports no more were seen than of all, so that h can be no more than this.
-    most = [
-        _most_honest(seen, n, reach.rarest[responses], each),
-        _most_honest(n - seen, n, 1 - reach.likeliest[responses], each),
-    ]
-    if categories.any():
-        sums = n * debias(mechanism, counts)
-        most.append(_most_honest_sums(mechanism, sums, n, each)[categories])
-    return n - int(min(float(honest.min(initial=n)) for honest in most))
-
-
 def _most_honest(seen: Floats, n: int, p: Floats, chance: float) -> Floats:
     """Return of up to how many honest reports these binomial counts have no such lower tail."""
     low, high = np.minimum(seen, n), np.full(len(seen), float(n))
@@ -238,51 +224,7 @@ def _most_honest(seen: Floats, n: int, p: Floats, chance: float) -> Floats:
     while (low < high).any():
         middle = np.ceil((low + high) / 2)
         # The tail is 1 for as many reports as were seen, and falls with every further one.
-        flagged = (middle > seen) & (
-            special.betaincc(seen + 1, np.maximum(middle - seen, 1), p) < chance
-        )
+        tail = special.betaincc(seen + 1, np.maximum(middle - seen, 1), p)
+        flagged = (middle > seen) & (tail < chance)
         low, high = np.where(flagged, low, middle), np.where(flagged, middle - 1, high)
     return low
-
-
-def _most_honest_sums(mechanism: Mechanism, sums: Floats, n: int, chance: float) -> Floats:
-    """Return of up to how many honest reports these estimates times n are not too far below 0."""
-    depth = -extremes(mechanism).least
-    low, high = np.zeros(len(sums)), np.full(len(sums), float(n))
-    while (low < high).any():
-        middle = np.ceil((low + high) / 2)
-        # Each fake takes away depth at most. The sum of what is left and may be lacking by chance,
-        # sums + (n - h) depth + h t_h, is concave in h, since h t_h is a minimum of linear
-        # functions; at h = 0 it is not negative: it falls below 0 once at most.
-        lack = middle * _chance_below_zero(mechanism, np.maximum(middle, 1), chance)
-        flagged = sums + (n - middle) * depth + lack < 0
-        low, high = np.where(flagged, low, middle), np.where(flagged, middle - 1, high)
-    return low
-
-
-def _tests(mechanism: Mechanism) -> int:
-    """Return how many tests share the false alarm: a union bound adds their chances."""
-    kernels = 0 if isinstance(mechanism, TwoValuedMechanism) else mechanism.categories
-    return 2 * mechanism.responses + kernels
-
-
-def _chance_below_zero(mechanism: Mechanism, n: int | Floats, chance: float) -> Floats:
-    """Return how far below 0 an honest estimate is with at most this chance, shape (categories,).
-
-    Of n reports, or of another number for each category; by an inequality that holds for every n
-    and every population.
-    """
-    # Bernstein's, with second moments about 0. For g >= -B and s > 0, sB < 3,
-    #   E e^(-sg) <= 1 - s E g + E g^2 h,   h = (e^sB - 1 - sB)/B^2 <= s^2 / (2 (1 - sB/3)).
-    # For category j, E g is 1 if a device's answer is j and 0 if not, and E g^2 is at most "own" or
-    # "other". While (own - other) h <= s the second case is the worse one, whoever the devices are:
-    #   P(mean of g <= -t) <= exp(n (-st + other h)) = chance   at   t = r^2/(2s) + other h,
-    # with r^2 = 2 ln(1/chance)/n. The best s makes t = r sqrt(other) + r^2 B/6, or is where the
-    # condition ends, at 1/s = (own - other)/2 + B/3.
-    moments, depth = tables(mechanism).moments, -extremes(mechanism).least
-    deviation, excess = np.sqrt(moments.other), np.maximum(moments.own - moments.other, 0.0)
-    r = np.broadcast_to(np.sqrt(-2 * math.log(chance) / n), deviation.shape)
-    capped = r * excess > 2 * deviation
-    best = r * deviation
-    best[capped] = r[capped] ** 2 * excess[capped] / 4 + moments.other[capped] / excess[capped]
-    return np.asarray(best + r * r * depth / 6)

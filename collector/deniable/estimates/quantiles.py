@@ -6,34 +6,26 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
+from deniable.estimates.binomial import check_level, normal_quantile
 from deniable.estimates.cumulative import averaged_shares, blur_of
-from deniable.estimates.intervals import check_level, normal_quantile
-from deniable.estimates.inverse import check_counts
+from deniable.estimates.decoders import Counts, Floats, decoder_of
 from deniable.estimates.queries import cautious_values
 from deniable.mechanisms import Mechanism
-
-__all__ = ["Quantile", "quantiles"]
-
-Floats = NDArray[np.float64]
 
 _TIE: Final = 1e-9
 """A share this near to a quantile's probability has reached it: rounding decides no tie."""
 _MOST_WEIGHTS: Final = 1 << 21
-"""Values tested times categories: all of up to 1,448 values; of 4,096, every eighth."""
+"""Values tested times responses: all of up to 1,448 values; of 4,096, every eighth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
     """The smallest value at or below which at least a share ``probability`` of the answers lies.
 
-    Attributes:
-        probability: the share.
-        value: the estimate, one of the values.
-        low, high: ends of the confidence interval, likewise.
-        level: its confidence level; it covers at least as often in large samples.
+    Estimate and ends of the interval are among the values; in large samples it covers as often as
+    its level says, or more.
     """
 
     probability: float
@@ -42,50 +34,28 @@ class Quantile:
     high: float
     level: float
 
-    def to_dict(self) -> dict[str, object]:
-        """Return plain values for JSON."""
-        return {
-            "probability": self.probability,
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-        }
-
 
 def quantiles(
     mechanism: Mechanism,
-    counts: Sequence[int],
+    counts: Counts,
     values: Sequence[Fraction],
     probabilities: Sequence[float] = (0.25, 0.5, 0.75),
     level: float = 0.95,
 ) -> tuple[Quantile, ...]:
-    """Estimate quantiles, with intervals by test inversion.
-
-    Args:
-        mechanism: what the devices sampled from.
-        counts: how often each response was seen.
-        values: the rising numbers that the categories are.
-        probabilities: which quantiles, in (0, 1).
-        level: confidence level of each interval by itself, in (0, 1).
-
-    Raises:
-        ValueError: for a level or a probability outside (0, 1), a wrong number of values, or counts
-            that allow no estimate.
-
-    Source: Woodruff 1952; docs/mathematics.md, section 10.
-    """
+    """Estimate quantiles, by test inversion (Woodruff 1952; docs/mathematics.md, section 10)."""
     check_level(level)
-    n, k = check_counts(mechanism, counts), mechanism.categories
+    decoder, k = decoder_of(mechanism), mechanism.categories
+    tally = decoder.tally(counts)
     if len(values) != k:
         raise ValueError(f"{k} values are expected, one a category")
     if not all(0 < probability < 1 for probability in probabilities):
         raise ValueError("a quantile's probability must be in (0, 1), such as 0.5")
-    blur = blur_of(mechanism, n)
-    stride = -(-k * k // _MOST_WEIGHTS)
+    blur = blur_of(mechanism, tally.n)
+    stride = -(-k * mechanism.responses // _MOST_WEIGHTS)
     cuts = range((k - 1) % stride, k, stride)
 
     def averages(shift: int) -> tuple[Floats, Floats]:
-        return cautious_values(mechanism, counts, averaged_shares(k, cuts, blur, shift))
+        return cautious_values(decoder, tally, averaged_shares(k, cuts, blur, shift))
 
     z = normal_quantile(level)
     after, after_error = averages(blur)
@@ -103,15 +73,9 @@ def quantiles(
         estimate = int(np.argmax(rising >= p - _TIE))
         staying = [*np.flatnonzero(kept), estimate]
         first, last = min(staying), max(staying)
-        found.append(
-            Quantile(
-                probability=float(p),
-                value=float(values[cuts[estimate]]),
-                low=float(values[cuts[first - 1] + 1 if first else 0]),
-                high=float(values[cuts[last]]),
-                level=level,
-            )
-        )
+        indices = cuts[estimate], cuts[first - 1] + 1 if first else 0, cuts[last]
+        value, low, high = (float(values[index]) for index in indices)
+        found.append(Quantile(float(p), value, low, high, level))
     return tuple(found)
 
 

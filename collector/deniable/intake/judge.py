@@ -12,22 +12,12 @@ from deniable.messages import Manifest, Refusal, RefusalCode, SignedReport
 from deniable.messages.admissible import check_report
 from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
 
-__all__ = ["KnownSurvey", "judge_report"]
-
 KnownSurvey = Callable[[bytes], Manifest | None]
 """Looks up a published survey by its id."""
 
 
 def judge_report(envelope: bytes, now: float, known_survey: KnownSurvey) -> Receipt:
-    """Judge one element of an upload.
-
-    Args:
-        envelope: the element's bytes.
-        now: Unix seconds.
-        known_survey: the published surveys.
-
-    Returns:
-        What the store is to keep of the report, which is verified.
+    """Judge one element of an upload; return what the store is to keep of it, verified.
 
     Raises:
         Refusal: malformed, bad-key, unknown-survey, out-of-domain, too-early, epoch-closed,

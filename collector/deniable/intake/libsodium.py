@@ -6,8 +6,6 @@ from nacl.exceptions import CryptoError
 from deniable.messages import Refusal, RefusalCode
 from deniable.messages.ed25519 import KEY_BYTES, SIGNATURE_BYTES
 
-__all__ = ["verify"]
-
 
 def verify(public_key: bytes, context: bytes, payload: bytes, signature: bytes) -> None:
     """Check a signature over context ‖ payload, as :func:`deniable.messages.verify` does.

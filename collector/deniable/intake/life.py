@@ -34,30 +34,22 @@ from typing import Final, Protocol
 from deniable.messages import Manifest, Schedule
 from deniable.messages.receipt import KEPT_SECONDS
 
-__all__ = ["BELIEVED_SECONDS", "Action", "Due", "StandingSeal", "due", "finished"]
-
 BELIEVED_SECONDS: Final = 7 * 86_400
 """How late upkeep may come. A week, so that nobody is asked because of some days off."""
 
 
 class Action(StrEnum):
-    """What can be due."""
+    """What can be due; ASK: a seal, if the clock is right, which only the operator can tell."""
 
     SEAL = "seal"
     PRUNE = "prune"
     END = "end"
     ASK = "ask"
-    """To be sealed if the clock is right, which only the operator can tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """One thing to do with a survey.
-
-    Attributes:
-        action: what.
-        epoch: of which epoch; None if it is about all of them.
-    """
+    """One thing to do with a survey, or with one epoch of it."""
 
     action: Action
     epoch: int | None = None
@@ -86,14 +78,10 @@ def due(
     newest: int | None,
     now: float,
 ) -> list[Due]:
-    """Return what is due, in the order in which it is to be done.
+    """Return what is due to a survey, in the order in which it is to be done.
 
-    Args:
-        manifest: the survey.
-        seals: all that stand.
-        ended_at: Unix seconds when the survey ended; None while it takes reports.
-        newest: the newest epoch with a counted report; None if there is none.
-        now: Unix seconds.
+    It took reports until ``ended_at``, and ``newest`` is the newest epoch with a counted one; None
+    where there is no such thing. Times are Unix seconds.
     """
     schedule = manifest.schedule
     standing = {seal.epoch: seal for seal in seals}
@@ -113,7 +101,6 @@ def due(
 def _closing(
     schedule: Schedule, epoch: int, ended_at: int | None, newest: int | None, now: float
 ) -> Action | None:
-    """Return what is due to an epoch that has no seal, if anything."""
     closes = schedule.closes(epoch)
     if ended_at is not None:
         return Action.SEAL if now >= closes or ended_at >= schedule.opens(epoch) else None

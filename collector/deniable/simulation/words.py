@@ -7,8 +7,6 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-__all__ = ["CipherWords", "SimulatedWords", "Words"]
-
 
 class Words(Protocol):
     """A source of uniform 64-bit words."""
@@ -40,11 +38,7 @@ class CipherWords:
 
 
 class SimulatedWords:
-    """Reproducible words of a numpy generator: for simulations, never for anybody's answer.
-
-    Args:
-        generator: a seeded generator.
-    """
+    """Reproducible words of a seeded generator: for simulations, never for anybody's answer."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator

@@ -9,45 +9,40 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from deniable.stores.copying import CopyableStore, Row, SurveyRow
-from deniable.stores.sqlite import SqliteStore, checking, copying
-from deniable.stores.sqlite.database import SqliteDatabase
-from deniable.stores.sqlite.migrating import VERSION, version
-from deniable.stores.sqlite.read_only import read_only
-from deniable.stores.store import StoreError
-
-__all__ = ["back_up", "restore"]
+from deniable.stores.errors import StoreError
+from deniable.stores.rules.copying import StoredRow, SurveyRow
+from deniable.stores.sqlite import SqliteStore
+from deniable.stores.sqlite.database import VERSION, SqliteDatabase, faults, read_only, version
+from deniable.stores.sqlite.sqlite_store import read_rows
+from deniable.stores.store import Store
 
 _OWNER_ONLY: Final = 0o600
 
 
-async def back_up(store: CopyableStore | Path, file: Path) -> None:
+async def back_up(store: Store | Path, file: Path) -> None:
     """Write all of a store, as of one moment, into a new file, while others use the store.
 
     The file appears when it is whole and was checked; it is readable by its owner alone. The copy
     of a SQLite store has the schema that the store has; of an older one it is checked besides that
     it can be migrated.
 
-    Args:
-        store: what to copy; a SQLite store's file, also one of an older schema.
-        file: where to; never overwritten.
-
     Raises:
-        FileExistsError: if there is something already.
-        UnknownSchema: if a newer version of deniable wrote the store.
         StoreError: if the store cannot be read, or the copy is not in order.
-        OSError: if the file cannot be written, or its directory is not there.
+        OSError: if the file cannot be written, or is there already.
     """
     if not file.parent.is_dir():
         raise NotADirectoryError(f"{file.parent} is no directory; make it first")
     with _reserved(file), tempfile.TemporaryDirectory(dir=file.parent, prefix=".backup-") as place:
         copy = Path(place) / "store.sqlite"
-        if isinstance(store, SqliteStore):
-            store = store.path
-        if isinstance(store, Path):
-            await asyncio.to_thread(_copy_file, store, copy)
+        source = store.path if isinstance(store, SqliteStore) else store
+        if isinstance(source, Path):
+            await asyncio.to_thread(_copy_file, source, copy)
         else:
-            await _copy(store, copy)
+            with_rows = await SqliteStore.open(copy)
+            try:
+                await with_rows.fill(source.rows())
+            finally:
+                await with_rows.close()
         current = await asyncio.to_thread(_current, copy, Path(place))
         await _check(current, "the store is not in order; deniable store check says more")
         copy.chmod(_OWNER_ONLY)
@@ -56,16 +51,11 @@ async def back_up(store: CopyableStore | Path, file: Path) -> None:
         await asyncio.to_thread(_synchronise, file.parent)
 
 
-async def restore(store: CopyableStore, file: Path) -> None:
-    """Fill an empty store with what a backup holds, all of it or nothing.
-
-    Args:
-        store: what to fill.
-        file: what :func:`back_up` wrote, by this version of deniable or an older one; only read.
+async def restore(store: Store, file: Path) -> None:
+    """Fill an empty store with what a backup of this version or an older one holds, or not at all.
 
     Raises:
         NotEmpty: if the store holds anything.
-        UnknownSchema: if a newer version wrote the backup.
         StoreError: if the backup is not in order, or the store cannot be written.
         OSError: if the backup cannot be read.
     """
@@ -79,13 +69,6 @@ async def restore(store: CopyableStore, file: Path) -> None:
 
 
 def _current(file: Path, place: Path) -> Path:
-    """Return the file if its schema is this version's, else a migrated copy of it in this folder.
-
-    Raises:
-        UnknownSchema: if a newer version wrote it.
-        StoreError: if there is no store in it, or it cannot be migrated.
-        OSError: if it cannot be copied.
-    """
     with read_only(file, at_rest=True) as connection:
         found = version(connection)
     if found == 0:
@@ -108,17 +91,9 @@ def _copy_file(source: Path, file: Path) -> None:
         connection.execute("VACUUM INTO ?", (str(file),))
 
 
-async def _copy(store: CopyableStore, file: Path) -> None:
-    copy = await SqliteStore.open(file)
-    try:
-        await copy.fill(store.rows())
-    finally:
-        await copy.close()
-
-
-async def _rows(file: Path) -> AsyncIterator[Sequence[Row]]:
+async def _rows(file: Path) -> AsyncIterator[Sequence[StoredRow]]:
     with read_only(file, at_rest=True) as connection:
-        chunks = copying.read_rows(connection)
+        chunks = read_rows(connection)
         first = await asyncio.to_thread(next, chunks, None)
         if not first or not isinstance(first[0], SurveyRow):
             raise StoreError(f"{file} holds no survey")
@@ -130,11 +105,11 @@ async def _rows(file: Path) -> AsyncIterator[Sequence[Row]]:
 async def _check(file: Path, otherwise: str) -> None:
     def recount() -> list[str]:
         with read_only(file, at_rest=True) as connection:
-            return checking.faults(connection)
+            return faults(connection)
 
-    faults = await asyncio.to_thread(recount)
-    if faults:
-        raise StoreError(f"{otherwise}: {faults[0]}")
+    found = await asyncio.to_thread(recount)
+    if found:
+        raise StoreError(f"{otherwise}: {found[0]}")
 
 
 @contextmanager

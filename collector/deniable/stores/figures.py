@@ -5,39 +5,21 @@ from dataclasses import dataclass
 from deniable.messages import Manifest
 from deniable.stores.store import Store
 
-__all__ = ["Figures", "shown_figures"]
-
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The counts of one epoch, as they may be shown.
-
-    Attributes:
-        epoch: which.
-        counts: how often each response was counted; at least one report in all.
-        distrusted: how many of these reports issuers vouched for that are distrusted now.
-        seal: the seal's digest, if these figures are final; None while more may be counted.
-    """
+    """The counts of one epoch, as they may be shown."""
 
     epoch: int
-    counts: list[int]
-    distrusted: int
-    seal: bytes | None = None
+    counts: list[int]  # how often each response was counted; at least one report in all
+    distrusted: int  # how many of these reports issuers vouched for that are distrusted now
+    seal: bytes | None = None  # the seal's digest, if these figures are final
 
 
 async def shown_figures(store: Store, manifest: Manifest, epoch: int | None) -> Figures | None:
     """Return the figures of an epoch, by default of the newest that has any.
 
-    Args:
-        store: where they are counted.
-        manifest: the survey; others of the same name are never pooled with it.
-        epoch: which, or None.
-
-    Returns:
-        None while too few reports have come.
-
-    Raises:
-        StoreError: if the store cannot be read, or a step of the figures not be written.
+    None while too few reports have come. Manifests of the same name are never pooled.
     """
     shown = await store.newest_epoch(manifest.survey_id) if epoch is None else epoch
     if shown is None:

@@ -10,14 +10,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from deniable.messages.receipt import Receipt
-from deniable.stores.store import Overloaded, StoreError, Verdict
-
-__all__ = ["GroupCommit"]
+from deniable.stores.errors import Overloaded, StoreError
+from deniable.stores.values import Verdict
 
 _QUIET_TURNS: Final = 4
 """From bytes that have arrived to a report that waits here, aiohttp takes three turns."""
-_MOST_SECONDS: Final = 0.01
-"""A loop that is never quiet commits all the same."""
+_MOST_SECONDS: Final = 0.01  # a loop that is never quiet commits all the same
 
 _Waiting = tuple[Sequence[Receipt], "asyncio.Future[list[Verdict]]"]
 
@@ -27,8 +25,8 @@ class GroupCommit:
 
     Args:
         commit: stores receipts durably in one transaction, and returns one verdict each.
-        most_waiting: how many receipts may wait for their commit before ``add`` is overloaded.
-        most_together: how many one commit takes at most, unless one request alone has more.
+        most_waiting: how many receipts may wait for it.
+        most_together: how many it takes at most, unless one request alone has more.
     """
 
     def __init__(
@@ -44,18 +42,12 @@ class GroupCommit:
         self._queued = 0
         self._committing: asyncio.Task[None] | None = None
 
-    @property
-    def queued(self) -> int:
-        """Return how many receipts wait; those whose commit is under way do not."""
-        return self._queued
-
     async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
         """Have receipts stored by the next commit; one verdict each, in their order.
 
         Raises:
             Overloaded: if too many wait already; nothing was taken.
-            StoreError: whatever ended the commit; nothing of the group was stored, or that is not
-                known.
+            StoreError: whatever ended the commit; nothing was stored, or that is not known.
         """
         if self._queued + len(receipts) > self._most_waiting:
             raise Overloaded("too many reports wait for their commit")
@@ -90,7 +82,6 @@ class GroupCommit:
             self._committing = None
 
     async def _until_quiet(self) -> None:
-        """Return when some turns of the event loop in succession have brought nothing new."""
         loop = asyncio.get_running_loop()
         latest, quiet, queued = loop.time() + _MOST_SECONDS, 0, self._queued
         while quiet < _QUIET_TURNS and self._queued < self._most_together:

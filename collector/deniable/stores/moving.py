@@ -6,22 +6,18 @@ stays, and doing the same again goes on.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
 
-from deniable.stores.copying import CopyableStore, CountRow, Row, SurveyRow
-from deniable.stores.store import NotEmpty, StoreError
+from deniable.stores.errors import NotEmpty, StoreError
+from deniable.stores.rules.copying import CountRow, StoredRow, SurveyRow
+from deniable.stores.store import Store
 
-__all__ = ["move"]
 
-
-async def move(source: CopyableStore, target: CopyableStore, to: str) -> None:
+async def move(source: Store, target: Store, to: str) -> None:
     """Move all that a store holds into one that holds nothing; the old one takes nothing more.
 
-    Args:
-        source: the old one; collectors may use it.
-        target: the new one.
-        to: where that is, as whoever uses the old one is told.
+    Whoever uses the old one is told where the new one is: ``to``.
 
     Raises:
         NotEmpty: if the new store holds something that is not from an earlier such move.
@@ -30,7 +26,8 @@ async def move(source: CopyableStore, target: CopyableStore, to: str) -> None:
             told whether the new one was filled.
     """
     try:
-        await target.fill(_fenced(source, to))
+        async with aclosing(_fenced(source, to)) as chunks:
+            await target.fill(chunks)
     except NotEmpty:
         if await source.moved_to() != to:
             raise
@@ -46,21 +43,22 @@ async def move(source: CopyableStore, target: CopyableStore, to: str) -> None:
 
 # Both run while nobody else can fill the new store: of two moves at once, none lifts the mark under
 # which the other copies.
-async def _fenced(source: CopyableStore, to: str) -> AsyncIterator[Sequence[Row]]:
+async def _fenced(source: Store, to: str) -> AsyncGenerator[Sequence[StoredRow], None]:
     await source.move_away(to)
-    async for chunk in source.rows():
-        yield chunk
+    async with aclosing(source.rows()) as chunks:
+        async for chunk in chunks:
+            yield chunk
     if await source.moved_to() != to:  # what came since would be missing
         raise StoreError("the old store was told to stay while it was copied")
 
 
-async def _lifted(source: CopyableStore) -> AsyncIterator[Sequence[Row]]:
+async def _lifted(source: Store) -> AsyncGenerator[Sequence[StoredRow], None]:
     await source.stay()
-    for nothing in list[Sequence[Row]]():
+    for nothing in list[Sequence[StoredRow]]():
         yield nothing
 
 
-async def _counted(store: CopyableStore) -> Counter[object]:
+async def _counted(store: Store) -> Counter[object]:
     """Return what never gets less: surveys, and how often each response was counted."""
     held: Counter[object] = Counter()
     async for chunk in store.rows():

@@ -6,13 +6,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from deniable.stores.copying import CopyableStore
-from deniable.stores.postgres import PostgresStore
 from deniable.stores.sqlite import SqliteStore
-from deniable.stores.sqlite.database import SqliteDatabase
-from deniable.stores.sqlite.migrating import VERSION
-
-__all__ = ["is_postgresql", "migrate_store", "open_store", "place_text"]
+from deniable.stores.sqlite.database import VERSION, SqliteDatabase
+from deniable.stores.store import Store
 
 _SCHEMES: Final = ("postgresql://", "postgres://")
 
@@ -39,7 +35,7 @@ async def open_store(
     create: bool = False,
     migrate: bool = False,
     most_connections: int = 4,
-) -> CopyableStore:
+) -> Store:
     """Open a store.
 
     Args:
@@ -48,13 +44,14 @@ async def open_store(
         create: make the store if there is none; a SQLite file of an older schema is migrated.
         migrate: bring a SQLite file to this version. (A PostgreSQL database has other collectors:
             it is migrated by :func:`migrate_store` only.)
-        most_connections: how many there are to a PostgreSQL database at most.
+        most_connections: to a PostgreSQL database.
 
     Raises:
         UnknownSchema: if another version of deniable wrote it.
-        StoreError: if it cannot be opened.
     """
     if is_postgresql(target):
+        from deniable.stores.postgres import PostgresStore
+
         return await PostgresStore.open(
             str(target), most_waiting, create=create, most_connections=most_connections
         )
@@ -62,13 +59,14 @@ async def open_store(
 
 
 async def migrate_store(target: Path | str) -> tuple[int, int]:
-    """Bring a store's schema to this version; return which version it had, and has.
+    """Bring a store's schema to this version; return which version it had (0: none), and has.
 
     Raises:
         UnknownSchema: if a newer version of deniable wrote it.
-        StoreError: if it cannot be opened or written.
     """
     if is_postgresql(target):
+        from deniable.stores.postgres import PostgresStore
+
         return await PostgresStore.migrate(str(target))
     with closing(await asyncio.to_thread(SqliteDatabase, Path(target))) as database:
         return database.found_version, VERSION

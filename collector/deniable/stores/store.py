@@ -17,148 +17,54 @@ S8. A store that was moved away takes nothing: every write reads that in its own
     was committed before is all there is to copy.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from functools import partial
 
 from deniable.messages import Manifest, Rotation
-from deniable.messages.receipt import KEPT_SECONDS, Receipt
-
-__all__ = [
-    "KEPT_SECONDS",
-    "Counts",
-    "NotAdmitted",
-    "NotEmpty",
-    "NotSealed",
-    "Overloaded",
-    "Role",
-    "RotationConflict",
-    "Seal",
-    "Store",
-    "StoreError",
-    "StoreFull",
-    "StoreMoved",
-    "SurveyConflict",
-    "Token",
-    "UnknownSchema",
-    "Unreachable",
-    "Verdict",
-]
-
-Counts = dict[bytes | None, list[int]]
-"""How often each response was counted, by the issuer that vouched; None where nobody did.
-
-An issuer is in it if at least one of its reports was counted.
-"""
+from deniable.messages.receipt import Receipt
+from deniable.stores.group_commit import GroupCommit
+from deniable.stores.rules import life, operating, published_counts, surveys
+from deniable.stores.rules.copying import StoredRow
+from deniable.stores.statements import Result, Rule
+from deniable.stores.values import Counts, Role, Seal, Token, Verdict
 
 
-class Verdict(StrEnum):
-    """What became of one report; of those that refuse it the first that applies, in this order.
+class Store(ABC):
+    """Where a collector keeps what it acknowledged. Every method may raise StoreError.
 
-    ENDED, SEALED, DISTRUSTED: whether such a report repeats another is not looked at.
+    ``add`` is overloaded once more than ``most_waiting`` reports wait for their commit.
     """
 
-    ACCEPTED = "accepted"
-    DUPLICATE = "duplicate"
-    CONFLICT = "conflict"
-    SEALED = "sealed"
-    ENDED = "ended"
-    DISTRUSTED = "distrusted"
+    def __init__(self, most_waiting: int) -> None:
+        self._group = GroupCommit(self._commit, most_waiting)
 
+    @abstractmethod
+    async def _commit(self, together: list[Receipt]) -> list[Verdict]:
+        """Store receipts durably in one transaction; one verdict each."""
 
-class Role(StrEnum):
-    """What a token allows: an operator may do whatever an analyst may."""
+    @abstractmethod
+    async def _read(self, begin: Callable[[], Rule[Result]]) -> Result:
+        """Follow a rule that only reads."""
 
-    ANALYST = "analyst"
-    OPERATOR = "operator"
+    @abstractmethod
+    async def _write(
+        self,
+        begin: Callable[[], Rule[Result]],
+        *,
+        repeatable: bool = True,
+        though_moved: bool = False,
+    ) -> Result:
+        """Follow a rule in a transaction that writes, durably also if nothing changes (S1).
 
-
-@dataclass(frozen=True, slots=True)
-class Seal:
-    """The end of an epoch: from it on its counts stand.
-
-    Attributes:
-        epoch: which.
-        sealed_at: Unix seconds, by the clock of whoever sealed it.
-        reports: how many were counted.
-        digest: SHA-256 of the counts (:func:`deniable.stores.digest.counts_digest`).
-        pruned_at: Unix seconds when the receipts were erased; None while they are kept.
-    """
-
-    epoch: int
-    sealed_at: int
-    reports: int
-    digest: bytes
-    pruned_at: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """What is known of a token that somebody holds.
-
-    Attributes:
-        digest: SHA-256 of the token.
-        role: what it allows.
-        label: whose it is, for the operator's own records.
-        created_at: Unix seconds.
-    """
-
-    digest: bytes
-    role: Role
-    label: str
-    created_at: int
-
-
-class StoreError(Exception):
-    """The store could not do what was asked; nothing of it was done."""
-
-
-class Unreachable(StoreError):
-    """The database does not answer, or not at this address."""
-
-
-class NotAdmitted(StoreError):
-    """The database lets this role or password not in, or has not what its address names."""
-
-
-class StoreFull(StoreError):
-    """The disk takes no more."""
-
-
-class StoreMoved(StoreError):
-    """The store was moved to another place, and takes nothing more."""
-
-
-class Overloaded(StoreError):
-    """More reports wait for their commit than the store is told to hold."""
-
-
-class SurveyConflict(StoreError):
-    """Another manifest of this name has this sequence or a higher one."""
-
-
-class RotationConflict(StoreError):
-    """One of the two keys was rotated before, or too many were."""
-
-
-class NotEmpty(StoreError):
-    """The store holds something, and would have to be empty to be filled."""
-
-
-class NotSealed(StoreError):
-    """The epoch has no seal, or had none for long enough: its receipts are still needed."""
-
-
-class UnknownSchema(StoreError):
-    """The store was written by another version of deniable."""
-
-
-class Store(Protocol):
-    """Where a collector keeps what it acknowledged. Every method may raise StoreError."""
+        It begins anew each time that the transaction is tried; what is not repeatable is not done
+        again once it may have been committed. A store that was moved away is written to only
+        ``though_moved`` (S8).
+        """
 
     async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
         """Store verified reports durably; one verdict each, in their order."""
+        return await self._group.add(receipts)
 
     async def publish(self, manifest: Manifest, envelope: bytes) -> None:
         """Add a survey; publishing the same one again changes nothing.
@@ -166,74 +72,68 @@ class Store(Protocol):
         Raises:
             SurveyConflict: if the name has another manifest of this or a higher sequence.
         """
+        await self._write(lambda: surveys.publish(manifest, envelope))
 
     async def surveys(self) -> list[bytes]:
         """Return the envelopes of all surveys, by name and descending sequence."""
+        return await self._read(surveys.surveys)
 
     async def rotate(
         self, rotation: Rotation, envelope: bytes, sign_anew: Callable[[bytes], bytes]
     ) -> int:
         """Publish a hand-over of the authority's key, and every survey under the new one.
 
-        Args:
-            rotation: the hand-over.
-            envelope: it, signed.
-            sign_anew: given a survey's envelope, returns the one that replaces it, of the same
-                payload; or the same one.
-
-        Returns:
-            How many surveys were signed anew.
+        ``sign_anew`` returns the envelope that replaces a survey's, or the same one. Returned is
+        how many it changed.
 
         Raises:
             RotationConflict: if one of the keys was rotated before, or too many were.
         """
+        handing_over = partial(surveys.rotate, rotation, envelope, sign_anew)
+        return await self._write(handing_over, repeatable=False)
 
     async def rotations(self) -> list[bytes]:
         """Return the envelopes of all rotations, oldest first."""
+        return await self._read(surveys.rotations)
 
     async def counts(self, survey_id: bytes, epoch: int, responses: int) -> Counts:
         """Return how often each response was counted, as figures may show it.
 
         Figures stand until max(1, minimum_reports) more are counted than they show. That is judged
         when they are read: reading takes the step, for every reader alike, and ``add`` does nothing
-        for it.
-
-        Args:
-            survey_id: which survey.
-            epoch: which epoch.
-            responses: how many responses its mechanism has.
-
-        Returns:
-            Lists of that length; nothing while too few are counted.
+        for it. Lists have as many entries as there are responses; there are none while too few
+        reports are counted.
         """
+        view = partial(published_counts.shown_counts, survey_id, epoch, responses)
+        shown, due = await self._read(view)
+        if due:
+            await self._write(lambda: published_counts.take_step(survey_id, epoch))
+            # Once: under load the next step may be due by now.
+            shown, _ = await self._read(view)
+        return shown
 
     async def newest_epoch(self, survey_id: bytes) -> int | None:
-        """Return the newest epoch of which enough is counted for a figure; None if there is none.
-
-        That is max(1, minimum_reports).
-        """
+        """Return the newest epoch of which max(1, minimum_reports) are counted, or None."""
+        return await self._read(lambda: published_counts.newest_epoch(survey_id))
 
     async def newest_counted(self, survey_id: bytes) -> int | None:
-        """Return the newest epoch with a counted report, for upkeep alone; None if there is none.
-
-        No figure may tell it: :meth:`newest_epoch` is what may be shown.
-        """
+        """Return the newest epoch with a counted report, or None; for upkeep, never to be shown."""
+        return await self._read(lambda: published_counts.newest_counted(survey_id))
 
     async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
-        """Seal an epoch for good; return the seal that stands, whoever set it first.
-
-        Args:
-            survey_id: which survey.
-            epoch: which epoch.
-            now: Unix seconds.
-        """
+        """Seal an epoch for good; return the seal that stands, whoever set it first."""
+        seal, _ = await self._write(lambda: life.seal(survey_id, epoch, now))
+        return seal
 
     async def seals(self, survey_id: bytes) -> list[Seal]:
         """Return the seals of a survey, by epoch."""
+        return await self._read(lambda: life.seals(survey_id))
 
     async def standing_seal(self, survey_id: bytes, epoch: int) -> Seal | None:
         """Return the seal of an epoch; None while it has none."""
+        return await self._read(lambda: life.standing_seal(survey_id, epoch))
 
+    @abstractmethod
     async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
         """Erase the receipts of an epoch; return how many there were.
 
@@ -246,32 +146,37 @@ class Store(Protocol):
 
     async def end(self, survey_id: bytes, now: int) -> None:
         """End a survey for good: it takes no report of any epoch. The first end's time stands."""
+        await self._write(lambda: life.end(survey_id, now))
 
     async def ended(self) -> dict[bytes, int]:
         """Return the ids of ended surveys, and when they ended in Unix seconds."""
+        return await self._read(life.ended)
 
     async def distrust(self, issuer: bytes, now: int) -> None:
         """Take no further report that this issuer vouches for, in any survey, for good."""
+        await self._write(lambda: life.distrust(issuer, now))
 
     async def distrusted(self) -> frozenset[bytes]:
         """Return the public keys of the issuers that are not trusted any more."""
+        return await self._read(life.distrusted)
 
     async def add_token(self, token: Token) -> None:
-        """Keep the digest of a token.
-
-        Raises:
-            StoreError: if it is kept already.
-        """
+        """Keep the digest of a token; StoreError if it is kept already."""
+        await self._write(lambda: operating.add_token(token), repeatable=False)
 
     async def tokens(self) -> list[Token]:
         """Return what is known of the tokens, the oldest first."""
+        return await self._read(operating.tokens)
 
     async def revoke_token(self, digest: bytes) -> bool:
         """Forget a token; return if there was such."""
+        return await self._write(lambda: operating.revoke_token(digest), repeatable=False)
 
     async def token_role(self, digest: bytes) -> Role | None:
         """Return the role of the token with this digest; None if there is none."""
+        return await self._read(lambda: operating.token_role(digest))
 
+    @abstractmethod
     async def check(self) -> list[str]:
         """Recount the receipts, and return a line for each thing that is not as it must be.
 
@@ -281,35 +186,48 @@ class Store(Protocol):
 
     async def ping(self) -> None:
         """Return if the store takes a durable write, by making one."""
+        await self._write(operating.touch)
 
+    @abstractmethod
     async def time(self) -> float:
         """Return Unix seconds by the store's own clock: the database's, or the file system's."""
 
     async def move_away(self, to: str) -> None:
         """Mark the store as moved; from this commit on every write raises StoreMoved.
 
-        Writes are ``add``, ``publish``, ``rotate``, ``seal``, ``prune``, ``end``, ``distrust``,
-        those of tokens, ``note_backup``, ``ping``, ``fill``, and the step that ``counts`` takes;
-        where no step is due, figures are still read. What was committed before is in ``rows()``.
-
-        Args:
-            to: where to, as an operator is told; doing it again for the same place changes nothing.
+        That includes ``ping``, and the step that ``counts`` takes; where none is due, figures are
+        still read. What was committed before is in ``rows()``. Operators are told where ``to``;
+        doing it again for the same place changes nothing.
 
         Raises:
             StoreMoved: if it was moved to another place before.
         """
+        await self._write(lambda: operating.move_away(to), though_moved=True)
 
     async def stay(self) -> None:
         """Lift the mark of :meth:`move_away`; without one this changes nothing."""
+        await self._write(operating.stay, though_moved=True)
 
     async def moved_to(self) -> str | None:
         """Return where the store was moved to; None while it takes reports."""
+        return await self._read(operating.moved_to)
 
     async def note_backup(self, now: int) -> None:
         """Note that a backup was made at this time, in Unix seconds."""
+        await self._write(lambda: operating.note_backup(now))
 
     async def backed_up_at(self) -> int | None:
         """Return when the last backup was noted, in Unix seconds; None if none was."""
+        return await self._read(operating.backed_up_at)
 
+    @abstractmethod
+    def rows(self) -> AsyncGenerator[Sequence[StoredRow], None]:
+        """Read everything as of one moment, in lists of one type of row."""
+
+    @abstractmethod
+    async def fill(self, chunks: AsyncIterator[Sequence[StoredRow]]) -> None:
+        """Write all that another store holds, or nothing; NotEmpty if this one holds anything."""
+
+    @abstractmethod
     async def close(self) -> None:
         """Commit what was taken, then let go of the store."""

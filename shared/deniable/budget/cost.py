@@ -6,8 +6,9 @@ user's.
 """
 
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from math import ceil
 from typing import Final
 
 from deniable.mechanisms import (
@@ -19,19 +20,13 @@ from deniable.mechanisms import (
     log_ceiling,
 )
 
-__all__ = ["NANO", "Ceiling", "epsilon_ceiling", "epsilon_to_nano", "format_nano", "pure_cost"]
-
 NANO: Final = 10**9
 """Units of cost in one epsilon."""
 _PLACES: Final = 12
 
 
 def pure_cost(mechanism: Mechanism) -> int:
-    """Return what one response costs: epsilon' = ln(pure odds), rounded up to 1e-9.
-
-    Raises:
-        InvalidPrivacyParameter: if some response excludes a category, so that no budget covers it.
-    """
+    """Return what one response costs: epsilon' = ln(pure odds), rounded up to 1e-9."""
     odds = mechanism.privacy.odds
     if odds is None:
         raise InvalidPrivacyParameter(
@@ -41,12 +36,7 @@ def pure_cost(mechanism: Mechanism) -> int:
 
 
 def epsilon_to_nano(name: str, epsilon: Number) -> int:
-    """Return a ceiling in units of 1e-9 epsilon, rounded down; ``name`` is what an error calls it.
-
-    Raises:
-        TypeError: for a float or another type that does not hold the number exactly.
-        InvalidPrivacyParameter: for a negative number, or one that is not written plainly.
-    """
+    """Return a ceiling in units of 1e-9 epsilon, rounded down; an error calls it ``name``."""
     exact = exact_number(name, epsilon)
     if exact < 0:
         raise InvalidPrivacyParameter(f"{name} must not be negative")
@@ -57,6 +47,25 @@ def format_nano(cost: int) -> str:
     """Return a cost for people: epsilon rounded up to three decimal places."""
     thousandths = -(-cost // (NANO // 1000))
     return f"{thousandths // 1000}.{thousandths % 1000:03d}"
+
+
+def upper_text(value: Fraction | Decimal, digits: int = 3) -> str:
+    """Return an epsilon, a delta or odds to so many significant digits, rounded up."""
+    if value == Decimal("Infinity"):
+        return "infinite"
+    exact = Fraction(value)
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    shown = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    plain = shown == 0 or -7 < shown.adjusted() < 12
+    return f"{shown.normalize(context):f}" if plain else f"{shown:E}"
+
+
+def odds_text(odds: Fraction) -> str:
+    """Return odds rounded up to three digits, large ones to a whole number: "3.01", "1,097"."""
+    places = 2 if odds < 10 else 1 if odds < 100 else 0
+    # In integers: a Decimal would be rounded again, by the app's decimal context.
+    whole, part = divmod(ceil(odds * 10**places), 10**places)
+    return f"{whole:,}.{part:0{places}d}" if places else f"{whole:,}"
 
 
 def epsilon_ceiling(epsilon: Fraction) -> Decimal:

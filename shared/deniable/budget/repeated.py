@@ -31,9 +31,7 @@ from functools import lru_cache
 from typing import Final
 
 from deniable.budget.cost import NANO, pure_cost
-from deniable.mechanisms import Mechanism, TwoRound, ceil_div, log_ceiling
-
-__all__ = ["RangeCost", "changing_cost", "constant_cost"]
+from deniable.mechanisms import Mechanism, Rounds, ceil_div, log_ceiling
 
 _LONGEST: Final = 64
 """Up to so many reports f(t) is looked at; beyond, it is bounded."""
@@ -43,10 +41,8 @@ _LONGEST: Final = 64
 class RangeCost:
     """What reports within one range cost together, in units of 1e-9 epsilon.
 
-    Attributes:
-        categories: k, as many answers as there can be.
-        kept: what one kept response costs, however many reports share it.
-        slopes: (t, f(t)) by rising t, from (1, f(1)) on, wherever f(t)/t exceeds all before it.
+    ``kept`` is the cost of one kept response, however many reports share it; ``slopes`` are the
+    (t, f(t)) by rising t, from (1, f(1)) on, wherever f(t)/t exceeds all before it.
     """
 
     categories: int
@@ -55,22 +51,14 @@ class RangeCost:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> "RangeCost":
-        """Return the cost of reports that are drawn from, or kept by, this mechanism.
-
-        Raises:
-            InvalidPrivacyParameter: if it has no pure guarantee, so that no budget covers it.
-        """
-        if not isinstance(mechanism, TwoRound):
-            one = pure_cost(mechanism)
+        """Return the cost of reports that are drawn from, or kept by, this mechanism."""
+        one, rounds = pure_cost(mechanism), mechanism.rounds
+        if rounds is None:
             return cls(mechanism.categories, one, ((1, one),))
-        return cls(mechanism.categories, pure_cost(mechanism.kept), _slopes(mechanism))
+        return cls(mechanism.categories, pure_cost(rounds.kept), _slopes(rounds, one))
 
     def cumulative(self, reports: int) -> int:
-        """Return what so many reports within one range cost together.
-
-        Raises:
-            ValueError: for a negative number of reports.
-        """
+        """Return what so many reports within one range cost together."""
         if reports < 0:
             raise ValueError("reports cannot be fewer than 0")
         if reports == 0:
@@ -85,12 +73,7 @@ class RangeCost:
     def most(self, epochs: int, epochs_per_range: int) -> int:
         """Return what a report in each of so many epochs costs, from epoch 0 on.
 
-        Args:
-            epochs: how many there are.
-            epochs_per_range: how many make a range; 1 where every response is fresh.
-
-        Raises:
-            ValueError: for a negative number of epochs, or ranges of less than one epoch.
+        Where every response is fresh, each epoch is a range.
         """
         if epochs < 0 or epochs_per_range < 1:
             raise ValueError("there are no fewer than 0 epochs, and a range has at least one")
@@ -98,18 +81,12 @@ class RangeCost:
         return ranges * self.cumulative(epochs_per_range) + self.cumulative(rest)
 
 
-def constant_cost(mechanism: TwoRound, reports: int) -> int:
+def constant_cost(rounds: Rounds, reports: int) -> int:
     """Return f(t), the cost of so many reports about an answer that never changes.
 
     It rises from the level of one report to that of the kept response.
     """
-    # The most telling reports all name x. Under x: the kept response is x (d_inf) and every report
-    # true to it (d_2^t), or it is one of m = k-1 others and every report lies. Under x': kept x by
-    # a lie, x' by the truth, or one of k-2 others. Over q_inf q_2^t this is
-    #   (E_inf E_2^t + k - 1) / (E_2^t + E_inf + k - 2).
-    k, kept = mechanism.categories, mechanism.kept.privacy.odds
-    growth = mechanism.fresh.privacy.odds**reports
-    return log_ceiling((kept * growth + k - 1) / (growth + kept + k - 2), NANO)
+    return log_ceiling(rounds.constant_odds(reports), NANO)
 
 
 def changing_cost(mechanism: Mechanism, reports: int) -> int | None:
@@ -119,19 +96,19 @@ def changing_cost(mechanism: Mechanism, reports: int) -> int | None:
     """
     if reports < 2:
         return reports * pure_cost(mechanism)
-    if not isinstance(mechanism, TwoRound):
+    if mechanism.rounds is None:
         return None
     # Given the kept responses, two histories give each report with odds of at most E_2, and so do
     # mixtures over the kept ones. These add nothing: which reports share a kept response depends on
     # the history. The ceiling of t NANO ln E_2 is that of ln E_2 in units of 1/(t NANO).
-    return log_ceiling(mechanism.fresh.privacy.odds, NANO * reports)
+    return log_ceiling(mechanism.rounds.fresh.privacy.odds, NANO * reports)
 
 
 @lru_cache(maxsize=32)
-def _slopes(mechanism: TwoRound) -> tuple[tuple[int, int], ...]:
+def _slopes(rounds: Rounds, one: int) -> tuple[tuple[int, int], ...]:
     """Return the slopes of two rounds; it takes tens of ms where the levels lie far apart."""
-    kept = pure_cost(mechanism.kept)
-    slopes = [(1, pure_cost(mechanism))]
+    kept = pure_cost(rounds.kept)
+    slopes = [(1, one)]
     for t in range(2, _LONGEST + 2):
         best_t, best = slopes[-1]
         # From here on no f(t)/t can exceed kept/t, so neither can it exceed the best.
@@ -139,11 +116,7 @@ def _slopes(mechanism: TwoRound) -> tuple[tuple[int, int], ...]:
             break
         # No f(t) exceeds t ln E_2 nor kept; so no later f(t)/t exceeds what this bound makes of the
         # first of them.
-        cost = (
-            constant_cost(mechanism, t)
-            if t <= _LONGEST
-            else min(t * pure_cost(mechanism.fresh), kept)
-        )
+        cost = constant_cost(rounds, t) if t <= _LONGEST else min(t * pure_cost(rounds.fresh), kept)
         if cost * best_t > best * t:
             slopes.append((t, cost))
     return tuple(slopes)

@@ -1,11 +1,13 @@
-"""Mechanisms: solution matrices that a device can sample exactly, with integers only."""
+"""Mechanisms: solution matrices that a device can sample exactly, with integers only.
+
+Each kind is a module or package, registered in ``registry``; the rest is what they share. Arguments
+outside their domain raise TypeError, ValueError or InvalidPrivacyParameter; an answer that is no
+category raises IndexError before anything is drawn.
+"""
 
 from typing import TYPE_CHECKING
 
-from deniable.mechanisms.circular import Circular
-from deniable.mechanisms.decay import RATIO_LIMIT, DistanceMechanism
 from deniable.mechanisms.exact import (
-    DECIMAL_PATTERN,
     MAX_EPSILON,
     GridTooCoarse,
     InvalidPrivacyParameter,
@@ -21,11 +23,9 @@ from deniable.mechanisms.exponential import (
     odds_ceiling,
     odds_floor,
 )
-from deniable.mechanisms.geometric import ClampedGeometric
-from deniable.mechanisms.mechanism import MAX_DENSE, Mechanism, SurveyMechanism
-from deniable.mechanisms.metric import MAX_DISTANCE, MAX_METRIC, Metric
+from deniable.mechanisms.kind import RATIO_LIMIT, InvalidParameter, Kind, Parameters, Settings
+from deniable.mechanisms.mechanism import MAX_DENSE, Mechanism, Rounds, SurveyMechanism
 from deniable.mechanisms.on_demand import on_demand
-from deniable.mechanisms.ordinal import Ordinal
 from deniable.mechanisms.privacy import (
     MatrixPrivacy,
     Privacy,
@@ -34,64 +34,69 @@ from deniable.mechanisms.privacy import (
     column_extremes,
     epsilon_of_odds,
 )
-from deniable.mechanisms.randomised_response import RandomisedResponse
 from deniable.mechanisms.randomness import Draw, os_random_word
-from deniable.mechanisms.two_round import TwoRound
+from deniable.mechanisms.registry import KINDS
 from deniable.mechanisms.two_valued import MAX_CATEGORIES, TwoValuedMechanism
 
 if TYPE_CHECKING:
-    from deniable.mechanisms.laplace import DiscreteLaplace, LaplaceRelease, Neighbours, Query
-    from deniable.mechanisms.selection import MAX_OUTCOMES, ExponentialMechanism, Movement
+    from deniable.mechanisms.distance import DistanceMechanism
+    from deniable.mechanisms.matrix import SurveyMatrix
+    from deniable.mechanisms.numeric import ClampedGeometric
+    from deniable.mechanisms.ordinal import MAX_DISTANCE, MAX_METRIC, Circular, Metric, Ordinal
+    from deniable.mechanisms.randomised_response import RandomisedResponse
     from deniable.mechanisms.solution_matrix import InvalidMatrix, NotOnGrid, SolutionMatrix
+    from deniable.mechanisms.two_round import TwoRound
 else:
     __getattr__ = on_demand(
         __name__,
         {
-            "DiscreteLaplace": "laplace",
-            "LaplaceRelease": "laplace",
-            "Neighbours": "laplace",
-            "Query": "laplace",
-            "MAX_OUTCOMES": "selection",
-            "ExponentialMechanism": "selection",
-            "Movement": "selection",
+            "MAX_DISTANCE": "ordinal",
+            "MAX_METRIC": "ordinal",
+            "Circular": "ordinal",
+            "ClampedGeometric": "numeric",
+            "DistanceMechanism": "distance",
             "InvalidMatrix": "solution_matrix",
+            "Metric": "ordinal",
             "NotOnGrid": "solution_matrix",
+            "Ordinal": "ordinal",
+            "RandomisedResponse": "randomised_response",
             "SolutionMatrix": "solution_matrix",
+            "SurveyMatrix": "matrix",
+            "TwoRound": "two_round",
         },
     )
 
 __all__ = [
-    "DECIMAL_PATTERN",
+    "KINDS",
     "MAX_CATEGORIES",
     "MAX_DENSE",
     "MAX_DISTANCE",
     "MAX_EPSILON",
     "MAX_METRIC",
-    "MAX_OUTCOMES",
     "RATIO_LIMIT",
     "Circular",
     "ClampedGeometric",
-    "DiscreteLaplace",
     "DistanceMechanism",
     "Draw",
-    "ExponentialMechanism",
     "GridTooCoarse",
     "InvalidMatrix",
+    "InvalidParameter",
     "InvalidPrivacyParameter",
-    "LaplaceRelease",
+    "Kind",
     "MatrixPrivacy",
     "Mechanism",
     "Metric",
-    "Movement",
-    "Neighbours",
     "NotOnGrid",
     "Number",
     "Ordinal",
+    "Parameters",
     "Privacy",
-    "Query",
     "RandomisedResponse",
+    "Rounds",
     "Rows",
+    "Settings",
     "SolutionMatrix",
+    "SurveyMatrix",
     "SurveyMechanism",
     "TwoRound",
     "TwoValuedMechanism",

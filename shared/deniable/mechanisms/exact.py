@@ -8,25 +8,13 @@ import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
-__all__ = [
-    "DECIMAL_PATTERN",
-    "MAX_EPSILON",
-    "GridTooCoarse",
-    "InvalidPrivacyParameter",
-    "Number",
-    "exact_delta",
-    "exact_epsilon",
-    "exact_number",
-    "exact_quantity",
-]
-
 Number = str | Decimal | Fraction | int
 """What a privacy parameter may be given as."""
 
 MAX_EPSILON = 40
 """Odds of e^40 : 1 are no privacy at all; above it, 64 bits no longer resolve a lie."""
 
-DECIMAL_PATTERN = re.compile(r"(0|[1-9][0-9]{0,3})(\.[0-9]{0,17}[1-9])?", re.ASCII)
+_DECIMAL = re.compile(r"(0|[1-9][0-9]{0,3})(\.[0-9]{0,17}[1-9])?", re.ASCII)
 """Decimal strings of the protocol: canonical, at most 4 digits before and 18 after the point."""
 
 _MAX_PLACES = 18
@@ -42,12 +30,7 @@ class GridTooCoarse(ValueError):
 
 
 def exact_epsilon(value: Number) -> Fraction:
-    """Return epsilon exactly.
-
-    Raises:
-        TypeError: for a float, a bool or any other type.
-        InvalidPrivacyParameter: unless 0 ≤ epsilon ≤ 40.
-    """
+    """Return epsilon exactly, if it is in [0, 40]."""
     epsilon = exact_number("epsilon", value)
     if not 0 <= epsilon <= MAX_EPSILON:
         raise InvalidPrivacyParameter(f"epsilon must be in [0, {MAX_EPSILON}]")
@@ -55,12 +38,7 @@ def exact_epsilon(value: Number) -> Fraction:
 
 
 def exact_delta(value: Number) -> Fraction:
-    """Return delta exactly.
-
-    Raises:
-        TypeError: for a float, a bool or any other type.
-        InvalidPrivacyParameter: unless 0 ≤ delta < 1.
-    """
+    """Return delta exactly, if it is in [0, 1)."""
     delta = exact_number("delta", value)
     if not 0 <= delta < 1:
         raise InvalidPrivacyParameter("delta must be in [0, 1)")
@@ -76,18 +54,15 @@ def exact_number(name: str, value: Number) -> Fraction:
     """
     # bool is an int to Python, and a numpy float64 is a float: both are mistakes here.
     if isinstance(value, bool) or not isinstance(value, str | Decimal | Fraction | int):
-        reason = (
-            " (a float is not the number that was written: 0.1 is slightly more than 1/10)"
-            if isinstance(value, float)
-            else ""
-        )
+        reason = " (a float is not the number that was written: 0.1 is slightly more than 1/10)"
         raise TypeError(
             f"{name} must be a decimal string, Decimal, Fraction or int, "
-            f'not {type(value).__name__}{reason}; write it as a string, such as "0.1"'
+            f"not {type(value).__name__}{reason if isinstance(value, float) else ''}; "
+            'write it as a string, such as "0.1"'
         )
     if isinstance(value, str):
         # Before parsing: Fraction("1e999999999") would fill the memory.
-        if not DECIMAL_PATTERN.fullmatch(value):
+        if not _DECIMAL.fullmatch(value):
             raise InvalidPrivacyParameter(
                 f'{name} must be a plain decimal such as "1" or "0.25": no sign, exponent, '
                 "leading zero or trailing zero, at most 4 digits before and 18 after the point"
@@ -114,10 +89,7 @@ def exact_number(name: str, value: Number) -> Fraction:
 def exact_quantity(name: str, value: Number) -> Fraction:
     """Return a number computed from private data, exactly; it may be negative.
 
-    Raises:
-        TypeError: for a float, a bool or any other type.
-        InvalidPrivacyParameter: for a number that is not written plainly, or too long. No message
-            repeats it.
+    No error repeats it.
     """
     if isinstance(value, str):
         # Parameters of the protocol have no sign. Decimal reads one, and keeps an exponent as it

@@ -3,8 +3,6 @@
 import math
 from fractions import Fraction
 
-__all__ = ["ceil_div", "exp_enclosure", "log_ceiling", "odds_ceiling", "odds_floor"]
-
 
 def ceil_div(numerator: int, denominator: int) -> int:
     """Return the smallest integer that is not below numerator / denominator (denominator > 0)."""
@@ -12,13 +10,7 @@ def ceil_div(numerator: int, denominator: int) -> int:
 
 
 def exp_enclosure(exponent: Fraction, bits: int) -> tuple[int, int]:
-    """Enclose e^exponent between two integers over 2^bits.
-
-    Returns:
-        ``(low, high)`` with ``low <= e^exponent * 2^bits <= high``; both are exact at exponent 0.
-
-    Raises:
-        ValueError: for a negative exponent.
+    """Return low <= e^exponent * 2^bits <= high, integers; both are exact at exponent 0.
 
     Source: docs/mathematics.md, section 2.
     """
@@ -50,18 +42,12 @@ def exp_enclosure(exponent: Fraction, bits: int) -> tuple[int, int]:
 
 
 def odds_floor(epsilon: Fraction, bits: int = 128) -> Fraction:
-    """Return e^epsilon rounded down to a multiple of 2^-bits, or the next one below.
-
-    For a *demand*: what is private at the smaller odds is private at epsilon.
-    """
+    """Return e^epsilon rounded down, for a *demand*: what keeps it keeps epsilon."""
     return Fraction(exp_enclosure(epsilon, bits)[0], 1 << bits)
 
 
 def odds_ceiling(epsilon: Fraction, bits: int = 128) -> Fraction:
-    """Return e^epsilon rounded up to a multiple of 2^-bits, or the next one above.
-
-    For a *statement*: what epsilon allows, the larger odds do not understate.
-    """
+    """Return e^epsilon rounded up, for a *statement*: it does not understate what is allowed."""
     return Fraction(exp_enclosure(epsilon, bits)[1], 1 << bits)
 
 
@@ -69,9 +55,6 @@ def log_ceiling(odds: Fraction, unit: int) -> int:
     """Return the smallest integer c with e^(c/unit) >= odds: ln(odds) in 1/unit, rounded up.
 
     The comparison is certified by :func:`exp_enclosure`; a float only says where to start.
-
-    Raises:
-        ValueError: for odds below 1.
     """
     if odds < 1:
         raise ValueError("odds must be at least 1")

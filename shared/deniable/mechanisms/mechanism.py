@@ -2,28 +2,42 @@
 
 import operator
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from deniable.mechanisms.privacy import Privacy, Rows
 from deniable.mechanisms.randomness import Draw, os_random_word
 
-__all__ = ["MAX_DENSE", "Mechanism", "SurveyMechanism", "category_index"]
+if TYPE_CHECKING:
+    from deniable.mechanisms.two_valued import TwoValuedMechanism
 
 MAX_DENSE: Final = 4096
 """Most rows, and most columns, of a matrix that is held entry by entry."""
 
 
-def category_index(value: int, categories: int) -> int:
-    """Return the index of a category as an int.
-
-    Raises:
-        IndexError: unless it is in 0 … categories - 1.
-    """
+def category_index(value: int, size: int, name: str = "a category index") -> int:
+    """Return the index of a category, or of a response, as an int."""
     index = operator.index(value)
-    if not 0 <= index < categories:
+    if not 0 <= index < size:
         # Never the value itself: it may be an answer.
-        raise IndexError(f"a category index must be in [0, {categories})")
+        raise IndexError(f"{name} must be in [0, {size})")
     return index
+
+
+class Rounds(Protocol):
+    """Two rounds of randomised response, one after the other, of which the first can be kept."""
+
+    @property
+    def kept(self) -> "TwoValuedMechanism":
+        """Return the round whose response is kept."""
+
+    @property
+    def fresh(self) -> "TwoValuedMechanism":
+        """Return the noise that each report adds to it."""
+
+    def constant_odds(self, reports: int) -> Fraction:
+        """Return the odds of so many reports about one kept response."""
+
+    def __hash__(self) -> int: ...
 
 
 class Mechanism(Rows, Protocol):
@@ -36,6 +50,10 @@ class Mechanism(Rows, Protocol):
     def privacy(self) -> Privacy:
         """Return the tight guarantee of the implemented integers."""
 
+    @property
+    def rounds(self) -> Rounds | None:
+        """Return the two rounds that it is made of, if it is."""
+
     def probability(self, category: int, response: int) -> Fraction:
         """Return one entry of the matrix, exactly."""
 
@@ -44,8 +62,11 @@ class Mechanism(Rows, Protocol):
 
 
 class SurveyMechanism(Mechanism, Protocol):
-    """A mechanism whose responses are the categories themselves, sampled with 64-bit words."""
+    """A mechanism that is sampled with 64-bit words, as those of surveys are."""
 
     @property
-    def truth(self) -> Fraction:
-        """Return the probability of sending the answer itself, for the answer least often sent."""
+    def truth(self) -> Fraction | None:
+        """Return the probability of sending the answer itself, for the answer least often sent.
+
+        None where the responses are not the categories.
+        """

@@ -7,16 +7,9 @@ names the same modules under ``if TYPE_CHECKING``: what freezes apps reads those
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-__all__ = ["on_demand"]
-
 
 def on_demand(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
-    """Return a ``__getattr__`` for a package's ``__init__``.
-
-    Args:
-        package: its name.
-        modules: by public name, the package's module that has it.
-    """
+    """Return a ``__getattr__`` for a package's ``__init__``, by the module that has each name."""
 
     def load(name: str) -> object:
         module = modules.get(name)

@@ -1,25 +1,16 @@
 """What a solution matrix guarantees: its tight (epsilon, delta), read off its exact entries."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Protocol
 
 from deniable.mechanisms.exact import Number, exact_delta, exact_epsilon
 from deniable.mechanisms.exponential import log_ceiling, odds_floor
-
-__all__ = [
-    "MatrixPrivacy",
-    "Privacy",
-    "Rows",
-    "TwoValuedPrivacy",
-    "column_extremes",
-    "epsilon_of_odds",
-]
 
 _PLACES = 12
 
@@ -71,11 +62,7 @@ class Privacy(ABC):
 
 @dataclass(frozen=True, slots=True)
 class TwoValuedPrivacy(Privacy):
-    """The guarantee of a matrix with ``truth`` on and ``lie`` off the diagonal, in closed form.
-
-    Attributes:
-        truth: probability of the true category, d.
-        lie: probability of each other category, q, with 0 < q <= d.
+    """The guarantee of a matrix with d = ``truth`` on and q = ``lie`` off the diagonal, 0 < q <= d.
 
     Source: Holohan, Leith and Mason, Theorem 8; docs/mathematics.md, section 1.
     """
@@ -130,19 +117,20 @@ class MatrixPrivacy(Privacy):
 
     The pure level takes one pass over the entries; everything with a delta compares all pairs of
     rows, which for more than a few hundred categories is :mod:`deniable.audit`'s to do in bulk.
-
-    Args:
-        matrix: what to read it off.
+    ``odds`` finds the pure odds where the matrix's structure gives them in less than a pass.
 
     Source: docs/mathematics.md, section 7.
     """
 
-    def __init__(self, matrix: Rows) -> None:
+    def __init__(self, matrix: Rows, odds: Callable[[], Fraction | None] | None = None) -> None:
         self._matrix = matrix
+        self._find_odds = odds
 
     @cached_property
     def odds(self) -> Fraction | None:
         """Return e^epsilon' of the pure guarantee: the largest ratio within a column, O(k |Y|)."""
+        if self._find_odds is not None:
+            return self._find_odds()
         # P(x, S) <= E P(x', S) for all S <=> for single columns; the worst is max/min of one.
         seen = [
             (high, low) for high, low in zip(*column_extremes(self._matrix), strict=True) if high
@@ -174,22 +162,14 @@ class MatrixPrivacy(Privacy):
         return Fraction(worst, v * self._matrix.grid)
 
     def _pairs(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-        matrix = self._matrix
-        rows = [matrix.row(x) for x in range(matrix.categories)]
-        for x, one in enumerate(rows):
-            for z, other in enumerate(rows):
-                if x != z:
-                    yield one, other
+        return permutations(map(self._matrix.row, range(self._matrix.categories)), 2)
 
 
 def column_extremes(matrix: Rows) -> tuple[list[int], list[int]]:
     """Return the largest and the smallest weight of each column."""
-    most = list(matrix.row(0))
-    least = list(most)
-    for x in range(1, matrix.categories):
-        row = matrix.row(x)
-        most = list(map(max, most, row))
-        least = list(map(min, least, row))
+    most = least = list(matrix.row(0))
+    for row in map(matrix.row, range(1, matrix.categories)):
+        most, least = list(map(max, most, row)), list(map(min, least, row))
     return most, least
 
 

@@ -13,48 +13,38 @@ ends give the same a; a is therefore the best integer on the grid, and one inequ
 integers proves it private.
 """
 
-from fractions import Fraction
+from typing import Final
 
-from deniable.mechanisms.exact import (
-    InvalidPrivacyParameter,
-    Number,
-    exact_delta,
-    exact_epsilon,
-)
+from deniable.mechanisms.exact import InvalidPrivacyParameter, Number, exact_delta, exact_epsilon
 from deniable.mechanisms.exponential import ceil_div, exp_enclosure
+from deniable.mechanisms.kind import Kind, Parameters, at_fault
 from deniable.mechanisms.two_valued import TwoValuedMechanism, check_size
-
-__all__ = ["RandomisedResponse"]
 
 
 class RandomisedResponse(TwoValuedMechanism):
     """Tell the truth with probability d, else name each other category with probability q.
 
     Args:
-        categories: how many categories there are, 2 to 65,536.
-        epsilon: privacy level in [0, 40]: a decimal string, Decimal, Fraction or int.
-        delta: slack in [0, 1), likewise. Not both may be zero. The default 0 is the one to use:
-            delta buys nothing unless it is of the order of e^epsilon / categories.
+        categories: how many there are, 2 to 65,536.
+        epsilon: in [0, 40].
+        delta: in [0, 1); not both may be 0. The default is the one to use: delta buys nothing
+            unless it is of the order of e^epsilon / categories.
         bits: the grid is 2^bits, 1 to 64. Surveys use 64; smaller grids are for exhaustive tests.
 
-    Raises:
-        TypeError: for a float or another type that does not hold the number exactly.
-        InvalidPrivacyParameter: for epsilon or delta outside their domain, or both 0.
-        ValueError: for a number of categories or bits outside its domain.
-        GridTooCoarse: if 2^bits does not separate truth from lie at this epsilon.
+    Raises GridTooCoarse if 2^bits does not separate truth from lie at this epsilon.
 
     Source: Theorems 8 and 10 of the paper; docs/mathematics.md, sections 1 and 2.
     """
 
-    __slots__ = ("_delta", "_epsilon")
+    __slots__ = ("delta", "epsilon")
 
     def __init__(
         self, categories: int, epsilon: Number, delta: Number = "0", *, bits: int = 64
     ) -> None:
         check_size(categories, bits)
-        self._epsilon = exact_epsilon(epsilon)
-        self._delta = exact_delta(delta)
-        if self._epsilon == 0 and self._delta == 0:
+        self.epsilon: Final = exact_epsilon(epsilon)
+        self.delta: Final = exact_delta(delta)
+        if self.epsilon == 0 and self.delta == 0:
             raise InvalidPrivacyParameter(
                 "epsilon and delta are both 0: the responses would say nothing; raise epsilon"
             )
@@ -62,10 +52,10 @@ class RandomisedResponse(TwoValuedMechanism):
 
     def _certified_lies(self, categories: int, n: int) -> int:
         m = categories - 1
-        s, t = self._delta.numerator, self._delta.denominator
+        s, t = self.delta.as_integer_ratio()
         precision = 128
         while True:
-            low, high = exp_enclosure(self._epsilon, precision)
+            low, high = exp_enclosure(self.epsilon, precision)
             v = 1 << precision
             # a = ceil(N q) = ceil( N (t-s)/t / (u/v + m) ) with u/v an end of the enclosure.
             # N q is no integer (e^epsilon is transcendental for rational epsilon != 0, and exact
@@ -80,17 +70,20 @@ class RandomisedResponse(TwoValuedMechanism):
             raise AssertionError("the privacy certificate failed; please report this as a bug")
         return a
 
-    @property
-    def epsilon(self) -> Fraction:
-        """Return the epsilon that was asked for."""
-        return self._epsilon
-
-    @property
-    def delta(self) -> Fraction:
-        """Return the delta that was asked for."""
-        return self._delta
-
     def __repr__(self) -> str:
-        return (
-            f"RandomisedResponse({self._categories}, epsilon={self._epsilon}, delta={self._delta})"
-        )
+        return f"RandomisedResponse({self.categories}, epsilon={self.epsilon}, delta={self.delta})"
+
+
+class _Kind(Kind):
+    name = "randomised-response"
+    summary = "the default"
+    symmetric = True
+
+    def mechanism(
+        self, parameters: Parameters, categories: int, epsilon: str, delta: str
+    ) -> RandomisedResponse:
+        with at_fault("epsilon"):
+            return RandomisedResponse(categories, epsilon, delta)
+
+
+KIND: Final = _Kind()

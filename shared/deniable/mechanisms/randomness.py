@@ -4,8 +4,6 @@ import os
 from collections.abc import Callable
 from typing import Final
 
-__all__ = ["Draw", "os_random_word", "uniform_below"]
-
 _WORD: Final = 64
 
 Draw = Callable[[], int]
@@ -18,12 +16,7 @@ def os_random_word() -> int:
 
 
 def uniform_below(bound: int, draw: Draw = os_random_word) -> int:
-    """Return an integer uniform in [0, bound), exactly.
-
-    Args:
-        bound: how many integers to choose from, at least 1.
-        draw: where uniform 64-bit words come from.
-    """
+    """Return an integer uniform in [0, bound), exactly."""
     # A power of two below 2 * bound: every attempt succeeds with a probability above 1/2, and all
     # that succeed are equally likely.
     bits = (bound - 1).bit_length()

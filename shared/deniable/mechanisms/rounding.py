@@ -14,8 +14,6 @@ from math import lcm
 from deniable.mechanisms.exact import GridTooCoarse, InvalidPrivacyParameter
 from deniable.mechanisms.exponential import odds_ceiling, odds_floor
 
-__all__ = ["certified_rows", "common_denominator", "largest_remainder"]
-
 Weights = Sequence[int]
 
 _PRECISION = 160
@@ -38,15 +36,10 @@ def largest_remainder(weights: Weights, grid: int) -> list[int]:
 
     What rounding down leaves over goes, one each, to the largest remainders; of equal ones to the
     first.
-
-    Args:
-        weights: not negative, not all zero.
-        grid: what the result sums to, N.
     """
     total = sum(weights)
     rounded = [weight * grid // total for weight in weights]
-    remainders = [weight * grid % total for weight in weights]
-    order = sorted(range(len(weights)), key=remainders.__getitem__, reverse=True)
+    order = sorted(range(len(weights)), key=lambda y: weights[y] * grid % total, reverse=True)
     for y in order[: grid - sum(rounded)]:
         rounded[y] += 1
     return rounded
@@ -58,13 +51,8 @@ def certified_rows(
     """Return the rows over ``grid``, provably (epsilon, delta)-private.
 
     Rounded as they are if that already is; else with as little uniform noise mixed in beforehand as
-    pays for rounding, and for rows that are over epsilon or delta by no more than floats are.
-
-    Args:
-        rows: integer weights; every row has the same sum.
-        epsilon: not negative.
-        delta: in [0, 1).
-        grid: what each resulting row sums to, N.
+    pays for rounding, and for rows that are over epsilon or delta by no more than floats are. The
+    rows given all have the same sum.
 
     Raises:
         InvalidPrivacyParameter: if a share of 1e-9 of noise does not make the rows themselves

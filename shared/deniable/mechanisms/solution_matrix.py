@@ -15,16 +15,10 @@ from math import gcd, lcm
 from typing import Final, Self
 
 from deniable.mechanisms.exact import Number, exact_delta, exact_epsilon, exact_number
-from deniable.mechanisms.mechanism import MAX_DENSE
+from deniable.mechanisms.mechanism import MAX_DENSE, category_index
 from deniable.mechanisms.privacy import MatrixPrivacy, Privacy, Rows
 from deniable.mechanisms.randomness import Draw, os_random_word
-from deniable.mechanisms.rounding import (
-    certified_rows,
-    common_denominator,
-    largest_remainder,
-)
-
-__all__ = ["InvalidMatrix", "NotOnGrid", "SolutionMatrix"]
+from deniable.mechanisms.rounding import certified_rows, common_denominator, largest_remainder
 
 _WORD: Final = 64
 _MOST_BITS: Final = 1 << 16
@@ -34,14 +28,12 @@ _TOLERANCE: Final = Fraction(1, 10**9)
 class InvalidMatrix(ValueError):
     """What was given is no stochastic matrix.
 
-    Attributes:
-        row: index of the first row at fault, or None if the matrix as a whole is.
+    ``row`` is the index of the first row at fault, or None if the matrix as a whole is.
     """
 
     def __init__(self, row: int | None, reason: str) -> None:
         super().__init__(reason if row is None else f"row {row} {reason}")
         self.row = row
-        self.reason = reason
 
 
 class NotOnGrid(ValueError):
@@ -51,19 +43,15 @@ class NotOnGrid(ValueError):
 class SolutionMatrix:
     """A stochastic matrix of integers over a common denominator, its grid.
 
-    Args:
-        weights: a row for each category; each row's integers sum to the grid. At most 4,096 rows
-            and 4,096 columns.
-        grid: the common denominator.
-
-    Raises:
-        InvalidMatrix: naming the first row that has another length, a negative entry or another
-            sum.
+    There is a row for each category, whose integers sum to the grid; at most 4,096 rows and 4,096
+    columns. InvalidMatrix names the first row that has another length, a negative entry or another
+    sum.
 
     Source: Holohan, Leith and Mason, section 2; docs/mathematics.md, section 8.
     """
 
-    __slots__ = ("_grid", "_responses", "_rows")
+    __slots__ = ("_rows", "categories", "grid", "responses")
+    rounds: Final = None
 
     def __init__(self, weights: Iterable[Iterable[int]], grid: int) -> None:
         if grid < 1:
@@ -73,28 +61,25 @@ class SolutionMatrix:
         grid = operator.index(grid)
         if not 1 <= len(rows) <= MAX_DENSE:
             raise InvalidMatrix(None, f"a matrix has 1 to {MAX_DENSE} rows")
-        self._responses = len(rows[0])
-        self._grid = grid
+        self.categories: Final = len(rows)
+        self.responses: Final = len(rows[0])
+        self.grid: Final = grid
         for x, row in enumerate(rows):
             if not 1 <= len(row) <= MAX_DENSE:
                 raise InvalidMatrix(x, f"must have 1 to {MAX_DENSE} entries")
-            if len(row) != self._responses:
-                raise InvalidMatrix(x, f"has {len(row)} entries, others have {self._responses}")
+            if len(row) != self.responses:
+                raise InvalidMatrix(x, f"has {len(row)} entries, others have {self.responses}")
             if min(row) < 0:
                 raise InvalidMatrix(x, "has a negative entry")
             if (total := sum(row)) != grid:
                 share = _about(Fraction(total, grid))
                 raise InvalidMatrix(x, f"does not sum to 1 exactly, but to {share}")
-        self._rows = tuple(_packed(row) for row in rows)
+        # Eight bytes an entry instead of some forty, wherever the weights allow it.
+        self._rows = [array("Q", row) if max(row) < 1 << _WORD else tuple(row) for row in rows]
 
     @classmethod
     def exact(cls, rows: Iterable[Iterable[Number]]) -> Self:
-        """Return the matrix of exact probabilities: Fractions, decimal strings, Decimals or ints.
-
-        Raises:
-            InvalidMatrix: naming the first row that does not sum to 1 exactly.
-            TypeError: for a float; see :meth:`approximate`.
-        """
+        """Return the matrix of exact probabilities; floats are for :meth:`approximate`."""
         fractions = [[exact_number("a probability", entry) for entry in row] for row in rows]
         grid = common_denominator((e.denominator for row in fractions for e in row), _MOST_BITS)
         if grid is None:
@@ -108,11 +93,7 @@ class SolutionMatrix:
         """Return the matrix on the grid of 2^bits that is nearest to probabilities in floats.
 
         Its guarantee is that of the integers it holds, not of the numbers given: read it off
-        ``privacy``, or ask for one with :meth:`certified`.
-
-        Raises:
-            InvalidMatrix: naming the first row that has a negative entry, one that is no finite
-                number, or a sum further than 1e-9 from 1.
+        ``privacy``, or ask for one with :meth:`certified`. Sums may be 1e-9 away from 1.
         """
         grid = _grid_of(bits)
         rounded = []
@@ -147,28 +128,12 @@ class SolutionMatrix:
         pure check looks at each entry once; with delta > 0 all pairs of rows are compared.
 
         Raises:
-            InvalidPrivacyParameter: if the matrix is not private at this epsilon and delta, nor
-                with as much noise.
+            InvalidPrivacyParameter: if that noise does not make it private.
             GridTooCoarse: if 2^bits cannot hold it.
         """
         grid = _grid_of(bits)
         rows = certified_rows(self._rows, exact_epsilon(epsilon), exact_delta(delta), grid)
         return type(self)(rows, grid)
-
-    @property
-    def categories(self) -> int:
-        """Return the number of rows."""
-        return len(self._rows)
-
-    @property
-    def responses(self) -> int:
-        """Return the number of columns."""
-        return self._responses
-
-    @property
-    def grid(self) -> int:
-        """Return the common denominator of all entries."""
-        return self._grid
 
     @property
     def privacy(self) -> Privacy:
@@ -177,31 +142,26 @@ class SolutionMatrix:
 
     def row(self, category: int) -> Sequence[int]:
         """Return one row's weights over the grid."""
-        row = self._rows[_index(category, self.categories)]
+        row = self._rows[self._index(category)]
         return row if isinstance(row, tuple) else memoryview(row).toreadonly()
 
     def probability(self, category: int, response: int) -> Fraction:
-        """Return one entry, exactly.
-
-        Raises:
-            IndexError: for a category or response outside the matrix.
-        """
-        return Fraction(self.row(category)[_index(response, self._responses)], self._grid)
+        """Return one entry, exactly."""
+        column = category_index(response, self.responses, "the index")
+        return Fraction(self.row(category)[column], self.grid)
 
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response drawn from the answer's row, exactly, with one 64-bit word.
 
-        Raises:
-            IndexError: for an answer outside the domain. Nothing is drawn then.
-            NotOnGrid: if the grid is no power of two up to 2^64; round with :meth:`certified`.
+        Raises NotOnGrid if the grid is no power of two up to 2^64; round with :meth:`certified`.
         """
-        row = self._rows[_index(answer, self.categories)]
-        if self._grid & (self._grid - 1) or self._grid > 1 << _WORD:
+        row = self._rows[self._index(answer)]
+        if self.grid & (self.grid - 1) or self.grid > 1 << _WORD:
             raise NotOnGrid(
                 "sampling takes a grid of 2^64 or a smaller power of two; call "
                 "certified(epsilon, delta) for such a matrix"
             )
-        word = draw() & (self._grid - 1)
+        word = draw() & (self.grid - 1)
         # Every boundary is compared, so that the work says nothing about answer or response.
         return sum(word >= boundary for boundary in accumulate(row[:-1]))
 
@@ -212,38 +172,33 @@ class SolutionMatrix:
         """
         if not isinstance(processing, SolutionMatrix):
             return NotImplemented
-        if self._responses != processing.categories:
+        if self.responses != processing.categories:
             raise InvalidMatrix(
-                None,
-                f"{self._responses} responses cannot enter {processing.categories} categories",
+                None, f"{self.responses} responses cannot enter {processing.categories} categories"
             )
         columns = list(zip(*processing._rows, strict=True))
         return _reduced(
             [[sum(map(operator.mul, row, column)) for column in columns] for row in self._rows],
-            self._grid * processing._grid,
+            self.grid * processing.grid,
         )
 
     def restricted(self, categories: Sequence[int]) -> "SolutionMatrix":
         """Return the matrix for some of the categories, in the order given."""
-        chosen = [self._rows[_index(category, self.categories)] for category in categories]
+        chosen = [self._rows[self._index(category)] for category in categories]
         if len(set(categories)) != len(chosen):
             raise InvalidMatrix(None, "a category is named twice")
-        return _reduced(chosen, self._grid)
+        return _reduced(chosen, self.grid)
 
     def mixed(self, other: "SolutionMatrix", share: Number) -> "SolutionMatrix":
-        """Return the matrix of using ``other`` with probability ``share``, else this one.
-
-        Raises:
-            InvalidMatrix: if they differ in shape, or share is not in [0, 1].
-        """
+        """Return the matrix of using ``other`` with probability ``share``, else this one."""
         part = exact_number("share", share)
         if not 0 <= part <= 1:
             raise InvalidMatrix(None, "the share must be in [0, 1]")
-        if (self.categories, self._responses) != (other.categories, other._responses):
+        if (self.categories, self.responses) != (other.categories, other.responses):
             raise InvalidMatrix(None, "only matrices of the same shape can be mixed")
-        grid = lcm(self._grid, other._grid)
-        a, b = part.numerator, part.denominator
-        ours, theirs = (b - a) * (grid // self._grid), a * (grid // other._grid)
+        grid = lcm(self.grid, other.grid)
+        a, b = part.as_integer_ratio()
+        ours, theirs = (b - a) * (grid // self.grid), a * (grid // other.grid)
         return _reduced(
             [
                 [ours * w + theirs * z for w, z in zip(one, two, strict=True)]
@@ -257,43 +212,41 @@ class SolutionMatrix:
 
         The category (i, j) has index i * other.categories + j, and responses likewise.
         """
-        size = max(self.categories * other.categories, self._responses * other._responses)
+        size = max(self.categories * other.categories, self.responses * other.responses)
         if size > MAX_DENSE:
             raise InvalidMatrix(None, f"a matrix has at most {MAX_DENSE} rows and columns")
         return _reduced(
             [[w * z for w in one for z in two] for one in self._rows for two in other._rows],
-            self._grid * other._grid,
+            self.grid * other.grid,
         )
+
+    def _index(self, category: int) -> int:
+        return category_index(category, self.categories, "the index")
 
     def __eq__(self, other: object) -> bool:
         """Tell whether all entries are the same numbers."""
         if not isinstance(other, SolutionMatrix):
             return NotImplemented
-        if (self.categories, self._responses) != (other.categories, other._responses):
+        if (self.categories, self.responses) != (other.categories, other.responses):
             return False
         return all(
-            w * other._grid == z * self._grid
+            w * other.grid == z * self.grid
             for one, two in zip(self._rows, other._rows, strict=True)
             for w, z in zip(one, two, strict=True)
         )
 
     def __hash__(self) -> int:
-        first = tuple(Fraction(weight, self._grid) for weight in self._rows[0])
+        first = tuple(Fraction(weight, self.grid) for weight in self._rows[0])
         return hash((self.categories, first))
 
     def __repr__(self) -> str:
-        return f"SolutionMatrix({self.categories} x {self._responses} over {self._grid})"
+        return f"SolutionMatrix({self.categories} x {self.responses} over {self.grid})"
 
 
 def _reduced(rows: Sequence[Sequence[int]], grid: int) -> SolutionMatrix:
     """Return the matrix over the smallest grid that holds it."""
     common = gcd(grid, *(weight for row in rows for weight in row))
     return SolutionMatrix(([weight // common for weight in row] for row in rows), grid // common)
-
-
-def _packed(row: list[int]) -> "array[int] | tuple[int, ...]":
-    # Eight bytes an entry instead of some forty, wherever the weights allow it.
-    return array("Q", row) if max(row) < 1 << _WORD else tuple(row)
 
 
 def _about(value: Fraction) -> str:
@@ -307,11 +260,3 @@ def _grid_of(bits: int) -> int:
     if not 1 <= bits <= _WORD:
         raise ValueError("bits must be in [1, 64]")
     return 1 << bits
-
-
-def _index(value: int, size: int) -> int:
-    index = operator.index(value)
-    if not 0 <= index < size:
-        # Never the value itself: it may be an answer.
-        raise IndexError(f"the index must be in [0, {size})")
-    return index

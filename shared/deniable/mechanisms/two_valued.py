@@ -9,11 +9,9 @@ from fractions import Fraction
 from typing import Final
 
 from deniable.mechanisms.exact import GridTooCoarse
-from deniable.mechanisms.mechanism import category_index
+from deniable.mechanisms.mechanism import Rounds, category_index
 from deniable.mechanisms.privacy import TwoValuedPrivacy
 from deniable.mechanisms.randomness import Draw, os_random_word
-
-__all__ = ["MAX_CATEGORIES", "TwoValuedMechanism"]
 
 MAX_CATEGORIES: Final = 65_536
 
@@ -22,19 +20,19 @@ class TwoValuedMechanism:
     """Tell the truth with probability d, else name each other category with probability q.
 
     Args:
-        categories: how many categories there are, 2 to 65,536.
+        categories: how many there are, 2 to 65,536.
         lies: a, the weight of each lie over the grid N: q = a/N.
         bits: the grid is 2^bits, 1 to 64.
 
-    Raises:
-        TypeError: for anything but ints.
-        ValueError: for a number of categories, lies or bits outside its domain.
-        GridTooCoarse: if the truth is no likelier than a lie.
+    Raises GridTooCoarse if the truth is no likelier than a lie.
 
     Source: docs/mathematics.md, sections 1 and 2.
     """
 
-    __slots__ = ("_categories", "_grid", "_lies")
+    __slots__ = ("categories", "grid", "lies", "responses")
+
+    symmetric: Final = True
+    """Any two categories are alike: renamed with the responses, P is itself."""
 
     def __init__(self, categories: int, lies: int, *, bits: int = 64) -> None:
         check_size(categories, bits)
@@ -51,37 +49,18 @@ class TwoValuedMechanism:
                 f"2^{grid.bit_length() - 1} does not resolve {categories} categories at this "
                 "epsilon; raise epsilon or merge categories"
             )
-        self._categories, self._grid, self._lies = categories, grid, lies
-
-    @property
-    def categories(self) -> int:
-        """Return how many categories there are, k = m + 1."""
-        return self._categories
-
-    @property
-    def responses(self) -> int:
-        """Return how many responses there are: every category is one."""
-        return self._categories
-
-    @property
-    def grid(self) -> int:
-        """Return N, the denominator of every probability."""
-        return self._grid
-
-    @property
-    def lies(self) -> int:
-        """Return a, the weight of each lie over the grid N: q = a/N."""
-        return self._lies
+        self.categories = self.responses = categories
+        self.grid, self.lies = grid, lies
 
     @property
     def truth(self) -> Fraction:
         """Return d, the exact probability that the response is the answer."""
-        return Fraction(self._grid - (self._categories - 1) * self._lies, self._grid)
+        return Fraction(self.grid - (self.categories - 1) * self.lies, self.grid)
 
     @property
     def lie(self) -> Fraction:
         """Return q, the exact probability of each particular lie."""
-        return Fraction(self._lies, self._grid)
+        return Fraction(self.lies, self.grid)
 
     @property
     def contraction(self) -> Fraction:
@@ -93,31 +72,26 @@ class TwoValuedMechanism:
         """Return the tight guarantee of the implemented integers."""
         return TwoValuedPrivacy(self.truth, self.lie)
 
+    @property
+    def rounds(self) -> Rounds | None:
+        """Return the two rounds that it is made of, if it is."""
+        return None
+
     def row(self, category: int) -> list[int]:
         """Return one row's integer weights over the grid."""
-        weights = [self._lies] * self._categories
-        weights[self._index(category)] = self._grid - (self._categories - 1) * self._lies
+        weights = [self.lies] * self.categories
+        weights[self._index(category)] = self.grid - (self.categories - 1) * self.lies
         return weights
 
     def probability(self, category: int, response: int) -> Fraction:
-        """Return the exact probability of a response given a true category.
-
-        Raises:
-            IndexError: for a category or response outside 0 … k - 1.
-        """
+        """Return the exact probability of a response given a true category."""
         category, response = self._index(category), self._index(response)
         return self.truth if category == response else self.lie
 
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response to the true category ``answer``.
 
-        Args:
-            answer: index of the true category, 0 … k - 1.
-            draw: where the uniform 64-bit word comes from. Anything but the default is for tests,
-                and for responses that are kept.
-
-        Raises:
-            IndexError: for an answer outside the domain. Nothing is drawn then.
+        Any ``draw`` but the default is for tests, and for responses that are kept.
         """
         answer = self._index(answer)
         # A uniform word r in [0, N) falls into block r // a. The first k blocks of a words each
@@ -125,34 +99,26 @@ class TwoValuedMechanism:
         # probability a/N and the truth (N - k a)/N + a/N = d.
         # Both outcomes are computed and one is selected: a branch would time the one thing that a
         # public response hides. (Python promises no constant time; this is what it allows.)
-        named = (draw() & (self._grid - 1)) // self._lies
-        return (answer, named)[named < self._categories]
+        named = (draw() & (self.grid - 1)) // self.lies
+        return (answer, named)[named < self.categories]
 
     def _index(self, value: int) -> int:
-        return category_index(value, self._categories)
+        return category_index(value, self.categories)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return (self._categories, self._grid, self._lies) == (
-            other._categories,
-            other._grid,
-            other._lies,
-        )
+        return (self.categories, self.grid, self.lies) == (other.categories, other.grid, other.lies)
 
     def __hash__(self) -> int:
-        return hash((self._categories, self._grid, self._lies))
+        return hash((self.categories, self.grid, self.lies))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._categories}, lies={self._lies})"
+        return f"{type(self).__name__}({self.categories}, lies={self.lies})"
 
 
 def check_size(categories: int, bits: int) -> None:
-    """Check a number of categories and the places of a grid.
-
-    Raises:
-        TypeError, ValueError: unless they are ints in [2, 65,536] and [1, 64].
-    """
+    """Check a number of categories and the places of a grid."""
     if type(categories) is not int or type(bits) is not int:
         raise TypeError("categories and bits must be ints")
     if not 2 <= categories <= MAX_CATEGORIES:

@@ -1,4 +1,8 @@
-"""Messages: the manifest, the report, their signatures, and the answers to them."""
+"""Messages: the manifest, the report, their signatures, and the answers to them.
+
+Whatever is read or verified raises a Refusal with the code of the first check that it fails; what
+is constructed and no message could hold, InvalidManifest with the field at fault.
+"""
 
 from deniable.messages.answers import (
     MAX_ANSWER_BYTES,
@@ -57,7 +61,7 @@ from deniable.messages.signed_manifest import (
     sign_manifest,
     split_manifests,
 )
-from deniable.messages.specification import RANDOMISED_RESPONSE, Distance, Kind, Specification
+from deniable.messages.specification import RANDOMISED_RESPONSE, Specification
 from deniable.messages.texts import check_categories, check_text
 from deniable.messages.values import exact_value, format_value, read_values, value_range
 
@@ -79,10 +83,8 @@ __all__ = [
     "PROBLEM_JSON",
     "RANDOMISED_RESPONSE",
     "AuthorityFork",
-    "Distance",
     "Enrolment",
     "InvalidManifest",
-    "Kind",
     "Manifest",
     "Refusal",
     "RefusalCode",

@@ -5,29 +5,20 @@ from deniable.messages.manifest import Manifest
 from deniable.messages.refusals import Refusal, RefusalCode
 from deniable.messages.report import SignedReport
 
-__all__ = ["check_report"]
-
 
 def check_report(
     signed: SignedReport, manifest: Manifest, now: float, verify: Verify = verify
 ) -> bytes | None:
     """Check a report against the survey that it names, in the protocol's order.
 
-    Args:
-        signed: read, its key checked, and not yet verified.
-        manifest: the survey.
-        now: Unix seconds.
-        verify: the library that checks signatures.
-
-    Returns:
-        The public key of the issuer that vouches for the device; None in an open survey.
+    The report was read and its key checked. What is returned is the public key of the issuer that
+    vouches for the device, None in an open survey.
 
     Raises:
         Refusal: out-of-domain, too-early, epoch-closed, bad-signature, not-enrolled or malformed;
             the first that applies.
     """
-    report = signed.report
-    schedule = manifest.schedule
+    report, schedule = signed.report, manifest.schedule
     if report.epoch >= schedule.epochs:
         raise Refusal(RefusalCode.OUT_OF_DOMAIN, "the survey has no such epoch")
     if now < schedule.opens(report.epoch):

@@ -6,15 +6,6 @@ from typing import Final
 
 from deniable.messages.refusals import ERROR_TYPE_PREFIX, RefusalCode
 
-__all__ = [
-    "MAX_ANSWER_BYTES",
-    "PROBLEM_JSON",
-    "UploadAnswer",
-    "media_type",
-    "pack_problem",
-    "read_problem",
-]
-
 MAX_ANSWER_BYTES: Final = 64 * 1024
 PROBLEM_JSON: Final = "application/problem+json"
 
@@ -23,10 +14,8 @@ PROBLEM_JSON: Final = "application/problem+json"
 class UploadAnswer:
     """The 200 answer: what became of each report of the request.
 
-    Attributes:
-        accepted: how many were counted now.
-        duplicates: how many had been counted before, with identical payload.
-        refused: the others: (index in the request, code), by ascending index.
+    Duplicates had been counted before, with identical payload; ``refused`` has the index in the
+    request and the code of the others, by ascending index.
     """
 
     accepted: int
@@ -46,9 +35,8 @@ class UploadAnswer:
     def from_json(cls, body: bytes, sent: int) -> "UploadAnswer | None":
         """Read the body of an answer to ``sent`` reports.
 
-        Returns:
-            None if it is anything but a well-formed answer whose numbers add up to what was sent:
-            a captive portal's page must not make a device drop a report (D8).
+        None if it is anything but a well-formed answer whose numbers add up to what was sent: a
+        captive portal's page must not make a device drop a report (D8).
         """
         fields = _json_object(body)
         if fields is None or set(fields) != {"accepted", "duplicates", "refused"}:
@@ -71,13 +59,7 @@ class UploadAnswer:
 
 
 def pack_problem(code: RefusalCode, detail: str, status: int | None = None) -> bytes:
-    """Return an RFC 9457 problem.
-
-    Args:
-        code: what is wrong.
-        detail: what to do next; it never repeats the input.
-        status: of the answer, by default the code's own.
-    """
+    """Return an RFC 9457 problem; its detail says what to do next, and never repeats the input."""
     return json.dumps(
         {
             "type": ERROR_TYPE_PREFIX + code.value,

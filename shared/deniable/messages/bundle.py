@@ -16,24 +16,13 @@ Everything in it follows from the manifests and their signer, and is compared wi
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from deniable.messages.manifest import Manifest
 from deniable.messages.refusals import Refusal
-from deniable.messages.repeat import FRESH
 from deniable.messages.signed_manifest import open_manifest
 from deniable.messages.values import format_value
-
-__all__ = [
-    "Bundle",
-    "Declaration",
-    "InvalidBundle",
-    "declaration_of",
-    "declared_in_python",
-    "make_bundle",
-    "read_bundle",
-]
 
 _FORMAT: Final = "deniable-survey-1"
 _EXPORT: Final = "make it anew with `deniable survey export NAME --out FILE`"
@@ -54,19 +43,16 @@ class InvalidBundle(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A survey to be built into an app.
+    """A survey to be built into an app: its signed manifests, the newest first, and what follows.
 
-    Attributes:
-        origin: of the collector that it is for.
-        authority: the public key that signed its manifests.
-        declaration: of the newest.
-        manifests: their envelopes, the newest first.
+    ``opened`` are the same manifests, as they were read once their signatures were verified.
     """
 
     origin: str
     authority: bytes
     declaration: Declaration
     manifests: tuple[bytes, ...]
+    opened: tuple[Manifest, ...] = field(default=(), repr=False, compare=False)
 
     def to_json(self) -> bytes:
         """Return the file."""
@@ -81,11 +67,7 @@ class Bundle:
 
 
 def make_bundle(envelopes: Sequence[bytes], authority: bytes) -> Bundle:
-    """Return the bundle of signed manifests, after verifying them.
-
-    Args:
-        envelopes: of one name, question and list of categories, for one collector; newest first.
-        authority: the public key that signed all of them.
+    """Return the bundle of signed manifests, the newest first, after verifying them.
 
     Raises:
         InvalidBundle: if they are none, do not go together, or another key signed.
@@ -100,15 +82,13 @@ def make_bundle(envelopes: Sequence[bytes], authority: bytes) -> Bundle:
     if len(asked) != 1:
         raise InvalidBundle(f"its manifests are not of one survey for one collector; {_EXPORT}")
     newest = manifests[0]
-    return Bundle(newest.origin, authority, declaration_of(newest), tuple(envelopes))
+    return Bundle(
+        newest.origin, authority, declaration_of(newest), tuple(envelopes), tuple(manifests)
+    )
 
 
 def read_bundle(data: bytes) -> Bundle:
-    """Read a file, and verify that all of it follows from what the authority signed.
-
-    Raises:
-        InvalidBundle: if it does not.
-    """
+    """Read a file, and verify that all of it follows from what the authority signed."""
     try:
         document = json.loads(data)
         authority = bytes.fromhex(document["authority"])
@@ -135,10 +115,10 @@ def declaration_of(manifest: Manifest) -> Declaration:
     declared["max_epsilon"] = manifest.epsilon
     if manifest.delta != "0":
         declared["max_delta"] = manifest.delta
-    if manifest.specification.kind == "ordinal":
-        declared["mechanisms"] = ["ordinal"]
-    if manifest.repeat != FRESH:
-        declared["max_kept_epsilon"] = manifest.specification.kept or manifest.epsilon
+    if not manifest.kind.symmetric and not manifest.kind.numeric:
+        declared["mechanisms"] = [manifest.kind.name]
+    if manifest.kept_epsilon is not None:
+        declared["max_kept_epsilon"] = manifest.kept_epsilon
     if (manifest.repeat.epochs or 0) > _MAX_KEPT_EPOCHS:
         declared["max_kept_epochs"] = manifest.repeat.epochs
     if manifest.schedule.epoch_seconds < _MIN_EPOCH_SECONDS:

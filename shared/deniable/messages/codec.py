@@ -11,19 +11,6 @@ import msgpack
 
 from deniable.messages.refusals import Refusal, RefusalCode
 
-__all__ = [
-    "MAX_UINT",
-    "array_header",
-    "binary",
-    "decode",
-    "encode",
-    "exact_array",
-    "exact_map",
-    "split_array",
-    "text",
-    "uint",
-]
-
 MAX_UINT: Final = 2**63 - 1
 """The largest integer of the protocol: what SQL's signed 64 bits hold."""
 
@@ -36,11 +23,7 @@ def encode(value: object) -> bytes:
 
 
 def decode(data: bytes) -> object:
-    """Unpack one canonical value.
-
-    Raises:
-        Refusal: malformed, for anything but exactly one value in its canonical encoding.
-    """
+    """Unpack one canonical value."""
     # Whatever the decoder raises (truncation, excess lengths, nesting, bad UTF-8, RecursionError)
     # means the same: these bytes are no message. unpackb bounds every claimed length by len(data).
     try:

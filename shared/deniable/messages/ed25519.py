@@ -15,21 +15,6 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from deniable.messages.refusals import Refusal, RefusalCode
 
-__all__ = [
-    "CONTEXT_AUTHORITY",
-    "CONTEXT_AUTHORITY_ACCEPT",
-    "CONTEXT_ENROL",
-    "CONTEXT_MANIFEST",
-    "CONTEXT_REPORT",
-    "KEY_BYTES",
-    "SIGNATURE_BYTES",
-    "SigningKey",
-    "Verify",
-    "check_public_key",
-    "derive_report_key",
-    "verify",
-]
-
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
 
@@ -63,14 +48,7 @@ Verify = Callable[[bytes, bytes, bytes, bytes], None]
 
 
 class SigningKey:
-    """An Ed25519 private key; its repr shows nothing.
-
-    Args:
-        seed: the 32 bytes of RFC 8032's private key.
-
-    Raises:
-        ValueError: for a seed of another length.
-    """
+    """An Ed25519 private key, of the 32 bytes that RFC 8032 calls so; its repr shows nothing."""
 
     __slots__ = ("_key", "public_key")
 
@@ -96,11 +74,6 @@ def derive_report_key(device_secret: bytes, survey_id: bytes, epoch: int) -> Sig
 
     Reports under different surveys or epochs so share no identifier.
 
-    Args:
-        device_secret: 32 bytes that never leave the device.
-        survey_id: 32 bytes.
-        epoch: 0 … 2^63 - 1.
-
     Source: RFC 5869 (HKDF-SHA256), with the inputs of docs/protocol.md, "Report".
     """
     if len(device_secret) != KEY_BYTES or len(survey_id) != KEY_BYTES:
@@ -113,9 +86,6 @@ def check_public_key(public_key: bytes) -> None:
     """Refuse keys that are no canonical encoding or have small order.
 
     A key off the curve passes here: no signature verifies under it, in any library.
-
-    Raises:
-        Refusal: bad-key.
     """
     if not _is_sound_point(public_key):
         raise Refusal(RefusalCode.BAD_KEY, "not a canonical key of large order")

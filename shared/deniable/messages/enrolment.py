@@ -7,23 +7,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from deniable.messages import codec
-from deniable.messages.ed25519 import (
-    CONTEXT_ENROL,
-    KEY_BYTES,
-    SIGNATURE_BYTES,
-    Verify,
-    verify,
-)
+from deniable.messages.ed25519 import CONTEXT_ENROL, KEY_BYTES, SIGNATURE_BYTES, Verify, verify
 from deniable.messages.refusals import Refusal, RefusalCode
-
-__all__ = [
-    "MAX_ENROLMENT_BYTES",
-    "check_credential",
-    "enrolment_statement",
-    "pack_credential",
-    "read_credential",
-    "read_enrolment_statement",
-]
 
 MAX_ENROLMENT_BYTES: Final = 128
 """More than any request or answer of an enrolment has."""
@@ -35,11 +20,7 @@ def enrolment_statement(survey_id: bytes, epoch: int, public_key: bytes) -> byte
 
 
 def read_enrolment_statement(statement: bytes) -> tuple[bytes, int, bytes]:
-    """Read a statement's canonical bytes; return survey id, epoch and public key, none judged.
-
-    Raises:
-        Refusal: too-large or malformed.
-    """
+    """Read a statement's canonical bytes; return survey id, epoch and public key, none judged."""
     if len(statement) > MAX_ENROLMENT_BYTES:
         raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_ENROLMENT_BYTES} bytes a request")
     survey_id, epoch, public_key = codec.exact_array(codec.decode(statement), 3)
@@ -53,17 +34,7 @@ def read_enrolment_statement(statement: bytes) -> tuple[bytes, int, bytes]:
 def check_credential(
     issuers: Iterable[bytes], statement: bytes, credential: bytes, verify: Verify = verify
 ) -> bytes:
-    """Return the first of these issuers that signed the statement.
-
-    Args:
-        issuers: public keys, each of which is tried.
-        statement: what an issuer was asked to sign.
-        credential: what should be its signature.
-        verify: the library that checks signatures.
-
-    Raises:
-        Refusal: not-enrolled, if none did.
-    """
+    """Return the first of these issuers whose signature of the statement the credential is."""
     for issuer in issuers:
         try:
             verify(issuer, CONTEXT_ENROL, statement, credential)
@@ -79,9 +50,5 @@ def pack_credential(credential: bytes) -> bytes:
 
 
 def read_credential(body: bytes) -> bytes:
-    """Return the 64 bytes in the body of an issuer's answer, unverified.
-
-    Raises:
-        Refusal: malformed.
-    """
+    """Return the 64 bytes in the body of an issuer's answer, unverified."""
     return codec.binary(codec.decode(body), SIGNATURE_BYTES)

@@ -4,14 +4,16 @@ A manifest is immutable: its id is the SHA-256 of its payload, so any change is 
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
+    Kind,
     SurveyMechanism,
     exact_delta,
     exact_epsilon,
@@ -23,48 +25,17 @@ from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 from deniable.messages.repeat import FRESH, MAX_MEMOISED_CATEGORIES, Repeat
 from deniable.messages.schedule import Schedule
 from deniable.messages.specification import RANDOMISED_RESPONSE, Specification
-from deniable.messages.texts import check_categories, check_text
+from deniable.messages.texts import check_categories, check_labels, check_text
 from deniable.messages.values import read_values
-
-__all__ = [
-    "MAX_MANIFEST_BYTES",
-    "Enrolment",
-    "Manifest",
-    "check_name",
-]
 
 MAX_MANIFEST_BYTES: Final = 1 << 20
 _VERSION: Final = 1
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
-_KEYS: Final = (
-    "version",
-    "name",
-    "sequence",
-    "nonce",
-    "question",
-    "categories",
-    "mechanism",
-    "epsilon",
-    "delta",
-    "repeat",
-    "start",
-    "epoch_seconds",
-    "epochs",
-    "grace_seconds",
-    "origin",
-    "enrolment",
-    "minimum_reports",
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """Who vouches that a device is one device.
-
-    Attributes:
-        mode: ``open`` (nobody) or ``certificate`` (a listed issuer).
-        issuers: one or two public keys in certificate mode, none in open mode.
-    """
+    """Who vouches that a device is one device: nobody, or one of one or two listed issuers."""
 
     mode: Literal["open", "certificate"] = "open"
     issuers: tuple[bytes, ...] = ()
@@ -82,15 +53,55 @@ class Enrolment:
             except Refusal as refusal:
                 raise InvalidManifest("enrolment", "an issuer's key is not sound") from refusal
 
+    def to_map(self) -> dict[str, object]:
+        """Return the canonical map of the wire."""
+        if self.mode == "open":
+            return {"mode": self.mode}
+        return {"mode": self.mode, "issuers": list(self.issuers)}
+
+    @classmethod
+    def from_map(cls, value: object) -> "Enrolment":
+        """Read the map of the wire."""
+        if value == {"mode": "open"}:
+            return cls()
+        fields = codec.exact_map(value, ("mode", "issuers"))
+        issuers = fields["issuers"]
+        if codec.text(fields["mode"]) != "certificate" or type(issuers) is not list:
+            raise Refusal(RefusalCode.MALFORMED, "an unknown enrolment")
+        return cls("certificate", tuple(codec.binary(issuer, KEY_BYTES) for issuer in issuers))
+
+
+def _read_categories(value: object) -> tuple[str, ...]:
+    if type(value) is not list:
+        raise Refusal(RefusalCode.MALFORMED, "an array of categories is expected")
+    return tuple(map(codec.text, value))
+
+
+_FIELDS: Final[dict[str, Callable[[object], Any]]] = {
+    "version": codec.uint,
+    "name": codec.text,
+    "sequence": codec.uint,
+    "nonce": partial(codec.binary, length=16),
+    "question": codec.text,
+    "categories": _read_categories,
+    "mechanism": Specification.from_map,
+    "epsilon": codec.text,
+    "delta": codec.text,
+    "repeat": Repeat.from_map,
+    "start": codec.uint,
+    "epoch_seconds": codec.uint,
+    "epochs": codec.uint,
+    "grace_seconds": codec.uint,
+    "origin": codec.text,
+    "enrolment": Enrolment.from_map,
+    "minimum_reports": codec.uint,
+}
+"""The keys of a payload, in their order, and what reads each."""
+
 
 @dataclass(frozen=True)
 class Manifest:
-    """One survey, as the table of docs/protocol.md has it; validated whenever it is constructed.
-
-    Raises:
-        InvalidManifest: for any field outside its domain, or parameters for which no mechanism
-            can be certified.
-    """
+    """One survey, as the table of docs/protocol.md has it; validated whenever it is constructed."""
 
     name: str
     sequence: int
@@ -126,20 +137,28 @@ class Manifest:
         if not 0 <= self.minimum_reports <= codec.MAX_UINT:
             raise InvalidManifest("minimum_reports", "must not be negative")
         _ = self.values, self.mechanism
+        if self.responses != self.categories:
+            check_labels("mechanism", self.responses)
         self._check_repeat()
         if len(self.payload) > MAX_MANIFEST_BYTES:
             raise InvalidManifest("categories", f"the manifest exceeds {MAX_MANIFEST_BYTES} bytes")
 
     def _check_repeat(self) -> None:
-        two_round, memoised = self.specification.kind == "two-round", self.repeat != FRESH
+        two_round, memoised = self.kind.first_round_kept, self.repeat != FRESH
         if two_round and not memoised:
             raise InvalidManifest("repeat", "must be memoised: two rounds keep the first response")
-        if memoised and not two_round and len(self.categories) > MAX_MEMOISED_CATEGORIES:
+        most = max(len(self.categories), len(self.responses))
+        if memoised and not two_round and most > MAX_MEMOISED_CATEGORIES:
             raise InvalidManifest(
                 "repeat",
                 f"may be memoised with at most {MAX_MEMOISED_CATEGORIES} categories, since "
                 "responses that stay the same link the epochs; a two-round mechanism may have more",
             )
+
+    @property
+    def kind(self) -> Kind:
+        """Return what kind of mechanism it has."""
+        return self.specification.of_kind
 
     @cached_property
     def mechanism(self) -> SurveyMechanism:
@@ -147,16 +166,25 @@ class Manifest:
         return self.specification.mechanism(len(self.categories), self.epsilon, self.delta)
 
     @cached_property
+    def responses(self) -> tuple[str, ...]:
+        """Return the label of each response; for most kinds, the categories."""
+        return self.kind.responses(self.specification.parameters, self.categories)
+
+    @property
+    def kept_epsilon(self) -> str | None:
+        """Return the epsilon of a response that the device keeps; None if it keeps none."""
+        if self.repeat == FRESH:
+            return None
+        return self.kind.kept_epsilon(self.specification.parameters) or self.epsilon
+
+    @cached_property
     def values(self) -> tuple[Fraction, ...] | None:
         """Return the numbers that the categories of a numeric survey are; None for any other."""
-        return read_values(self.categories) if self.specification.kind == "numeric" else None
+        return read_values(self.categories) if self.kind.numeric else None
 
     @cached_property
     def payload(self) -> bytes:
         """Return the canonical bytes that are signed."""
-        enrolment: dict[str, object] = {"mode": self.enrolment.mode}
-        if self.enrolment.mode == "certificate":
-            enrolment["issuers"] = list(self.enrolment.issuers)
         values = (
             _VERSION,
             self.name,
@@ -173,10 +201,10 @@ class Manifest:
             self.schedule.epochs,
             self.schedule.grace_seconds,
             self.origin,
-            enrolment,
+            self.enrolment.to_map(),
             self.minimum_reports,
         )
-        return codec.encode(dict(zip(_KEYS, values, strict=True)))
+        return codec.encode(dict(zip(_FIELDS, values, strict=True)))
 
     @cached_property
     def survey_id(self) -> bytes:
@@ -185,61 +213,25 @@ class Manifest:
 
     @classmethod
     def from_payload(cls, payload: bytes) -> "Manifest":
-        """Read the payload's canonical bytes.
-
-        Raises:
-            Refusal: malformed.
-        """
+        """Read the payload's canonical bytes."""
         if len(payload) > MAX_MANIFEST_BYTES:
             raise Refusal(RefusalCode.MALFORMED, "a manifest has at most 1 MiB")
-        fields = codec.exact_map(codec.decode(payload), _KEYS)
+        fields = codec.exact_map(codec.decode(payload), tuple(_FIELDS))
         if codec.uint(fields["version"]) != _VERSION:
             raise Refusal(RefusalCode.MALFORMED, "another version of the protocol")
-        categories = fields["categories"]
-        if type(categories) is not list:
-            raise Refusal(RefusalCode.MALFORMED, "an array of categories is expected")
         try:
-            return cls(
-                name=codec.text(fields["name"]),
-                sequence=codec.uint(fields["sequence"]),
-                nonce=codec.binary(fields["nonce"], 16),
-                question=codec.text(fields["question"]),
-                categories=tuple(codec.text(category) for category in categories),
-                epsilon=codec.text(fields["epsilon"]),
-                delta=codec.text(fields["delta"]),
-                schedule=Schedule(
-                    start=codec.uint(fields["start"]),
-                    epoch_seconds=codec.uint(fields["epoch_seconds"]),
-                    epochs=codec.uint(fields["epochs"]),
-                    grace_seconds=codec.uint(fields["grace_seconds"]),
-                ),
-                origin=codec.text(fields["origin"]),
-                enrolment=_read_enrolment(fields["enrolment"]),
-                minimum_reports=codec.uint(fields["minimum_reports"]),
-                specification=Specification.from_map(fields["mechanism"]),
-                repeat=Repeat.from_map(fields["repeat"]),
-            )
+            read = {key: _FIELDS[key](value) for key, value in fields.items()}
+            del read["version"]
+            schedule = {key: read.pop(key) for key in Schedule.__slots__}
+            specification = read.pop("mechanism")
+            return cls(**read, schedule=Schedule(**schedule), specification=specification)
         except InvalidManifest as error:
             raise Refusal(RefusalCode.MALFORMED, str(error)) from error
 
 
 def check_name(name: str) -> None:
-    """Check a survey's name.
-
-    Raises:
-        InvalidManifest: unless it is 1 to 64 of a-z, 0-9 and -, with no - at either end.
-    """
+    """Check a survey's name."""
     if not _NAME.fullmatch(name):
         raise InvalidManifest(
             "name", "must be 1 to 64 of a-z, 0-9 and -, with a letter or digit at either end"
         )
-
-
-def _read_enrolment(value: object) -> Enrolment:
-    if value == {"mode": "open"}:
-        return Enrolment()
-    fields = codec.exact_map(value, ("mode", "issuers"))
-    issuers = fields["issuers"]
-    if codec.text(fields["mode"]) != "certificate" or type(issuers) is not list:
-        raise Refusal(RefusalCode.MALFORMED, "an unknown enrolment")
-    return Enrolment("certificate", tuple(codec.binary(issuer, KEY_BYTES) for issuer in issuers))

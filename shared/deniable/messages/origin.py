@@ -5,8 +5,6 @@ import re
 
 from deniable.messages.refusals import InvalidManifest
 
-__all__ = ["check_origin"]
-
 _ORIGIN = re.compile(
     r"(?P<scheme>https?)://"
     r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?)"

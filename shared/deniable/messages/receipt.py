@@ -2,8 +2,6 @@
 
 from typing import Final, NamedTuple
 
-__all__ = ["KEPT_SECONDS", "RECEIPT_KEY_BYTES", "Receipt"]
-
 RECEIPT_KEY_BYTES: Final = 16
 """How much of a report's public key tells a repeat from another device's report.
 
@@ -18,14 +16,8 @@ KEPT_SECONDS: Final = 86_400
 class Receipt(NamedTuple):
     """Who reported, as far as a repeat must be told from a new report, and the response.
 
-    A tuple, since a collector makes some ten thousand of them a second.
-
-    Attributes:
-        survey_id: 32 bytes.
-        epoch: which time slice it is for.
-        key: the first 16 bytes of the report's public key.
-        response: what the mechanism returned; left out of the repr.
-        issuer: the public key of the issuer that vouched for the device; None in open surveys.
+    A tuple, since a collector makes some ten thousand of them a second. The key is the first 16
+    bytes of the report's; the issuer, who vouched for the device, is None in open surveys.
     """
 
     survey_id: bytes

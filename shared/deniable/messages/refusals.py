@@ -4,70 +4,79 @@
 - ``InvalidManifest``: an operator's own survey definition is wrong; names the field.
 """
 
-from enum import StrEnum
-
-__all__ = ["ERROR_TYPE_PREFIX", "InvalidManifest", "Refusal", "RefusalCode"]
+from enum import Enum, StrEnum
 
 ERROR_TYPE_PREFIX = "urn:deniable:error:"
 """What precedes the code in the ``type`` of an RFC 9457 problem."""
 
 
+class Remedy(Enum):
+    """What a device does with a report, or with a request of several, that is refused."""
+
+    DROP = "drops it"
+    SPLIT = "sends each of several alone, and drops a single one"
+    TOO_LATE = "drops it; it may have been counted, if an earlier send went unanswered"
+    LATER = "backs off, same bytes"
+    WAIT = "backs off, same bytes, and the answer says Retry-After"
+
+
 class RefusalCode(StrEnum):
-    """The codes that cross the wire. Their names never change."""
+    """The codes that cross the wire, one row each. Their names never change.
 
-    MALFORMED = "malformed"
-    BAD_KEY = "bad-key"
-    BAD_SIGNATURE = "bad-signature"
-    NOT_ENROLLED = "not-enrolled"
-    UNKNOWN_SURVEY = "unknown-survey"
-    OUT_OF_DOMAIN = "out-of-domain"
-    TOO_EARLY = "too-early"
-    EPOCH_CLOSED = "epoch-closed"
-    SURVEY_ENDED = "survey-ended"
-    REPORT_CONFLICT = "report-conflict"
-    TOO_LARGE = "too-large"
-    UNSUPPORTED_MEDIA_TYPE = "unsupported-media-type"
-    TIMEOUT = "timeout"
-    RATE_LIMITED = "rate-limited"
-    OVERLOADED = "overloaded"
-    STORAGE_FULL = "storage-full"
-    STORE_FAILED = "store-failed"
-    UNAUTHORISED = "unauthorised"
-    FORBIDDEN = "forbidden"
-    NOT_FOUND = "not-found"
-    BAD_QUERY = "bad-query"
-    TOO_FEW_REPORTS = "too-few-reports"
+    Devices, collector, issuer, metrics and ``/openapi.json`` follow these rows.
 
-    @property
-    def http_status(self) -> int | None:
-        """Return the status when the code speaks of a whole request; None if it never does."""
-        return _HTTP_STATUS.get(self)
+    Attributes:
+        remedy: what a device does.
+        http_status: of an answer that refuses a whole request; None if the code never does.
+        issuer_status: the same of an issuer, where a request is about one key.
+    """
 
+    remedy: Remedy
+    http_status: int | None
+    issuer_status: int
+    _value_: str
 
-_HTTP_STATUS = {
-    RefusalCode.MALFORMED: 400,
-    RefusalCode.TOO_LARGE: 413,
-    RefusalCode.UNSUPPORTED_MEDIA_TYPE: 415,
-    RefusalCode.TIMEOUT: 408,
-    RefusalCode.RATE_LIMITED: 429,
-    RefusalCode.OVERLOADED: 503,
-    RefusalCode.STORAGE_FULL: 507,
-    RefusalCode.STORE_FAILED: 503,
-    RefusalCode.UNAUTHORISED: 401,
-    RefusalCode.FORBIDDEN: 403,
-    RefusalCode.NOT_FOUND: 404,
-    RefusalCode.BAD_QUERY: 400,
-    RefusalCode.TOO_FEW_REPORTS: 409,
-}
+    def __new__(
+        cls,
+        value: str,
+        remedy: Remedy = Remedy.LATER,
+        http_status: int | None = None,
+        issuer_status: int | None = None,
+    ) -> "RefusalCode":
+        """Make one code of its row."""
+        code = str.__new__(cls, value)
+        code._value_ = value
+        code.remedy = remedy
+        code.http_status = http_status
+        code.issuer_status = issuer_status or http_status or 400
+        return code
+
+    MALFORMED = "malformed", Remedy.SPLIT, 400
+    BAD_KEY = "bad-key", Remedy.DROP
+    BAD_SIGNATURE = "bad-signature", Remedy.DROP
+    NOT_ENROLLED = "not-enrolled", Remedy.DROP, None, 409
+    UNKNOWN_SURVEY = "unknown-survey", Remedy.LATER, None, 404
+    OUT_OF_DOMAIN = "out-of-domain", Remedy.DROP
+    TOO_EARLY = "too-early", Remedy.LATER, None, 409
+    EPOCH_CLOSED = "epoch-closed", Remedy.TOO_LATE, None, 409
+    SURVEY_ENDED = "survey-ended", Remedy.TOO_LATE
+    REPORT_CONFLICT = "report-conflict", Remedy.DROP
+    TOO_LARGE = "too-large", Remedy.SPLIT, 413
+    UNSUPPORTED_MEDIA_TYPE = "unsupported-media-type", Remedy.DROP, 415
+    TIMEOUT = "timeout", Remedy.WAIT, 408
+    RATE_LIMITED = "rate-limited", Remedy.WAIT, 429
+    OVERLOADED = "overloaded", Remedy.WAIT, 503
+    STORAGE_FULL = "storage-full", Remedy.WAIT, 507
+    STORE_FAILED = "store-failed", Remedy.WAIT, 503
+    UNAUTHORISED = "unauthorised", Remedy.LATER, 401
+    FORBIDDEN = "forbidden", Remedy.LATER, 403
+    NOT_FOUND = "not-found", Remedy.LATER, 404
+    BAD_QUERY = "bad-query", Remedy.LATER, 400
+    TOO_FEW_REPORTS = "too-few-reports", Remedy.LATER, 409
 
 
 class Refusal(Exception):
-    """A message from elsewhere that is not acceptable.
-
-    Attributes:
-        code: the wire code.
-        reason: what rule it broke, in words that never repeat the message's content.
-    """
+    """A message from elsewhere that is not acceptable; the reason never repeats its content."""
 
     def __init__(self, code: RefusalCode, reason: str) -> None:
         super().__init__(f"{code.value}: {reason}")
@@ -76,12 +85,7 @@ class Refusal(Exception):
 
 
 class InvalidManifest(ValueError):
-    """A survey definition that the protocol does not allow.
-
-    Attributes:
-        field: the manifest field at fault.
-        reason: what it must be.
-    """
+    """A survey definition that the protocol does not allow, by the field at fault."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")

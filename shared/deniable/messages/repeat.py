@@ -7,8 +7,6 @@ from deniable.messages import codec
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 from deniable.messages.schedule import MAX_EPOCHS
 
-__all__ = ["FRESH", "MAX_MEMOISED_CATEGORIES", "Repeat"]
-
 MAX_MEMOISED_CATEGORIES: Final = 16
 """More, and responses that stay the same would be a name by which epochs can be linked again."""
 
@@ -17,13 +15,8 @@ MAX_MEMOISED_CATEGORIES: Final = 16
 class Repeat:
     """How a device's responses of different epochs hang together.
 
-    Attributes:
-        kind: ``fresh``, an independent response each epoch; or ``memoised``, where the same answer
-            is given the same kept response throughout a range of epochs.
-        epochs: how many epochs make a range, 2 to 10,000; None if fresh.
-
-    Raises:
-        InvalidManifest: unless kind and epochs go together.
+    They are independent, or memoised: the same answer is given the same kept response throughout a
+    range of so many epochs, 2 to 10,000.
     """
 
     kind: Literal["fresh", "memoised"] = "fresh"
@@ -52,12 +45,7 @@ class Repeat:
 
     @classmethod
     def from_map(cls, value: object) -> "Repeat":
-        """Read the map of the wire.
-
-        Raises:
-            Refusal: malformed.
-            InvalidManifest: for a range of too few or too many epochs.
-        """
+        """Read the map of the wire."""
         kind = value.get("kind") if type(value) is dict else None
         if kind == "fresh":
             codec.exact_map(value, ("kind",))

@@ -17,30 +17,13 @@ from deniable.messages.ed25519 import (
 from deniable.messages.enrolment import check_credential, enrolment_statement
 from deniable.messages.refusals import Refusal, RefusalCode
 
-__all__ = [
-    "MAX_UPLOAD_BYTES",
-    "MAX_UPLOAD_REPORTS",
-    "Report",
-    "SignedReport",
-    "pack_upload",
-    "replace_credential",
-    "sign_report",
-    "split_upload",
-]
-
 MAX_UPLOAD_REPORTS: Final = 256
 MAX_UPLOAD_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a device states: the payload of a report.
-
-    Attributes:
-        survey_id: 32 bytes.
-        epoch: which time slice it is for.
-        response: what the mechanism returned; left out of the repr.
-    """
+    """What a device states: the payload of a report."""
 
     survey_id: bytes
     epoch: int
@@ -53,11 +36,7 @@ class Report:
 
     @classmethod
     def from_payload(cls, payload: bytes) -> "Report":
-        """Read the payload's canonical bytes.
-
-        Raises:
-            Refusal: malformed.
-        """
+        """Read the payload's canonical bytes."""
         survey_id, epoch, response = codec.exact_array(codec.decode(payload), 3)
         return cls(codec.binary(survey_id, KEY_BYTES), codec.uint(epoch), codec.uint(response))
 
@@ -66,12 +45,8 @@ class Report:
 class SignedReport:
     """A report in its envelope, read but not yet verified.
 
-    Attributes:
-        public_key: 32 bytes; with survey and epoch, the report's identity.
-        payload: the bytes that were signed; identical repeats have identical payloads.
-        report: what the payload says.
-        signature: 64 bytes.
-        credential: 64 bytes of an issuer in certificate mode, else None.
+    The key, with survey and epoch, is its identity; identical repeats have identical payloads. The
+    credential is an issuer's signature in certificate mode, else None.
     """
 
     public_key: bytes
@@ -82,11 +57,7 @@ class SignedReport:
 
     @classmethod
     def from_envelope(cls, envelope: bytes) -> "SignedReport":
-        """Read an envelope's canonical bytes, and check its key.
-
-        Raises:
-            Refusal: malformed or bad-key, in this order.
-        """
+        """Read an envelope's canonical bytes, and check its key."""
         key, payload, signature, credential = codec.exact_array(codec.decode(envelope), 4)
         payload_bytes = codec.binary(payload)
         signed = cls(
@@ -100,19 +71,11 @@ class SignedReport:
         return signed
 
     def verify_signature(self, verify: Verify = verify) -> None:
-        """Check that the key signed the payload.
-
-        Raises:
-            Refusal: bad-key or bad-signature.
-        """
+        """Check that the key signed the payload."""
         verify(self.public_key, CONTEXT_REPORT, self.payload, self.signature)
 
     def verify_credential(self, issuers: Iterable[bytes], verify: Verify = verify) -> bytes:
-        """Check that one of the issuers vouches for the key; return which.
-
-        Raises:
-            Refusal: not-enrolled.
-        """
+        """Check that one of the issuers vouches for the key; return which."""
         statement = enrolment_statement(self.report.survey_id, self.report.epoch, self.public_key)
         return check_credential(issuers, statement, self.credential or b"", verify)
 
@@ -125,11 +88,7 @@ def sign_report(device_secret: bytes, report: Report, credential: bytes | None =
 
 
 def replace_credential(envelope: bytes, credential: bytes) -> bytes:
-    """Return the same report with another certificate; key, payload and signature stay.
-
-    Raises:
-        Refusal: malformed, if the bytes are no envelope.
-    """
+    """Return the same report with another certificate; key, payload and signature stay."""
     key, payload, signature, _ = codec.exact_array(codec.decode(envelope), 4)
     return codec.encode([key, payload, signature, credential])
 
@@ -142,11 +101,7 @@ def pack_upload(envelopes: list[bytes]) -> bytes:
 
 
 def split_upload(body: bytes) -> Iterator[bytes]:
-    """Split an upload's body into the bytes of its envelopes, which may be defective each.
-
-    Raises:
-        Refusal: too-large or malformed, for the body as a whole.
-    """
+    """Split an upload's body into the bytes of its envelopes, which may be defective each."""
     if len(body) > MAX_UPLOAD_BYTES:
         raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
     return codec.split_array(body, MAX_UPLOAD_REPORTS)

@@ -21,18 +21,6 @@ from deniable.messages.ed25519 import (
 )
 from deniable.messages.refusals import Refusal, RefusalCode
 
-__all__ = [
-    "MAX_ROTATIONS",
-    "MAX_ROTATIONS_BYTES",
-    "AuthorityFork",
-    "Rotation",
-    "follow_rotations",
-    "open_rotation",
-    "pack_rotations",
-    "sign_rotation",
-    "split_rotations",
-]
-
 MAX_ROTATIONS: Final = 64
 """How many rotations a collector publishes, and a device follows."""
 
@@ -46,14 +34,7 @@ _MAX_SEQUENCE: Final = 2**32 - 1
 class Rotation:
     """One hand-over from a key to its successor.
 
-    Attributes:
-        old_key: the public key that hands over.
-        new_key: the one that takes over.
-        sequence: one more than that of the rotation by which ``old_key`` itself took over.
-
-    Raises:
-        Refusal: bad-key for a key that is not sound; malformed for two equal keys, or a sequence
-            outside [0, 2^32).
+    Its sequence is one more than that of the rotation by which the old key itself took over.
     """
 
     old_key: bytes
@@ -74,24 +55,16 @@ class Rotation:
 
     @classmethod
     def from_payload(cls, payload: bytes) -> "Rotation":
-        """Read the payload's canonical bytes.
-
-        Raises:
-            Refusal: malformed or bad-key.
-        """
+        """Read the payload's canonical bytes."""
         old_key, new_key, sequence = codec.exact_array(codec.decode(payload), 3)
-        return cls(
-            codec.binary(old_key, KEY_BYTES),
-            codec.binary(new_key, KEY_BYTES),
-            codec.uint(sequence),
-        )
+        old, new = codec.binary(old_key, KEY_BYTES), codec.binary(new_key, KEY_BYTES)
+        return cls(old, new, codec.uint(sequence))
 
 
 class AuthorityFork(Refusal):
     """One key signed two hand-overs: proof that its holder, or a thief, deceives somebody.
 
-    Attributes:
-        first, second: the two; which of them is the honest one, nobody can tell.
+    Which of the two is the honest one, nobody can tell.
     """
 
     def __init__(self, first: Rotation, second: Rotation) -> None:
@@ -101,29 +74,16 @@ class AuthorityFork(Refusal):
 
 
 def sign_rotation(rotation: Rotation, old: SigningKey, new: SigningKey) -> bytes:
-    """Return the envelope ``[payload, old signature, new signature]``.
-
-    Raises:
-        ValueError: if these are not the rotation's keys.
-    """
+    """Return the envelope ``[payload, old signature, new signature]``."""
     if (old.public_key, new.public_key) != (rotation.old_key, rotation.new_key):
         raise ValueError("a rotation is signed by its own two keys")
     payload = rotation.payload
-    return codec.encode(
-        [
-            payload,
-            old.sign(CONTEXT_AUTHORITY, payload),
-            new.sign(CONTEXT_AUTHORITY_ACCEPT, payload),
-        ]
-    )
+    accepted = new.sign(CONTEXT_AUTHORITY_ACCEPT, payload)
+    return codec.encode([payload, old.sign(CONTEXT_AUTHORITY, payload), accepted])
 
 
 def open_rotation(envelope: bytes) -> Rotation:
-    """Verify both signatures of an envelope and read it.
-
-    Raises:
-        Refusal: malformed, bad-key or bad-signature.
-    """
+    """Verify both signatures of an envelope and read it."""
     if len(envelope) > MAX_ROTATIONS_BYTES:
         raise Refusal(RefusalCode.MALFORMED, "no rotation is so long")
     payload_field, old_field, new_field = codec.exact_array(codec.decode(envelope), 3)
@@ -143,11 +103,7 @@ def pack_rotations(envelopes: Sequence[bytes]) -> bytes:
 
 
 def split_rotations(body: bytes) -> tuple[bytes, ...]:
-    """Return the envelopes of a published array, unverified.
-
-    Raises:
-        Refusal: malformed, for anything but an array of at most 64 arrays, canonical throughout.
-    """
+    """Return the envelopes of a published array, unverified."""
     if len(body) > MAX_ROTATIONS_BYTES:
         raise Refusal(RefusalCode.MALFORMED, "too many bytes for an array of rotations")
     envelopes = codec.decode(body)
@@ -161,14 +117,8 @@ def follow_rotations(pinned: bytes, rotations: Iterable[Rotation]) -> tuple[byte
     """Return the keys that a pinned key has handed over to, one after the other, itself first.
 
     Rotations that do not follow from the pinned key are ignored: a collector publishes those from
-    before it as well. Which of the keys are already known makes no difference.
-
-    Args:
-        pinned: the public key to begin with.
-        rotations: verified ones, in any order; a repeated one counts once.
-
-    Returns:
-        The chain. Its last key is the one that signs now.
+    before it as well, verified, in any order, and perhaps twice. The last key of the chain signs
+    now.
 
     Raises:
         AuthorityFork: if a key of the chain hands over twice.

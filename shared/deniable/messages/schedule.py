@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from deniable.messages.refusals import InvalidManifest
 
-__all__ = ["EARLY_SECONDS", "MAX_EPOCHS", "Schedule"]
-
 MAX_EPOCHS = 10_000
 EARLY_SECONDS = 300
 """How far a device's clock may run ahead of the collector's before an epoch starts."""
@@ -17,14 +15,7 @@ _LAST_INSTANT = 2**53
 class Schedule:
     """Epoch e covers [start + e·len, start + (e + 1)·len), in Unix seconds.
 
-    Attributes:
-        start: Unix seconds at which epoch 0 begins.
-        epoch_seconds: length of one epoch.
-        epochs: how many there are, 1 to 10,000.
-        grace_seconds: how long after an epoch its reports are still taken.
-
-    Raises:
-        InvalidManifest: for values outside the protocol's domain.
+    For ``grace_seconds`` after an epoch its reports are still taken.
     """
 
     start: int

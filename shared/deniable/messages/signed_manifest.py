@@ -13,16 +13,6 @@ from deniable.messages.ed25519 import CONTEXT_MANIFEST, SIGNATURE_BYTES, Signing
 from deniable.messages.manifest import MAX_MANIFEST_BYTES, Manifest
 from deniable.messages.refusals import Refusal, RefusalCode
 
-__all__ = [
-    "MAX_MANIFESTS",
-    "MAX_MANIFESTS_BYTES",
-    "open_manifest",
-    "open_manifest_of_chain",
-    "pack_manifests",
-    "sign_manifest",
-    "split_manifests",
-]
-
 MAX_MANIFESTS: Final = 16
 """How many manifests of a name a collector offers at once."""
 
@@ -43,26 +33,15 @@ def sign_manifest(manifest: Manifest, authority: SigningKey) -> bytes:
 
 
 def open_manifest(envelope: bytes, authority: bytes) -> Manifest:
-    """Verify a manifest's envelope under the authority's public key, and then read it.
-
-    Raises:
-        Refusal: malformed, bad-key or bad-signature.
-    """
+    """Verify a manifest's envelope under the authority's public key, and then read it."""
     return open_manifest_of_chain(envelope, (authority,))[0]
 
 
 def open_manifest_of_chain(envelope: bytes, chain: Sequence[bytes]) -> tuple[Manifest, bytes]:
-    """Verify a manifest's envelope under any key of an authority's chain, and then read it.
-
-    Args:
-        envelope: as it came.
-        chain: public keys, the newest last.
+    """Verify an envelope under any key of an authority's chain, the newest last, and then read it.
 
     Returns:
         The manifest, and the key that signed it.
-
-    Raises:
-        Refusal: malformed, bad-key; bad-signature if none of them signed it.
     """
     payload, signature = _split(envelope)
     signer = _signer(payload, signature, chain)
@@ -70,33 +49,20 @@ def open_manifest_of_chain(envelope: bytes, chain: Sequence[bytes]) -> tuple[Man
 
 
 def pack_manifests(envelopes: Sequence[bytes]) -> bytes:
-    """Return the array of envelopes that a collector offers: the first ones that fit.
-
-    Args:
-        envelopes: of one name, the newest first; one at least.
-    """
-    fitting: list[bytes] = []
-    for envelope in envelopes[:MAX_MANIFESTS]:
-        if _array_bytes([*fitting, envelope]) > MAX_MANIFESTS_BYTES:
+    """Return the array of envelopes, the newest first, that a collector offers: those that fit."""
+    packed = b""
+    for most in range(min(len(envelopes), MAX_MANIFESTS), -1, -1):
+        packed = codec.array_header(most) + b"".join(envelopes[:most])
+        if len(packed) <= MAX_MANIFESTS_BYTES:
             break
-        fitting.append(envelope)
-    return codec.array_header(len(fitting)) + b"".join(fitting)
+    return packed
 
 
 def split_manifests(body: bytes) -> list[bytes]:
-    """Return the envelopes of an offered array, neither verified nor decoded.
-
-    Raises:
-        Refusal: malformed, for anything but an array of one element or more, with a minimal header
-            and nothing behind it; too-large, for more than 16 elements or 2 MiB.
-    """
+    """Return the envelopes of an offered array, neither verified nor decoded."""
     if len(body) > MAX_MANIFESTS_BYTES:
         raise Refusal(RefusalCode.TOO_LARGE, "manifests of a name have at most 2 MiB together")
     return list(codec.split_array(body, MAX_MANIFESTS))
-
-
-def _array_bytes(envelopes: Sequence[bytes]) -> int:
-    return len(codec.array_header(len(envelopes))) + sum(map(len, envelopes))
 
 
 def _split(envelope: bytes) -> tuple[bytes, bytes]:

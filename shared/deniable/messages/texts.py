@@ -5,20 +5,13 @@ import unicodedata
 from deniable.mechanisms import MAX_CATEGORIES
 from deniable.messages.refusals import InvalidManifest
 
-__all__ = ["check_categories", "check_text"]
-
 # Control, format, surrogate and line-separator characters: they could reorder, hide or break up
 # what a person sees.
 _FORBIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def check_text(field: str, text: str, most_bytes: int) -> None:
-    """Check one text of a manifest.
-
-    Raises:
-        InvalidManifest: unless it is non-empty NFC of at most ``most_bytes`` UTF-8 bytes, without
-            outer spaces and characters of the categories Cc, Cf, Cs, Zl and Zp.
-    """
+    """Check that a text of a manifest is what a person can read, in one form."""
     if any(unicodedata.category(character) in _FORBIDDEN for character in text):
         raise InvalidManifest(field, "must have no control, format or line-separator characters")
     if not text or text != text.strip():
@@ -30,15 +23,16 @@ def check_text(field: str, text: str, most_bytes: int) -> None:
 
 
 def check_categories(categories: tuple[str, ...]) -> None:
-    """Check the list of categories.
-
-    Raises:
-        InvalidManifest: unless there are 2 to 65,536 sound texts, distinct after NFKC + casefold.
-    """
+    """Check the list of categories."""
     if not 2 <= len(categories) <= MAX_CATEGORIES:
         raise InvalidManifest("categories", f"must be 2 to {MAX_CATEGORIES:,} texts")
-    for category in categories:
-        check_text("categories", category, 256)
-    folded = {unicodedata.normalize("NFKC", category).casefold() for category in categories}
-    if len(folded) != len(categories):
-        raise InvalidManifest("categories", "two of them look the same after case folding")
+    check_labels("categories", categories)
+
+
+def check_labels(field: str, labels: tuple[str, ...]) -> None:
+    """Check texts of which a person is to tell one from another."""
+    for label in labels:
+        check_text(field, label, 256)
+    folded = {unicodedata.normalize("NFKC", label).casefold() for label in labels}
+    if len(folded) != len(labels):
+        raise InvalidManifest(field, "two of them look the same after case folding")

@@ -7,8 +7,6 @@ from typing import Final
 from deniable.mechanisms import MAX_DENSE, Number, exact_number
 from deniable.messages.refusals import InvalidManifest
 
-__all__ = ["VALUE_PATTERN", "exact_value", "format_value", "read_values", "value_range"]
-
 _PLACES: Final = 6
 _MOST_STEPS: Final = 10**12
 
@@ -20,7 +18,6 @@ def exact_value(name: str, value: Number) -> Fraction:
     """Return a value exactly; ``name`` is what an error calls it.
 
     Raises:
-        TypeError: for a float, a bool or any other type that does not hold the number exactly.
         InvalidManifest: for a text that is not the one form of a number.
         InvalidPrivacyParameter: for a Decimal or Fraction that is not finite, or too long.
     """
@@ -32,11 +29,7 @@ def exact_value(name: str, value: Number) -> Fraction:
 
 
 def read_values(categories: tuple[str, ...]) -> tuple[Fraction, ...]:
-    """Return the values that a numeric survey's categories stand for.
-
-    Raises:
-        InvalidManifest: unless they are numbers in their one form, rising in equal steps.
-    """
+    """Return the values that a numeric survey's categories stand for."""
     if not all(VALUE_PATTERN.fullmatch(category) for category in categories):
         raise InvalidManifest(
             "categories", 'of a numeric survey are numbers such as "-2", "0" or "0.5"'
@@ -51,11 +44,7 @@ def read_values(categories: tuple[str, ...]) -> tuple[Fraction, ...]:
 
 
 def value_range(low: Fraction, high: Fraction, step: Fraction) -> tuple[str, ...]:
-    """Return the categories low, low + step, … high.
-
-    Raises:
-        InvalidManifest: naming the field at fault.
-    """
+    """Return the categories low, low + step, … high."""
     if step <= 0:
         raise InvalidManifest("step", "must be positive")
     steps = (high - low) / step
@@ -67,11 +56,7 @@ def value_range(low: Fraction, high: Fraction, step: Fraction) -> tuple[str, ...
 
 
 def format_value(value: Fraction) -> str:
-    """Return a value in its one form.
-
-    Raises:
-        InvalidManifest: if it has more than 15 digits before or 6 after the point.
-    """
+    """Return a value in its one form."""
     scaled = value * 10**_PLACES
     if scaled.denominator != 1 or abs(value) >= 10**15:
         raise InvalidManifest(

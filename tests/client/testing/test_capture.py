@@ -23,10 +23,10 @@ from deniable.client import (
 )
 from deniable.client.testing import Capture, FakeCollector, Misbehaviour
 from deniable.messages.bundle import make_bundle
+from tests.client.testing.test_fake_collector import THEME, device
 from tests.support.surveys import AUTHORITY
 from tests.support.watched import until
 
-THEME = Survey("theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1")
 MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, step=5, max_epsilon="1")
 
 # These do only what the replaced methods do, and close what was never opened.
@@ -223,16 +223,13 @@ def test_the_thread_of_a_client_from_before_is_told_on(tmp_path: Path) -> None:
     with FakeCollector() as collector:
         bundled = collector.publish(THEME)
         collector.misbehave(Misbehaviour.PORTAL, times=100_000)
-        client = Client(
-            collector.origin,
-            authority=collector.authority,
-            surveys=[THEME],
+        client = device(
+            collector,
             state=tmp_path / "device.sqlite",
-            consent="on",
+            background=True,
             manifests=[bundled],
             delivery_seconds=0,
             backoff=Backoff(first=0.01, most=0.01),
-            environment={},
         )
         with client:
             client.report("theme", "dark", strict=True)

@@ -56,21 +56,20 @@ def app(pytester: pytest.Pytester) -> pytest.Pytester:
 
 def pytest_in(app: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     # The other plugin that is installed here would warn of a setting.
-    return app.runpytest_subprocess("-W", "error", "-p", "no:asyncio", *arguments)
+    return app.runpytest_subprocess(
+        "-W", "error", "-p", "no:asyncio", "-p", "no:schemathesis", *arguments
+    )
 
 
-def test_each_test_gets_a_capture_of_its_own(app: pytest.Pytester) -> None:
-    app.makepyfile(WORKING)
-    pytest_in(app).assert_outcomes(passed=2)
-    assert not (app.path / "state").exists()
-
-
-def test_a_test_in_which_something_connected_fails_at_its_end(app: pytest.Pytester) -> None:
-    app.makepyfile(CONNECTING)
+def test_each_test_gets_a_capture_of_its_own_and_fails_if_something_connected(
+    app: pytest.Pytester,
+) -> None:
+    app.makepyfile(test_working=WORKING, test_connecting=CONNECTING)
     result = pytest_in(app)
-    result.assert_outcomes(passed=1, errors=1)
+    result.assert_outcomes(passed=3, errors=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*tried to connect 1 times while captured*GET /v1/surveys*"])
+    assert not (app.path / "state").exists()
 
 
 @pytest.mark.long

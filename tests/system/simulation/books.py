@@ -5,14 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from deniable.messages import RefusalCode, UploadAnswer
-from deniable.stores import Seal, Store
-from deniable.stores.digest import counts_digest
+from deniable.stores import Seal, Store, counts_digest
 from tests.support.surveys import DAY
 from tests.system.simulation.operations import EPOCHS, SURVEYS, VALID, Item, Kind
 from tests.system.simulation.reports import RESPONSES, issuer, response, survey
 
-Slot = tuple[int, int]
-"""Survey and epoch."""
+Slot = tuple[int, int]  # survey and epoch
 
 
 @dataclass
@@ -20,15 +18,12 @@ class Final:
     """What is known to be final, and what somebody has at least tried to make final.
 
     Attributes:
-        seals: those that stand.
-        ended: surveys.
-        distrusted: issuers.
         begun: of each, what was tried: its outcome may be unknown.
     """
 
-    seals: dict[Slot, Seal] = field(default_factory=dict)
-    ended: set[int] = field(default_factory=set)
-    distrusted: set[int] = field(default_factory=set)
+    seals: dict[Slot, Seal] = field(default_factory=dict)  # those that stand
+    ended: set[int] = field(default_factory=set)  # surveys
+    distrusted: set[int] = field(default_factory=set)  # issuers
     begun: set[tuple[str, object]] = field(default_factory=set)
 
     def forbids(self, item: Item) -> bool:
@@ -40,7 +35,6 @@ class Final:
         )
 
     def copy(self) -> "Final":
-        """Return what is known now."""
         return replace(
             self, seals={**self.seals}, ended={*self.ended}, distrusted={*self.distrusted}
         )
@@ -53,16 +47,13 @@ class Books:
     Attributes:
         sent: valid reports whose last byte a collector has got.
         acknowledged: those of them that a collector said it has.
-        accepted: how many reports the answers call new.
-        final: what takes no more.
-        counted: what the counts hold, as of the last audit.
     """
 
     sent: set[Item] = field(default_factory=set)
     acknowledged: set[Item] = field(default_factory=set)
-    accepted: int = 0
-    final: Final = field(default_factory=Final)
-    counted: set[Item] = field(default_factory=set)
+    accepted: int = 0  # how many reports the answers call new
+    final: Final = field(default_factory=Final)  # what takes no more
+    counted: set[Item] = field(default_factory=set)  # what the counts hold, as of the last audit
 
     def send(self, items: Iterable[Item]) -> None:
         """Note what leaves the devices whole."""
@@ -113,7 +104,6 @@ class Books:
                 return False
 
     async def audit(self, store: Store) -> None:
-        """Compare the counts with the books."""
         counted: Counter[tuple[Slot, int]] = Counter()
         published = len(await store.surveys())
         for number in range(SURVEYS):
@@ -155,6 +145,5 @@ def _slot(item: Item) -> Slot:
 
 
 def _other(item: Item) -> Item:
-    """Return the other response of the same key."""
     kind = Kind.CONFLICTING if item.kind is Kind.HONEST else Kind.HONEST
     return replace(item, kind=kind)

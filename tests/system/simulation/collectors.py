@@ -8,7 +8,7 @@ from typing import Protocol
 
 from deniable.messages import RefusalCode, UploadAnswer, pack_upload
 from deniable.server import Config, build_server
-from deniable.server.collector_server import CollectorServer
+from deniable.server.transport.connections import CollectorServer
 from deniable.stores import Store
 from tests.support.surveys import AUTHORITY, ORIGIN
 from tests.system.simulation.operations import Fate, Item
@@ -53,36 +53,27 @@ class _Running:
 
 
 class Collector:
-    """A collector, started and killed as often as one likes.
-
-    Attributes:
-        offset: of its clock, in seconds.
-        wires: its connections.
-    """
+    """A collector, started and killed as often as one likes."""
 
     def __init__(self, place: Place, clock: Clock) -> None:
-        self.offset = 0
-        self.wires: set[Wire] = set()
+        self.offset = 0  # of its clock, in seconds
+        self.wires: set[Wire] = set()  # its connections
         self._place = place
         self._clock = clock
         self._running: _Running | None = None
 
     def now(self) -> int:
-        """Return what its clock shows."""
         return self._clock.now + self.offset
 
     @property
     def seam(self) -> Seam | None:
-        """Return where its statements fail; None while it does not run."""
         return self._running.seam if self._running else None
 
     @property
     def store(self) -> Store | None:
-        """Return its store; None while it does not run."""
         return self._running.store if self._running else None
 
     async def start(self) -> None:
-        """Start it."""
         assert self._running is None
         seam = Seam()
         store = await self._place.open(seam)
@@ -112,7 +103,6 @@ class Collector:
     async def upload(
         self, items: Sequence[Item], fate: Fate
     ) -> "UploadAnswer | RefusalCode | None":
-        """Send reports; return the answer, or None if none is heard."""
         running = self._running
         if running is None:
             return None

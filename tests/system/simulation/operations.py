@@ -11,8 +11,7 @@ from tests.support.surveys import DAY
 COLLECTORS = 3
 DEVICES = 5
 EPOCHS = 2
-SURVEYS = 3
-"""An open survey, its successor, and one whose devices show certificates."""
+SURVEYS = 3  # an open survey, its successor, and one whose devices show certificates
 OPEN, SUCCESSOR, VOUCHED = range(SURVEYS)
 
 

@@ -14,8 +14,7 @@ from tests.system.simulation.operations import Breakage
 from tests.system.simulation.seam import Died, Seam
 
 _PATIENCE = 0.1
-_LOCK_MILLISECONDS = 50
-"""Whoever is paused holds its locks: who waits for them fails soon."""
+_LOCK_MILLISECONDS = 50  # whoever is paused holds its locks: who waits for them fails soon
 
 
 class _Connection(asyncpg.Connection):

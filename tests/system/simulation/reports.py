@@ -29,7 +29,6 @@ _NAMES = {OPEN: "open", SUCCESSOR: "open"}
 
 @lru_cache
 def survey(number: int) -> Manifest:
-    """Return a survey."""
     return manifest(
         name=_NAMES.get(number, "vouched"),
         sequence=int(number == SUCCESSOR),
@@ -46,13 +45,11 @@ def issuer(item: Item) -> int | None:
 
 
 def response(item: Item) -> int:
-    """Return what a report says."""
     return DEVICES * _RESPONSES.index(item.kind) + item.device
 
 
 @lru_cache(maxsize=1024)
 def envelope(item: Item) -> bytes:
-    """Return the bytes that are sent."""
     if item.kind is Kind.MALFORMED:
         return b"\xc0"
     asked = survey(item.survey)

@@ -13,14 +13,10 @@ class Died(Exception):
 
 
 class Seam:
-    """What happens at the statements of one collector's writing connection.
-
-    Attributes:
-        dead: nothing is executed any more.
-    """
+    """What happens at the statements of one collector's writing connection."""
 
     def __init__(self) -> None:
-        self.dead = False
+        self.dead = False  # nothing is executed any more
         self._broken: tuple[int, Breakage] | None = None
         self._held: tuple[int, Callable[[], None]] | None = None
         self._released = threading.Event()
@@ -35,7 +31,6 @@ class Seam:
         self._held = statements, reached
 
     def release(self) -> None:
-        """Let a statement go on, and hold none."""
         self._held = None
         self._released.set()
 

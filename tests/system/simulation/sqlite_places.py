@@ -15,8 +15,7 @@ from deniable.stores.sqlite.database import SqliteDatabase
 from tests.system.simulation.operations import Breakage
 from tests.system.simulation.seam import Died, Seam
 
-_BUSY_SECONDS = 0.02
-"""Whoever is paused holds its lock: who waits for it fails soon."""
+_BUSY_SECONDS = 0.02  # whoever is paused holds its lock: who waits for it fails soon
 
 
 class _Failed(sqlite3.OperationalError):

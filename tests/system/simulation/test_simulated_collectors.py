@@ -55,11 +55,8 @@ Drawn = Callable[[Callable[..., None]], Callable[..., None]]
 
 
 def drawn(number: int) -> Drawn:
-    """Draw so many lists of operations."""
     quiet = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-    chosen = settings(
-        derandomize=True, deadline=None, max_examples=number, suppress_health_check=quiet
-    )
+    chosen = settings(derandomize=True, max_examples=number, suppress_health_check=quiet)
     return lambda test: chosen(given(steps=operations)(test))
 
 
@@ -109,7 +106,6 @@ def on_postgres() -> Play:
 
 @pytest.fixture(params=["on_sqlite", "on_postgres"])
 def play(request: pytest.FixtureRequest) -> Play:
-    """Play on either."""
     chosen: Play = request.getfixturevalue(request.param)
     return chosen
 
@@ -117,8 +113,7 @@ def play(request: pytest.FixtureRequest) -> Play:
 A, B, C = Item(OPEN, 0, 0), Item(OPEN, 0, 1), Item(VOUCHED, 0, 2)
 A_AGAIN = Item(OPEN, 0, 0, Kind.CONFLICTING)
 A_LATER = Item(OPEN, 1, 0)
-STATEMENTS = 10
-"""More than any transaction of these has."""
+STATEMENTS = 10  # more than any transaction of these has
 
 
 @pytest.mark.long

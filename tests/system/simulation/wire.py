@@ -20,11 +20,9 @@ class Wire(asyncio.Transport):
         self._protocol.connection_made(self)
 
     def send(self, data: bytes) -> None:
-        """Let bytes arrive."""
         self._protocol.data_received(data)
 
     def lose(self) -> None:
-        """Lose the connection."""
         if not self._lost:
             self._lost = True
             self._protocol.connection_lost(None)

@@ -12,7 +12,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.console.place import add_place_options, state_file, whom
@@ -20,11 +20,11 @@ from deniable.client.errors import DeniableError, StateUnavailable
 from deniable.client.state.state import State
 from deniable.client.transparency.explaining import explain_stored
 from deniable.client.transparency.explanation import Explanation, consent_lines
-from deniable.client.transparency.journal import Journal
-from deniable.client.transparency.journal_rows import read_journal
+from deniable.client.transparency.journal import Journal, read_journal
 from deniable.client.transparency.plain_text import printable
 
-__all__ = ["Device", "device", "device_commands"]
+if TYPE_CHECKING:
+    from deniable.client.client import Client
 
 _ORIGIN: Final = "command line"
 _COMMANDS: Final = {
@@ -35,27 +35,7 @@ _COMMANDS: Final = {
 }
 
 
-class Device(Protocol):
-    """What the commands need: a :class:`deniable.client.Client`, or a state file alone."""
-
-    def explain(self) -> Explanation:
-        """Return what may be asked, and on what terms."""
-
-    def journal(self) -> Journal:
-        """Return all that was stored and sent."""
-
-    @property
-    def consent_record(self) -> ConsentRecord:
-        """Return the user's decision, and what holds."""
-
-    def set_consent(self, consent: Consent | str, origin: str = ...) -> None:
-        """Store the user's decision."""
-
-    def purge(self) -> None:
-        """Erase all report bytes."""
-
-
-def device_commands(client: Device, arguments: Sequence[str], prog: str) -> int:
+def device_commands(client: "Client", arguments: Sequence[str], prog: str) -> int:
     """Run explain, journal, consent or purge for an app's client, as a command of the app.
 
     Args:
@@ -75,7 +55,9 @@ def device(arguments: Sequence[str]) -> int:
     logging.getLogger("deniable").addHandler(logging.NullHandler())
     with ExitStack() as until:
         return _run(
-            lambda options: until.enter_context(closing(_stored_device(options))),
+            lambda options: until.enter_context(
+                closing(_StoredDevice(options.state or state_file(options, *whom(options))))
+            ),
             arguments,
             "deniable device",
             add_place_options,
@@ -112,14 +94,8 @@ class _StoredDevice:
         self._state.close()
 
 
-def _stored_device(options: Namespace) -> _StoredDevice:
-    if options.state:
-        return _StoredDevice(options.state)
-    return _StoredDevice(state_file(options, *whom(options)))
-
-
 def _run(
-    find: Callable[[Namespace], Device],
+    find: Callable[[Namespace], "Client | _StoredDevice"],
     arguments: Sequence[str],
     prog: str,
     add_options: Callable[[ArgumentParser], None],
@@ -168,27 +144,22 @@ def _parser(prog: str, add_options: Callable[[ArgumentParser], None]) -> Argumen
     return parser
 
 
-def _do(device: Device, options: Namespace) -> int:
+def _do(device: "Client | _StoredDevice", options: Namespace) -> int:
     if options.command in {"explain", "journal"}:
         shown = device.explain() if options.command == "explain" else device.journal()
         _show(json.dumps(shown.to_dict(), indent=2) if options.json else str(shown))
         return 0
     if options.command == "purge":
-        return _purge(device, options)
+        question = "Erase all reports that are stored here, also those not sent yet? [y/N] "
+        if not options.yes and input(question).strip().lower() != "y":
+            print("Nothing was erased.")
+            return 0
+        device.purge()
+        print("Erased. What was decided stays decided: no epoch gets a second response.")
+        return 0
     if options.decision is not None:
         device.set_consent(options.decision, _ORIGIN)
     _show("\n".join(consent_lines(device.consent_record)))
-    return 0
-
-
-def _purge(device: Device, options: Namespace) -> int:
-    if not options.yes:
-        question = "Erase all reports that are stored here, also those not sent yet? [y/N] "
-        if input(question).strip().lower() != "y":
-            print("Nothing was erased.")
-            return 0
-    device.purge()
-    print("Erased. What was decided stays decided: no epoch gets a second response.")
     return 0
 
 

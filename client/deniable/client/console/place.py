@@ -6,8 +6,6 @@ import os
 import tomllib
 from pathlib import Path
 
-__all__ = ["add_place_options", "state_file", "whom"]
-
 
 def add_place_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that name a collector, and this device's state file."""

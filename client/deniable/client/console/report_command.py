@@ -32,6 +32,7 @@ from deniable.client.survey import Survey
 from deniable.client.transparency.journal import ReportEntry
 from deniable.client.transparency.plain_text import printable, wrapped
 from deniable.client.transparency.terms import Terms
+from deniable.mechanisms import KINDS
 from deniable.messages import (
     MAX_MANIFESTS_BYTES,
     MAX_ROTATIONS_BYTES,
@@ -46,24 +47,11 @@ from deniable.messages import (
     split_rotations,
 )
 
-__all__ = ["report"]
-
 _FLUSH_SECONDS = 20.0
 
 
 def report(arguments: Sequence[str]) -> int:
     """Run ``deniable report``; return the exit status."""
-    options = _parser().parse_args(arguments)
-    try:
-        return _report(options)
-    except (DeniableError, Refusal, ValueError, OSError) as error:
-        print(f"deniable report: {error}", file=sys.stderr)
-    except (EOFError, KeyboardInterrupt):
-        print("\ndeniable report: nothing was sent", file=sys.stderr)
-    return 1
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="deniable report",
         description="Answer a survey from this shell: asks for the answer, randomises it here, "
@@ -76,7 +64,14 @@ def _parser() -> argparse.ArgumentParser:
         default="2",
         help="the highest epsilon you accept, of a report and of a kept response (default: 2)",
     )
-    return parser
+    options = parser.parse_args(arguments)
+    try:
+        return _report(options)
+    except (DeniableError, Refusal, ValueError, OSError) as error:
+        print(f"deniable report: {error}", file=sys.stderr)
+    except (EOFError, KeyboardInterrupt):
+        print("\ndeniable report: nothing was sent", file=sys.stderr)
+    return 1
 
 
 def _report(options: argparse.Namespace) -> int:
@@ -101,25 +96,24 @@ def _report(options: argparse.Namespace) -> int:
         refreshed = client.refresh(force=True)
         if survey.name not in refreshed.ready:
             raise _as_shown(refreshed.errors[survey.name])
-        answered = _answered(client, survey.name)
-        if answered is None:
+        epoch = _answered(client, survey.name)
+        repeated = epoch is not None
+        if epoch is None:
             outcome = client.report(survey.name, _ask(manifest))
             if outcome.error is not None:
                 raise _as_shown(outcome.error)
             epoch, repeated = outcome.epoch, outcome.status is OutcomeStatus.REPEATED
-        else:
-            epoch, repeated = answered, True
         delivery = client.flush(_FLUSH_SECONDS)
-        entry = _entry(client, survey.name, epoch)
+        # Of this report alone: others may wait in the same state.
+        statuses = [each.status for each in _reports(client, survey.name) if each.epoch == epoch]
     if repeated:
         print(f"Epoch {epoch} was answered before; its one report stands.")
     if delivery.error is not None:
         raise delivery.error
-    # Of this report alone: others may wait in the same state.
-    if entry is not None and entry.status == "pending":
+    if "pending" in statuses:
         print("The collector did not take it yet. It waits in the state file; call again to send.")
         return 1
-    if entry is not None and entry.status == "dropped":
+    if "dropped" in statuses:
         print("The collector refused the report for good; this epoch has no other.")
         return 1
     if delivery.delivered:
@@ -127,12 +121,9 @@ def _report(options: argparse.Namespace) -> int:
     return 0
 
 
-def _entry(client: Client, name: str, epoch: int | None) -> ReportEntry | None:
-    """Return what became of a report."""
-    for entry in client.journal().entries:
-        if isinstance(entry, ReportEntry) and (entry.survey, entry.epoch) == (name, epoch):
-            return entry
-    return None
+def _reports(client: Client, name: str) -> list[ReportEntry]:
+    entries = client.journal().entries
+    return [each for each in entries if isinstance(each, ReportEntry) and each.survey == name]
 
 
 def _choose(
@@ -141,9 +132,6 @@ def _choose(
     """Return the newest survey that runs and would be admitted, and its declaration.
 
     The client judges again, with what its state knows, and takes no other (D11).
-
-    Raises:
-        ManifestRefused, NotRunning: why not the newest, if there is none.
     """
     now = time.time()
     lifetime = Ceiling(epsilon_to_nano("lifetime_epsilon", DEFAULT_LIFETIME_EPSILON))
@@ -158,7 +146,7 @@ def _choose(
             # of the mechanism.
             min_epoch_seconds=manifest.schedule.epoch_seconds,
             max_kept_epsilon=options.max_epsilon,
-            mechanisms=("ordinal", "numeric"),
+            mechanisms=tuple(name for name, kind in KINDS.items() if not kind.symmetric),
             pinned_ids=[manifest.survey_id.hex()],
         )
         try:
@@ -175,10 +163,7 @@ def _choose(
 
 
 def _as_shown(error: NotRecorded) -> NotRecorded:
-    """Return what to say of an error: that something else is offered now is no fault of a survey.
-
-    Nothing was drawn or sent.
-    """
+    """Return what to say of an error: that another survey is offered now is no survey's fault."""
     if isinstance(error, ManifestRefused) and error.fault is ManifestFault.NOT_PINNED:
         return NotReady(
             "the collector offers another survey now than the one shown here; nothing was sent. "
@@ -188,13 +173,9 @@ def _as_shown(error: NotRecorded) -> NotRecorded:
 
 
 def _answered(client: Client, name: str) -> int | None:
-    """Return the epoch that is decided for now, None if an answer can count.
-
-    Raises:
-        ReportDropped: if its report was refused.
-    """
-    for entry in client.journal().entries:
-        if isinstance(entry, ReportEntry) and entry.survey == name and time.time() < entry.ends:
+    """Return the epoch that is decided for now, None if an answer can count."""
+    for entry in _reports(client, name):
+        if time.time() < entry.ends:
             if entry.status == "dropped":
                 raise ReportDropped(
                     f"epoch {entry.epoch} was decided and its report dropped ({entry.verdict}); "

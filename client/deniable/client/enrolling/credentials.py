@@ -24,34 +24,21 @@ from deniable.client.ledger.credentials import (
     withdraw_report,
 )
 from deniable.client.ledger.ledger import Ledger, OpenEpoch
-from deniable.client.state.state import State
 from deniable.client.survey import Survey
 from deniable.messages import Manifest, derive_report_key
-
-__all__ = ["Credentials", "Plan", "Wanted"]
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A certificate that this device should have.
-
-    Attributes:
-        key: which.
-        request: what to ask.
-        issuers: public keys of who may give it.
-        closes: until when the collector takes the epoch's reports, Unix seconds.
-        due: when to ask, Unix seconds.
-        asks: calls so far.
-        renewal: whether a report waits for it, whose certificate the collector refused.
-    """
+    """A certificate that this device should have; instants are Unix seconds."""
 
     key: CredentialKey
     request: EnrolmentRequest
-    issuers: tuple[bytes, ...]
-    closes: int
-    due: float
-    asks: int
-    renewal: bool
+    issuers: tuple[bytes, ...]  # public keys of who may give it
+    closes: int  # until when the collector takes the epoch's reports
+    due: float  # when to ask
+    asks: int  # calls so far
+    renewal: bool  # a report waits for it, whose certificate the collector refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,43 +50,26 @@ class Plan:
 
 
 class Credentials:
-    """The certificates of one collector's surveys.
+    """The certificates of one collector's surveys; raises ``StateUnavailable``.
 
-    Args:
-        state: where they are durable. Every method raises ``StateUnavailable`` if it is not.
-        ledger: which epochs can be decided.
-        surveys: as the app declares them.
-        collector: whose they are.
-        spread: given when an epoch ends, returns the seconds to wait before asking, at random.
+    ``spread`` returns, given when an epoch ends, the seconds to wait before asking, at random.
     """
 
     def __init__(
-        self,
-        state: State,
-        ledger: Ledger,
-        surveys: Iterable[Survey],
-        collector: str,
-        spread: Callable[[float], float],
+        self, ledger: Ledger, surveys: Iterable[Survey], spread: Callable[[float], float]
     ) -> None:
-        self._state = state
+        self._state = ledger.following.state
         self._ledger = ledger
         self._surveys = tuple(surveys)
-        self._collector = collector
         self._spread = spread
 
     def plan(self, now: float) -> Plan:
         """Return what is to be asked; nothing without consent. Creates no state."""
-        if self._state.consent(now).effective is not Consent.ON:
-            return Plan()
-        with self._state.transaction(now) as connection:
-            if self._state.effective_consent(connection) is not Consent.ON:
+        with self._state.existing(now) as connection:
+            if connection is None or self._state.effective_consent(connection) is not Consent.ON:
                 return Plan()
-            wanted = [
-                found
-                for survey in self._surveys
-                if (found := self._wanted(connection, survey, now)) is not None
-            ]
-            wanted += self._renewals(connection)
+            found = (self._wanted(connection, survey, now) for survey in self._surveys)
+            wanted = [each for each in found if each is not None] + self._renewals(connection)
             begins = min(
                 (self._begins(connection, survey, now) for survey in self._surveys), default=inf
             )
@@ -153,7 +123,7 @@ class Credentials:
     def _renewals(self, connection: sqlite3.Connection) -> list[Wanted]:
         return [
             _of(connection, manifest, key, due, asks, renewal=True)
-            for key, due, asks in renewals(connection, self._collector)
+            for key, due, asks in renewals(connection, self._ledger.following.collector)
             if (manifest := self._ledger.following.any_of(connection, key.survey_id)) is not None
         ]
 
@@ -177,8 +147,7 @@ def _of(
     *,
     renewal: bool,
 ) -> Wanted:
-    public_key = _public_key(connection, key)
-    request = EnrolmentRequest(key.name, key.survey_id, key.epoch, public_key)
+    request = EnrolmentRequest(*key, _public_key(connection, key))
     closes = manifest.schedule.closes(key.epoch)
     return Wanted(key, request, manifest.enrolment.issuers, closes, due, asks, renewal)
 

@@ -25,8 +25,6 @@ from deniable.client.sending.backoff import Backoff
 from deniable.client.state.forks import keep_through_forks
 from deniable.messages import Refusal, check_credential
 
-__all__ = ["Enroller"]
-
 _LOG = logging.getLogger("deniable")
 _CLAIM_SECONDS: Final = 60.0
 _UNDER_WAY: Final = "the issuer is being asked already, or need not be"
@@ -35,14 +33,8 @@ _UNDER_WAY: Final = "the issuer is being asked already, or need not be"
 class Enroller:
     """Gets certificates for the epochs that can be reported, before there is an answer.
 
-    Args:
-        enrol: the app's callback.
-        credentials: what is wanted, and where it is kept.
-        clock: the device's time.
-        backoff: how long to wait between calls that fail.
-        jitter: returns a number in [0, 1).
-        longest: no first call is put off for longer, in seconds.
-        wake: tells the sending thread to look again.
+    No first call is put off for longer than ``longest`` seconds; ``wake`` tells the sending thread
+    to look again.
     """
 
     def __init__(
@@ -93,10 +85,10 @@ class Enroller:
             plan = self._credentials.plan(now)
             due = [each for each in plan.wanted if not now < each.due <= now + self._longest]
             if due:
-                thread = threading.Thread(
+                # Known before it starts: whoever closes must find it.
+                self._thread = thread = threading.Thread(
                     target=self._ask_all, args=(due, asking), name="deniable-enrol", daemon=True
                 )
-                self._thread = thread  # before it starts: whoever closes must find it
                 try:
                     thread.start()
                 except RuntimeError as error:  # no more threads
@@ -118,12 +110,8 @@ class Enroller:
             if not alone:
                 under_way = "the issuer is being asked already"
                 return {each.key.name: NotEnrolled(under_way) for each in wanted}
-            errors: dict[str, NotRecorded] = {}
-            for each in wanted:
-                why_not = self._ask(each)
-                if why_not:
-                    errors[each.key.name] = NotEnrolled(why_not)
-            return errors
+            asked = [(each.key.name, self._ask(each)) for each in wanted]
+            return {name: NotEnrolled(why_not) for name, why_not in asked if why_not}
         finally:
             if alone:
                 asking.release()
@@ -149,13 +137,13 @@ class Enroller:
             for each in due:
                 if not self._stopping:
                     self._ask(each)
-        except NotRecorded as error:
-            self._rest()
-            _LOG.info("certificates wait: %s", error)  # the state has warned of its outage
         except BaseException as error:  # noqa: BLE001 - even an exit ends no more than this call
-            self._rest()
-            self._warn_once(f"unforeseen {type(error).__name__}")
-            _LOG.debug("what was not foreseen", exc_info=True)
+            self._rests = self._clock.monotonic() + _CLAIM_SECONDS  # not again at once
+            if isinstance(error, NotRecorded):
+                _LOG.info("certificates wait: %s", error)  # the state has warned of its outage
+            else:
+                self._warn_once(f"unforeseen {type(error).__name__}")
+                _LOG.debug("what was not foreseen", exc_info=True)
         finally:
             asking.release()
             self._wake()
@@ -169,7 +157,8 @@ class Enroller:
         return why_not
 
     def _ask_once(self, wanted: Wanted) -> str:
-        if not self._credentials.begin(wanted, self._now() + _CLAIM_SECONDS, self._now()):
+        now = self._clock.now()
+        if not self._credentials.begin(wanted, now + _CLAIM_SECONDS, now):
             return _UNDER_WAY
         try:
             given: object = self._enrol(wanted.request)
@@ -188,18 +177,18 @@ class Enroller:
         except Refusal:
             return self._fail(wanted, "enrol= returned what no issuer of this survey has signed")
         self._warned = False
-        kept = self._credentials.keep(wanted, given, issuer, self._now())
+        kept = self._credentials.keep(wanted, given, issuer, self._clock.now())
         return "" if kept else "consent has ended, or the state was replaced"
 
     def _fail(self, wanted: Wanted, why: str) -> str:
         self._warn_once(why)
-        now = self._now()
+        now = self._clock.now()
         due = now + self._backoff.seconds(wanted.asks, self._jitter())
         self._credentials.put_off(wanted, due, now)
         return f"{why}; it is asked again later"
 
     def _decline(self, wanted: Wanted) -> str:
-        now = self._now()
+        now = self._clock.now()
         if wanted.renewal:
             self._credentials.decline(wanted, now)
             return "the collector refused the certificate, and the issuer gave no other"
@@ -207,13 +196,6 @@ class Enroller:
         due = now + self._backoff.most * (1 - self._jitter() / 2)
         self._credentials.put_off(wanted, due, now)
         return "enrol= returned None, so nobody vouches for this device now; it is asked again"
-
-    def _rest(self) -> None:
-        """Let the thread not try again at once what the state does not allow."""
-        self._rests = self._clock.monotonic() + _CLAIM_SECONDS
-
-    def _now(self) -> float:
-        return self._clock.now()
 
     def _warn_once(self, why: str) -> None:
         """Log one line an outage, not one a call."""

@@ -1,49 +1,45 @@
 """What the device may still spend, as the state holds it; all sums in units of 1e-9 epsilon.
 
 1. What was spent is never given back, by states of this device that are gone neither; for which
-   names those spent it is not known, so it counts for every name. What is reserved besides stands
-   in ``reservations``.
-2. The sliding ceiling is additional: it looks at what was decided within a period of *use*. A gap
+   names those spent it is not known, so it counts for every name.
+2. Accepting a manifest reserves what all its undecided epochs ahead can cost, of the lifetime
+   ceiling and of its name's. A draw turns a reservation into a spend. A reservation is released
+   once its epoch is over, once a successor of the name has taken the manifest's place by the time
+   the epoch begins, or once the app trusts another authority. Nothing else releases any (D3).
+3. Reservations only say what else may be accepted. Every draw is checked against the ceilings
+   again, by what is spent: a clock that jumps releases too much and spends nothing.
+4. The sliding ceiling is additional: it looks at what was decided within a period of *use*. A gap
    between two looks at the clock counts for a week at most, and within one boot of the machine for
    no more than passed by its boot clock, where it has one. So a clock that is set forward frees
    nothing, or a week without a boot clock or after another boot, and a device that lay in a drawer
    is not locked out for ever.
-3. Nothing here knows an answer.
+5. Nothing here knows an answer.
 """
 
 import sqlite3
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from math import inf
+from operator import itemgetter
+from typing import NamedTuple
 
-from deniable.budget import Ceiling, epsilon_to_nano, format_nano
+from deniable.budget import Ceiling, RangeCost, epsilon_to_nano, format_nano
 from deniable.client.errors import BudgetExhausted, ManifestFault, ManifestRefused
-from deniable.client.ledger.reservations import Replacement, reserved_ahead
-from deniable.client.state.tallies import spent_in_all, spent_since
+from deniable.client.state.spending import spent_in_all, spent_since
 from deniable.client.survey import DAY, Survey
-from deniable.mechanisms import Number
-
-__all__ = [
-    "Allowance",
-    "SlidingCeiling",
-    "check_allowance",
-    "reserved_in_all",
-    "reserved_of_name",
-]
+from deniable.mechanisms import Number, ceil_div
+from deniable.messages import Manifest
 
 
 @dataclass(frozen=True, slots=True)
 class SlidingCeiling:
     """What all surveys together may cost within a period.
 
-    Attributes:
-        epsilon: the most; exact, as everywhere: a decimal string or an int, never a float.
-        days: how long a report counts, in days of use: of a gap between two looks at the clock a
-            week counts at most, and on Linux, within one boot, what passed by the boot clock. So a
-            clock that is set forward frees nothing there; elsewhere, or before the first look
-            after a boot, it frees a week of the period, and all of a period that is no longer.
-
-    Raises:
-        TypeError, InvalidPrivacyParameter: for an epsilon that is a float or negative.
-        ValueError: for less than a day.
+    The period is in days of use: of a gap between two looks at the clock a week counts at most, and
+    on Linux, within one boot, what passed by the boot clock. So a clock that is set forward frees
+    nothing there; elsewhere, or before the first look after a boot, it frees a week of the period,
+    and all of a period that is no longer.
     """
 
     epsilon: Number
@@ -65,55 +61,82 @@ class SlidingCeiling:
         return self.days * DAY
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """What the app lets this device spend.
-
-    Attributes:
-        lifetime: on all surveys together, ever.
-        sliding: on all surveys together within a period; None for no such ceiling.
-    """
+class Allowance(NamedTuple):
+    """What the app lets this device spend: on all surveys together, ever and within a period."""
 
     lifetime: Ceiling
     sliding: SlidingCeiling | None = None
 
 
-def spent_of_name(connection: sqlite3.Connection, name: str) -> int:
-    """Return what a name has spent, and what states that are gone have, for whatever names."""
-    (spent,) = connection.execute(
-        "SELECT (SELECT coalesce(sum(cost), 0) FROM carried)"
-        " + (SELECT coalesce(sum(cost), 0) FROM decisions WHERE name = ?)",
-        (name,),
-    ).fetchone()
-    return int(spent)
+class Reservation(NamedTuple):
+    """What the epochs of one manifest cost, as the state holds it; costs in 1e-9 epsilon."""
+
+    starts: int  # of epoch 0, Unix seconds
+    epoch_seconds: int
+    epochs: int
+    range_epochs: int  # how many share kept responses; 1 where each response is fresh
+    range_cost: int  # of a report in each epoch of a range
+    reserved: int  # of a report in each of all epochs
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> "Reservation":
+        """Return what a manifest's epochs cost."""
+        schedule, range_epochs = manifest.schedule, manifest.repeat.epochs or 1
+        cost = RangeCost.of(manifest.mechanism)
+        return cls(
+            schedule.start,
+            schedule.epoch_seconds,
+            schedule.epochs,
+            range_epochs,
+            cost.cumulative(range_epochs),
+            cost.most(schedule.epochs, range_epochs),
+        )
+
+    def ahead(self, instant: float, decided: int = -1, until: float = inf, spent: int = 0) -> int:
+        """Return what the epochs cost that are not over, above ``decided``, and begin in time."""
+        first = self.first_ahead(instant, decided)
+        within = max(0.0, min(until, self.starts + self.epochs * self.epoch_seconds) - self.starts)
+        end = ceil_div(int(within), self.epoch_seconds)
+        if first >= end:
+            return 0
+        ranges = (end - 1) // self.range_epochs - first // self.range_epochs + 1
+        return max(0, min(self.reserved, ranges * self.range_cost) - spent)
+
+    def first_ahead(self, instant: float, decided: int) -> int:
+        """Return the first epoch that is neither over nor decided."""
+        return max(0, decided + 1, int((instant - self.starts) // self.epoch_seconds))
+
+
+class Replacement(NamedTuple):
+    """A manifest that is about to take the place of others of its name."""
+
+    authority: bytes  # by the first key of its chain
+    name: str
+    sequence: int  # it takes the place of lower ones
+    begins: int  # when it takes their place, Unix seconds
+    dropped: Collection[bytes] = ()  # ids of those whose place it, or another one, takes at once
 
 
 def reserved_in_all(connection: sqlite3.Connection, replacement: Replacement | None = None) -> int:
-    """Return what all names have spent, and may still spend; see :func:`reserved_ahead`."""
-    return spent_in_all(connection) + reserved_ahead(connection, None, replacement)
+    """Return what all names have spent and may still spend, given what is about to be accepted."""
+    return spent_in_all(connection) + _reserved_ahead(connection, None, replacement)
 
 
 def reserved_of_name(
     connection: sqlite3.Connection, name: str, replacement: Replacement | None = None
 ) -> int:
-    """Return what a name has spent, and may still spend; see :func:`reserved_ahead`."""
-    return spent_of_name(connection, name) + reserved_ahead(connection, name, replacement)
+    """Return what a name has spent and may still spend, given what is about to be accepted."""
+    return _spent_of_name(connection, name) + _reserved_ahead(connection, name, replacement)
 
 
 def check_allowance(
     connection: sqlite3.Connection, allowance: Allowance, survey: Survey, cost: int, lived: int
 ) -> None:
-    """Check that one more report of a survey fits.
-
-    Raises:
-        ManifestRefused: if the app lowered its ceilings, of all or of the name, below what is
-            spent.
-        BudgetExhausted: if the sliding ceiling does not allow it yet.
-    """
+    """Check that one more report of a survey fits."""
     _check_spent(spent_in_all(connection), cost, allowance.lifetime, "this device may ever spend")
     total = survey.total_ceiling
     if total is not None:
-        spent = spent_of_name(connection, survey.name)
+        spent = _spent_of_name(connection, survey.name)
         _check_spent(spent, cost, total, "this survey may ever cost")
     sliding = allowance.sliding
     if sliding is None:
@@ -132,3 +155,58 @@ def _check_spent(spent: int, cost: int, ceiling: Ceiling, what: str) -> None:
             ManifestFault.OVER_BUDGET,
             f"{format_nano(spent)} of the {format_nano(ceiling.most)} that {what} is spent",
         )
+
+
+def _spent_of_name(connection: sqlite3.Connection, name: str) -> int:
+    (spent,) = connection.execute(
+        "SELECT (SELECT coalesce(sum(cost), 0) FROM carried)"
+        " + (SELECT coalesce(sum(cost), 0) FROM decisions WHERE name = ?)",
+        (name,),
+    ).fetchone()
+    return int(spent)
+
+
+def _reserved_ahead(
+    connection: sqlite3.Connection, name: str | None, replacement: Replacement | None
+) -> int:
+    """Return what accepted manifests may still cost: of one name, or of all."""
+    (instant,) = connection.execute("SELECT looked_at FROM device").fetchone()
+    total = 0
+    for whose, manifests in groupby(_accepted(connection, name), itemgetter(0)):
+        (decided,) = connection.execute(
+            "SELECT coalesce(max(epoch), -1) FROM decisions WHERE name = ?", (whose[1],)
+        ).fetchone()
+        new = replacement
+        if new is not None and new.authority != whose[0]:
+            continue  # nobody follows what an authority signed that the app trusts no more
+        if new is not None and new.name != whose[1]:
+            new = None
+        until: float = inf
+        for _, sequence, survey_id, reservation in manifests:  # the newest first
+            if new is not None and survey_id in new.dropped:
+                continue
+            if new is not None and sequence < new.sequence:
+                until = min(until, new.begins)
+            first = reservation.first_ahead(instant, decided)
+            (spent,) = connection.execute(
+                "SELECT coalesce(sum(cost), 0) FROM decisions WHERE name = ? AND survey_id = ?"
+                " AND epoch >= ?",
+                (whose[1], survey_id, first - first % reservation.range_epochs),
+            ).fetchone()
+            total += reservation.ahead(instant, decided, until, spent)
+            until = min(until, reservation.starts)
+    return total
+
+
+def _accepted(
+    connection: sqlite3.Connection, name: str | None
+) -> Iterator[tuple[tuple[bytes, str], int, bytes, Reservation]]:
+    rows = connection.execute(
+        "SELECT authority, name, sequence, survey_id, starts, epoch_seconds, epochs, range_epochs,"
+        " range_cost, reserved FROM manifests"
+        " WHERE role = 'accepted' AND (name = :name OR :name IS NULL)"
+        " ORDER BY authority, name, sequence DESC",
+        {"name": name},
+    ).fetchall()
+    for authority, of_name, sequence, survey_id, *columns in rows:
+        yield (authority, of_name), sequence, survey_id, Reservation(*columns)

@@ -22,23 +22,16 @@ from deniable.messages import (
     split_rotations,
 )
 
-__all__ = ["Authorities"]
-
 _LOG = logging.getLogger("deniable")
 _MOST_PROOFS: Final = 4
 """Rotations kept although they were refused: two prove the point."""
 
 
 class Authorities:
-    """The chain of keys under which manifests must verify.
-
-    Args:
-        state: where rotations are durable.
-        pinned: the public key that the app ships.
-    """
+    """The chain of keys under which manifests must verify, one of which the app pinned."""
 
     def __init__(self, state: State, pinned: bytes) -> None:
-        self._state = state
+        self.state = state
         self._pinned = pinned
         self._opened: dict[bytes, Rotation] = {}
 
@@ -48,33 +41,22 @@ class Authorities:
         The pinned key may be any of them. The first names what is remembered of the chain. Where
         there is no state, it is the only one known.
         """
-        if connection is None:
-            return (self._pinned,)
-        followed = self._kept(connection, "followed")
-        try:
-            return follow_rotations(self._oldest(followed), followed)
-        except Refusal:  # the disk's content rotted, or somebody else wrote it
-            return (self._pinned,)
+        followed = [] if connection is None else self._kept(connection, "followed")
+        with suppress(Refusal):  # the disk's content rotted, or somebody else wrote it
+            if followed:
+                return follow_rotations(self._oldest(followed), followed)
+        return (self._pinned,)
 
     def known(self, now: float) -> tuple[bytes, ...]:
-        """Return :meth:`chain` in a transaction of its own.
-
-        Raises:
-            StateUnavailable: if the state cannot be read.
-        """
-        with self._state.transaction(now) as connection:
+        """Return :meth:`chain` in a transaction of its own."""
+        with self.state.transaction(now) as connection:
             return self.chain(connection)
 
     def learn(self, body: bytes, now: float) -> None:
-        """Follow what a collector published, and remember it; or refuse it, all of it.
-
-        Raises:
-            Refusal: if any of it is not sound, or contradicts what was followed before.
-            StateUnavailable: if the state cannot be read or written.
-        """
+        """Follow what a collector published, and remember it; or refuse it, all of it."""
         offered = {open_rotation(envelope): envelope for envelope in split_rotations(body)}
         fork: AuthorityFork | None = None
-        with self._state.transaction(now) as connection:
+        with self.state.transaction(now) as connection:
             followed = self._kept(connection, "followed")
             handed = {rotation.old_key for rotation in followed}
             # Of a key that this device has not left yet, no hand-over is followed once two were
@@ -95,7 +77,11 @@ class Authorities:
                     new = rotation not in followed
                     if new and (rotation.old_key, rotation.new_key) in links:
                         _store(connection, rotation, envelope, "followed", now)
-                _remember_together(connection, chain)
+                # What is remembered of later keys, when an app pinned one of them, is the chain's.
+                connection.executemany(
+                    "UPDATE OR IGNORE manifests SET authority = ? WHERE authority = ?",
+                    [(chain[0], key) for key in chain[1:]],
+                )
         if fork is not None:
             raise fork
 
@@ -127,12 +113,11 @@ def _store(
     if role == "forking" and proofs >= _MOST_PROOFS:
         return
     key = (rotation.old_key, rotation.new_key, rotation.sequence)
-    known = connection.execute(
+    if connection.execute(
         "UPDATE authorities SET envelope = ?"  # which may have rotted
         " WHERE old_key = ? AND new_key = ? AND sequence = ?",
         (envelope, *key),
-    ).rowcount
-    if known:
+    ).rowcount:
         return
     connection.execute(
         "INSERT INTO authorities (old_key, new_key, sequence, envelope, role, seen)"
@@ -142,11 +127,3 @@ def _store(
     keys = f"from {rotation.old_key.hex()} to {rotation.new_key.hex()}"
     level = logging.WARNING if role == "forking" else logging.INFO
     _LOG.log(level, "the authority's key was rotated (%s) %s", role, keys)
-
-
-def _remember_together(connection: sqlite3.Connection, chain: Sequence[bytes]) -> None:
-    """Let what is remembered of later keys, when an app pinned one of them, be the chain's."""
-    connection.executemany(
-        "UPDATE OR IGNORE manifests SET authority = ? WHERE authority = ?",
-        [(chain[0], key) for key in chain[1:]],
-    )

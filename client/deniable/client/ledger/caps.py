@@ -13,8 +13,6 @@ from typing import Final
 
 from deniable.client.survey import DAY
 
-__all__ = ["OutboxCaps", "drop_over_caps"]
-
 _LOG = logging.getLogger("deniable")
 _BLOCK: Final = 64
 """Reports are weighed in blocks, since a response above 127 takes a byte more than others."""
@@ -24,14 +22,8 @@ _BLOCK: Final = 64
 class OutboxCaps:
     """How much may wait to be sent, for all collectors of a state together.
 
-    Attributes:
-        reports: how many.
-        bytes: of their envelopes, each rounded up to 64.
-        days: how long each, in days of use: as long as the device was off for more than a week, or
-            its clock jumped, a week counts.
-
-    Raises:
-        ValueError: for caps under which not even one report could wait.
+    The bytes are of envelopes, each rounded up to 64. The days are of use: as long as the device
+    was off for more than a week, or its clock jumped, a week counts.
     """
 
     reports: int = 1000
@@ -44,28 +36,7 @@ class OutboxCaps:
 
 
 def drop_over_caps(connection: sqlite3.Connection, caps: OutboxCaps, lived: int, now: float) -> int:
-    """Drop what exceeds the caps, inside a transaction.
-
-    Args:
-        connection: the transaction's.
-        caps: how much may wait.
-        lived: seconds of use of this device so far.
-        now: Unix seconds.
-
-    Returns:
-        How many reports were dropped. If any, erase what remains of them after the transaction.
-    """
-    number, size, oldest = connection.execute(
-        "SELECT count(*), total((length(envelope) + :block - 1) / :block * :block), min(lived)"
-        " FROM decisions"
-        " WHERE status = 'pending' AND typeof(envelope) = 'blob' AND typeof(lived) = 'integer'",
-        {"block": _BLOCK},
-    ).fetchone()
-    if not number:
-        return 0
-    oldest_allowed = lived - caps.days * DAY
-    if number <= caps.reports and size <= caps.bytes and oldest >= oldest_allowed:
-        return 0
+    """Drop what exceeds the caps; return how many, and if any, erase what remains afterwards."""
     rows = connection.execute(
         "SELECT name, epoch, (length(envelope) + :block - 1) / :block * :block, lived"
         " FROM decisions"
@@ -73,7 +44,7 @@ def drop_over_caps(connection: sqlite3.Connection, caps: OutboxCaps, lived: int,
         " ORDER BY lived DESC, decided DESC, name DESC, epoch DESC",
         {"block": _BLOCK},
     ).fetchall()
-    over = list(_over(rows, caps, oldest_allowed))
+    over = list(_over(rows, caps, lived - caps.days * DAY))
     connection.executemany(
         "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?, envelope = NULL"
         " WHERE name = ? AND epoch = ?",

@@ -6,55 +6,30 @@
    ends. What remains of the row is that an issuer was asked.
 3. A report that waits for another certificate is not sent; a day after the epoch closed it is
    dropped, as it is when the issuer declines.
+
+Everything here is done.
 """
 
 import sqlite3
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from deniable.client.survey import DAY
 from deniable.messages import Manifest, replace_credential
 from deniable.messages.ed25519 import SIGNATURE_BYTES
 
-__all__ = [
-    "CredentialKey",
-    "begin_asking",
-    "erase_ended_credentials",
-    "held_credential",
-    "keep_credential",
-    "put_off",
-    "renew_credential",
-    "renewals",
-    "want_credential",
-    "withdraw_report",
-]
 
-
-@dataclass(frozen=True, slots=True)
-class CredentialKey:
-    """Which certificate: of a survey and epoch, of which this device has one key.
-
-    Attributes:
-        name: the survey's name.
-        survey_id: 32 bytes.
-        epoch: which time slice.
-    """
+class CredentialKey(NamedTuple):
+    """Which certificate: of a survey and epoch, of which this device has one key."""
 
     name: str
     survey_id: bytes
     epoch: int
 
-    @property
-    def parameters(self) -> dict[str, object]:
-        """Return what identifies the row in SQL."""
-        return {"name": self.name, "survey_id": self.survey_id, "epoch": self.epoch}
-
 
 def held_credential(connection: sqlite3.Connection, key: CredentialKey) -> bytes | None:
-    """Return the certificate, None if there is none; inside a transaction."""
+    """Return the certificate, None if there is none."""
     row = connection.execute(
-        "SELECT credential FROM credentials"
-        " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch",
-        key.parameters,
+        "SELECT credential FROM credentials WHERE (name, survey_id, epoch) = (?, ?, ?)", key
     ).fetchone()
     held = None if row is None else row[0]
     # Whatever bits have become is no certificate.
@@ -64,39 +39,25 @@ def held_credential(connection: sqlite3.Connection, key: CredentialKey) -> bytes
 def want_credential(
     connection: sqlite3.Connection, manifest: Manifest, epoch: int, due: float, now: float
 ) -> tuple[float, int]:
-    """Return when to ask and how often it was asked, inside a transaction; wanted from now on.
-
-    Args:
-        connection: the transaction's.
-        manifest: the survey.
-        epoch: of it.
-        due: when to ask, in Unix seconds, if it was not wanted before.
-        now: Unix seconds.
-    """
+    """Return when to ask, ``due`` if it was not wanted before, and how often it was asked."""
     key = CredentialKey(manifest.name, manifest.survey_id, epoch)
     row = connection.execute(
-        "SELECT due, asks FROM credentials"
-        " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch"
+        "SELECT due, asks FROM credentials WHERE (name, survey_id, epoch) = (?, ?, ?)"
         " AND typeof(due) || typeof(asks) = 'realinteger'",  # or bits have rotted
-        key.parameters,
+        key,
     ).fetchone()
     if row is not None:
         return row[0], row[1]
     connection.execute(
         "INSERT OR REPLACE INTO credentials (name, survey_id, epoch, closes, asks, due, renewal,"
-        " wanted) VALUES (:name, :survey_id, :epoch, :closes, 0, :due, 0, :now)",
-        {
-            **key.parameters,
-            "closes": manifest.schedule.closes(epoch),
-            "due": float(due),
-            "now": int(now),
-        },
+        " wanted) VALUES (?, ?, ?, ?, 0, ?, 0, ?)",
+        (*key, manifest.schedule.closes(epoch), float(due), int(now)),
     )
     return float(due), 0
 
 
 def renewals(connection: sqlite3.Connection, origin: str) -> list[tuple[CredentialKey, float, int]]:
-    """Return what reports wait for, when to ask, and how often it was; inside a transaction."""
+    """Return what reports wait for, when to ask, and how often it was."""
     rows = connection.execute(
         "SELECT c.name, c.survey_id, c.epoch, c.due, c.asks FROM credentials c JOIN decisions d"
         " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
@@ -110,28 +71,20 @@ def renewals(connection: sqlite3.Connection, origin: str) -> list[tuple[Credenti
 def begin_asking(
     connection: sqlite3.Connection, key: CredentialKey, due: float, until: float
 ) -> bool:
-    """Count a call that is about to be made, inside a transaction; tell whether it is ours to make.
-
-    Args:
-        connection: the transaction's.
-        key: whose certificate.
-        due: when it was to be asked, as it was read: another process may have been faster.
-        until: no other process asks before, Unix seconds.
-    """
+    """Count a call that is about to be made; False if another process was faster than ``due``."""
     changed = connection.execute(
-        "UPDATE credentials SET asks = asks + 1, due = :until"
-        " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch AND due = :due",
-        {**key.parameters, "due": due, "until": float(until)},
+        "UPDATE credentials SET asks = asks + 1, due = ?"
+        " WHERE (name, survey_id, epoch) = (?, ?, ?) AND due = ?",
+        (float(until), *key, due),
     ).rowcount
     return changed == 1
 
 
 def put_off(connection: sqlite3.Connection, key: CredentialKey, due: float) -> None:
-    """Ask again at this time, Unix seconds; inside a transaction."""
+    """Ask again at this time, Unix seconds."""
     connection.execute(
-        "UPDATE credentials SET due = :due"
-        " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch",
-        {**key.parameters, "due": float(due)},
+        "UPDATE credentials SET due = ? WHERE (name, survey_id, epoch) = (?, ?, ?)",
+        (float(due), *key),
     )
 
 
@@ -142,42 +95,30 @@ def keep_credential(
     issuer: bytes,
     send: float,
 ) -> None:
-    """Store a verified certificate, inside a transaction; a report that waited for it gets it.
-
-    Args:
-        connection: the transaction's.
-        key: whose certificate.
-        credential: 64 bytes.
-        issuer: the public key of who gave it.
-        send: when to send a report that waited, if nothing else holds it, Unix seconds.
-    """
+    """Store a verified certificate; a report that waited for it gets it, to be sent then."""
     report = connection.execute(
         "SELECT d.envelope FROM decisions d JOIN credentials c"
         " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
-        " WHERE c.name = :name AND c.survey_id = :survey_id AND c.epoch = :epoch"
+        " WHERE (c.name, c.survey_id, c.epoch) = (?, ?, ?)"
         " AND c.renewal = 1 AND d.status = 'pending'",
-        key.parameters,
+        key,
     ).fetchone()
     connection.execute(
-        "UPDATE credentials SET credential = :credential, issuer = :issuer,"
+        "UPDATE credentials SET credential = ?, issuer = ?,"
         " renewal = CASE WHEN renewal = 1 THEN 2 ELSE renewal END"
-        " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch",
-        {**key.parameters, "credential": credential, "issuer": issuer},
+        " WHERE (name, survey_id, epoch) = (?, ?, ?)",
+        (credential, issuer, *key),
     )
     if report is not None:
         connection.execute(
-            "UPDATE decisions SET envelope = :envelope, due = max(:due, held)"
-            " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch",
-            {
-                **key.parameters,
-                "envelope": replace_credential(report[0], credential),
-                "due": float(send),
-            },
+            "UPDATE decisions SET envelope = ?, due = max(?, held)"
+            " WHERE (name, survey_id, epoch) = (?, ?, ?)",
+            (replace_credential(report[0], credential), float(send), *key),
         )
 
 
 def renew_credential(connection: sqlite3.Connection, name: str, epoch: int, due: float) -> None:
-    """Want another certificate for a pending report's key, inside a transaction; only once."""
+    """Want another certificate for a pending report's key; only once."""
     connection.execute(
         "UPDATE credentials SET credential = NULL, renewal = 1, due = :due"
         " WHERE name = :name AND epoch = :epoch AND renewal = 0 AND survey_id = ("
@@ -188,22 +129,19 @@ def renew_credential(connection: sqlite3.Connection, name: str, epoch: int, due:
 
 
 def withdraw_report(connection: sqlite3.Connection, key: CredentialKey, now: float) -> None:
-    """Drop a report that waits for a certificate which it will not get; inside a transaction."""
+    """Drop a report that waits for a certificate which it will not get."""
     connection.execute(
-        "UPDATE decisions SET status = 'dropped', verdict = 'not-enrolled', settled = :now,"
-        " envelope = NULL WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch"
-        " AND status = 'pending'",
-        {**key.parameters, "now": int(now)},
+        "UPDATE decisions SET status = 'dropped', verdict = 'not-enrolled', settled = ?,"
+        " envelope = NULL WHERE (name, survey_id, epoch) = (?, ?, ?) AND status = 'pending'",
+        (int(now), *key),
     )
     connection.execute(
-        "UPDATE credentials SET renewal = 2"
-        " WHERE name = :name AND survey_id = :survey_id AND epoch = :epoch",
-        key.parameters,
+        "UPDATE credentials SET renewal = 2 WHERE (name, survey_id, epoch) = (?, ?, ?)", key
     )
 
 
 def erase_ended_credentials(connection: sqlite3.Connection, now: float) -> None:
-    """Erase the certificates of epochs that are closed, inside a transaction (rules 2 and 3)."""
+    """Erase the certificates of epochs that are closed (rules 2 and 3)."""
     connection.execute(
         "UPDATE decisions AS d SET status = 'dropped', verdict = 'not-enrolled', settled = :now,"
         " envelope = NULL WHERE d.status = 'pending' AND EXISTS (SELECT 1 FROM credentials c"

@@ -8,24 +8,26 @@ device's secret, and is the same after a restart and in every process.
 
 import hashlib
 import hmac
+import sqlite3
 from typing import Final
 
 from deniable.client.errors import NotChosen
 from deniable.messages import Manifest
 
-__all__ = ["check_slot", "chosen_slot"]
-
 _CONTEXT: Final = b"deniable/event-slot/v1\0"
 
 
 def check_slot(
-    secret: bytes, manifest: Manifest, epoch: int, slot_seconds: int, now: float
+    connection: sqlite3.Connection,
+    manifest: Manifest,
+    epoch: int,
+    slot_seconds: int | None,
+    now: float,
 ) -> None:
-    """Check that an event of now is in the slot from which this epoch is reported.
-
-    Raises:
-        NotChosen: if it is in another.
-    """
+    """Check that an event of now is in the slot from which this epoch is reported, if slots are."""
+    if slot_seconds is None:
+        return
+    (secret,) = connection.execute("SELECT secret FROM device").fetchone()
     schedule = manifest.schedule
     slots = -(-schedule.epoch_seconds // slot_seconds)
     slot = int(now - schedule.epoch_start(epoch)) // slot_seconds
@@ -37,13 +39,6 @@ def check_slot(
 
 
 def chosen_slot(secret: bytes, survey_id: bytes, epoch: int, slots: int) -> int:
-    """Return a number below ``slots``, each with the same chance but for 1 in 2^200.
-
-    Args:
-        secret: of the device: 32 random bytes.
-        survey_id: which survey.
-        epoch: which epoch.
-        slots: how many the epoch has, below 2^53.
-    """
+    """Return a number below ``slots``, each with the same chance but for 1 in 2^200."""
     message = _CONTEXT + survey_id + epoch.to_bytes(8)
     return int.from_bytes(hmac.digest(secret, message, hashlib.sha256)) % slots

@@ -9,7 +9,6 @@
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from deniable.client.errors import ManifestRefused
 from deniable.client.ledger.admission import (
@@ -20,80 +19,62 @@ from deniable.client.ledger.admission import (
     check_terms,
     fits_declaration,
 )
-from deniable.client.ledger.allowance import Allowance, reserved_in_all, reserved_of_name
-from deniable.client.ledger.authorities import Authorities
-from deniable.client.ledger.manifest_rows import (
-    accepted_envelopes,
-    followed_envelope,
-    last_refusal,
-    name_record,
-    remember_refused,
-    store_accepted,
-    take_the_place,
+from deniable.client.ledger.allowance import (
+    Allowance,
+    Replacement,
+    reserved_in_all,
+    reserved_of_name,
 )
-from deniable.client.ledger.reservations import Replacement
-from deniable.client.state.state import State
+from deniable.client.ledger.authorities import Authorities
+from deniable.client.ledger.manifest_rows import ManifestRows
 from deniable.client.survey import Survey
 from deniable.messages import Manifest, Refusal, open_manifest_of_chain
 
-__all__ = ["Following", "chosen_of"]
-
 
 class Following:
-    """The manifests that a device follows.
+    """The manifests that a device follows; every method raises ``StateUnavailable``.
 
-    Args:
-        state: where they are durable. Every method raises ``StateUnavailable`` if it is not.
-        authorities: the keys under which stored manifests must verify.
-        collector: the origin that they must be for.
-        enrols: whether there is an issuer to ask; else surveys that demand it are refused.
+    They are for ``collector``, and verify under ``authorities``. Unless it ``enrols``, there is no
+    issuer to ask, and surveys that demand one are refused.
     """
 
     def __init__(
-        self, state: State, authorities: Authorities, collector: str, *, enrols: bool = False
+        self, authorities: Authorities, allowance: Allowance, collector: str, *, enrols: bool
     ) -> None:
-        self._state = state
-        self._authorities = authorities
-        self._collector = collector
-        self._enrols = enrols
+        self.state = authorities.state
+        self.authorities = authorities
+        self.allowance = allowance
+        self.collector = collector
+        self.enrols = enrols
         self._opened: dict[bytes, Manifest] = {}
         self._warm: set[str] = set()
+        self._fits: dict[bytes, bool] = {}
 
     def offer(
-        self, offered: Sequence[SignedManifest], survey: Survey, allowance: Allowance, now: float
+        self, offered: Sequence[SignedManifest], survey: Survey, now: float
     ) -> ManifestRefused | None:
         """Accept those of these manifests that are to be followed, and reserve their cost.
 
-        Args:
-            offered: verified, of the survey's name and this collector.
-            survey: the app's declaration.
-            allowance: what this device may spend.
-            now: Unix seconds.
-
-        Returns:
-            Why the newest of them was refused; None if it was not.
+        All are verified, of the survey's name and this collector. Returns why the newest of them
+        was refused; None if it was not.
         """
         self.warm(survey.name, now)
         in_order = sorted(offered, key=lambda signed: signed.manifest.sequence)
-        with self._state.transaction(now) as connection:
-            authority = self._authorities.chain(connection)[0]
-            held = self.accepted(connection, survey.name)
-            refused = self._accept(connection, authority, held, in_order, survey, allowance, now)
-            remember_refused(connection, authority, refused, now)
+        with self.state.transaction(now) as connection:
+            refused = self._accept(connection, in_order, survey, now)
+            self._rows(connection, survey.name).remember_refused(refused, now)
         newest = in_order[-1].manifest.survey_id if in_order else b""
         return next((error for signed, error in refused if _id(signed) == newest), None)
 
     def _accept(
         self,
         connection: sqlite3.Connection,
-        authority: bytes,
-        held: Sequence[Manifest],
         offered: Sequence[SignedManifest],
         survey: Survey,
-        allowance: Allowance,
         now: float,
     ) -> list[tuple[SignedManifest, ManifestRefused]]:
-        record = name_record(connection, authority, survey.name, now)
+        held, rows = self.accepted(connection, survey.name), self._rows(connection, survey.name)
+        record = rows.record(now)
         # What an app does not declare any more goes, if there is something that it does.
         candidates = {each.survey_id: each for each in held if fits_declaration(each, survey)}
         fresh: dict[bytes, SignedManifest] = {}
@@ -102,14 +83,14 @@ class Following:
             if _id(signed) in candidates:
                 continue
             try:
-                check_terms(signed.manifest, survey, record, now, enrols=self._enrols)
+                check_terms(signed.manifest, survey, record, now, enrols=self.enrols)
             except ManifestRefused as error:
                 refused.append((signed, error))
             else:
                 candidates[_id(signed)] = signed.manifest
                 fresh[_id(signed)] = signed
             seen = {signed.manifest.sequence: _id(signed), **record.seen}
-            record = replace(record, seen=seen)
+            record = record._replace(seen=seen)
         candidates = candidates or {each.survey_id: each for each in held}
         while True:
             chosen = chosen_of(candidates.values(), now)
@@ -117,67 +98,61 @@ class Following:
             if manifest is None:
                 break
             signed = fresh.pop(manifest.survey_id)
-            self._state.look_at_clock(connection, now)
+            self.state.look_at_clock(connection, now)
             dropped = candidates.keys() - {each.survey_id for each in chosen}
-            ahead = _reserved(connection, record, authority, manifest, dropped)
+            ahead = _reserved(rows, record, manifest, dropped)
             try:
-                check_budget(manifest, survey, ahead, allowance.lifetime, now)
+                check_budget(manifest, survey, ahead, self.allowance.lifetime, now)
             except ManifestRefused as error:
                 refused.append((signed, error))
                 del candidates[manifest.survey_id]
             else:
-                store_accepted(connection, authority, signed, now)
+                rows.accept(signed, now)
                 self._opened[manifest.survey_id] = manifest
-        take_the_place(connection, authority, survey.name, chosen, now)
+        rows.take_the_place(chosen, now)
         for replaced in held:
             if replaced not in chosen:
                 self._opened.pop(replaced.survey_id, None)
         return refused
 
     def would_reserve(
-        self,
-        connection: sqlite3.Connection | None,
-        manifest: Manifest,
-        survey: Survey,
-        allowance: Allowance,
-        now: float,
+        self, connection: sqlite3.Connection | None, manifest: Manifest, survey: Survey, now: float
     ) -> int:
-        """Return what accepting a manifest would reserve; nothing is written.
-
-        Args:
-            connection: of a transaction; None if there is no state yet.
-            manifest: which.
-            survey: the app's declaration.
-            allowance: what this device may spend.
-            now: Unix seconds.
-
-        Raises:
-            ManifestRefused: for a manifest that would be refused.
-        """
+        """Return what accepting a manifest would reserve; nothing is written."""
         record = NameRecord()
         if connection is not None:
-            authority = self._authorities.chain(connection)[0]
-            record = name_record(connection, authority, manifest.name, now)
-            record = _reserved(connection, record, authority, manifest)
+            rows = self._rows(connection, manifest.name)
+            record = _reserved(rows, rows.record(now), manifest)
         return admit_manifest(
-            manifest, survey, record, allowance.lifetime, now, enrols=self._enrols
+            manifest, survey, record, self.allowance.lifetime, now, enrols=self.enrols
         )
 
     def holds(self, name: str, now: float) -> bool:
         """Tell whether a manifest of a name is accepted."""
-        with self._state.transaction(now) as connection:
-            return bool(self._envelopes(connection, name))
+        with self.state.transaction(now) as connection:
+            return bool(self._rows(connection, name).accepted())
 
     def accepted(self, connection: sqlite3.Connection, name: str) -> list[Manifest]:
-        """Return the manifests of a name that may be followed, newest first; in a transaction."""
-        rows = self._envelopes(connection, name)
-        self._open(rows, self._authorities.chain(connection))
+        """Return the manifests of a name that may be followed, newest first."""
+        rows = self._rows(connection, name).accepted()
+        self._open(rows, self.authorities.chain(connection))
         return [self._opened[survey_id] for survey_id, _ in rows if survey_id in self._opened]
 
+    def fits(self, manifest: Manifest, survey: Survey) -> bool:
+        """Tell whether a manifest fits its name's declaration, of which a client has but one."""
+        fits = self._fits.get(manifest.survey_id)
+        if fits is None:
+            fits = self._fits[manifest.survey_id] = fits_declaration(manifest, survey)
+        return fits
+
     def any_of(self, connection: sqlite3.Connection, survey_id: bytes) -> Manifest | None:
-        """Return a manifest that is or was followed, in a transaction."""
-        rows = followed_envelope(connection, survey_id)
-        self._open(rows, self._authorities.chain(connection))
+        """Return a manifest that is or was followed."""
+        rows = connection.execute(
+            "SELECT survey_id, envelope FROM manifests WHERE survey_id = ?"
+            " AND role IN ('accepted', 'replaced') AND typeof(envelope) = 'blob'",
+            (survey_id,),
+        ).fetchall()
+        self._open(rows, self.authorities.chain(connection))
         return self._opened.get(survey_id) if rows else None
 
     def warm(self, name: str, now: float) -> None:
@@ -186,66 +161,52 @@ class Following:
         A manifest may take a second to open, and whoever else reports would wait for the lock.
         """
         if name not in self._warm:
-            with self._state.transaction(now) as connection:
-                rows = self._envelopes(connection, name)
-                chain = self._authorities.chain(connection)
+            with self.state.transaction(now) as connection:
+                rows = self._rows(connection, name).accepted()
+                chain = self.authorities.chain(connection)
             self._open(rows, chain)
             self._warm.add(name)
 
     def last_refusal(self, connection: sqlite3.Connection, name: str) -> str | None:
-        """Return why the newest manifest of a name was refused, if it was; in a transaction."""
-        return last_refusal(connection, self._authorities.chain(connection)[0], name)
+        """Return why the newest manifest of a name was refused, if it was."""
+        return self._rows(connection, name).last_refusal()
 
     def was_accepted(self, survey_id: bytes, name: str, now: float) -> bool:
         """Tell whether this very manifest was accepted before."""
-        with self._state.transaction(now) as connection:
-            authority = self._authorities.chain(connection)[0]
-            return survey_id in name_record(connection, authority, name, now).accepted
+        with self.state.transaction(now) as connection:
+            return survey_id in self._rows(connection, name).record(now).accepted
 
-    def _envelopes(self, connection: sqlite3.Connection, name: str) -> list[tuple[bytes, bytes]]:
-        return accepted_envelopes(connection, self._authorities.chain(connection)[0], name)
+    def _rows(self, connection: sqlite3.Connection, name: str) -> ManifestRows:
+        return ManifestRows(connection, self.authorities.chain(connection)[0], name)
 
     def _open(self, rows: Iterable[tuple[bytes, bytes]], chain: Sequence[bytes]) -> None:
         for survey_id, envelope in rows:
             if survey_id not in self._opened:
                 with suppress(Refusal):  # bytes that rotted: the disk's fault, not the app's
                     manifest, _ = open_manifest_of_chain(envelope, chain)
-                    if manifest.origin == self._collector:  # an app update may use another
+                    if manifest.origin == self.collector:  # an app update may use another
                         self._opened[survey_id] = manifest
 
 
 def chosen_of(candidates: Iterable[Manifest], now: float) -> list[Manifest]:
-    """Return what is to be followed of a name: the newest that has begun, and the next to begin.
-
-    Args:
-        candidates: that the app's declaration accepts, and that are not below what was followed.
-        now: Unix seconds.
-    """
+    """Return what is to be followed of a name: the newest that has begun, and the next to begin."""
     by_sequence = sorted(candidates, key=lambda manifest: manifest.sequence)
-    begun = [manifest for manifest in by_sequence if manifest.schedule.start <= now][-1:]
+    begun = [each for each in by_sequence if each.schedule.start <= now][-1:]
     floor = begun[0].sequence if begun else -1
-    coming = [
-        manifest
-        for manifest in by_sequence
-        if manifest.schedule.start > now and manifest.sequence > floor
-    ]
-    coming.sort(key=lambda manifest: (manifest.schedule.start, -manifest.sequence))
+    coming = [each for each in by_sequence if each.schedule.start > now and each.sequence > floor]
+    coming.sort(key=lambda each: (each.schedule.start, -each.sequence))
     return begun + coming[:1]
 
 
 def _reserved(
-    connection: sqlite3.Connection,
-    record: NameRecord,
-    authority: bytes,
-    manifest: Manifest,
-    dropped: Collection[bytes] = (),
+    rows: ManifestRows, record: NameRecord, manifest: Manifest, dropped: Collection[bytes] = ()
 ) -> NameRecord:
     """Return the record with what is reserved once the manifest has taken the place of others."""
-    new = Replacement(authority, manifest.name, manifest.sequence, manifest.schedule.start, dropped)
-    return replace(
-        record,
-        reserved=reserved_in_all(connection, new),
-        reserved_of_name=reserved_of_name(connection, manifest.name, new),
+    begins = manifest.schedule.start
+    new = Replacement(rows.authority, rows.name, manifest.sequence, begins, dropped)
+    return record._replace(
+        reserved=reserved_in_all(rows.connection, new),
+        reserved_of_name=reserved_of_name(rows.connection, rows.name, new),
     )
 
 

@@ -11,84 +11,56 @@ import hashlib
 import hmac
 import os
 import sqlite3
-from typing import Final
+from itertools import count
+from typing import Final, NamedTuple
 
 from deniable.client.errors import EpochUndecidable
 from deniable.mechanisms import Draw
 from deniable.messages import Manifest
 
-__all__ = ["MemoRange", "erase_ended_memos", "memo_draw", "open_memo"]
-
 _CONTEXT: Final = b"deniable/memo/v1\0"
 _KEY_BYTES: Final = 32
 
 
-class MemoRange:
-    """A range of epochs in which this device keeps its responses.
+class MemoRange(NamedTuple):
+    """A range of epochs in which this device keeps its responses: ``reports`` so far."""
 
-    Attributes:
-        key: of the PRF; left out of the repr.
-        reports: decided in the range so far.
-    """
+    survey_id: bytes
+    first: int
+    key: bytes
+    reports: int
 
-    def __init__(self, survey_id: bytes, first: int, key: bytes, reports: int) -> None:
-        self.key = key
-        self.reports = reports
-        self._survey_id = survey_id
-        self._first = first
-
-    def __repr__(self) -> str:
-        return f"MemoRange(first={self._first}, reports={self.reports})"
+    def __repr__(self) -> str:  # without the key
+        return f"MemoRange(first={self.first}, reports={self.reports})"
 
     def draw_for(self, answer: int) -> Draw:
         """Return the range's draw for an answer: the same words at each call."""
-        return memo_draw(self.key, self._survey_id, self._first, answer)
+        return memo_draw(self.key, self.survey_id, self.first, answer)
 
     def count_report(self, connection: sqlite3.Connection) -> None:
         """Count a decision of the range, inside its transaction."""
         connection.execute(
             "UPDATE memos SET reports = reports + 1 WHERE survey_id = ? AND first = ?",
-            (self._survey_id, self._first),
+            (self.survey_id, self.first),
         )
 
 
 def memo_draw(key: bytes, survey_id: bytes, first: int, answer: int) -> Draw:
     """Return a source of words: HMAC-SHA256 of the answer and a counter, cut to 64 bits.
 
-    Args:
-        key: 32 random bytes of this range alone.
-        survey_id: which survey.
-        first: the range's first epoch.
-        answer: index of the true category.
-
     Source: docs/mathematics.md, section 16.
     """
     head = _CONTEXT + survey_id + first.to_bytes(8) + answer.to_bytes(8)
-    count = 0
-
-    def draw() -> int:
-        nonlocal count
-        word = hmac.digest(key, head + count.to_bytes(8), hashlib.sha256)[:8]
-        count += 1
-        return int.from_bytes(word)
-
-    return draw
+    counter = count()
+    return lambda: int.from_bytes(
+        hmac.digest(key, head + next(counter).to_bytes(8), hashlib.sha256)[:8]
+    )
 
 
 def open_memo(
     connection: sqlite3.Connection, manifest: Manifest, epochs: range, fresh_from: int
 ) -> MemoRange:
-    """Return the range's key, made now if it is the first report of the range.
-
-    Args:
-        connection: the transaction's.
-        manifest: the survey.
-        epochs: the range, of which the manifest may have fewer.
-        fresh_from: what began before may have been decided by a state that is gone.
-
-    Raises:
-        EpochUndecidable: if the range is over for this device.
-    """
+    """Return the range's key, made now if it is the first report of the range."""
     first, schedule = epochs.start, manifest.schedule
     row = connection.execute(
         "SELECT key, reports FROM memos WHERE name = ? AND survey_id = ? AND first = ?",
@@ -111,7 +83,7 @@ def open_memo(
 
 
 def erase_ended_memos(connection: sqlite3.Connection, now: float) -> None:
-    """Erase the keys of ranges that are over, inside a transaction."""
+    """Erase the keys of ranges that are over."""
     connection.execute(
         "UPDATE memos SET key = NULL WHERE ends <= ? AND key IS NOT NULL", (int(now),)
     )

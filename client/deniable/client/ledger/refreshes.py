@@ -17,8 +17,6 @@ from typing import Final
 from deniable.client.state.state import State
 from deniable.client.survey import DAY
 
-__all__ = ["MOST_REQUESTS_A_DAY", "Fetched", "Refreshes"]
-
 MOST_REQUESTS_A_DAY: Final = 8
 _FIRST_WITHIN: Final = 30.0
 """Seconds: a device that was just set up must not call at the very instant of its first report."""
@@ -27,6 +25,9 @@ _MOST_JITTER: Final = 1 / 4
 _NOT_ASKED: Final = -1
 """In place of failures in a row: nobody has asked since the app declared the survey so."""
 _LONGEST: Final = DAY * (1 + _MOST_JITTER)
+
+_Row = tuple[str, int, float, int]
+"""A digest of what was declared, failures in a row, when it is due, and requests today."""
 
 
 class Fetched(Enum):
@@ -38,13 +39,9 @@ class Fetched(Enum):
 
 
 class Refreshes:
-    """The requests for manifests of one collector.
+    """The requests for manifests of one collector; every method raises ``StateUnavailable``.
 
-    Args:
-        state: where they are counted. Every method raises ``StateUnavailable`` if it is not.
-        collector: the origin that is asked.
-        jitter: returns a number in [0, 1).
-        spread: reports are sent at a random time within so many seconds.
+    Reports are sent at a random time within ``spread`` seconds; ``jitter`` is uniform in [0, 1).
     """
 
     def __init__(
@@ -56,24 +53,12 @@ class Refreshes:
         self._first_within = min(spread, _FIRST_WITHIN)
 
     def begin(
-        self,
-        declared: Mapping[str, str],
-        now: float,
-        *,
-        force: bool = False,
-        in_background: bool = False,
+        self, declared: Mapping[str, str], now: float, *, force: bool, in_background: bool
     ) -> dict[str, float]:
-        """Count requests that are about to leave.
+        """Count requests that are about to leave; return when each name may be asked for.
 
-        Args:
-            declared: a digest of what the app declares, by the names that are wanted.
-            now: Unix seconds.
-            force: ask although it is not time yet; rule 3 holds all the same.
-            in_background: nobody waits for it: let the very first request wait at random.
-
-        Returns:
-            For each name when it may be asked for, Unix seconds: now, and then it is counted, or
-            later.
+        That is now, and then it is counted, or later. By force it is asked although it is not time
+        yet; rule 3 holds all the same. In the background, the very first one waits at random.
         """
         with self._state.transaction(now) as connection:
             return {
@@ -87,7 +72,7 @@ class Refreshes:
             digest, failures, due, requests = self._row(connection, name, now)
             if requests >= MOST_REQUESTS_A_DAY:
                 return False
-            self._write(connection, name, now, failures, due, requests + 1, digest)
+            self._write(connection, name, now, (digest, failures, due, requests + 1))
             return True
 
     def settle(self, fetched: Mapping[str, Fetched], now: float) -> None:
@@ -99,10 +84,10 @@ class Refreshes:
                 digest, failures, due, requests = self._row(connection, name, now)
                 if what is Fetched.OF_USE:
                     due = now + DAY * (1 + self._jitter() * _MOST_JITTER)
-                    self._write(connection, name, now, 0, due, requests, digest)
+                    self._write(connection, name, now, (digest, 0, due, requests))
                 elif what is Fetched.NEVER_LEFT:
-                    before = max(0, failures - 1), 0.0, max(0, requests - 1)
-                    self._write(connection, name, now, *before, digest)
+                    before = digest, max(0, failures - 1), 0.0, max(0, requests - 1)
+                    self._write(connection, name, now, before)
 
     def _begin(
         self,
@@ -116,7 +101,7 @@ class Refreshes:
         known, failures, due, requests = self._row(connection, name, now)
         if known != digest:
             failures, due = _NOT_ASKED, now + self._jitter() * self._first_within
-            self._write(connection, name, now, failures, due, requests, digest)
+            self._write(connection, name, now, (digest, failures, due, requests))
         if requests >= MOST_REQUESTS_A_DAY:
             return (now // DAY + 1) * DAY + self._jitter() * DAY * _MOST_JITTER
         wanted = force or (failures == _NOT_ASKED and not in_background)
@@ -125,13 +110,10 @@ class Refreshes:
         failures = max(0, failures)
         wait = min(DAY, _FIRST_FAILURE * 2.0 ** min(failures, 30))
         due = now + wait * (1 + self._jitter() * _MOST_JITTER)
-        self._write(connection, name, now, failures + 1, due, requests + 1, digest)
+        self._write(connection, name, now, (digest, failures + 1, due, requests + 1))
         return now
 
-    def _row(
-        self, connection: sqlite3.Connection, name: str, now: float
-    ) -> tuple[str, int, float, int]:
-        """Return what was declared, failures in a row, when it is due, and requests today."""
+    def _row(self, connection: sqlite3.Connection, name: str, now: float) -> _Row:
         row = connection.execute(
             "SELECT declared, failures, due, day, requests FROM refreshes"
             " WHERE origin = ? AND name = ?",
@@ -143,20 +125,9 @@ class Refreshes:
         today = int(requests) if day == now // DAY else 0
         return str(digest), int(failures), float(due), today
 
-    def _write(
-        self,
-        connection: sqlite3.Connection,
-        name: str,
-        now: float,
-        failures: int,
-        due: float,
-        requests: int,
-        digest: str,
-    ) -> None:
+    def _write(self, connection: sqlite3.Connection, name: str, now: float, row: _Row) -> None:
         connection.execute(
-            "INSERT INTO refreshes (origin, name, declared, failures, due, day, requests)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (origin, name) DO UPDATE"
-            " SET declared = excluded.declared, failures = excluded.failures, due = excluded.due,"
-            " day = excluded.day, requests = excluded.requests",
-            (self._collector, name, digest, failures, due, int(now // DAY), requests),
+            "INSERT OR REPLACE INTO refreshes"
+            " (origin, name, day, declared, failures, due, requests) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (self._collector, name, int(now // DAY), *row),
         )

@@ -2,19 +2,13 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Backoff"]
-
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long to wait before another try: exponential, capped, jittered.
+    """How many seconds to wait before another try: exponential, capped, jittered.
 
     It says when a report is sent for the second time, and when an issuer is asked again; a report's
     later sends are a day apart.
-
-    Attributes:
-        first: seconds before the second try.
-        most: the longest wait in seconds.
     """
 
     first: float = 30.0

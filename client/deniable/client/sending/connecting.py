@@ -3,30 +3,21 @@
 Nothing can interrupt the system's resolver, so it is asked on a thread that nobody waits for then.
 """
 
-import errno
 import socket
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from errno import EADDRNOTAVAIL, EAFNOSUPPORT, EHOSTUNREACH, ENETDOWN, ENETUNREACH
 from ipaddress import ip_address
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
-__all__ = ["NotReached", "connect_by", "left_until"]
-
 _Address = tuple[int, int, int, str, tuple[Any, ...]]
 
-_NO_ROUTE: Final = frozenset(
-    {
-        errno.ENETUNREACH,
-        errno.EHOSTUNREACH,
-        errno.ENETDOWN,
-        errno.EADDRNOTAVAIL,
-        errno.EAFNOSUPPORT,  # the name has addresses of a kind that this machine does not speak
-    }
-)
+_NO_ROUTE: Final = frozenset((ENETUNREACH, EHOSTUNREACH, ENETDOWN, EADDRNOTAVAIL, EAFNOSUPPORT))
+"""The last of them: the name has addresses of a kind that this machine does not speak."""
 
 
 class NotReached(OSError):
@@ -36,10 +27,8 @@ class NotReached(OSError):
 def connect_by(deadline: float, address: tuple[str, int], *_: object) -> socket.socket:
     """Return a socket that is connected to a host and port, as ``socket.create_connection`` does.
 
-    Args:
-        deadline: by the monotonic clock.
-        address: the host and the port.
-        _: what ``http.client`` passes besides; the deadline stands for its timeout.
+    What ``http.client`` passes besides is ignored; the deadline, by the monotonic clock, stands for
+    its timeout.
 
     Raises:
         NotReached: if nothing was sent to any address.
@@ -80,13 +69,7 @@ def left_until(deadline: float) -> float:
 
 
 def _check_route(family: int, place: tuple[Any, ...]) -> None:
-    """Check that this machine has a route to an address, without sending anything.
-
-    A datagram's socket is connected by looking its route up.
-
-    Raises:
-        OSError: if there is none.
-    """
+    """Raise if this machine has no route to an address: connecting a datagram's socket asks."""
     with socket.socket(family, socket.SOCK_DGRAM) as datagrams:
         try:
             datagrams.connect(place)

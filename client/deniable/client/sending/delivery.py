@@ -20,23 +20,7 @@ from deniable.messages import (
     UploadAnswer,
     read_problem,
 )
-
-__all__ = [
-    "LONGEST_REST",
-    "MOST_SENDS",
-    "UNANSWERED",
-    "Delivered",
-    "Drop",
-    "Enrol",
-    "PendingReport",
-    "Resend",
-    "Step",
-    "batch_of",
-    "earliest_after",
-    "is_due",
-    "next_steps",
-    "why_waits",
-]
+from deniable.messages.refusals import Remedy
 
 MOST_SENDS: Final = 6
 """How often a report is sent in its life (D8)."""
@@ -55,42 +39,26 @@ LONGEST_REST: Final = REST_SECONDS * (1 + _MOST_JITTER)
 
 @dataclass(frozen=True, slots=True)
 class PendingReport:
-    """A report that waits to be sent.
-
-    Attributes:
-        name: the survey's name.
-        epoch: the decided epoch; with the name, its key in the state.
-        envelope: the signed bytes, the same at every send.
-        starts: when the epoch begins, Unix seconds.
-        closes: when the collector stops taking it, Unix seconds.
-        attempts: sends so far.
-        unanswered: sends whose fate is unknown.
-        due: when to send next, Unix seconds.
-        held: not before, because the collector asked so or a day must pass, Unix seconds.
-        renewable: whether another certificate may be asked for, if this one is refused.
-        renewing: whether it waits for that, and is not to be sent.
-    """
+    """A report that waits to be sent; instants are Unix seconds."""
 
     name: str
-    epoch: int
-    envelope: bytes = field(repr=False)
-    starts: int
-    closes: int
+    epoch: int  # with the name, its key in the state
+    envelope: bytes = field(repr=False)  # the signed bytes, the same at every send
+    starts: int  # when the epoch begins
+    closes: int  # when the collector stops taking it
     attempts: int
-    unanswered: int
+    unanswered: int  # sends whose fate is unknown
     due: float
-    held: float
-    renewable: bool = False
-    renewing: bool = False
+    held: float  # not before: the collector asked so, or a day must pass
+    renewable: bool = False  # another certificate may be asked for, if this one is refused
+    renewing: bool = False  # it waits for that, and is not to be sent
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
     """The collector has the report.
 
-    Attributes:
-        verdict: ``accepted`` or ``duplicate``; ``accepted-or-duplicate`` where an answer to several
-            reports does not tell which were which.
+    The verdict is ``accepted-or-duplicate`` where an answer to several does not tell which is what.
     """
 
     verdict: str
@@ -98,72 +66,31 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The report is of no more use.
-
-    Attributes:
-        verdict: the collector's code, or why it is dropped.
-        answered: whether this send was refused, not lost.
-    """
+    """The report is of no more use: the collector's code, or why it is dropped."""
 
     verdict: str
-    answered: bool = True
+    answered: bool = True  # whether this send was refused, not lost
 
 
 @dataclass(frozen=True, slots=True)
 class Resend:
-    """Send the same bytes again.
-
-    Attributes:
-        due: when, Unix seconds.
-        held: not before, whoever flushes; 0 if a flush may send it sooner.
-        code: what this send was refused with; None if its fate is unknown.
-        alone: in a request of its own.
-    """
+    """Send the same bytes again at ``due``; not before ``held``, whoever flushes."""
 
     due: float
     held: float
-    code: RefusalCode | None
-    alone: bool = False
+    code: RefusalCode | None  # what this send was refused with; None if its fate is unknown
+    alone: bool = False  # in a request of its own
 
 
 @dataclass(frozen=True, slots=True)
 class Enrol:
-    """Its certificate was refused: ask for another for the same key.
-
-    Attributes:
-        due: from when on to ask, Unix seconds.
-        held: the report is not sent before, Unix seconds.
-    """
+    """Its certificate was refused: ask for another for the same key, from ``due`` on."""
 
     due: float
     held: float
 
 
 Step = Delivered | Drop | Resend | Enrol
-
-
-_DROPPED: Final = frozenset(
-    {
-        RefusalCode.MALFORMED,
-        RefusalCode.BAD_KEY,
-        RefusalCode.BAD_SIGNATURE,
-        RefusalCode.NOT_ENROLLED,
-        RefusalCode.OUT_OF_DOMAIN,
-        RefusalCode.REPORT_CONFLICT,
-        RefusalCode.TOO_LARGE,
-        RefusalCode.UNSUPPORTED_MEDIA_TYPE,
-    }
-)
-_SPLIT: Final = frozenset(
-    {
-        RefusalCode.TOO_LARGE,
-        # Bytes that rotted in the state make the whole array malformed; they must not take the
-        # reports beside them with them.
-        RefusalCode.MALFORMED,
-    }
-)
-"""Refusals of a whole request that are about one report only if there was but one."""
-_TOO_LATE: Final = frozenset({RefusalCode.EPOCH_CLOSED, RefusalCode.SURVEY_ENDED})
 
 
 def earliest_after(sends: int, now: float) -> float:
@@ -186,12 +113,7 @@ def why_waits(report: PendingReport, now: float, *, due_only: bool) -> str:
 
 
 def batch_of(due: Sequence[PendingReport], most: int) -> list[PendingReport]:
-    """Return the first of these reports, as many as one request may hold: at least one.
-
-    Args:
-        due: what to send; not empty.
-        most: how many at most, at least 1.
-    """
+    """Return the first of these reports: at least one, and no more than a request may hold."""
     batch = [due[0]]
     size = _ARRAY_HEADER_BYTES + len(due[0].envelope)
     for report in due[1 : min(most, MAX_UPLOAD_REPORTS)]:
@@ -209,17 +131,11 @@ def next_steps(
     backoff: Backoff,
     jitter: Callable[[], float],
 ) -> list[Step]:
-    """Decide what follows for each report from the answer to the one request that held them.
-
-    Args:
-        sent: the request's reports, in its order; not empty.
-        answer: what came back; None if nothing did.
-        now: Unix seconds.
-        backoff: the waiting rule.
-        jitter: returns a number in [0, 1).
-    """
+    """Decide what follows for each report of a request from its answer, None if there is none."""
     code, verdicts = _verdicts(answer, len(sent))
-    if code in _SPLIT and len(sent) > 1:
+    # About one report only if there was but one: bytes that rotted in the state make the whole
+    # array malformed, and must not take the reports beside them with them.
+    if code is not None and code.remedy is Remedy.SPLIT and len(sent) > 1:
         return [_again(report, now, now, code, 0.0, alone=True) for report in sent]
     asked = _retry_after(answer.headers.get("retry-after", "")) if answer is not None else None
     # What was sent together goes on waiting together: one draw for all.
@@ -261,10 +177,12 @@ def _after_refusal(
     jitters: tuple[float, float],
 ) -> Step:
     renews = code is RefusalCode.NOT_ENROLLED and report.renewable
-    if code in _DROPPED and not (renews and report.attempts + 1 < MOST_SENDS):
-        return Drop(code.value)
-    if code in _TOO_LATE:
-        return Drop("may-have-been-counted" if report.unanswered else code.value)
+    if code is not None:
+        drops = code.remedy in {Remedy.DROP, Remedy.SPLIT}
+        if drops and not (renews and report.attempts + 1 < MOST_SENDS):
+            return Drop(code.value)
+        if code.remedy is Remedy.TOO_LATE:
+            return Drop("may-have-been-counted" if report.unanswered else code.value)
     later = now + backoff.seconds(report.attempts, jitters[0])
     if renews:
         return Enrol(later, earliest_after(report.attempts + 1, now))

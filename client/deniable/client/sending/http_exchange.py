@@ -21,8 +21,6 @@ from urllib.parse import unquote, urlsplit
 from deniable.client.sending.connecting import NotReached, connect_by, left_until
 from deniable.client.sending.transport import HttpAnswer, Target, TransportError
 
-__all__ = ["exchange"]
-
 _USER_AGENT: Final = "deniable/1"
 """Constant, so that it tells devices apart by nothing."""
 _MOST_HEADER_BYTES: Final = 64 * 1024
@@ -33,30 +31,13 @@ _HTTPS_PORT: Final = 443
 def exchange(
     target: Target,
     proxies: Mapping[str, str] | None,
-    method: str,
-    path: str,
-    headers: Mapping[str, str],
-    body: bytes,
+    wanted: tuple[str, str, Mapping[str, str], bytes],
     most: int,
     seconds: float,
-    before_body: Callable[[], None] | None = None,
+    before_body: Callable[[], None] | None,
 ) -> HttpAnswer:
-    """Send one request and return its answer.
-
-    Args:
-        target: where to.
-        proxies: URLs by scheme, or ``all``; None for those of the environment.
-        method: GET or POST.
-        path: from the root of the origin.
-        headers: beside those that every request has.
-        body: may be empty.
-        most: how many bytes of an answer's body are taken.
-        seconds: for the whole exchange.
-        before_body: called once the connection stands; what it raises propagates.
-
-    Raises:
-        TransportError: if no usable answer came.
-    """
+    """Send one request, of method, path, headers and body; see ``Transport.request``."""
+    method, path, headers, body = wanted
     deadline = time.monotonic() + seconds
     with _outages():
         proxy = _find_proxy(target, proxies)
@@ -78,7 +59,12 @@ def exchange(
                 received = {name.lower(): value for name, value in response.getheaders()}
                 if received.get("content-encoding", "identity") != "identity":
                     raise TransportError("an encoded answer, which was not asked for")
-                return HttpAnswer(response.status, received, _read(response, most))
+                content = response.read(most + 1)
+                if len(content) > most:
+                    raise TransportError("the answer is too long")
+                if response.length:  # http.client says nothing if less came than was announced
+                    raise TransportError("the answer was cut short")
+                return HttpAnswer(response.status, received, content)
 
 
 @contextmanager
@@ -161,16 +147,8 @@ class _Proxy:
 class _Response(http.client.HTTPResponse):
     """A response whose bytes must come by a deadline, however slowly they drip, and be few."""
 
-    def __init__(
-        self,
-        deadline: float,
-        most: int,
-        sock: socket.socket,
-        debuglevel: int = 0,
-        method: str | None = None,
-        url: str | None = None,
-    ) -> None:
-        super().__init__(sock, debuglevel, method, url)
+    def __init__(self, deadline: float, most: int, sock: socket.socket, *rest: Any, **named: Any):
+        super().__init__(sock, *rest, **named)
         # The stream underneath keeps the socket open until this one is closed.
         self.fp = io.BufferedReader(_BoundedStream(self.fp, sock, deadline, most))
 
@@ -199,12 +177,3 @@ class _BoundedStream(io.RawIOBase):
     def close(self) -> None:
         self._under.close()
         super().close()
-
-
-def _read(response: http.client.HTTPResponse, most: int) -> bytes:
-    body = response.read(most + 1)
-    if len(body) > most:
-        raise TransportError("the answer is too long")
-    if response.length:  # http.client says nothing if less came than was announced
-        raise TransportError("the answer was cut short")
-    return body

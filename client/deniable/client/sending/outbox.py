@@ -22,15 +22,16 @@
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from deniable.client.consent import Consent
 from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
 from deniable.client.ledger.credentials import erase_ended_credentials, renew_credential
 from deniable.client.ledger.memo import erase_ended_memos
-from deniable.client.ledger.previews import discard_previews
 from deniable.client.sending.delivery import (
+    MOST_SENDS,
+    UNANSWERED,
     Delivered,
     Drop,
     Enrol,
@@ -39,29 +40,28 @@ from deniable.client.sending.delivery import (
     Step,
     earliest_after,
 )
-from deniable.client.sending.outbox_rows import (
-    Touched,
-    begin_send,
-    drop_exhausted,
-    put_off,
-    settle,
-)
 from deniable.client.state.state import State
 
-__all__ = ["Outbox"]
-
 _LOOK_SECONDS: Final = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """What is in the outbox after a flush."""
+
+    pending: Sequence[PendingReport] = ()  # what may be sent
+    dropped: Mapping[str, int] = field(default_factory=dict)  # how many ever were, by reason
+    unconsented: int | None = None  # how many wait for consent; None if it is there
 
 
 class Outbox:
     """One collector's reports that wait, and what became of those that were sent.
 
+    Every method raises ``StateUnavailable`` where the state cannot be used.
+
     Args:
-        state: where they are durable. Every method raises ``StateUnavailable`` if it is not.
         collector: whose reports: no other collector ever gets them.
-        caps: how much may wait.
         longest: no wait is longer, in seconds: what is due later shows that the clock was put back.
-        enrols: whether there is an issuer to ask for another certificate.
     """
 
     def __init__(
@@ -82,36 +82,38 @@ class Outbox:
     def pending(self, now: float) -> list[PendingReport]:
         """Return the reports that may be sent, the one due first in front.
 
-        There are none without consent, as it holds at this moment. What is over caps, or was sent
-        for the last time, is dropped.
+        What is over caps, or was sent for the last time, is dropped.
         """
-        if self._state.consent(now).effective is not Consent.ON:
-            return []  # and where there is no state yet, none was made
-        with self._state.transaction(now) as connection:
-            if self._state.effective_consent(connection) is not Consent.ON:
-                return []
-            dropped = drop_over_caps(connection, self._caps, self._lived(connection, now), now)
-            dropped += drop_exhausted(connection, now)
-            rows = connection.execute(
-                "SELECT d.name, d.epoch, d.envelope, d.starts, d.closes, d.attempts, d.unanswered,"
-                " d.due, d.held, c.renewal IS 0, c.renewal IS 1"
-                " FROM decisions d LEFT JOIN credentials c"
-                " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
-                " WHERE d.status = 'pending' AND d.origin = ?"
-                # A row that rotted stays decided, and is of no other use.
-                " AND typeof(d.envelope) = 'blob' AND typeof(d.due) || typeof(d.held) = 'realreal'"
-                " AND typeof(d.starts) || typeof(d.closes) || typeof(d.attempts) ="
-                " 'integerintegerinteger'",
-                (self._collector,),
-            ).fetchall()
-            reports = [
-                self._in_reach(connection, PendingReport(*row[:9], *map(bool, row[9:])), now)
-                for row in rows
-            ]
-        if dropped:
-            self._state.erase_remains()
-        if not self._enrols:
-            reports = [replace(report, renewable=False, renewing=False) for report in reports]
+        with self._state.existing(now) as connection:
+            found = [] if connection is None else self._pending(connection, now)
+        self._state.erase_remains()
+        return found
+
+    def _pending(self, connection: sqlite3.Connection, now: float) -> list[PendingReport]:
+        if self._state.effective_consent(connection) is not Consent.ON:
+            return []
+        drop_over_caps(connection, self._caps, self._lived(connection, now), now)
+        connection.execute(  # sent for the last time by a process that was killed then
+            "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?, envelope = NULL"
+            " WHERE status = 'pending' AND attempts >= ? AND due <= ?",
+            (UNANSWERED, int(now), MOST_SENDS, now),
+        )
+        rows = connection.execute(
+            "SELECT d.name, d.epoch, d.envelope, d.starts, d.closes, d.attempts, d.unanswered,"
+            " d.due, d.held, c.renewal IS 0 AND :enrols, c.renewal IS 1 AND :enrols"
+            " FROM decisions d LEFT JOIN credentials c"
+            " ON c.name = d.name AND c.survey_id = d.survey_id AND c.epoch = d.epoch"
+            " WHERE d.status = 'pending' AND d.origin = :origin"
+            # A row that rotted stays decided, and is of no other use.
+            " AND typeof(d.envelope) = 'blob' AND typeof(d.due) || typeof(d.held) = 'realreal'"
+            " AND typeof(d.starts) || typeof(d.closes) || typeof(d.attempts) ="
+            " 'integerintegerinteger'",
+            {"origin": self._collector, "enrols": self._enrols},
+        ).fetchall()
+        reports = [
+            self._in_reach(connection, PendingReport(*row[:9], *map(bool, row[9:])), now)
+            for row in rows
+        ]
         return sorted(reports, key=lambda report: report.due)
 
     def _in_reach(
@@ -128,32 +130,6 @@ class Outbox:
         )
         return moved
 
-    def dropped(self, now: float) -> Mapping[str, int]:
-        """Return how many of the collector's reports were ever dropped, by reason."""
-        if not self._has_state(now):
-            return {}
-        with self._state.transaction(now) as connection:
-            rows = connection.execute(
-                "SELECT verdict, count(*) FROM decisions WHERE status = 'dropped' AND origin = ?"
-                " GROUP BY verdict ORDER BY verdict",
-                (self._collector,),
-            ).fetchall()
-        return dict(rows)
-
-    def unconsented(self, now: float) -> int | None:
-        """Return how many reports wait for consent; None if it is there."""
-        record = self._state.consent(now)
-        if record.effective is Consent.ON:
-            return None
-        if record.since is None:
-            return 0
-        with self._state.transaction(now) as connection:
-            (count,) = connection.execute(
-                "SELECT count(*) FROM decisions WHERE status = 'pending' AND origin = ?",
-                (self._collector,),
-            ).fetchone()
-        return int(count)
-
     def begin(
         self,
         batch: Sequence[PendingReport],
@@ -163,39 +139,53 @@ class Outbox:
     ) -> bool:
         """Count a send of these reports and claim them; tell whether all of them may be sent.
 
-        Args:
-            batch: as they were picked: what somebody else has touched since is not sent.
-            until: they are due again then, Unix seconds, so that a process that is killed while it
-                sends takes nothing along.
-            now: Unix seconds.
-            others: reports that are due as well, and their new times.
+        The one place through which each send has to go. What somebody has touched since it was
+        picked is not sent. They are due again at ``until``, even if this process is killed while it
+        sends; the others, which are due as well, get new times.
         """
         try:
             with self._state.transaction(now) as connection:
                 if self._state.effective_consent(connection) is not Consent.ON:
                     return False
                 for report in batch:
-                    begin_send(connection, report, until, now)
+                    rested = earliest_after(report.attempts + 1, now)
+                    begun = connection.execute(
+                        "UPDATE decisions SET attempts = attempts + 1, unanswered = unanswered + 1,"
+                        " due = :due, held = max(held, :rested) WHERE name = :name"
+                        " AND epoch = :epoch AND status = 'pending' AND attempts = :attempts"
+                        " AND due = :picked AND attempts < :most AND held <= :now",
+                        {
+                            "due": rested or until,
+                            "rested": rested,
+                            "name": report.name,
+                            "epoch": report.epoch,
+                            "attempts": report.attempts,
+                            "picked": report.due,
+                            "most": MOST_SENDS,
+                            "now": now,
+                        },
+                    ).rowcount
+                    if not begun:
+                        raise _Touched
                 connection.executemany(
                     "UPDATE decisions SET due = ?"
                     " WHERE name = ? AND epoch = ? AND status = 'pending' AND due = ?",
                     [(due, other.name, other.epoch, other.due) for other, due in others],
                 )
-        except Touched:
+        except _Touched:
             return False
         return True
 
     def still_wait(self, batch: Iterable[PendingReport], now: float) -> bool:
         """Tell whether these reports, whose sending has begun, may still be sent (rule 3)."""
-        with self._state.transaction(now) as connection:
-            if self._state.effective_consent(connection) is not Consent.ON:
+        with self._state.reading(now) as connection:
+            if connection is None or self._state.effective_consent(connection) is not Consent.ON:
                 return False
             return all(
                 connection.execute(
-                    "SELECT count(*) FROM decisions"
-                    " WHERE name = ? AND epoch = ? AND status = 'pending'",
+                    "SELECT 1 FROM decisions WHERE name = ? AND epoch = ? AND status = 'pending'",
                     (report.name, report.epoch),
-                ).fetchone()[0]
+                ).fetchone()
                 for report in batch
             )
 
@@ -208,11 +198,15 @@ class Outbox:
                     " WHERE name = ? AND epoch = ?",
                     (report.name, report.epoch),
                 )
-                put_off(connection, report, report.attempts, report.due, report.held)
+                _put_off(connection, report, report.attempts, report.due, report.held)
 
-    def follow(self, steps: Iterable[tuple[PendingReport, Step]], now: float) -> None:
-        """Record what follows for each report of one request, all of it or nothing."""
-        dropped = False
+    def follow(
+        self, steps: Iterable[tuple[PendingReport, Step]], now: float
+    ) -> list[PendingReport]:
+        """Record what follows for each report of one request, all of it or nothing.
+
+        Returns what is pending then, as :meth:`pending` does.
+        """
         with self._state.transaction(now) as connection:
             for report, step in steps:
                 key = {"name": report.name, "epoch": report.epoch}
@@ -224,37 +218,69 @@ class Outbox:
                     )
                 if isinstance(step, (Delivered, Drop)):
                     status = "delivered" if isinstance(step, Delivered) else "dropped"
-                    dropped = dropped or status == "dropped"
-                    settle(connection, key, status, step.verdict, now)
+                    connection.execute(
+                        "UPDATE decisions SET status = :status, verdict = :verdict, settled = :now,"
+                        " envelope = CASE WHEN :status = 'dropped' THEN NULL ELSE envelope END"
+                        " WHERE name = :name AND epoch = :epoch AND"
+                        " (status = 'pending' OR (status = 'dropped' AND :status = 'delivered'))",
+                        {**key, "status": status, "verdict": step.verdict, "now": int(now)},
+                    )
                     continue
                 if isinstance(step, Enrol):
                     renew_credential(connection, report.name, report.epoch, step.due)
                 due = max(step.due, step.held)
-                put_off(connection, report, report.attempts + 1, due, step.held)
-        if dropped:
-            self._state.erase_remains()
+                _put_off(connection, report, report.attempts + 1, due, step.held)
+            found = self._pending(connection, now)
+        self._state.erase_remains()
+        return found
+
+    def end_flush(self, now: float) -> Remainder:
+        """Do :meth:`erase_settled`, and return what is left."""
+        with self._state.existing(now) as connection:
+            if connection is None:
+                no_consent = self._state.consent_in(None).effective is not Consent.ON
+                return Remainder(unconsented=0 if no_consent else None)
+            self._erase_settled(connection, now)
+            pending = self._pending(connection, now)
+            dropped = connection.execute(
+                "SELECT verdict, count(*) FROM decisions WHERE status = 'dropped' AND origin = ?"
+                " GROUP BY verdict ORDER BY verdict",
+                (self._collector,),
+            ).fetchall()
+            (waiting,) = connection.execute(
+                "SELECT count(*) FROM decisions WHERE status = 'pending' AND origin = ?",
+                (self._collector,),
+            ).fetchone()
+            consented = self._state.effective_consent(connection) is Consent.ON
+        self._erase_files(now)
+        return Remainder(pending, dict(dropped), None if consented else int(waiting))
 
     def erase_settled(self, now: float) -> None:
         """Erase what is delivered and past its grace (D9), old certificates and memo keys.
 
-        Decisions stay.
-
-        Previews go too once consent is ON again, which only the environment had lowered.
+        Decisions stay. Previews go too once consent is ON again, which only the environment had
+        lowered.
         """
-        if not self._has_state(now):
-            return
-        with self._state.transaction(now) as connection:
-            connection.execute(
-                "UPDATE decisions SET envelope = NULL"
-                " WHERE status != 'pending' AND closes <= ? AND envelope IS NOT NULL",
-                (int(now),),
-            )
-            erase_ended_memos(connection, now)
-            erase_ended_credentials(connection, now)
-            if self._state.effective_consent(connection) is Consent.ON:
-                discard_previews(connection)
+        with self._state.existing(now) as connection:
+            if connection is None:
+                return
+            self._erase_settled(connection, now)
+        self._erase_files(now)
+
+    def _erase_settled(self, connection: sqlite3.Connection, now: float) -> None:
+        connection.execute(
+            "UPDATE decisions SET envelope = NULL"
+            " WHERE status != 'pending' AND closes <= ? AND envelope IS NOT NULL",
+            (int(now),),
+        )
+        erase_ended_memos(connection, now)
+        erase_ended_credentials(connection, now)
+        if self._state.effective_consent(connection) is Consent.ON:
+            connection.execute("DELETE FROM previews")
+
+    def _erase_files(self, now: float) -> None:
         self._state.erase_remains()
-        self._state.erase_old_damaged(now)
+        self._state.erase_damaged(now)
 
     def _lived(self, connection: sqlite3.Connection, now: float) -> int:
         lived, looked_at = connection.execute("SELECT lived, looked_at FROM device").fetchone()
@@ -262,8 +288,20 @@ class Outbox:
         due = now - looked_at >= _LOOK_SECONDS
         return self._state.look_at_clock(connection, now) if due else int(lived)
 
-    def _has_state(self, now: float) -> bool:
-        return self._state.consent(now).since is not None  # asking makes none
+
+class _Touched(Exception):
+    """Somebody else has touched the report since it was picked."""
+
+
+def _put_off(
+    connection: sqlite3.Connection, report: PendingReport, attempts: int, due: float, held: float
+) -> None:
+    """Let a report wait, unless somebody else has begun to send it: then it has other attempts."""
+    connection.execute(
+        "UPDATE decisions SET due = ?, held = ?"
+        " WHERE name = ? AND epoch = ? AND status = 'pending' AND attempts = ?",
+        (due, held, report.name, report.epoch, attempts),
+    )
 
 
 def _is_lost(step: Step) -> bool:

@@ -5,15 +5,6 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-__all__ = [
-    "REQUEST_SECONDS",
-    "HttpAnswer",
-    "HttpTransport",
-    "Target",
-    "Transport",
-    "TransportError",
-]
-
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "::1"})
 
 REQUEST_SECONDS: Final = 20.0
@@ -22,17 +13,11 @@ REQUEST_SECONDS: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """An HTTP answer, as a transport returns it.
-
-    Attributes:
-        status: the status code.
-        headers: by lower-case name.
-        body: at most as many bytes as the transport was told to take.
-    """
+    """An HTTP answer, as a transport returns it."""
 
     status: int
-    headers: Mapping[str, str]
-    body: bytes = field(repr=False)
+    headers: Mapping[str, str]  # by lower-case name
+    body: bytes = field(repr=False)  # at most as many bytes as the transport was told to take
 
 
 class TransportError(Exception):
@@ -81,19 +66,12 @@ class Transport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An origin, taken apart.
-
-    Attributes:
-        scheme: http or https.
-        host: name or address, without brackets.
-        port: if the origin names one.
-        netloc: host and port as the origin has them.
-    """
+    """An origin, taken apart."""
 
     scheme: str
-    host: str
+    host: str  # name or address, without brackets
     port: int | None
-    netloc: str
+    netloc: str  # host and port as the origin has them
 
     @property
     def secure(self) -> bool:
@@ -161,7 +139,6 @@ class HttpTransport:
         # Here, where nobody waits for it: http and ssl take as long to import as all the rest.
         from deniable.client.sending.http_exchange import exchange
 
+        wanted = method, path, headers, body
         seconds = min(timeout, self._timeout)
-        return exchange(
-            self._target, self._proxies, method, path, headers, body, most, seconds, before_body
-        )
+        return exchange(self._target, self._proxies, wanted, most, seconds, before_body)

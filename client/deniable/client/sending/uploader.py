@@ -2,6 +2,9 @@
 
 The thread exists only once there is something to send and consent to send it. It holds no data:
 killing it at any instant loses nothing, since the outbox is in the state.
+
+While nothing leaves the device, since there is no route or the name is not resolved, nobody else
+knows of it: such tries are not counted as sends, and follow each other soon (D8).
 """
 
 import logging
@@ -11,62 +14,78 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from deniable.client.clock import Clock
 from deniable.client.errors import NotRecorded, drop_frames
 from deniable.client.outcome import Delivery
+from deniable.client.sending.backoff import Backoff
 from deniable.client.sending.delivery import (
     Delivered,
     Drop,
     Enrol,
     PendingReport,
     Resend,
+    Step,
     batch_of,
     is_due,
+    next_steps,
     why_waits,
 )
 from deniable.client.sending.outbox import Outbox
-from deniable.client.sending.sender import Sender, Sent
-from deniable.client.sending.transport import REQUEST_SECONDS
+from deniable.client.sending.transport import REQUEST_SECONDS, Transport, TransportError
 from deniable.client.sending.wake import Wake
 from deniable.client.state.forks import keep_through_forks
-from deniable.messages import MAX_UPLOAD_REPORTS
-
-__all__ = ["Uploader"]
+from deniable.messages import MAX_ANSWER_BYTES, MAX_UPLOAD_REPORTS, pack_upload
 
 _LOG = logging.getLogger("deniable")
 _LONGEST_NAP: Final = 3600.0
 _STOP_SECONDS: Final = 1.0
+_CLAIM_SECONDS: Final = 2 * REQUEST_SECONDS
+_OFFLINE: Final = Backoff(first=5.0, most=45.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """What came of one request; nothing if the user, or another process, came in between."""
+
+    steps: Sequence[Step] = ()  # what follows for each report; none if nothing left the device
+    reasons: Sequence[str] = ()  # why each still waits, in the same order; empty where it does not
+    pending: Sequence[PendingReport] | None = None  # what waits then; None if nobody has looked
+
+
+class _CalledOff(Exception):
+    """The user, or another process, came between the choice of a report and its sending."""
 
 
 class Uploader:
     """Moves reports from the outbox to the collector.
 
     Args:
-        outbox: where they wait.
-        sender: what makes requests.
-        clock: the device's time.
+        backoff: that of second sends.
         spread: given when a report closes, returns the seconds to wait with it, at random.
-        linkable_batches: send all that is due in one request, and so tell the collector that it
-            comes from one device.
-        chores: what the thread does besides, each time it wakes; returns the seconds until it is
-            to wake again for that.
+        linkable_batches: send all that is due in one request.
+        chores: what the thread does besides, each time it wakes; returns the seconds to the next.
     """
 
     def __init__(
         self,
         outbox: Outbox,
-        sender: Sender,
+        transport: Transport,
         clock: Clock,
+        *,
+        backoff: Backoff,
+        jitter: Callable[[], float],
         spread: Callable[[float], float],
         linkable_batches: bool,
         chores: Callable[[], float],
     ) -> None:
         self._outbox = outbox
-        self._sender = sender
+        self._transport = transport
         self._clock = clock
+        self._backoff = backoff
+        self._jitter = jitter
         self._spread = spread
         self._chores = chores
         # Once a collector refused a batch as a whole, each report has its own while this lives.
@@ -80,6 +99,9 @@ class Uploader:
         self._interrupt = threading.Event()
         self._thread: threading.Thread | None = None
         self._unforeseen = False
+        self._warned = False
+        self._unsent = 0  # tries that did not leave the device, since the last that did
+        self._rests_until = 0.0
         keep_through_forks(self)
 
     def before_fork(self, deadline: float) -> None:
@@ -102,15 +124,12 @@ class Uploader:
             return  # it is being started, perhaps by what a signal's handler interrupted here
         try:
             running = self._thread is not None and self._thread.is_alive()
-            if running or self._stopping:
-                return
-            thread = threading.Thread(target=self._run, name="deniable", daemon=True)
-            try:
+            if not running and not self._stopping:
+                thread = threading.Thread(target=self._run, name="deniable", daemon=True)
                 thread.start()
-            except RuntimeError as error:  # no more threads: the next call tries again
-                _LOG.warning("reports wait: %s", error)
-            else:
                 self._thread = thread
+        except RuntimeError as error:  # no more threads: the next call tries again
+            _LOG.warning("reports wait: %s", error)
         finally:
             self._starting.release()
 
@@ -135,11 +154,7 @@ class Uploader:
         """Send now what waits, and again what fails, as often as timeout and D8 allow.
 
         What the collector itself asked to wait with, and what must wait for a day, is left for
-        later.
-
-        Args:
-            timeout: seconds for all together.
-            due_only: leave what is not due, and what fails, as the thread would.
+        later; with ``due_only`` also what is not due, and what fails, as the thread would.
         """
         end, interrupt = self._clock.monotonic() + timeout, self._interrupt
         course = _Course(due_only)
@@ -148,34 +163,37 @@ class Uploader:
                 if alone:
                     self._flush(end, interrupt, course)
                 now = self._clock.now()
-                self._outbox.erase_settled(now)
-                pending, dropped = self._outbox.pending(now), self._outbox.dropped(now)
-                waiting = course.why_waiting(pending, now)
-                unconsented = self._outbox.unconsented(now)
-                if unconsented is not None:
-                    waiting = {"no-consent": unconsented} if unconsented else {}
+                left = self._outbox.end_flush(now)
             except NotRecorded as error:
                 _LOG.info("nothing could be sent: %s", error)  # the state has warned of its outage
                 return Delivery(course.delivered, course.dropped, None, drop_frames(error))
+        waiting = dict(course.why_waiting(left.pending, now))
+        if left.unconsented is not None:
+            waiting = {"no-consent": left.unconsented} if left.unconsented else {}
+        pending = len(left.pending)
         return Delivery(
-            course.delivered, course.dropped, len(pending), reasons=dropped, waiting=waiting
+            course.delivered, course.dropped, pending, reasons=left.dropped, waiting=waiting
         )
 
     def _flush(self, end: float, interrupt: threading.Event, course: "_Course") -> None:
+        known: Sequence[PendingReport] | None = None
         while (left := end - self._clock.monotonic()) > 0 and not interrupt.is_set():
             rest = 0.0
+            waiting: Sequence[PendingReport] = ()
             with _held(self._sending, left) as alone:
                 left = end - self._clock.monotonic()  # the thread may have been sending
                 now = self._clock.now()
-                waiting = self._outbox.pending(now) if alone and left > 0 else []
+                if alone and left > 0:
+                    waiting = self._outbox.pending(now) if known is None else known
+                known = None
                 due = [report for report in waiting if course.may_send(report, now)]
                 if due:
                     batch = batch_of(due, self._most)
                     sent = self._send(batch, min(left, REQUEST_SECONDS))
-                    if sent is not None:
-                        course.note(batch, sent)
-                    rest = self._sender.rest()
+                    course.note(batch, sent)
+                    rest = self._rest()
                     if not rest:
+                        known = sent.pending
                         continue
             dues = [max(each.due, each.held) - now for each in waiting if not each.renewing]
             pause = rest or min(dues, default=left)
@@ -188,14 +206,59 @@ class Uploader:
         batch: Sequence[PendingReport],
         seconds: float,
         others: Iterable[tuple[PendingReport, float]] = (),
-    ) -> Sent | None:
-        sent = self._sender.send(batch, seconds, others)
-        steps = sent.steps if sent is not None else ()
+    ) -> _Sent:
+        """Send these reports in one request; give the others, which are due too, new times."""
+        began = self._clock.now()
+        if not self._outbox.begin(batch, began + _CLAIM_SECONDS, began, others):
+            return _Sent()
+        started = self._clock.monotonic()
+        answer, why = None, "unrecognised-answer"
+
+        def check() -> None:
+            if not self._outbox.still_wait(batch, self._clock.now()):
+                raise _CalledOff
+
+        try:
+            answer = self._transport.request(
+                "POST",
+                "/v1/reports",
+                {"Content-Type": "application/msgpack"},
+                pack_upload([report.envelope for report in batch]),
+                MAX_ANSWER_BYTES,
+                seconds,
+                before_body=check,
+            )
+        except _CalledOff:
+            self._outbox.take_back(batch, self._clock.now())
+            return _Sent()
+        except TransportError as error:
+            why = f"unreachable: {error}"
+            if not self._warned:  # one line an outage, not one a report or an attempt
+                _LOG.warning("reports wait: the collector cannot be reached (%s)", error)
+            self._warned = True
+            if error.unsent:
+                self._outbox.take_back(batch, self._clock.now())
+                # From the start of one try to that of the next: resolvers may take long to fail.
+                wait = _OFFLINE.seconds(self._unsent, self._jitter())
+                self._rests_until = started + wait
+                self._unsent += 1
+                return _Sent(reasons=[why] * len(batch))
+        else:
+            self._warned = False
+        self._unsent = 0
+        now = self._clock.now()
+        steps = next_steps(batch, answer, now, self._backoff, self._jitter)
+        pending = self._outbox.follow(zip(batch, steps, strict=True), now)
+        _log_drops(batch, steps)
         if any(isinstance(step, Resend) and step.alone for step in steps):
             self._most = 1
         if any(isinstance(step, Enrol) for step in steps):
             self._wake.set()  # another certificate is a chore
-        return sent
+        return _Sent(steps, [_reason(step, why) for step in steps], pending)
+
+    def _rest(self) -> float:
+        """Return the seconds for which it is of no use to try again: the device is offline."""
+        return max(0.0, self._rests_until - self._clock.monotonic()) if self._unsent else 0.0
 
     def _run(self) -> None:
         while True:
@@ -228,18 +291,19 @@ class Uploader:
         """
         with self._sending:
             now = self._clock.now()
-            due = [report for report in self._outbox.pending(now) if is_due(report, now)]
-            if due and not self._sender.rest():
+            waiting: Sequence[PendingReport] = self._outbox.pending(now)
+            due = [report for report in waiting if is_due(report, now)]
+            if not due:
+                self._outbox.erase_settled(now)
+            elif not self._rest():
                 batch = batch_of(due, self._most)
                 others = [] if self._linkable_batches else due[len(batch) :]
                 later = [(other, now + self._spread(other.closes)) for other in others]
-                self._send(batch, REQUEST_SECONDS, later)
-            elif not due:
-                self._outbox.erase_settled(now)
-            now = self._clock.now()
-            waiting = self._outbox.pending(now)
+                sent = self._send(batch, REQUEST_SECONDS, later)
+                now = self._clock.now()
+                waiting = self._outbox.pending(now) if sent.pending is None else sent.pending
         dues = [report.due - now for report in waiting if not report.renewing]
-        return max(0.0, self._sender.rest(), min(dues, default=_LONGEST_NAP))
+        return max(0.0, self._rest(), min(dues, default=_LONGEST_NAP))
 
 
 class _Course:
@@ -253,31 +317,40 @@ class _Course:
         self._reasons: dict[tuple[str, int], str] = {}
 
     def may_send(self, report: PendingReport, now: float) -> bool:
-        """Tell whether to send it now.
-
-        What waits only to spread devices out in time, or for a network, is sent once.
-        """
+        """Tell whether to send it now; what waits only to spread devices out in time, once."""
         untried = not self.due_only and (report.name, report.epoch) not in self._tried
         return is_due(replace(report, due=now) if untried else report, now)
 
-    def note(self, batch: Sequence[PendingReport], sent: Sent) -> None:
-        """Note what came of a request."""
+    def note(self, batch: Sequence[PendingReport], sent: _Sent) -> None:
         keys = [(report.name, report.epoch) for report in batch]
-        self._reasons.update(zip(keys, sent.reasons, strict=True))
+        self._reasons.update(zip(keys, sent.reasons, strict=False))  # of none if called off
         if sent.steps:
             self._tried.update(keys)
         self.delivered += sum(isinstance(step, Delivered) for step in sent.steps)
         self.dropped += sum(isinstance(step, Drop) for step in sent.steps)
 
-    def why_waiting(self, pending: Iterable[PendingReport], now: float) -> dict[str, int]:
-        """Return how many reports wait, by reason."""
-        return dict(
-            Counter(
-                self._reasons.get((each.name, each.epoch))
-                or why_waits(each, now, due_only=self.due_only)
-                for each in pending
-            )
+    def why_waiting(self, pending: Iterable[PendingReport], now: float) -> Counter[str]:
+        return Counter(
+            self._reasons.get((each.name, each.epoch))
+            or why_waits(each, now, due_only=self.due_only)
+            for each in pending
         )
+
+
+def _reason(step: Step, why: str) -> str:
+    if not isinstance(step, Resend):
+        return ""
+    return why if step.code is None else step.code.value
+
+
+def _log_drops(batch: Sequence[PendingReport], steps: Sequence[Step]) -> None:
+    drops = Counter(
+        (report.name, step.verdict)
+        for report, step in zip(batch, steps, strict=True)
+        if isinstance(step, Drop)
+    )
+    for (name, verdict), count in sorted(drops.items()):
+        _LOG.warning("survey %s: %d report(s) dropped: %s", name, count, verdict)
 
 
 @contextmanager

@@ -7,8 +7,6 @@ threading's event, a second ``set`` waits for ever for a lock that this very thr
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
-__all__ = ["Wake"]
-
 
 class Wake:
     """An event for one waiting thread; ``set`` takes no lock."""

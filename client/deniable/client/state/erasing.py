@@ -1,4 +1,7 @@
-"""Erasing bytes from the state, and from what its file, its log and damaged states keep of them."""
+"""Erasing bytes from the state, and from what its file, its log and damaged states keep of them.
+
+And the notes of what happened to the device besides its reports, of which the oldest go.
+"""
 
 import glob
 import re
@@ -8,18 +11,25 @@ from pathlib import Path
 from typing import Final
 
 from deniable.client.survey import DAY
-
-__all__ = ["erase_damaged", "erase_remains", "erase_reports", "set_aside"]
+from deniable.sqlite_files import truncate_log
 
 _ASIDE: Final = re.compile(r"\.damaged-(-?[0-9]+)(-wal|-shm)?", re.ASCII)
 _ASIDE_SECONDS: Final = 7 * DAY
+_MOST_EVENTS: Final = 300
+
+
+def record_event(connection: sqlite3.Connection, at: float, kind: str, detail: str) -> None:
+    """Note something for the user to see; of several hundred notes the oldest go."""
+    connection.execute(
+        "INSERT INTO events (at, kind, detail) VALUES (?, ?, ?)", (int(at), kind, detail)
+    )
+    connection.execute(
+        "DELETE FROM events WHERE number <= (SELECT max(number) FROM events) - ?", (_MOST_EVENTS,)
+    )
 
 
 def erase_reports(connection: sqlite3.Connection, verdict: str, now: float) -> None:
-    """Erase all reports' bytes, certificates and memo keys, inside a transaction.
-
-    What waited is dropped.
-    """
+    """Erase all reports' bytes, certificates and memo keys; what waited is dropped."""
     connection.execute(
         "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?"
         " WHERE status = 'pending'",
@@ -31,19 +41,12 @@ def erase_reports(connection: sqlite3.Connection, verdict: str, now: float) -> N
 
 
 def erase_remains(connection: sqlite3.Connection) -> None:
-    """Rebuild the file and truncate its log, if copies of erased bytes may stand there.
-
-    Does nothing where there are none; what another process keeps from being done is still to do.
-
-    Raises:
-        sqlite3.Error: if the disk does not allow it.
-    """
+    """Rebuild the file and truncate its log, if copies of erased bytes may stand there."""
     (remains,) = connection.execute("SELECT remains FROM device").fetchone()
     if not remains:
         return
     connection.execute("VACUUM")
-    (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if not busy:  # and what was erased meanwhile is not done with
+    if truncate_log(connection):  # and what was erased meanwhile is not done with
         connection.execute("UPDATE device SET remains = 0 WHERE remains = ?", (remains,))
 
 
@@ -56,12 +59,7 @@ def set_aside(path: Path, now: int) -> None:
 
 
 def erase_damaged(path: Path, now: float | None = None) -> None:
-    """Delete the states that were set aside, which hold signed bytes and memo keys too.
-
-    Args:
-        path: of the state.
-        now: Unix seconds; delete only those that were set aside a week before. By default all.
-    """
+    """Delete the states that were set aside; given the time, those of a week ago and before."""
     for damaged in path.parent.glob(f"{glob.escape(path.name)}.damaged-*"):
         aside = _ASIDE.fullmatch(damaged.name[len(path.name) :])
         if now is None or (aside is not None and now - int(aside[1]) >= _ASIDE_SECONDS):

@@ -15,11 +15,10 @@ afterwards would be too late. They are registered with the first client, and hol
 
 import os
 import time
+from functools import partial
 from itertools import count
 from typing import Final, Protocol
 from weakref import WeakValueDictionary
-
-__all__ = ["Forkable", "keep_through_forks"]
 
 _WAIT_SECONDS: Final = 6.0
 """A little longer than a transaction waits for other processes."""
@@ -45,7 +44,9 @@ def keep_through_forks(forkable: Forkable) -> None:
     # One system has no fork; and two threads may make the first two clients at once.
     if hasattr(os, "register_at_fork") and next(_REGISTRATIONS) == 0:
         os.register_at_fork(
-            before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child
+            before=_before,
+            after_in_parent=partial(_after, in_child=False),
+            after_in_child=partial(_after, in_child=True),
         )
 
 
@@ -60,11 +61,6 @@ def _before() -> None:
         forkable.before_fork(deadline)
 
 
-def _after_in_parent() -> None:
+def _after(*, in_child: bool) -> None:
     for forkable in _living():
-        forkable.after_fork(in_child=False)
-
-
-def _after_in_child() -> None:
-    for forkable in _living():
-        forkable.after_fork(in_child=True)
+        forkable.after_fork(in_child=in_child)

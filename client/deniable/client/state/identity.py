@@ -18,71 +18,44 @@ import logging
 import os
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from deniable.client.clock import Boot
-from deniable.client.state.erasing import erase_damaged, erase_reports
-from deniable.client.state.events import record_event
+from deniable.client.state.erasing import erase_damaged, erase_reports, record_event
 from deniable.client.state.mark import Mark, new_token
-from deniable.client.state.spending import unknown
-from deniable.client.state.tallies import spent_by_day
+from deniable.client.state.spending import NEVER, spent_by_day, unknown
 from deniable.client.survey import DAY
-
-__all__ = ["NewDevice", "insert_device", "renew_unless_newest"]
+from deniable.sqlite_files import writing
 
 _LOG = logging.getLogger("deniable")
-_NEVER: Final = -(2**62)
-
-
-@dataclass(frozen=True, slots=True)
-class NewDevice:
-    """What a state starts with: nothing, or what is known of the one that it replaces.
-
-    Attributes:
-        consent: the user's last decision.
-        fresh_from: epochs that began before may have been decided.
-        lived: seconds of use.
-        spent: in 1e-9 epsilon, by day of use.
-        replaces: whether there was a state before.
-    """
-
-    consent: str
-    fresh_from: int = _NEVER
-    lived: int = 0
-    spent: Mapping[int, int] = field(default_factory=dict)
-    replaces: bool = False
-
-    @classmethod
-    def after(cls, mark: Mark | None, initial: str, now: int) -> "NewDevice":
-        """Return what follows where there is no state: on a mark, or on nothing."""
-        if mark is None or (mark.genuine and mark.instant == _NEVER):
-            return cls(initial)
-        consent = mark.consent if mark.genuine else "unset"  # where nobody knows, they are asked
-        return cls(consent, max(now, mark.instant), mark.lived, mark.spent, replaces=True)
 
 
 def insert_device(
-    connection: sqlite3.Connection, device: NewDevice, now: int, boot: Boot | None
+    connection: sqlite3.Connection, mark: Mark | None, initial: str, now: int, boot: Boot | None
 ) -> None:
-    """Insert the one row of a state that is being created."""
+    """Insert the one row of a new device, or of one whose mark is all that is left."""
+    if mark is not None and mark.genuine and mark.instant == NEVER:
+        mark = None  # rule 5
+    consent, fresh_from, lived = initial, NEVER, 0
+    if mark is not None:
+        consent = mark.consent if mark.genuine else "unset"  # where nobody knows, ask
+        fresh_from, lived = max(now, mark.instant), mark.lived
     connection.execute(
         "INSERT INTO device VALUES (1, :secret, :mark, 0, :fresh_from, :now, :lived, :fresh_from,"
         " 0, :unsure, :boot, :boot_seconds, :consent, :now, 'initial')",
         {
             "secret": os.urandom(32),
             "mark": new_token(),
-            "fresh_from": device.fresh_from,
+            "fresh_from": fresh_from,
             "now": now,
-            "lived": device.lived,
-            "unsure": device.replaces,
-            "consent": device.consent,
+            "lived": lived,
+            "unsure": mark is not None,
+            "consent": consent,
             **_columns(boot),
         },
     )
-    _carry(connection, device.spent)
-    if device.replaces:
+    if mark is not None:
+        _carry(connection, mark.spent)
         record_event(connection, now, "state-replaced", "the state before was lost or damaged")
 
 
@@ -90,8 +63,7 @@ def renew_unless_newest(
     connection: sqlite3.Connection, path: Path, now: int, boot: Boot | None
 ) -> None:
     """Turn a state that is not the newest of this device into a new device."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with writing(connection):
         mark = Mark.read(path)
         token, generation = connection.execute("SELECT mark, generation FROM device").fetchone()
         ahead = None  # by how many changes the mark is ahead of the state
@@ -99,10 +71,6 @@ def renew_unless_newest(
             ahead = mark.generation - generation
         if ahead is None or ahead > 0:
             _renew(connection, path, mark, now, boot, interrupted=ahead == 1)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
 
 
 def _renew(
@@ -134,7 +102,7 @@ def _renew(
     )
     if mark is not None:
         # What this state carries may have been merged after an old mark was written.
-        today = max(mark.today, lived // DAY)
+        today = max(mark.lived // DAY, lived // DAY)
         _carry(connection, unknown(mark.spent, spent_by_day(connection), today))
     # A key that two devices hold would give both the same responses.
     connection.execute("UPDATE memos SET key = NULL")
@@ -169,5 +137,4 @@ def _carry(connection: sqlite3.Connection, spent: Mapping[int, int]) -> None:
 
 
 def _columns(boot: Boot | None) -> dict[str, object]:
-    identity, seconds = boot or ("", 0.0)
-    return {"boot": identity, "boot_seconds": seconds}
+    return dict(zip(("boot", "boot_seconds"), boot or ("", 0.0), strict=True))

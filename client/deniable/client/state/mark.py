@@ -13,15 +13,12 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from deniable.client.consent import Consent
-from deniable.client.state.spending import merged
-from deniable.client.state.tallies import spent_by_day
+from deniable.client.state.spending import merged, spent_by_day
 from deniable.client.survey import DAY
-
-__all__ = ["Mark", "new_token"]
 
 _MACHINE_ID = Path("/etc/machine-id")
 _MOST = 2**62
@@ -32,39 +29,21 @@ _COPY_SECONDS = 2
 """Within it a copy passes too: some file systems number their files anew at each mount."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """What the file beside the state says.
+class Mark(NamedTuple):
+    """What the file beside the state says."""
 
-    Attributes:
-        token: the state's own mark, with the machine's digest.
-        generation: decisions and consents that had been stored when it was written.
-        instant: the latest Unix second that the device had seen by its own clock, or decided for.
-        lived: seconds of use of the device by then.
-        consent: the user's latest decision; "" if the file is unreadable.
-        spent: in 1e-9 epsilon, by day of use, as merged on the latest one.
-        erases: whether the last change that was stored erased all report bytes.
-        genuine: whether the file is the very one that was written on this machine, not a copy of
-            it.
-    """
-
-    token: str
-    generation: int
-    instant: int
-    lived: int
-    consent: str
-    spent: Mapping[int, int]
-    erases: bool = False
-    genuine: bool = True
-
-    @property
-    def today(self) -> int:
-        """Return the day of use on which it was written."""
-        return self.lived // DAY
+    token: str  # the state's own mark, with the machine's digest
+    generation: int  # decisions and consents that had been stored when it was written
+    instant: int  # the latest Unix second that the device had seen, or decided for
+    lived: int  # seconds of use of the device by then
+    consent: str  # the user's latest decision; "" if the file is unreadable
+    spent: Mapping[int, int]  # in 1e-9 epsilon, by day of use, as merged on the latest one
+    erases: bool = False  # whether the last change that was stored erased all report bytes
+    genuine: bool = True  # the very file that was written on this machine, not a copy of it
 
     @classmethod
     def of(cls, connection: sqlite3.Connection, *, erases: bool = False) -> "Mark":
-        """Return the mark of a state as it is within a transaction."""
+        """Return the mark of a state as it is with."""
         token, generation, instant, lived, consent = connection.execute(
             "SELECT mark, generation, ledger_time, lived, consent FROM device"
         ).fetchone()
@@ -101,11 +80,7 @@ class Mark:
             raise ValueError
 
     def write(self, state: Path) -> None:
-        """Write the mark durably and at once, in place of the one before.
-
-        Raises:
-            OSError: if the disk does not take it.
-        """
+        """Write the mark durably and at once, in place of the one before."""
         path = _path(state)
         new = path.with_name(f"{path.name}.new")  # one writer at a time: it holds the state's lock
         spent = ",".join(f"{day}:{cost}" for day, cost in sorted(self.spent.items())) or _NOTHING
@@ -135,7 +110,6 @@ def _parse(spent: str) -> dict[int, int]:
 
 
 def _machine_digest() -> str:
-    """Return a digest of the machine's id, or of nothing where it has none."""
     try:
         machine = _MACHINE_ID.read_bytes()
     except OSError:

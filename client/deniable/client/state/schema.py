@@ -2,8 +2,6 @@
 
 from typing import Final
 
-__all__ = ["SCHEMA"]
-
 SCHEMA: Final = """
 -- The state of one device. No column ever holds an answer; responses exist only inside signed
 -- bytes.

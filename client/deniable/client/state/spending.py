@@ -1,7 +1,8 @@
-"""What was spent on which day of use, in few enough numbers for the mark.
+"""What was spent on which day of use: by this state, and in few enough numbers for the mark.
 
-A day is merged with later ones as it grows old: into the end of a block of a power of two of days,
-the longest one that ended at least eight times its length ago. So
+A decision keeps no finer time of an answer than its day of use. For the mark a day is merged with
+later ones as it grows old: into the end of a block of a power of two of days, the longest one that
+ended at least eight times its length ago. So
 
 1. nothing is forgotten, and no cost is moved to an earlier time: no ceiling over any period sees
    less than there was; it sees a cost longer than it should, by an eighth of its age at most;
@@ -11,13 +12,83 @@ the longest one that ended at least eight times its length ago. So
    is lost, none counted twice.
 """
 
+import sqlite3
 from collections import Counter
 from collections.abc import Mapping
+from math import ceil
 from typing import Final
 
-__all__ = ["merged", "unknown"]
+from deniable.client.clock import Boot
+from deniable.client.survey import DAY
 
+NEVER: Final = -(2**62)
+"""Before any instant, and any time of use."""
 _FINENESS: Final = 8
+_LONGEST_GAP: Final = 7 * DAY
+
+
+def look_at_clock(connection: sqlite3.Connection, now: float, boot: Boot | None) -> int:
+    """Count the time since the last look; return the seconds of use.
+
+    A gap counts for a week at most, and within one boot of the machine for what passed by the
+    boot's own clock, which nobody can set: where there is one, a clock that was ahead once and is
+    put right holds up nothing.
+    """
+    lived = lived_by(connection, now, boot)
+    connection.execute(
+        "UPDATE device SET lived = :lived, boot = :boot, boot_seconds = :seconds,"
+        " looked_at = CASE WHEN :boot = '' THEN max(looked_at, :now) ELSE :now END",
+        {
+            "lived": lived,
+            "now": int(now),
+            "boot": boot[0] if boot else "",
+            "seconds": boot[1] if boot else 0.0,
+        },
+    )
+    return lived
+
+
+def lived_by(connection: sqlite3.Connection, now: float, boot: Boot | None) -> int:
+    """Return the seconds of use that a look at the clock would count now; nothing is changed."""
+    lived, looked_at, last, seconds = connection.execute(
+        "SELECT lived, looked_at, boot, boot_seconds FROM device"
+    ).fetchone()
+    gap = int(now) - looked_at
+    if boot is not None and boot[0] == last:
+        # Where the clock says less, it was put back; of what it says besides, nothing is known.
+        gap = ceil(boot[1] - seconds)
+    return int(lived + max(0, min(gap, _LONGEST_GAP)))
+
+
+def whole_days(lived: int) -> int:
+    """Return seconds of use, rounded up to days."""
+    return -(-lived // DAY) * DAY
+
+
+def spent_by_day(connection: sqlite3.Connection) -> dict[int, int]:
+    """Return what was spent by day of use, by states of this device that are gone too."""
+    rows = connection.execute(
+        "SELECT lived, sum(cost) FROM"
+        " (SELECT lived, cost FROM carried UNION ALL SELECT lived, cost FROM decisions)"
+        " GROUP BY lived"
+    )
+    return {lived // DAY: int(cost) for lived, cost in rows}  # of whole days, all of them
+
+
+def spent_in_all(connection: sqlite3.Connection) -> int:
+    """Return what was ever spent, by states of this device that are gone too; in 1e-9 epsilon."""
+    return spent_since(connection, NEVER)
+
+
+def spent_since(connection: sqlite3.Connection, lived: int) -> int:
+    """Return what was spent after so many seconds of use, by states that are gone too."""
+    (spent,) = connection.execute(
+        "SELECT coalesce(sum(cost), 0) FROM"
+        " (SELECT cost FROM carried WHERE lived > :lived"
+        " UNION ALL SELECT cost FROM decisions WHERE lived > :lived)",
+        {"lived": lived},
+    ).fetchone()
+    return int(spent)
 
 
 def merged(spent: Mapping[int, int], today: int) -> Counter[int]:
@@ -33,15 +104,7 @@ def merged(spent: Mapping[int, int], today: int) -> Counter[int]:
 
 
 def unknown(told: Mapping[int, int], known: Mapping[int, int], today: int) -> Counter[int]:
-    """Return what was spent by others: of what is told, what is not known.
-
-    Where more is known than told, as beside an older mark, it is nothing.
-
-    Args:
-        told: by day of use, merged or not.
-        known: likewise; what a lost state had spent is merged here too.
-        today: a day of use by which both were merged.
-    """
+    """Return what is told and not known, by day of use; nothing where more is known than told."""
     return merged(told, today) - merged(known, today)
 
 

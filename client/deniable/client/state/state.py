@@ -13,16 +13,11 @@ from typing import Final
 from deniable.client.clock import Boot
 from deniable.client.consent import Consent, ConsentRecord, lower_consent, lowered_by_environment
 from deniable.client.errors import ConsentMissing, StateUnavailable
-from deniable.client.state.erasing import erase_damaged, erase_remains, erase_reports
-from deniable.client.state.events import record_event
-from deniable.client.state.tallies import lived_by, look_at_clock
+from deniable.client.state.erasing import erase_damaged, erase_remains, erase_reports, record_event
+from deniable.client.state.spending import lived_by, look_at_clock
 from deniable.client.state.transactions import Transactions
 
-__all__ = ["State"]
-
 _MAY_DRAW = frozenset({Consent.LOCAL, Consent.ON})
-
-
 _MISSING: Final = {
     Consent.UNSET: "nobody consented on this device: ask, then set_consent()",
     Consent.OFF: "consent is off: it was declined or withdrawn, and only its user changes that",
@@ -34,14 +29,8 @@ _MISSING: Final = {
 class State(Transactions):
     """One device's state in one SQLite file, opened when first needed.
 
-    Args:
-        path: the file; None for a state in memory, which forgets every decision when closed and is
-            therefore for tests and demonstrations only.
-        initial_consent: what a state that does not exist yet starts with; a stored one wins.
-        environment: of the process, read at each call: it can lower what the user decided.
-        boot_time: the machine's boot clock, if it has one.
-
-    Safe to share between threads, the file between processes, and both through a fork.
+    The environment of the process is read at each call: it can lower what the user decided. What
+    takes a connection is done; whatever else there is raises ``StateUnavailable``.
     """
 
     def __init__(
@@ -59,18 +48,12 @@ class State(Transactions):
         return f"State({str(self._path) if self._path else 'in memory'!r})"
 
     def consent(self, now: float) -> ConsentRecord:
-        """Return the user's decision, and what holds; creates no file where there is none.
-
-        Raises:
-            StateUnavailable: if there is a state and it cannot be read.
-        """
-        if self._initial_consent is not Consent.ON and self._is_absent():
-            return self.consent_in(None)
-        with self.transaction(now) as connection:
+        """Return the user's decision, and what holds; creates no file where there is none."""
+        with self.existing(now, "BEGIN") as connection:
             return self.consent_in(connection)
 
     def consent_in(self, connection: sqlite3.Connection | None) -> ConsentRecord:
-        """Return the same inside a transaction, or for a state that does not exist."""
+        """Return the same, or for a state that does not exist."""
         if connection is None:
             decided = self._initial_consent
             return ConsentRecord(decided, self._lowered(decided), None, "initial")
@@ -82,17 +65,13 @@ class State(Transactions):
         return ConsentRecord(decided, self._lowered(decided), known, str(origin))
 
     def forbids_unread(self) -> bool:
-        """Tell, without opening anything, that nothing may be drawn; False if one must look.
-
-        Raises:
-            StateUnavailable: if it cannot be told whether there is a state.
-        """
+        """Tell, without opening anything, that nothing may be drawn; False if one must look."""
         if self._lowered(Consent.ON) not in _MAY_DRAW:
             return True
         return self._initial_consent not in _MAY_DRAW and self._is_absent()
 
     def effective_consent(self, connection: sqlite3.Connection) -> Consent:
-        """Return the consent that holds now, inside a transaction."""
+        """Return the consent that holds now."""
         (decided,) = connection.execute("SELECT consent FROM device").fetchone()
         return self._lowered(Consent(decided))
 
@@ -114,9 +93,6 @@ class State(Transactions):
         No decision of an epoch is undone by it (D4). Previews are discarded in any case. What is
         less than ON holds in this process at once, and stays so if it cannot be stored, until
         another decision is.
-
-        Raises:
-            StateUnavailable: if it cannot be stored.
         """
         self._refusal = lower_consent(self._refusal, consent)
         with self._lock:
@@ -129,7 +105,7 @@ class State(Transactions):
             self._refusal = Consent.ON
         self.erase_remains()
         if consent is not Consent.ON:
-            self._erase_damaged()
+            self.erase_damaged()
 
     def _store_consent(self, consent: Consent, origin: str, now: float) -> None:
         with self.transaction(now) as connection:
@@ -148,12 +124,9 @@ class State(Transactions):
 
         No decision is undone by it (D4). If it raises, nothing was erased, what waits is still
         sent, and nothing remembers the wish: withdrawing consent is what stops sending at once.
-
-        Raises:
-            StateUnavailable: if it cannot be done.
         """
         if self._is_absent():
-            self._erase_damaged()
+            self.erase_damaged()
             return
         with self.transaction(now) as connection:
             erase_reports(connection, "purged", now)
@@ -163,7 +136,7 @@ class State(Transactions):
             record_event(connection, now, "purge", "all report bytes erased")
             self.advance(connection, now, erases=True)
         self.erase_remains()
-        self._erase_damaged()
+        self.erase_damaged()
 
     def erase_remains(self) -> None:
         """Erase the copies of erased bytes in unused parts of the file and in its log, if any.
@@ -174,17 +147,13 @@ class State(Transactions):
             if self._connection is not None:
                 erase_remains(self._connection)
 
-    def _erase_damaged(self) -> None:
-        if self._path is not None:
-            erase_damaged(self._path)
-
-    def erase_old_damaged(self, now: float) -> None:
-        """Delete the damaged states that were set aside a week ago."""
+    def erase_damaged(self, now: float | None = None) -> None:
+        """Delete the damaged states that were set aside; given the time, a week ago."""
         if self._path is not None:
             erase_damaged(self._path, now)
 
     def look_at_clock(self, connection: sqlite3.Connection, now: float) -> int:
-        """Count the time since the last look, inside a transaction; return the seconds of use."""
+        """Count the time since the last look; return the seconds of use."""
         return look_at_clock(connection, now, self._boot())
 
     def lived_by(self, connection: sqlite3.Connection, now: float) -> int:
@@ -199,16 +168,12 @@ class State(Transactions):
         *,
         erases: bool = False,
     ) -> None:
-        """Count, inside a transaction, a change that no older copy of the state may undo.
+        """Count a change that no older copy of the state may undo.
 
         The mark is written first: a crash between it and the commit costs an epoch, the other way
-        round an old backup could pass for the newest state.
-
-        Args:
-            connection: the transaction's.
-            now: Unix seconds.
-            decided_for: no epoch that begins before may be decided by whatever replaces this state.
-            erases: whether the user has all report bytes erased.
+        round an old backup could pass for the newest state. No epoch that begins before
+        ``decided_for`` may be decided by whatever replaces this state. ``erases`` says that the
+        user has all report bytes erased.
         """
         self.look_at_clock(connection, now)
         connection.execute(
@@ -218,15 +183,10 @@ class State(Transactions):
         self._write_mark(connection, erases=erases)
 
     def saw_date(self, connection: sqlite3.Connection, date: float, now: float) -> None:
-        """Trust the clock again, inside a transaction, once an authenticated answer told the date.
+        """Trust the clock again, once an authenticated answer told the date.
 
         A state that is a copy, or came after a restore or a loss, decides nothing before, and from
         then on only epochs that begin later than both say that it is. Any other is not changed.
-
-        Args:
-            connection: the transaction's.
-            date: of the answer, Unix seconds.
-            now: by the device's clock, likewise.
         """
         (unsure,) = connection.execute("SELECT unsure FROM device").fetchone()
         if unsure:

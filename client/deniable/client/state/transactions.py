@@ -18,22 +18,17 @@ from deniable.client.errors import StateUnavailable
 from deniable.client.state.forks import keep_through_forks
 from deniable.client.state.mark import Mark
 from deniable.client.state.state_file import open_in_memory, open_state_file
-
-__all__ = ["Transactions"]
+from deniable.sqlite_files import UnknownFile, file_identity, primary_code, writing
 
 _LOG = logging.getLogger("deniable")
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 class Transactions:
-    """One SQLite file, or a database in memory.
+    """One SQLite file; or for the path None a database in memory, which is lost when closed.
 
-    Args:
-        path: the file; None for memory.
-        initial_consent: what a state that does not exist yet starts with.
-        boot_time: the machine's boot clock, if it has one.
-
-    Safe to share between threads, the file between processes, and both through a fork.
+    Safe to share between threads, the file between processes, and both through a fork. A state that
+    does not exist yet starts with the initial consent.
     """
 
     def __init__(
@@ -68,10 +63,7 @@ class Transactions:
             self._connection.close()
 
     def before_fork(self, deadline: float) -> None:
-        """Close the file once no other thread is in a transaction; the parent's next use opens it.
-
-        See the rules at the head of ``forks``.
-        """
+        """Close the file once no other thread is; see the rules in ``forks``."""
         if self._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
             self._forking.add(threading.get_ident())
             if self._path is not None and not self._within:
@@ -92,22 +84,19 @@ class Transactions:
             self._lock.release()
 
     @contextmanager
-    def transaction(self, now: float) -> Iterator[sqlite3.Connection]:
-        """Hold the state's write lock: committed when the block ends, undone when it raises.
-
-        Raises:
-            StateUnavailable: if the state cannot be read or written; or within another transaction
-                of the same thread, whom a signal's handler or a finaliser has interrupted.
-        """
+    def transaction(
+        self, now: float, begin: str = "BEGIN IMMEDIATE"
+    ) -> Iterator[sqlite3.Connection]:
+        """Hold the state's write lock: committed when the block ends, undone when it raises."""
         with self._lock:
-            if self._within:
+            if self._within:  # by a signal's handler, or a finaliser
                 raise StateUnavailable(
                     "the state is in use by what was interrupted here; try later"
                 )
             try:
                 self._within = True
                 connection = self._open(now)
-                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(begin)
                 self._advanced, before = False, connection.total_changes
                 try:
                     yield connection
@@ -116,6 +105,8 @@ class Transactions:
                 except BaseException as error:
                     self._undo(connection, error)
                     raise
+            except UnknownFile as error:
+                raise self._unavailable(f"the state cannot be used: it {error}") from error
             except (sqlite3.Error, OSError, ImportError) as error:
                 # (Nothing can be imported any more while the interpreter ends.)
                 raise self._unavailable(f"the state cannot be used: {error}") from error
@@ -130,15 +121,38 @@ class Transactions:
             finally:
                 self._within = False
 
+    @contextmanager
+    def existing(
+        self, now: float, begin: str = "BEGIN IMMEDIATE"
+    ) -> Iterator[sqlite3.Connection | None]:
+        """Hold the state; None where there is none, unless a new one would begin with consent."""
+        with self._lock:
+            if self._initial_consent is not Consent.ON and self._is_absent():
+                yield None
+                return
+            with self.transaction(now, begin) as connection:
+                yield connection
+
+    @contextmanager
+    def reading(self, now: float) -> Iterator[sqlite3.Connection | None]:
+        """Hold the state to look at it as it is, if there is one; nobody else waits."""
+        with self._lock:
+            if self._is_absent():
+                yield None
+                return
+            with self.transaction(now, "BEGIN") as connection:
+                yield connection
+
     def _undo(self, connection: sqlite3.Connection, error: BaseException) -> None:
         if self._connection is not connection:
             return  # in a child that was forked within the transaction: it is the parent's
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         if self._advanced:  # or the state would look older than it is
-            with suppress(OSError, sqlite3.Error):
-                self._put_mark_back(connection)
-        if isinstance(error, sqlite3.Error) and _primary_code(error) in _DAMAGED:
+            with suppress(OSError, sqlite3.Error), writing(connection):  # one writer at a time
+                if self._path is not None:
+                    Mark.of(connection).write(self._path)
+        if isinstance(error, sqlite3.Error) and primary_code(error) in _DAMAGED:
             self.close()  # the next use judges the file anew, and sets it aside
 
     def _unavailable(self, message: str) -> StateUnavailable:
@@ -158,33 +172,11 @@ class Transactions:
             "the process was forked while the state was in use; this child must start again"
         )
 
-    @contextmanager
-    def reading(self, now: float) -> Iterator[sqlite3.Connection | None]:
-        """Hold the state to look at it; None where there is none, and none is created.
-
-        Raises:
-            StateUnavailable: if there is a state and it cannot be read.
-        """
-        with self._lock:
-            if self._is_absent():
-                yield None
-                return
-            with self.transaction(now) as connection:
-                yield connection
-
     def _write_mark(self, connection: sqlite3.Connection, *, erases: bool = False) -> None:
         self._check_process(connection)  # the mark is the parent's to write
         self._advanced = True
         if self._path is not None:
             Mark.of(connection, erases=erases).write(self._path)
-
-    def _put_mark_back(self, connection: sqlite3.Connection) -> None:
-        connection.execute("BEGIN IMMEDIATE")  # one writer at a time
-        try:
-            if self._path is not None:
-                Mark.of(connection).write(self._path)
-        finally:
-            connection.execute("ROLLBACK")
 
     def _boot(self) -> Boot | None:
         return None if self._boot_time is None else self._boot_time()
@@ -192,52 +184,30 @@ class Transactions:
     def _open(self, now: float) -> sqlite3.Connection:
         if self._abandoned:
             raise self._not_in_this_process()
-        if self._connection is None:
-            if self._path is not None:
-                # One name for one state, and one mark: whatever links to it, wherever the app goes.
-                self._path = Path(os.path.realpath(self._path))
-            initial = self._initial_consent.value
-            self._connection = (
-                open_in_memory(initial, int(now), self._boot())
-                if self._path is None
-                else open_state_file(self._path, initial, int(now), self._boot())
-            )
-            self._opened = self._file_identity()
-        if self._opened != self._file_identity():
+        initial, path = self._initial_consent.value, self._path
+        if self._connection is None and path is None:
+            self._connection = open_in_memory(initial, int(now), self._boot())
+        elif self._connection is None and path is not None:
+            # One name for one state, and one mark: whatever links to it, wherever the app goes.
+            self._path = path = Path(os.path.realpath(path))
+            self._connection = open_state_file(path, initial, int(now), self._boot())
+            self._opened = file_identity(path)
+        if path is not None and self._opened != file_identity(path):
             # Another process may decide in the file that stands there now, so this one must not.
             raise self._unavailable("the state file was replaced while it was open; start again")
+        assert self._connection is not None
         return self._connection
 
     def _is_absent(self) -> bool:
         if self._path is None or self._connection is not None:
             return False
         try:
-            if _exists(self._path):
+            with suppress(FileNotFoundError):
+                self._path.stat()
                 return False
             return Mark.read(self._path) is None  # a mark alone says that the state was lost
         except OSError as error:
             raise StateUnavailable(f"the state cannot be used: {error.strerror}") from error
-
-    def _file_identity(self) -> tuple[int, int] | None:
-        if self._path is None:
-            return None
-        try:
-            status = self._path.stat()
-        except FileNotFoundError:
-            return None
-        return status.st_dev, status.st_ino
-
-
-def _exists(path: Path) -> bool:
-    try:
-        path.stat()
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _primary_code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _never_close(connection: sqlite3.Connection) -> None:

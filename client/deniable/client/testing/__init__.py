@@ -8,6 +8,7 @@ that misbehaves when told to; ``FakeIssuer`` vouches for its devices. docs/testi
 from deniable.client.testing.capture import Capture, CapturedReport
 from deniable.client.testing.fake_collector import FakeCollector
 from deniable.client.testing.fake_issuer import FakeIssuer
+from deniable.client.testing.honest import ReceivedReport
 from deniable.client.testing.loopback import ReceivedRequest
 from deniable.client.testing.misbehaviour import (
     MANIFEST_MISBEHAVIOURS,
@@ -18,7 +19,6 @@ from deniable.client.testing.misbehaviour import (
     Refused,
     Route,
 )
-from deniable.client.testing.receipts import ReceivedReport
 
 __all__ = [
     "MANIFEST_MISBEHAVIOURS",

@@ -14,16 +14,14 @@ All of it hangs on one table, ``_replacements``, of the public methods that woul
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from types import TracebackType
-from typing import Final, NoReturn
+from typing import Any, Final
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
 from deniable.client import (
-    IN_MEMORY,
     Answer,
     Client,
     Consent,
@@ -42,44 +40,28 @@ from deniable.client import (
 )
 from deniable.client.arguments import check_slot_seconds
 
-__all__ = ["Capture", "CapturedReport"]
-
-
-_EXPLAIN: Final = Client.explain
-"""As it is without any capture."""
+_EXPLAIN: Final = Client.explain  # as it is without any capture
 
 
 @dataclass(frozen=True, slots=True)
 class CapturedReport:
-    """One ``report()`` that consent allowed.
+    """One ``report()`` that consent allowed, with the status that a device would have given."""
 
-    Attributes:
-        survey: as the app declared it.
-        answer: the category that was reported, as its text; left out of the repr.
-        status: recorded; repeated, if a device would already have reported in this epoch; or
-            local, if it would only have shown it to its user.
-    """
-
-    survey: Survey
-    answer: str = field(repr=False)
+    survey: Survey  # as the app declared it
+    answer: str = field(repr=False)  # the category, as its text
     status: OutcomeStatus
 
 
 class Capture:
     """What an app reports while this is entered, and nothing of it leaves the process.
 
-    Attributes:
-        error: what every report meets from now on, such as ``NotReady()``; None for success.
-        connections: the paths that somebody tried to reach all the same.
-
-    Args:
-        consent: what the clients find. An app changes it by ``set_consent``, a test by assigning.
+    The clients find ``consent``; an app changes it by ``set_consent``, a test by assigning.
     """
 
     def __init__(self, consent: Consent | str = Consent.ON) -> None:
         self._record = _new_record(Consent(consent))
-        self.error: NotRecorded | None = None
-        self.connections: list[str] = []
+        self.error: NotRecorded | None = None  # what every report meets from now on
+        self.connections: list[str] = []  # the paths that somebody tried to reach all the same
         self._reports: list[CapturedReport] = []
         self._epoch = 0
         self._decided: WeakKeyDictionary[Client, dict[str, int]] = WeakKeyDictionary()
@@ -106,12 +88,7 @@ class Capture:
         return [report.answer for report in self._reports_to(survey)]
 
     def assert_reported(self, survey: Survey | str, answer: Answer) -> None:
-        """Check that this answer was reported to this survey.
-
-        Raises:
-            AssertionError: if not; it tells what was reported instead.
-            UndeclaredAnswer: if it never could be.
-        """
+        """Check that this answer was reported; raise ``UndeclaredAnswer`` if it never could be."""
         reports = self._reports_to(survey)
         survey = survey.name if isinstance(survey, Survey) else survey
         for report in reports:
@@ -125,20 +102,12 @@ class Capture:
         raise AssertionError(f"{found} (consent is {self.consent})")
 
     def assert_nothing_reported(self) -> None:
-        """Check that no answer was reported to any survey.
-
-        Raises:
-            AssertionError: if one was.
-        """
+        """Check that no answer was reported to any survey."""
         if names := sorted({report.survey.name for report in self.reports}):
             raise AssertionError(f"reports went to {names}")
 
     def assert_unconnected(self) -> None:
-        """Check that nothing of deniable tried to reach the network.
-
-        Raises:
-            AssertionError: if something did.
-        """
+        """Check that nothing of deniable tried to reach the network."""
         if self.connections:
             raise AssertionError(
                 f"deniable tried to connect {len(self.connections)} times while captured, first to "
@@ -152,19 +121,15 @@ class Capture:
             self._epoch += 1
 
     def __enter__(self) -> "Capture":
-        with ExitStack() as patches:
-            for name, replacement in self._replacements().items():
-                patches.enter_context(patch.object(Client, name, replacement))
-            patches.enter_context(patch.object(HttpTransport, "request", self._refused_request()))
-            self._patches.enter_context(patches.pop_all())
+        def request(_: HttpTransport, method: str, path: str, *__: object, **___: object) -> None:
+            self.connections.append(f"{method} {path}")
+            raise TransportError("no connections while captured", unsent=True)
+
+        self._patches.enter_context(patch.multiple(Client, **self._replacements()))
+        self._patches.enter_context(patch.object(HttpTransport, "request", request))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._patches.close()
 
     def __repr__(self) -> str:
@@ -174,7 +139,7 @@ class Capture:
         name = survey.name if isinstance(survey, Survey) else survey
         return [report for report in self.reports if report.survey.name == name]
 
-    def _replacements(self) -> Mapping[str, object]:
+    def _replacements(self) -> Mapping[str, Any]:
         """Return what stands in for the public methods of ``Client`` that would touch the world."""
 
         def report(
@@ -187,9 +152,8 @@ class Capture:
         ) -> Outcome:
             check_slot_seconds(slot_seconds)
             declared = client._declared(survey)
-            outcome = self._outcome(
-                client, declared, declared.categories[declared.index_of(answer)]
-            )
+            text = declared.categories[declared.index_of(answer)]
+            outcome = self._outcome(client, declared, text)
             if strict and outcome.error is not None:
                 raise outcome.error
             return outcome
@@ -211,13 +175,7 @@ class Capture:
             self._record = ConsentRecord(decided, decided, int(time.time()), origin)
 
         def explain(client: Client) -> Explanation:
-            return replace(_EXPLAIN(_without_state(client)), consent=self._record)
-
-        def journal(_client: Client) -> Journal:
-            return Journal(self._record)
-
-        def nothing(_client: Client) -> None:
-            return
+            return replace(_EXPLAIN(client._twin_in_memory()), consent=self._record)
 
         return {
             "report": report,
@@ -227,19 +185,10 @@ class Capture:
             "consent": property(lambda _client: self.consent),
             "consent_record": property(lambda _client: self._record),
             "explain": explain,
-            "journal": journal,
-            "purge": nothing,
-            "start": nothing,
+            "journal": lambda _client: Journal(self._record),
+            "purge": lambda _client: None,
+            "start": lambda _client: None,
         }
-
-    def _refused_request(self) -> Callable[..., NoReturn]:
-        def request(
-            _transport: HttpTransport, method: str, path: str, *_: object, **__: object
-        ) -> NoReturn:
-            self.connections.append(f"{method} {path}")
-            raise TransportError("no connections while captured", unsent=True)
-
-        return request
 
     def _obstacle(self, *sufficient: Consent) -> NotRecorded | None:
         if self.consent not in sufficient:
@@ -251,36 +200,17 @@ class Capture:
         if error is not None:
             return Outcome(survey.name, OutcomeStatus.NOT_RECORDED, error=error)
         with self._lock:
-            status = self._decide(client, survey.name)
+            decided = self._decided.setdefault(client, {})
+            if self.consent is Consent.LOCAL:
+                status = OutcomeStatus.LOCAL
+            elif decided.get(survey.name) == self._epoch:
+                status = OutcomeStatus.REPEATED
+            else:
+                decided[survey.name] = self._epoch
+                status = OutcomeStatus.RECORDED
             self._reports.append(CapturedReport(survey, answer, status))
             return Outcome(survey.name, status, self._epoch)
-
-    def _decide(self, client: Client, name: str) -> OutcomeStatus:
-        if self.consent is Consent.LOCAL:
-            return OutcomeStatus.LOCAL
-        decided = self._decided.setdefault(client, {})
-        if decided.get(name) == self._epoch:
-            return OutcomeStatus.REPEATED
-        decided[name] = self._epoch
-        return OutcomeStatus.RECORDED
 
 
 def _new_record(consent: Consent) -> ConsentRecord:
     return ConsentRecord(consent, consent, None, "initial")
-
-
-def _without_state(client: Client) -> Client:
-    """Return a client of the same declarations that has no file, and has done nothing yet."""
-    twin = Client(
-        client._collector,
-        authority=client._authority,
-        surveys=client._surveys.values(),
-        manifests=client._manifests._bundled,
-        state=IN_MEMORY,
-        background=False,
-    )
-    twin._allowance = client._allowance
-    twin._background = client._background
-    twin._delivery_seconds = client._delivery_seconds
-    twin._linkable_batches = client._linkable_batches
-    return twin

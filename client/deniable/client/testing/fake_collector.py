@@ -6,19 +6,22 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from types import TracebackType
-from typing import Final
 
 from deniable.budget import NANO, epsilon_to_nano
-from deniable.client import DAY, HttpAnswer, Survey
+from deniable.client import DAY, Survey
 from deniable.client.clock import Clock, SystemClock
-from deniable.client.testing.authority import FakeAuthority
+from deniable.client.testing.honest import (
+    AUTHORITY_PATH,
+    FakeAuthority,
+    Receipts,
+    ReceivedReport,
+    Routes,
+)
 from deniable.client.testing.loopback import (
     LoopbackServer,
     ReceivedRequest,
     drip,
     pack_answer,
-    wait_for_hang_up,
 )
 from deniable.client.testing.misbehaviour import (
     FORGERIES,
@@ -26,34 +29,16 @@ from deniable.client.testing.misbehaviour import (
     Misbehaviour,
     Route,
     misleading_answer,
-    problem_answer,
-    routes_of,
 )
-from deniable.client.testing.receipts import Receipts, ReceivedReport
-from deniable.client.testing.routes import AUTHORITY_PATH, AskedManifests, Routes
 from deniable.messages import (
     FRESH,
-    Distance,
     Enrolment,
-    Kind,
     Manifest,
     Refusal,
-    RefusalCode,
     Repeat,
     Schedule,
     Specification,
     split_upload,
-)
-
-__all__ = ["FakeCollector"]
-
-_STORES_FIRST: Final = frozenset(
-    {
-        Misbehaviour.CUT_AFTER_STORING,
-        Misbehaviour.CUT_SHORT,
-        Misbehaviour.GZIP,
-        Misbehaviour.OVERSIZE,
-    }
 )
 
 
@@ -67,19 +52,14 @@ class FakeCollector:
             collector.publish(THEME)
             with Client(collector.origin, authority=collector.authority, ...) as client:
 
-    Args:
-        clock: its time; give the client the same one to move both.
-
-    Attributes:
-        origin: what the client is to be given as ``collector``.
-        authority: what it is to be given as ``authority``: 64 hex digits.
+    Give the client the same ``clock`` to move both.
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._authority = FakeAuthority()
         self._changed = threading.Condition(threading.RLock())
-        self._receipts = Receipts(self._authority.known)
+        self._receipts = Receipts(self._authority.signed.get)
         self._routes = Routes(self._authority, self._receipts, self._clock)
         self._requests: list[ReceivedRequest] = []
         self._plan: list[tuple[AnyMisbehaviour, frozenset[Route]]] = []
@@ -91,37 +71,24 @@ class FakeCollector:
         self,
         survey: Survey,
         *,
-        epsilon: str | None = None,
+        epsilon: str | None = None,  # of one report; by default the highest that is accepted
         delta: str = "0",
-        kind: Kind = "randomised-response",
-        distance: Distance | None = None,
-        kept: str | None = None,
+        kind: str = "randomised-response",
+        distance: str | tuple[tuple[int, ...], ...] | None = None,  # of an ordinal survey
+        kept: str | None = None,  # of a two-round survey, epsilon of the response that is kept
+        settings: Mapping[str, object] | None = None,  # other keys of a survey file, of the kind
         repeat: Repeat = FRESH,
-        start: int | None = None,
-        epoch_seconds: int | None = None,
-        epochs: int = 1,
+        start: int | None = None,  # of epoch 0, Unix seconds; by default now
+        epoch_seconds: int | None = None,  # by default a day, or more if the survey wants it
+        epochs: int = 1,  # a device reserves the epsilon of all of them
         grace_seconds: int = DAY,
-        enrolment: Enrolment | None = None,
+        enrolment: Enrolment | None = None,  # by default open; or a ``FakeIssuer``'s
     ) -> bytes:
         """Sign a manifest of this survey and offer it until its last epoch is over.
 
         What was published before under the name goes on beside it. Whatever the device should
         refuse can be published too: another question (``replace(survey, question=...)``), a higher
         epsilon; or a survey that has ended, for an app that bundles it.
-
-        Args:
-            survey: as the app declares it.
-            epsilon: of one report; by default the highest that the survey accepts.
-            delta: of one report.
-            kind: of mechanism.
-            distance: of an ordinal survey.
-            kept: of a two-round survey, epsilon of the response that is kept.
-            repeat: by default, each epoch's response is drawn afresh.
-            start: of epoch 0, Unix seconds; by default now.
-            epoch_seconds: by default a day, or more if the survey wants longer epochs.
-            epochs: how many; a device reserves the epsilon of all of them.
-            grace_seconds: how long after an epoch its reports are still taken.
-            enrolment: by default open; of a ``FakeIssuer``, for devices that it vouches for.
 
         Returns:
             The signed manifest, as an app may bundle it: ``Client(manifests=[...])``.
@@ -131,12 +98,14 @@ class FakeCollector:
         """
         stated = _decimal(survey) if epsilon is None else epsilon
         length = max(DAY, survey.min_epoch_seconds) if epoch_seconds is None else epoch_seconds
+        asked = {"distance": distance, "kept_epsilon": kept, **(settings or {})}
+        asked = {key: value for key, value in asked.items() if value is not None}
         begin = int(self._clock.now()) if start is None else start
         with self._changed:
-            before = self._authority.newest(survey.name)
+            before = self._authority.published.get(survey.name)
             manifest = Manifest(
                 name=survey.name,
-                sequence=before.sequence + 1 if before else 1,  # 0 is left for what is rolled back
+                sequence=before[0].sequence + 1 if before else 1,  # a rolled back one has 0
                 nonce=os.urandom(16),
                 question=survey.question,
                 categories=survey.categories,
@@ -146,7 +115,9 @@ class FakeCollector:
                 origin=self.origin,
                 enrolment=enrolment or Enrolment(),
                 minimum_reports=1,
-                specification=_specification(kind, distance, kept, len(survey.categories), stated),
+                specification=Specification.calibrated(
+                    kind, len(survey.categories), stated, delta, asked
+                ),
                 repeat=repeat,
             )
             return self._authority.publish(manifest)
@@ -161,19 +132,12 @@ class FakeCollector:
     ) -> None:
         """Misbehave at the next requests to which this can happen, after what was asked before.
 
-        Args:
-            misbehaviour: one of ``UPLOAD_MISBEHAVIOURS`` or ``MANIFEST_MISBEHAVIOURS``.
-            times: at how many requests.
-            on: only at ``uploads``, or only at fetches of ``manifests``.
-
-        Raises:
-            ValueError: if it cannot happen there.
+        With ``on``, only at uploads, or only at fetches of manifests.
         """
-        routes = routes_of(misbehaviour)
-        if on is not None and on not in routes:
+        if on is not None and on not in misbehaviour.routes:
             raise ValueError(f"{misbehaviour} cannot happen to {on}")
         with self._changed:
-            self._plan += [(misbehaviour, frozenset({on}) if on else routes)] * times
+            self._plan += [(misbehaviour, frozenset({on}) if on else misbehaviour.routes)] * times
 
     def behave(self) -> None:
         """Forget every misbehaviour that has not happened yet."""
@@ -193,24 +157,16 @@ class FakeCollector:
             return tuple(self._requests)
 
     def counts(self, survey: str) -> Mapping[str, int]:
-        """Return how many reports name each category of a survey's manifests, the newest first.
-
-        Raises:
-            KeyError: if no survey of that name was published.
-        """
+        """Return how many reports name each response of a survey's manifests, the newest first."""
         with self._changed:
             counted = Counter(each.response for each in self.reports if each.survey == survey)
-            published = self._authority.published(survey)
+            published = self._authority.published.get(survey)
             if not published:
                 raise KeyError(f"no survey {survey!r} is published")
-            return {text: counted[text] for manifest in published for text in manifest.categories}
+            return {text: counted[text] for manifest in published for text in manifest.responses}
 
     def await_reports(self, count: int, timeout: float = 10.0) -> tuple[ReceivedReport, ...]:
-        """Return the reports as soon as there are so many, which a background thread sends.
-
-        Raises:
-            TimeoutError: if there are fewer after ``timeout`` seconds.
-        """
+        """Return the reports as soon as there are so many; raise ``TimeoutError`` if too late."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._receipts.taken) >= count, timeout):
                 came = len(self._receipts.taken)
@@ -228,12 +184,7 @@ class FakeCollector:
         self._server.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -246,17 +197,22 @@ class FakeCollector:
             honest = None
             if misbehaviour is None:
                 honest = self._routes.answer(request)
-            elif misbehaviour in _STORES_FIRST:  # of a 304 there is nothing to distort
+            elif misbehaviour.stores:  # of a 304 there is nothing to distort
                 headers = {**request.headers, "if-none-match": ""}
                 honest = self._routes.answer(replace(request, headers=headers))
-            answer = self._misleading(misbehaviour, request, honest) if misbehaviour else honest
+            answer = honest
+            if isinstance(misbehaviour, Misbehaviour) and misbehaviour in FORGERIES:
+                answer = self._routes.forged(misbehaviour, request)
+            elif misbehaviour is not None:
+                answer = misleading_answer(misbehaviour, honest, _count(request.body))
             self._changed.notify_all()
         if answer is not None:
             connection.sendall(pack_answer(answer))
         elif misbehaviour is Misbehaviour.CUT_SHORT and honest is not None:
             connection.sendall(pack_answer(honest)[:-1])
         elif misbehaviour is Misbehaviour.STALL:
-            wait_for_hang_up(connection)
+            while connection.recv(4096):  # until somebody hangs up
+                pass
         elif misbehaviour is Misbehaviour.DRIP:
             drip(connection, self._server.stopped)
         elif misbehaviour is Misbehaviour.HTTP_NONSENSE:
@@ -271,30 +227,11 @@ class FakeCollector:
                 return self._plan.pop(index)[0]
         return None
 
-    def _misleading(
-        self, misbehaviour: AnyMisbehaviour, request: ReceivedRequest, honest: HttpAnswer | None
-    ) -> HttpAnswer | None:
-        if misbehaviour in FORGERIES:
-            asked = AskedManifests.read(request.path)
-            published = self._authority.newest(asked.name) if asked else None
-            if asked is None or published is None:
-                return problem_answer(RefusalCode.NOT_FOUND, "there is nothing to forge")
-            return asked.answer([self._authority.forge(misbehaviour, published)])
-        return misleading_answer(misbehaviour, honest, _count(request.body))
-
 
 def _decimal(survey: Survey) -> str:
     """Return the highest epsilon that a survey accepts, as a manifest writes it, rounded down."""
     whole, part = divmod(epsilon_to_nano("max_epsilon", survey.max_epsilon), NANO)
     return f"{whole}.{part:09d}".rstrip("0").rstrip(".")
-
-
-def _specification(
-    kind: Kind, distance: Distance | None, kept: str | None, categories: int, epsilon: str
-) -> Specification:
-    if kind == "two-round":
-        return Specification(kind, distance, kept=kept)
-    return Specification.calibrated(kind, distance, categories, epsilon)
 
 
 def _count(body: bytes) -> int:

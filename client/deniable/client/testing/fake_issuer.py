@@ -8,8 +8,6 @@ from deniable.client import Enrol, EnrolmentRequest
 from deniable.messages import Enrolment, SigningKey, enrolment_statement
 from deniable.messages.ed25519 import CONTEXT_ENROL
 
-__all__ = ["FakeIssuer"]
-
 
 class FakeIssuer:
     """What an app's backend would do, in the test's own process, for ``Client(enrol=issuer)``.
@@ -20,10 +18,7 @@ class FakeIssuer:
         collector.publish(THEME, enrolment=issuer.enrolment)
         with Client(collector.origin, enrol=issuer, ...) as client:
 
-    Attributes:
-        enrolment: what surveys are to be published with: they list this issuer and its next key.
-        error: what it raises from now on; None to answer.
-        vouches: whether it vouches for anybody; else it answers None.
+    ``enrolment`` lists this issuer and its next key.
     """
 
     def __init__(self) -> None:
@@ -32,8 +27,8 @@ class FakeIssuer:
         self._requests: list[EnrolmentRequest] = []
         self._changed = threading.Condition()
         self.enrolment = Enrolment("certificate", tuple(key.public_key for key in self._keys))
-        self.error: Exception | None = None
-        self.vouches = True
+        self.error: Exception | None = None  # what it raises from now on
+        self.vouches = True  # else it answers None
 
     def __call__(self, request: EnrolmentRequest) -> bytes | None:
         """Answer for the only account that there is, unless :meth:`account` made others."""
@@ -55,11 +50,7 @@ class FakeIssuer:
             return tuple(self._requests)
 
     def await_requests(self, count: int, timeout: float = 10.0) -> tuple[EnrolmentRequest, ...]:
-        """Return what it was asked as soon as there is so much, by a background thread.
-
-        Raises:
-            TimeoutError: if there is less after ``timeout`` seconds.
-        """
+        """Return what it was asked as soon as it is so much; raise ``TimeoutError`` if too late."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._requests) >= count, timeout):
                 raise TimeoutError(

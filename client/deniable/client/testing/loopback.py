@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from deniable.client import HttpAnswer
 
-__all__ = ["LoopbackServer", "ReceivedRequest", "drip", "pack_answer", "wait_for_hang_up"]
-
 _POLL_SECONDS: Final = 0.02
 _DRIP_SECONDS: Final = 0.01
 _CLOSE_SECONDS: Final = 5.0
@@ -22,18 +20,11 @@ _MOST_BODY_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """A request as it came.
-
-    Attributes:
-        method: such as POST.
-        path: from the root of the origin.
-        headers: by lower-case name.
-        body: may be empty; left out of the repr.
-    """
+    """A request as it came."""
 
     method: str
-    path: str
-    headers: Mapping[str, str]
+    path: str  # from the root of the origin
+    headers: Mapping[str, str]  # by lower-case name
     body: bytes = field(repr=False)
 
 
@@ -51,12 +42,6 @@ def pack_answer(answer: HttpAnswer) -> bytes:
         "",
     ]
     return "\r\n".join(lines).encode("latin-1") + answer.body
-
-
-def wait_for_hang_up(connection: socket.socket) -> None:
-    """Return once the other side has closed the connection, or the server is closed."""
-    while connection.recv(4096):
-        pass
 
 
 def drip(connection: socket.socket, stopped: threading.Event) -> None:
@@ -87,11 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
 class LoopbackServer(socketserver.ThreadingTCPServer):
     """Hands each request and its socket to a function, on a daemon thread a connection.
 
-    Args:
-        respond: writes what it likes; its ``OSError`` means that the other side hung up.
-
-    Attributes:
-        stopped: set when the server is being closed.
+    The function writes what it likes; its ``OSError`` means that the other side hung up.
     """
 
     daemon_threads = True
@@ -100,7 +81,7 @@ class LoopbackServer(socketserver.ThreadingTCPServer):
     def __init__(self, respond: Respond) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.respond = respond
-        self.stopped = threading.Event()
+        self.stopped = threading.Event()  # set when the server is being closed
         self._open: set[Any] = set()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None

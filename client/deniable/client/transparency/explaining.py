@@ -8,14 +8,10 @@ from dataclasses import dataclass
 from deniable.budget import changing_cost
 from deniable.client.errors import ManifestRefused, NotRecorded, StateUnavailable
 from deniable.client.ledger.admission import check_declaration
-from deniable.client.ledger.allowance import (
-    Allowance,
-    reserved_in_all,
-    reserved_of_name,
-)
+from deniable.client.ledger.allowance import Allowance, reserved_in_all, reserved_of_name
 from deniable.client.ledger.ledger import Ledger
+from deniable.client.state.spending import spent_in_all, spent_since
 from deniable.client.state.state import State
-from deniable.client.state.tallies import spent_in_all, spent_since
 from deniable.client.survey import Survey
 from deniable.client.transparency.explanation import (
     BudgetExplanation,
@@ -27,40 +23,32 @@ from deniable.client.transparency.promise import Promise
 from deniable.client.transparency.terms import Terms
 from deniable.messages import Manifest, Refusal, open_manifest
 
-__all__ = ["Asked", "explain_declared", "explain_stored"]
-
 _NONE_HELD = "No signed survey is held yet. After consent it is fetched from the collector."
 _BUNDLED = "As it came with the app."
+
+_Account = tuple[int | None, int | None, int | None, bool, int | None]
+"""What a name has cost: reports, spent, reserved, kept and spent_any of ``SurveyExplanation``."""
+_UNREAD: _Account = (None, None, None, False, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an app declares to ask, and of whom.
-
-    Attributes:
-        surveys: as declared.
-        collector: the origin.
-        allowance: what may be spent.
-        background: whether a thread sends reports, or the app.
-        delivery_seconds: how long a report may wait before it is sent.
-        linkable_batches: whether several reports may share a request.
-        refused: why no newer survey was taken at the last refresh, by name.
-        foreseen: the manifest that came with the app and would be accepted, and what it would
-            reserve; or why it would not be.
-        enrols: whether the app asks an issuer where a survey demands it.
-    """
+    """What an app declares to ask, and of whom."""
 
     surveys: tuple[Survey, ...]
     collector: str
     allowance: Allowance
-    background: bool
+    background: bool  # whether a thread sends reports, or the app
     delivery_seconds: int
     linkable_batches: bool
+    # Why no newer survey was taken at the last refresh, by name.
     refused: Mapping[str, NotRecorded]
+    # The manifest that came with the app and would be accepted, and what it would reserve; or why
+    # it would not be.
     foreseen: Callable[
         [sqlite3.Connection | None, Survey], tuple[Manifest, int] | ManifestRefused | None
     ]
-    enrols: bool
+    enrols: bool  # whether the app asks an issuer where a survey demands it
 
 
 def explain_declared(state: State, ledger: Ledger, asked: Asked, now: float) -> Explanation:
@@ -74,7 +62,7 @@ def explain_declared(state: State, ledger: Ledger, asked: Asked, now: float) -> 
                 _declared_survey(connection, ledger, asked, survey, now) for survey in asked.surveys
             )
     except StateUnavailable as error:
-        surveys = tuple(_survey(survey, asked, None, "", None) for survey in asked.surveys)
+        surveys = tuple(_survey(survey, asked, None, "", _UNREAD) for survey in asked.surveys)
         return Explanation(None, str(error), surveys, None, *sending)
     return Explanation(consent, "", surveys, budget, *sending)
 
@@ -94,20 +82,9 @@ def explain_stored(state: State, now: float) -> Explanation:
     return Explanation(consent, "", surveys, budget)
 
 
-@dataclass(frozen=True, slots=True)
-class _Account:
-    """What a name has cost, in units of 1e-9 epsilon."""
-
-    reports: int = 0
-    spent: int = 0
-    reserved: int = 0
-    kept: bool = False
-    spent_any: int | None = 0
-
-
 def _account(connection: sqlite3.Connection | None, name: str) -> _Account:
     if connection is None:
-        return _Account()
+        return 0, 0, 0, False, 0
     reports, spent = connection.execute(
         "SELECT count(*), coalesce(sum(cost), 0) FROM decisions WHERE name = ?", (name,)
     ).fetchone()
@@ -119,13 +96,8 @@ def _account(connection: sqlite3.Connection | None, name: str) -> _Account:
         " (SELECT survey_id FROM memos WHERE name = :name)",
         {"name": name},
     ).fetchone()
-    return _Account(
-        int(reports),
-        int(spent),
-        reserved_of_name(connection, name),
-        bool(ranges),
-        _any_history(connection, int(fresh), ranges),
-    )
+    spent_any = _any_history(connection, int(fresh), ranges)
+    return int(reports), int(spent), reserved_of_name(connection, name), bool(ranges), spent_any
 
 
 def _any_history(
@@ -136,16 +108,17 @@ def _any_history(
     Ranges share nothing, and neither do fresh reports: their costs add.
     """
     total = fresh
-    manifests: dict[bytes, Manifest] = {}
+    opened: dict[bytes, Manifest] = {}  # each once: a large one takes a second
     for survey_id, reports in ranges:
-        if survey_id not in manifests:
+        if survey_id not in opened:
             row = connection.execute(
                 "SELECT envelope, signer FROM manifests WHERE survey_id = ?", (survey_id,)
             ).fetchone()
-            with suppress(Refusal, TypeError):  # bytes that rotted, or are gone
-                manifests[survey_id] = open_manifest(*row)
-        manifest = manifests.get(survey_id)
-        cost = None if manifest is None else changing_cost(manifest.mechanism, reports)
+            try:
+                opened[survey_id] = open_manifest(*row)
+            except (Refusal, TypeError):  # bytes that rotted, or are gone
+                return None
+        cost = changing_cost(opened[survey_id].mechanism, reports)
         if cost is None:
             return None
         total += cost
@@ -153,10 +126,7 @@ def _any_history(
 
 
 def _budget(
-    state: State,
-    connection: sqlite3.Connection | None,
-    allowance: Allowance | None,
-    now: float,
+    state: State, connection: sqlite3.Connection | None, allowance: Allowance | None, now: float
 ) -> BudgetExplanation:
     sliding = None if allowance is None else allowance.sliding
     lifetime = None if allowance is None else allowance.lifetime.most
@@ -166,15 +136,8 @@ def _budget(
     (carried,) = connection.execute("SELECT coalesce(sum(cost), 0) FROM carried").fetchone()
     lived = state.lived_by(connection, now)
     recent = 0 if sliding is None else spent_since(connection, lived - sliding.seconds)
-    return BudgetExplanation(
-        spent_in_all(connection),
-        int(carried),
-        reserved_in_all(connection),
-        lifetime,
-        recent,
-        most,
-        days,
-    )
+    spent, reserved = spent_in_all(connection), reserved_in_all(connection)
+    return BudgetExplanation(spent, int(carried), reserved, lifetime, recent, most, days)
 
 
 def _declared_survey(
@@ -191,23 +154,24 @@ def _declared_survey(
         else:
             fitting.append(manifest)
     followed, standing = _followed(fitting, now)
-    refused: object = asked.refused.get(survey.name)
-    if refused is None and connection is not None:  # by another process, or before a restart
-        refused = ledger.following.last_refusal(connection, survey.name)
-    if followed is None:
-        standing = misfit or (f"No survey is held: {refused}." if refused else _NONE_HELD)
-    terms = None if followed is None else _terms(connection, followed)
-    foreseen = None if followed is not None else asked.foreseen(connection, survey)
+    if followed is not None:
+        return _survey(survey, asked, _terms(connection, followed), standing, account)
+    foreseen = asked.foreseen(connection, survey)
     if isinstance(foreseen, ManifestRefused):
         standing = f"The survey that came with the app is not answered: {foreseen}."
     elif foreseen is not None:
-        terms = Terms.of(*foreseen)
         standing = " ".join([_BUNDLED, _followed([foreseen[0]], now)[1]]).strip()
-    return _survey(survey, asked, terms, standing, account)
+        return _survey(survey, asked, Terms.of(*foreseen), standing, account)
+    else:
+        refused: object = asked.refused.get(survey.name)
+        if refused is None and connection is not None:  # by another process, or before a restart
+            refused = ledger.following.last_refusal(connection, survey.name)
+        standing = misfit or (f"No survey is held: {refused}." if refused else _NONE_HELD)
+    return _survey(survey, asked, None, standing, account)
 
 
 def _survey(
-    survey: Survey, asked: Asked, terms: Terms | None, standing: str, account: _Account | None
+    survey: Survey, asked: Asked, terms: Terms | None, standing: str, account: _Account
 ) -> SurveyExplanation:
     return SurveyExplanation(
         survey.name,
@@ -217,14 +181,8 @@ def _survey(
         Promise.of(survey, asked.allowance, enrols=asked.enrols),
         terms,
         standing,
-        *_told(account),
+        *account,
     )
-
-
-def _told(account: _Account | None) -> tuple[int | None, int | None, int | None, bool, int | None]:
-    if account is None:
-        return None, None, None, False, None
-    return account.reports, account.spent, account.reserved, account.kept, account.spent_any
 
 
 def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[SurveyExplanation]:
@@ -247,7 +205,7 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
             None,
             _terms(connection, manifest),
             standing,
-            *_told(_account(connection, name)),
+            *_account(connection, name),
         )
 
 
@@ -256,8 +214,7 @@ def _followed(accepted: list[Manifest], now: float) -> tuple[Manifest | None, st
     for manifest in accepted:
         if manifest.schedule.epoch_at(now) is not None:
             return manifest, ""
-    coming = [manifest for manifest in accepted if now < manifest.schedule.start]
-    if coming:
+    if coming := [manifest for manifest in accepted if now < manifest.schedule.start]:
         first = min(coming, key=lambda manifest: manifest.schedule.start)
         return first, f"Not begun: the first report can be made {shown_time(first.schedule.start)}."
     if accepted:

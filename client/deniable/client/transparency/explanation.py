@@ -5,11 +5,10 @@ from typing import ClassVar
 
 from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.transparency.figures import Figures
+from deniable.client.transparency.figures import Figures, Row, text_of
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
     counted,
-    labelled,
     odds_of,
     printable,
     shown_duration,
@@ -19,13 +18,6 @@ from deniable.client.transparency.plain_text import (
 )
 from deniable.client.transparency.promise import Promise
 from deniable.client.transparency.terms import Terms, beyond
-
-__all__ = [
-    "BudgetExplanation",
-    "Explanation",
-    "SurveyExplanation",
-    "consent_lines",
-]
 
 _MOST_SHOWN = 12
 _STAYS = (
@@ -43,54 +35,52 @@ _MEANING = {
     Consent.LOCAL: "responses are drawn and kept here for you to see, and never sent",
     Consent.ON: "responses are drawn and sent",
 }
+_BATCHES = {
+    None: "",
+    True: " Several reports may go together, which shows that they come from one device.",
+    False: " Each report goes by itself, on a connection of its own.",
+}
+_BULLET = " " * 14 + "- "
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetExplanation(Figures):
-    """What has been spent of the privacy budget, in units of 1e-9 epsilon.
-
-    Attributes:
-        spent: on all surveys, by every report decided, sent or not.
-        carried: of it, by states of this device that are gone.
-        reserved: what all accepted surveys may spend, what is carried included.
-        lifetime: the most that may ever be reserved; None if only the app knows.
-        recent: spent within the sliding period.
-        recent_most: the most within it; None for no such ceiling, or if only the app knows.
-        recent_days: its length in days of use.
-    """
+    """What has been spent of the privacy budget, in units of 1e-9 epsilon."""
 
     _costs: ClassVar = ("spent", "carried", "reserved", "lifetime", "recent", "recent_most")
 
-    spent: int = 0
-    carried: int = 0
-    reserved: int = 0
-    lifetime: int | None = None
-    recent: int = 0
-    recent_most: int | None = None
-    recent_days: int | None = None
+    spent: int = 0  # on all surveys, by every report decided, sent or not
+    carried: int = 0  # of it, by states of this device that are gone
+    reserved: int = 0  # what all accepted surveys may spend, what is carried included
+    lifetime: int | None = None  # the most that may be reserved; None if only the app knows
+    recent: int = 0  # spent within the sliding period
+    recent_most: int | None = None  # the most within it; None for none, or if only the app knows
+    recent_days: int | None = None  # its length in days of use
+
+    def text(self, *, kept: bool) -> str:
+        """Return it in sentences; ``kept`` where some responses were kept."""
+        text = (
+            "Each report costs some privacy; the measure is called epsilon, and costs add up. For "
+            f"all questions together {format_nano(self.spent)} is spent"
+        )
+        if self.carried:
+            text += f" ({format_nano(self.carried)} of it by a lost state of this device)"
+        text += f" and {format_nano(self.reserved)} set aside"
+        if self.lifetime is not None:
+            text += f"; more than {format_nano(self.lifetime)} is never set aside"
+        if self.recent_most is not None:
+            text += (
+                f". In the last {self.recent_days} days of use {format_nano(self.recent)} of "
+                f"at most {format_nano(self.recent_most)} is spent"
+            )
+        return text + (f". Of kept responses, that covers other answers{SAME_TIMES}." * kept or ".")
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyExplanation(Figures):
     """One survey, as its user should be told.
 
-    Attributes:
-        name: the survey's lasting name.
-        question: what is asked.
-        categories: every possible answer.
-        collector: the origin to which reports go.
-        promise: what the app holds every collector to, whatever it publishes; None if only the app
-            knows.
-        terms: today's, of the signed survey that is held, or that came with the app and would be
-            taken up after consent; None if there is neither. They may change within the promise.
-        standing: why nothing is reported at present: no survey is held, it has not begun, it is
-            over; empty if it runs.
-        reports: how many were decided under the name.
-        spent, reserved: by them, and by all accepted surveys of the name, in units of 1e-9 epsilon;
-            None if the state cannot be read.
-        kept: whether any of the reports were of kept responses, by this survey or one before it.
-            What is spent then covers other answers that equal each other in the same epochs.
-        spent_any: what covers any other answers; None if nothing does, or the state cannot be read.
+    Costs are in units of 1e-9 epsilon; they and ``reports`` are None if the state cannot be read.
     """
 
     _costs: ClassVar = ("spent", "reserved", "spent_any")
@@ -99,68 +89,66 @@ class SurveyExplanation(Figures):
     question: str
     categories: tuple[str, ...]
     collector: str
-    promise: Promise | None
+    promise: Promise | None  # None if only the app knows
+    # Today's, of the signed survey that is held, or that came with the app and would be taken up
+    # after consent. They may change within the promise.
     terms: Terms | None
-    standing: str
-    reports: int | None
-    spent: int | None
-    reserved: int | None
-    kept: bool
-    spent_any: int | None
+    standing: str  # why nothing is reported at present; empty if the survey runs
+    reports: int | None  # how many were decided under the name
+    spent: int | None  # where responses are kept, against other answers of SAME_TIMES
+    reserved: int | None  # by all accepted surveys of the name
+    kept: bool  # whether any reports were of kept responses, by this survey or one before it
+    spent_any: int | None  # against any other answers; None also if nothing covers them
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns."""
-        lines = [*wrapped(self.question), *labelled("Name", self.name)]
-        lines += labelled("Answers", _listed(self.categories))
-        if self.promise is not None:
-            lines += _paragraphs("Promise", self.promise.sentences())
-            if self.promise.enrols and not (self.terms and self.terms.issuers):
-                lines += labelled("Vouching", _PERHAPS_VOUCHED)
-        terms = self.terms
-        lines += self._present([] if terms is None else ["The terms below hold."])
+        promise, terms = self.promise, self.terms
+        perhaps_vouched = promise is not None and promise.enrols and not (terms and terms.issuers)
+        rows: list[Row] = [
+            ("Name", self.name),
+            ("Answers", _listed(self.categories)),
+            ("Promise", promise.sentences() if promise else ()),
+            ("Vouching", _PERHAPS_VOUCHED if perhaps_vouched else ""),
+            self._present(["The terms below hold."] if terms else []),
+        ]
         if terms is not None:
-            lines += labelled("Protection", terms.guarantee)
-            lines += labelled("Truth", terms.truthfulness)
-            lines += labelled("How often", terms.schedule)
-            lines += _paragraphs("Repetition", terms.repetition)
-            lines += _paragraphs("Vouching", terms.vouching)
-            lines += self._sent_lines(terms)
-        return lines + self._spent_lines()
+            size = _bytes(*terms.sent_bytes)
+            rows += [
+                *terms.rows(),
+                ("What is sent", f"One report of {size} to {self.collector}:"),
+                *(
+                    (_BULLET, f"{part.name}, {_bytes(part.least, part.most)}: {part.meaning}")
+                    for part in terms.sent
+                ),
+            ]
+        return [*wrapped(self.question), *text_of([*rows, ("Spent", self._spent())])]
 
     def brief_lines(self) -> list[str]:
         """Return what somebody needs to know who is asked for consent, at 80 columns."""
-        lines = [*wrapped(self.question), *labelled("Answers", _listed(self.categories))]
         promise, terms, said = self.promise, self.terms, []
-        if promise is not None:
-            lines += labelled("Promise", " ".join(promise.brief()))
-            if promise.enrols:
-                lines += labelled("Vouching", _PERHAPS_VOUCHED)
         if terms is not None:
             said = [terms.truthfulness, terms.schedule]
             if terms.range_epochs is not None:  # what is not protected belongs to the decision
                 said += terms.repetition[:2]
             if terms.issuers:
                 said.append("Only devices for which an issuer vouches can take part.")
-        return lines + self._present(said)
+        rows: list[Row] = [
+            ("Answers", _listed(self.categories)),
+            ("Promise", " ".join(promise.brief()) if promise else ""),
+            ("Vouching", _PERHAPS_VOUCHED if promise and promise.enrols else ""),
+            self._present(said),
+        ]
+        return [*wrapped(self.question), *text_of(rows)]
 
-    def _present(self, said: list[str]) -> list[str]:
+    def _present(self, said: list[str]) -> Row:
         """Return what holds today, and that it may change."""
-        said = [self.standing, *said] if self.standing else said
-        if self.terms is not None and self.promise is not None and not self.promise.pinned:
-            said = [*said, "It may change within the promise."]
-        return labelled("At present", " ".join(said)) if said else []
+        changes = self.terms is not None and self.promise is not None and not self.promise.pinned
+        change = ["It may change within the promise."] * changes
+        return "At present", " ".join([self.standing, *said, *change]).strip()
 
-    def _sent_lines(self, terms: Terms) -> list[str]:
-        size = _bytes(*terms.sent_bytes)
-        lines = labelled("What is sent", f"One report of {size} to {self.collector}:")
-        for part in terms.sent:
-            line = f"{part.name}, {_bytes(part.least, part.most)}: {part.meaning}"
-            lines += wrapped(line, first=" " * 16 + "- ")
-        return lines
-
-    def _spent_lines(self) -> list[str]:
+    def _spent(self) -> str:
         if self.spent is None or self.reserved is None or self.reports is None:
-            return []
+            return ""
         text = (
             f"{counted(self.reports, 'report')} made, epsilon {format_nano(self.spent)} of the "
             f"{format_nano(self.reserved)} set aside for this question"
@@ -172,7 +160,7 @@ class SurveyExplanation(Figures):
             )
         if self.spent != self.spent_any:
             text += f"{SAME_TIMES}; {beyond(self.spent_any)}"
-        return labelled("Spent", f"{text}.")
+        return f"{text}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,77 +168,57 @@ class Explanation(Figures):
     """What this app may ask, on what terms, and what it has cost so far.
 
     ``str()`` gives plain text for a settings page, at 80 columns; ``brief()`` for a consent prompt.
-
-    Attributes:
-        consent: the user's decision, and what holds; None if the state cannot be read.
-        problem: why the state cannot be read; empty if it can.
-        surveys: what may be asked.
-        budget: of all surveys together; None if the state cannot be read.
-        background: whether reports are sent in the background, or when the app sends them; None if
-            only the app knows.
-        delivery_seconds: in the background, reports are sent at a random time within so many
-            seconds; None if only the app knows.
-        linkable_batches: whether several reports may share a request, which shows that they come
-            from one device; None if only the app knows.
     """
 
-    consent: ConsentRecord | None
-    problem: str
+    consent: ConsentRecord | None  # None if the state cannot be read
+    problem: str  # why it cannot be; empty if it can
     surveys: tuple[SurveyExplanation, ...]
-    budget: BudgetExplanation | None
-    background: bool | None = None
-    delivery_seconds: int | None = None
-    linkable_batches: bool | None = None
+    budget: BudgetExplanation | None  # None if the state cannot be read
+    # The rest is None if only the app knows.
+    background: bool | None = None  # whether reports are sent in the background, or by the app
+    delivery_seconds: int | None = None  # within which a background send is, at random
+    linkable_batches: bool | None = None  # whether reports may share a request, which links them
 
     def brief(self) -> str:
         """Return plain text for a consent prompt, at 80 columns: a few lines a survey."""
-        lines = [*self._problem_lines(), *self._in_general(brief=True)]
+        lines = text_of(self._in_general(brief=True), indent=0)
         for survey in self.surveys:
             lines += ["", *survey.brief_lines()]
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        lines = []
-        if self.consent is not None:
-            lines += consent_lines(self.consent)
-        lines += [*self._problem_lines(), *self._in_general()]
+        lines = [] if self.consent is None else consent_lines(self.consent)
+        lines += text_of(self._in_general(), indent=0)
         for survey in self.surveys:
             lines += ["", *survey.lines()]
-        return "\n".join([*lines, "", *self._budget_lines()]).rstrip("\n")
+        kept = any(survey.kept for survey in self.surveys)
+        budget = "" if self.budget is None else self.budget.text(kept=kept)
+        return "\n".join([*lines, "", *text_of([("Budget", budget)], indent=0)]).rstrip("\n")
 
-    def _problem_lines(self) -> list[str]:
-        if not self.problem:
-            return []
-        return labelled(
-            "Problem",
-            f"{self.problem}. Until it can be used again, nothing is drawn, stored or sent.",
-            indent=0,
-        )
-
-    def _in_general(self, *, brief: bool = False) -> list[str]:
+    def _in_general(self, *, brief: bool = False) -> list[Row]:
+        unusable = "Until it can be used again, nothing is drawn, stored or sent."
+        rows: list[Row] = [("Problem", self.problem and f"{self.problem}. {unusable}")]
         if not self.surveys:
-            return labelled("Questions", "none so far", indent=0)
+            return [*rows, ("Questions", "none so far")]
         whom = f"{', '.join(sorted({each.collector for each in self.surveys}))}, {self._when()}."
         if brief:
             return [
-                *labelled("How it works", f"{_STAYS}is sent to {whom}", indent=0),
-                *labelled(
-                    "Not hidden", "That you take part, when, and your network address.", indent=0
-                ),
+                *rows,
+                ("How it works", f"{_STAYS}is sent to {whom}"),
+                ("Not hidden", "That you take part, when, and your network address."),
             ]
         return [
-            *labelled("How it works", f"{_STAYS}is all that is sent.", indent=0),
-            *labelled(
+            *rows,
+            ("How it works", f"{_STAYS}is all that is sent."),
+            (
                 "To whom",
                 f"By POST /v1/reports to {whom} What is being asked is fetched from there by GET "
                 "/v1/surveys/NAME/manifests, and new keys of who signs it by GET /v1/authority.",
-                indent=0,
             ),
-            *labelled(
+            (
                 "Not hidden",
                 "That you take part, your network address and the time of sending: the network and "
-                f"the collector see them.{self._batches()}",
-                indent=0,
+                f"the collector see them.{_BATCHES[self.linkable_batches]}",
             ),
         ]
 
@@ -262,57 +230,18 @@ class Explanation(Figures):
         within = shown_duration(self.delivery_seconds)
         return f"at a random time within {within}, or when the app sends it"
 
-    def _batches(self) -> str:
-        if self.linkable_batches is None:
-            return ""
-        if self.linkable_batches:
-            return " Several reports may go together, which shows that they come from one device."
-        return " Each report goes by itself, on a connection of its own."
-
-    def _budget_lines(self) -> list[str]:
-        budget = self.budget
-        if budget is None:
-            return []
-        text = (
-            "Each report costs some privacy; the measure is called epsilon, and costs add up. For "
-            f"all questions together {format_nano(budget.spent)} is spent"
-        )
-        if budget.carried:
-            text += f" ({format_nano(budget.carried)} of it by a lost state of this device)"
-        text += f" and {format_nano(budget.reserved)} set aside"
-        if budget.lifetime is not None:
-            text += f"; more than {format_nano(budget.lifetime)} is never set aside"
-        if budget.recent_most is not None:
-            text += (
-                f". In the last {budget.recent_days} days of use {format_nano(budget.recent)} of "
-                f"at most {format_nano(budget.recent_most)} is spent"
-            )
-        if any(survey.kept for survey in self.surveys):
-            text += f". Of kept responses, that covers other answers{SAME_TIMES}"
-        return labelled("Budget", f"{text}.", indent=0)
-
-
-def _paragraphs(label: str, sentences: tuple[str, ...]) -> list[str]:
-    lines: list[str] = []
-    for sentence in sentences:
-        lines += labelled("" if lines else label, sentence)
-    return lines
-
 
 def consent_lines(record: ConsentRecord) -> list[str]:
     """Return who decided what and when, and what holds now, at 80 columns."""
-    lines = labelled("Consent", f"{record.effective}: {_MEANING[record.effective]}", indent=0)
+    said = [f"{record.effective}: {_MEANING[record.effective]}"]
     if record.effective is not record.decided:
-        lines += labelled(
-            "",
+        said.append(
             f"The decision was {record.decided}; DO_NOT_TRACK or DENIABLE_CONSENT, set in the "
-            "environment, lowers it.",
-            indent=0,
+            "environment, lowers it."
         )
     if record.since is not None:
-        whence = f"Decided on {shown_time(record.since)}; origin: {record.origin}"
-        lines += labelled("", whence, indent=0)
-    return lines
+        said.append(f"Decided on {shown_time(record.since)}; origin: {record.origin}")
+    return text_of([("Consent", said)], indent=0)
 
 
 def _listed(categories: tuple[str, ...]) -> str:

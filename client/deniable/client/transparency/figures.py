@@ -1,18 +1,22 @@
-"""What is told as text is told as JSON too: the fields of a thing, by their names."""
+"""What is shown to people: one table of fields, from which text, a dict and JSON follow."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from math import inf, nextafter
+from textwrap import wrap
 from typing import Any, ClassVar
 
-__all__ = ["Figures"]
+from deniable.client.transparency.plain_text import labelled
+
+Row = tuple[str, str | bytes | Iterable[str] | None]
+"""A label and what stands beside it: a text, paragraphs, bytes in hex; an empty one is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A thing whose fields are its form for JSON."""
+    """A thing whose fields are its form for JSON, and whose rows are its text for people."""
 
     _kind: ClassVar[str] = ""
     """Told first, of things of several kinds in one list."""
@@ -28,6 +32,18 @@ class Figures:
             for each in fields(self)
         }
         return {"kind": self._kind, **told} if self._kind else told
+
+
+def text_of(rows: Iterable[Row], indent: int = 2) -> list[str]:
+    """Return the lines of a table's rows, at 80 columns."""
+    lines: list[str] = []
+    for label, shown in rows:
+        if isinstance(shown, bytes):
+            shown = (f"{len(shown):,}, in hex:", *(wrap(shown.hex(), 64) or [""]))
+        paragraphs = [shown] if isinstance(shown, str) and shown else shown or ()
+        for number, paragraph in enumerate(paragraphs):
+            lines += labelled("" if number else label, paragraph, indent)
+    return lines
 
 
 def _plain(value: Any) -> Any:

@@ -27,8 +27,6 @@ from typing import Final
 
 from deniable.mechanisms import SurveyMechanism, TwoValuedPrivacy
 
-__all__ = ["guess_of", "guess_within"]
-
 _MOST_COMPARED: Final = 64
 """Rows that are compared pair by pair; of more, the odds bound it."""
 

@@ -1,16 +1,21 @@
 """The journal: what this device stored and sent, and what it was told, for its user to see.
 
-It holds responses, which were drawn at random, and never an answer: the device stores none.
+It holds responses, which were drawn at random, and never an answer: the device stores none. Each
+kind of entry is one table of the state: its query names the fields, its rows are the text.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Final, TypeVar
 
 from deniable.budget import format_nano
 from deniable.client.consent import ConsentRecord
+from deniable.client.state.state import State
+from deniable.client.survey import DAY
 from deniable.client.transparency.explanation import consent_lines
-from deniable.client.transparency.figures import Figures
+from deniable.client.transparency.figures import Figures, Row, text_of
 from deniable.client.transparency.plain_text import (
     labelled,
     printable,
@@ -18,18 +23,7 @@ from deniable.client.transparency.plain_text import (
     shown_time,
     wrapped,
 )
-
-__all__ = [
-    "EnrolmentEntry",
-    "EventEntry",
-    "Journal",
-    "JournalEntry",
-    "ManifestEntry",
-    "MemoEntry",
-    "PreviewEntry",
-    "ReportEntry",
-    "RotationEntry",
-]
+from deniable.messages import Refusal, Report, SignedReport, open_manifest
 
 _ERASED: Final = "erased"
 _VERDICTS: Final = {
@@ -47,54 +41,60 @@ _VERDICTS: Final = {
     "may-have-been-counted": "the collector takes it no more; an earlier send went unanswered",
 }
 _PROOF: Final = "its signer signed another of the same number: devices may be shown different ones"
-
 _SEEN: Final = "the account, the survey, the epoch and this device's key for it; no response"
 _FORK: Final = "its signer handed over to another key as well, or had done so before"
 
 
 @dataclass(frozen=True, slots=True)
-class ReportEntry(Figures):
-    """A report: the one decision about an epoch.
+class _Entry(Figures):
+    """What happened at an instant; Unix seconds by this device's clock."""
 
-    Attributes:
-        at: when it was decided, Unix seconds by this device's clock; once it is settled, only the
-            day on which it was.
-        survey: the survey's name.
-        epoch: which.
-        survey_id: 64 hex digits.
-        collector: the origin that it is for.
-        status: pending, delivered or dropped.
-        verdict: the collector's last word, or why it was dropped here; a code.
-        response: the category that was drawn, if the bytes and the survey are still there.
-        content: the signed bytes, the same at every send; None once erased. A request's body is an
-            array of such, in the protocol's encoding.
-        sends: how often it was sent.
-        unanswered: sends whose fate is unknown: the report may have been counted.
-        due: when it is sent next, if it is pending.
-        settled: the day on which it was delivered or dropped.
-        starts, ends, closes: of the epoch, and until when the collector takes its reports.
-        cost: in units of 1e-9 epsilon.
-    """
+    _query: ClassVar[str]
+
+    at: int
+
+    def lines(self) -> list[str]:
+        """Return the text, at 80 columns."""
+        return [*wrapped(f"{self._when()}  {self._title()}", rest="  "), *text_of(self._rows())]
+
+    def _when(self) -> str:
+        return shown_time(self.at)
+
+    def _title(self) -> str:
+        raise NotImplementedError
+
+    def _rows(self) -> list[Row]:
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class ReportEntry(_Entry):
+    """A report: the one decision about an epoch. Once it is settled, ``at`` is the day only."""
 
     _kind: ClassVar = "report"
     _costs: ClassVar = ("cost",)
+    _query: ClassVar = (
+        "SELECT decided AS at, name AS survey, epoch, survey_id, origin AS collector, status,"
+        " verdict, envelope AS content, attempts AS sends, unanswered,"
+        " CASE status WHEN 'pending' THEN due END AS due, settled, starts, ends, closes, cost"
+        " FROM decisions ORDER BY name, epoch"
+    )
 
-    at: int
     survey: str
     epoch: int
     survey_id: str
-    collector: str
-    status: str
-    verdict: str
-    response: str | None
-    content: bytes | None = field(repr=False)
+    collector: str  # the origin that it is for
+    status: str  # pending, delivered or dropped
+    verdict: str  # the collector's last word, or why it was dropped here; a code
+    response: str | None  # what was drawn, if the bytes and the survey are still there
+    content: bytes | None = field(repr=False)  # the signed bytes; a request is an array of such
     sends: int
-    unanswered: int
-    due: float | None
-    settled: int | None
+    unanswered: int  # sends whose fate is unknown: the report may have been counted
+    due: float | None  # when it is sent next, if it is pending
+    settled: int | None  # the day on which it was delivered or dropped
     starts: int
     ends: int
-    closes: int
+    closes: int  # until when the collector takes it
     cost: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,190 +103,162 @@ class ReportEntry(Figures):
         size = None if self.content is None else len(self.content)
         return {**told, "content": told["content"] or _ERASED, "size": size}
 
-    def lines(self) -> list[str]:
-        """Return the text, at 80 columns."""
-        shown = shown_time if self.settled is None else shown_day
-        text = f"report to {self.survey!r}, epoch {self.epoch}: {self.status}"
-        lines = wrapped(f"{shown(self.at)}  {text}", rest="  ")
-        if self.settled is not None:
-            meaning = _VERDICTS.get(self.verdict)
-            because = f"{self.verdict} ({meaning})" if meaning else self.verdict
-            lines += labelled("Verdict", f"{because}, {shown_day(self.settled)}")
-        elif self.due is not None:
-            lines += labelled("Next send", f"not before {shown_time(self.due)}")
+    def _when(self) -> str:
+        return shown_time(self.at) if self.settled is None else shown_day(self.at)
+
+    def _title(self) -> str:
+        return f"report to {self.survey!r}, epoch {self.epoch}: {self.status}"
+
+    def _rows(self) -> list[Row]:
+        meaning = _VERDICTS.get(self.verdict)
+        because = f"{self.verdict} ({meaning})" if meaning else self.verdict
+        settled = "" if self.settled is None else f"{because}, {shown_day(self.settled)}"
+        waits = self.settled is None and self.due is not None
         unanswered = f", {self.unanswered} of them without an answer" if self.unanswered else ""
-        lines += labelled("Sent", f"{_times(self.sends)}{unanswered}; to {self.collector}")
-        lines += labelled("Cost", f"epsilon {format_nano(self.cost)}")
-        return lines + _content_lines(self.response, self.content)
+        return [
+            ("Verdict", settled),
+            ("Next send", f"not before {shown_time(self.due or 0)}" if waits else ""),
+            ("Sent", f"{_times(self.sends)}{unanswered}; to {self.collector}"),
+            ("Cost", f"epsilon {format_nano(self.cost)}"),
+            *_content(self.response, self.content),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
-class PreviewEntry(Figures):
-    """What would have been reported; consent was local, so it is never sent, and unsigned.
-
-    Attributes:
-        at: when it was drawn, Unix seconds.
-        survey: the survey's name.
-        epoch: which.
-        response: the category that was drawn, if the survey is still known.
-        content: what a report would sign.
-    """
+class PreviewEntry(_Entry):
+    """What would have been reported; consent was local, so it is never sent, and unsigned."""
 
     _kind: ClassVar = "preview"
+    _query: ClassVar = (
+        "SELECT decided AS at, name AS survey, epoch, payload AS content FROM previews"
+        " ORDER BY name, epoch"
+    )
 
-    at: int
     survey: str
     epoch: int
-    response: str | None
-    content: bytes = field(repr=False)
+    response: str | None  # what was drawn, if the survey is still known
+    content: bytes = field(repr=False)  # what a report would sign
 
-    def lines(self) -> list[str]:
-        """Return the text, at 80 columns."""
-        what = f"preview of a report to {self.survey!r}, epoch {self.epoch}: never sent"
-        return _headline(self.at, what) + _content_lines(self.response, self.content)
+    def _title(self) -> str:
+        return f"preview of a report to {self.survey!r}, epoch {self.epoch}: never sent"
+
+    def _rows(self) -> list[Row]:
+        return _content(self.response, self.content)
 
 
 @dataclass(frozen=True, slots=True)
-class EventEntry(Figures):
-    """What happened to the device besides.
-
-    Attributes:
-        at: Unix seconds.
-        event: consent, purge, state-replaced, new-device and such; a code.
-        detail: more of it.
-    """
+class EventEntry(_Entry):
+    """What happened to the device besides: consent, purge, state-replaced, new-device and such."""
 
     _kind: ClassVar = "event"
+    _query: ClassVar = "SELECT at, kind AS event, detail FROM events ORDER BY number"
 
-    at: int
-    event: str
+    event: str  # a code
     detail: str
 
-    def lines(self) -> list[str]:
-        """Return the text, at 80 columns."""
-        return _headline(self.at, f"{self.event}: {self.detail}")
+    def _title(self) -> str:
+        return f"{self.event}: {self.detail}"
 
 
 @dataclass(frozen=True, slots=True)
-class ManifestEntry(Figures):
-    """A signed survey that came: accepted, refused, or proof against its signer.
-
-    Attributes:
-        at: when it was first seen, Unix seconds.
-        survey: its name.
-        sequence: its number among those of that name.
-        survey_id, authority: 64 hex digits each.
-        role: accepted, refused or equivocating.
-        reason: which rule it broke; empty if accepted.
-        reserved: what accepting it set aside, in units of 1e-9 epsilon.
-        content: the signed bytes, as they came.
-        contradicted: the other signed bytes of the same sequence, of one that proves equivocation.
-    """
+class ManifestEntry(_Entry):
+    """A signed survey that came: accepted, replaced, refused, or proof against its signer."""
 
     _kind: ClassVar = "manifest"
     _costs: ClassVar = ("reserved",)
+    _query: ClassVar = (
+        "SELECT m.seen AS at, m.name AS survey, m.sequence, m.survey_id, m.signer AS authority,"
+        " m.role, m.reason, m.reserved, m.envelope AS content,"
+        " (SELECT o.envelope FROM manifests o WHERE m.role = 'equivocating'"
+        " AND o.authority = m.authority AND o.name = m.name AND o.sequence = m.sequence"
+        " AND o.role != 'equivocating' LIMIT 1) AS contradicted"
+        " FROM manifests m ORDER BY m.name, m.sequence"
+    )
 
-    at: int
     survey: str
-    sequence: int
+    sequence: int  # its number among those of that name
     survey_id: str
     authority: str
     role: str
-    reason: str
-    reserved: int
+    reason: str  # which rule it broke; empty if accepted
+    reserved: int  # what accepting it set aside
     content: bytes = field(repr=False)
-    contradicted: bytes | None = field(repr=False)
+    contradicted: bytes | None = field(repr=False)  # the other of the same sequence, as a proof
 
-    def lines(self) -> list[str]:
-        """Return the text, at 80 columns; of the bytes, only a proof's are shown."""
-        what = f"survey {self.survey!r}, number {self.sequence}: {self.role}"
-        lines = _headline(self.at, what)
-        lines += labelled("Survey id", self.survey_id)
-        lines += labelled("Signed by", self.authority)
-        if self.reason:
-            lines += labelled("Because", self.reason)
-        if self.role == "accepted":
-            lines += labelled("Set aside", f"epsilon {format_nano(self.reserved)}")
-        if self.contradicted is not None:
-            lines += labelled("Proof", _PROOF)
-            lines += _bytes_lines("Bytes", self.content)
-            lines += _bytes_lines("The other's", self.contradicted)
-        return lines
+    def _title(self) -> str:
+        return f"survey {self.survey!r}, number {self.sequence}: {self.role}"
+
+    def _rows(self) -> list[Row]:
+        accepted, proof = self.role == "accepted", self.contradicted is not None
+        return [
+            ("Survey id", self.survey_id),
+            ("Signed by", self.authority),
+            ("Because", self.reason),
+            ("Set aside", f"epsilon {format_nano(self.reserved)}" if accepted else ""),
+            ("Proof", _PROOF if proof else ""),
+            ("Bytes", self.content if proof else None),
+            ("The other's", self.contradicted),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
-class RotationEntry(Figures):
-    """A hand-over of the key that signs surveys: followed, or proof against its signer.
-
-    Attributes:
-        at: when it was first seen, Unix seconds.
-        old_key, new_key: 64 hex digits each.
-        sequence: its number along the chain of keys.
-        role: followed (the new key is trusted, for good) or forking.
-        content: the bytes that both keys signed, as they came.
-    """
+class RotationEntry(_Entry):
+    """A hand-over of the key that signs surveys: followed, or proof against its signer."""
 
     _kind: ClassVar = "rotation"
+    _query: ClassVar = (
+        "SELECT seen AS at, old_key, new_key, sequence, role, envelope AS content FROM authorities"
+        " ORDER BY seen, sequence, new_key"
+    )
 
-    at: int
     old_key: str
     new_key: str
-    sequence: int
-    role: str
-    content: bytes = field(repr=False)
+    sequence: int  # along the chain of keys
+    role: str  # followed (the new key is trusted, for good) or forking
+    content: bytes = field(repr=False)  # what both keys signed, as it came
 
-    def lines(self) -> list[str]:
-        """Return the text, at 80 columns; of the bytes, only a proof's are shown."""
-        lines = _headline(self.at, f"authority's key rotated, number {self.sequence}: {self.role}")
-        lines += labelled("From", self.old_key)
-        lines += labelled("To", self.new_key)
-        if self.role == "forking":
-            lines += labelled("Proof", _FORK)
-            lines += _bytes_lines("Bytes", self.content)
-        return lines
+    def _title(self) -> str:
+        return f"authority's key rotated, number {self.sequence}: {self.role}"
+
+    def _rows(self) -> list[Row]:
+        forking = self.role == "forking"
+        return [
+            ("From", self.old_key),
+            ("To", self.new_key),
+            ("Proof", _FORK if forking else ""),
+            ("Bytes", self.content if forking else None),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
-class EnrolmentEntry(Figures):
-    """A certificate that was wanted for this device's key of an epoch.
-
-    Attributes:
-        at: when it was first wanted, Unix seconds.
-        survey: the survey's name.
-        epoch: which.
-        survey_id: 64 hex digits.
-        issuer: the public key of who gave the latest, 64 hex digits; None if nobody did.
-        asks: how often the app was called to ask for it, each time telling its issuer the survey's
-            id, the epoch and the key, in the account's name.
-        content: the certificate; None before it came, and once it is erased.
-        closes: when it is erased, Unix seconds.
-    """
+class EnrolmentEntry(_Entry):
+    """A certificate that was wanted for this device's key of an epoch."""
 
     _kind: ClassVar = "enrolment"
+    _query: ClassVar = (
+        "SELECT wanted AS at, name AS survey, epoch, survey_id, issuer, asks,"
+        " credential AS content, closes FROM credentials ORDER BY name, epoch, wanted"
+    )
 
-    at: int
     survey: str
     epoch: int
     survey_id: str
-    issuer: str | None
-    asks: int
-    content: bytes | None = field(repr=False)
-    closes: int
+    issuer: str | None  # the public key of who gave the latest
+    asks: int  # how often the app was called to ask its issuer
+    content: bytes | None = field(repr=False)  # None before it came, and once it is erased
+    closes: int  # when it is erased
 
-    def lines(self) -> list[str]:
-        """Return the text, at 80 columns."""
-        what = f"certificate for {self.survey!r}, epoch {self.epoch}: "
-        if self.content is not None:
-            what += "held"
-        else:
-            what += "none so far" if self.issuer is None else _ERASED
-        lines = _headline(self.at, what)
-        lines += labelled("Asked", f"the app's issuer, {_times(self.asks)}: it saw {_SEEN}")
-        if self.issuer is not None:
-            lines += labelled("Given by", self.issuer)
-        if self.content is not None:
-            lines += _bytes_lines("Bytes", self.content)
-        return lines
+    def _title(self) -> str:
+        missing = "none so far" if self.issuer is None else _ERASED
+        held = missing if self.content is None else "held"
+        return f"certificate for {self.survey!r}, epoch {self.epoch}: {held}"
+
+    def _rows(self) -> list[Row]:
+        return [
+            ("Asked", f"the app's issuer, {_times(self.asks)}: it saw {_SEEN}"),
+            ("Given by", self.issuer),
+            ("Bytes", self.content),
+        ]
 
 
 JournalEntry = (
@@ -296,23 +268,19 @@ JournalEntry = (
 
 @dataclass(frozen=True, slots=True)
 class MemoEntry(Figures):
-    """A key that keeps the responses of a range of epochs the same; it is never sent.
+    """A key that keeps the responses of a range of epochs the same; it is never sent."""
 
-    Attributes:
-        survey: the survey's name.
-        survey_id: 64 hex digits.
-        first: the range's first epoch.
-        ends: the range's end, when the key is erased, Unix seconds.
-        live: whether the key is still there.
-        reports: decided under it.
-    """
+    _query: ClassVar = (
+        "SELECT name AS survey, survey_id, first, ends, key IS NOT NULL AS live, reports FROM memos"
+        " ORDER BY ends, name"
+    )
 
     survey: str
     survey_id: str
-    first: int
-    ends: int
-    live: bool
-    reports: int
+    first: int  # the range's first epoch
+    ends: int  # the range's end, when the key is erased
+    live: bool  # whether the key is still there
+    reports: int  # decided under it
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns."""
@@ -323,21 +291,12 @@ class MemoEntry(Figures):
 
 @dataclass(frozen=True, slots=True)
 class Journal(Figures):
-    """All that this device stored and sent.
-
-    ``str()`` gives text for a terminal, at 80 columns.
-
-    Attributes:
-        consent: the user's decision, and what holds.
-        entries: newest last.
-        dropped: how many reports were dropped, by reason.
-        memos: keys of memoised surveys, which stay on the device.
-    """
+    """All that this device stored and sent; ``str()`` gives text for a terminal, at 80 columns."""
 
     consent: ConsentRecord
-    entries: tuple[JournalEntry, ...] = ()
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    memos: tuple[MemoEntry, ...] = ()
+    entries: tuple[JournalEntry, ...] = ()  # newest last
+    dropped: Mapping[str, int] = field(default_factory=dict)  # how many reports, by reason
+    memos: tuple[MemoEntry, ...] = ()  # keys of memoised surveys, which stay on the device
 
     def __str__(self) -> str:
         lines = consent_lines(self.consent)
@@ -350,32 +309,108 @@ class Journal(Figures):
         )
         for entry in self.entries:
             lines += ["", *entry.lines()]
-        lines.append("")
-        if self.dropped:
-            counts = ", ".join(f"{reason} {count}" for reason, count in self.dropped.items())
-            lines += labelled("Dropped", counts, indent=0)
+        counts = ", ".join(f"{reason} {count}" for reason, count in self.dropped.items())
+        lines += ["", *text_of([("Dropped", counts)], indent=0)]
         for memo in self.memos:
             lines += memo.lines()
         return "\n".join(lines).rstrip("\n")
 
 
-def _headline(at: int, text: str) -> list[str]:
-    return wrapped(f"{shown_time(at)}  {text}", rest="  ")
+def read_journal(state: State, now: float) -> Journal:
+    """Return the journal; an empty one where there is no state, and none is created.
+
+    Raises:
+        StateUnavailable: if there is a state and it cannot be read.
+    """
+    with state.reading(now) as connection:
+        consent = state.consent_in(connection)
+        if connection is None:
+            return Journal(consent)
+        entries: list[JournalEntry] = []
+        for kind in (EventEntry, RotationEntry, ManifestEntry, EnrolmentEntry):
+            entries += _read(kind, connection)
+        labels: dict[bytes, tuple[str, ...]] = {}
+        entries += _read(ReportEntry, connection, labels)
+        entries += _read(PreviewEntry, connection, labels)
+        dropped = connection.execute(
+            "SELECT verdict, count(*) FROM decisions WHERE status = 'dropped'"
+            " GROUP BY verdict ORDER BY verdict"
+        ).fetchall()
+        memos = tuple(_read(MemoEntry, connection))
+    # Stable: within one second, what happened to the device comes before its reports.
+    entries.sort(key=_order)
+    return Journal(consent, tuple(entries), dict(dropped), memos)
 
 
-def _content_lines(response: str | None, content: bytes | None) -> list[str]:
+def _order(entry: JournalEntry) -> tuple[int, bool, int]:
+    """Put what is settled, of which the day alone is known, at the end of the day."""
+    settled = isinstance(entry, ReportEntry) and entry.settled is not None
+    return entry.at // DAY, settled, entry.at
+
+
+_E = TypeVar("_E", bound=_Entry | MemoEntry)
+_IN_HEX: Final = frozenset({"survey_id", "authority", "old_key", "new_key", "issuer"})
+
+
+def _read(
+    kind: type[_E],
+    connection: sqlite3.Connection,
+    labels: dict[bytes, tuple[str, ...]] | None = None,
+) -> Iterator[_E]:
+    """Read the entries of a kind; with ``labels``, which grows, what their responses are called."""
+    types = {each.name: each.type for each in fields(kind)}
+    rows = connection.execute(kind._query)
+    names = [column[0] for column in rows.description]
+    for row in rows.fetchall():
+        named = zip(names, row, strict=True)
+        values = {name: _sound(name, value, types[name]) for name, value in named}
+        if labels is not None:
+            values["response"] = _response(connection, values["content"], kind, labels)
+        yield kind(**values)
+
+
+def _sound(name: str, value: Any, kind: Any) -> Any:
+    if name in _IN_HEX and isinstance(value, bytes):
+        return value.hex()
+    if name not in _IN_HEX and kind is bool and isinstance(value, int):
+        return bool(value)
+    if isinstance(value, kind) and (value is None or name not in _IN_HEX):
+        return value
+    raise ValueError("a row of the state is damaged")
+
+
+def _response(
+    connection: sqlite3.Connection,
+    content: bytes | None,
+    kind: type[Figures],
+    labels: dict[bytes, tuple[str, ...]],
+) -> str | None:
+    """Return the label of the response that bytes hold; None if they or the survey are gone."""
     if content is None:
-        return labelled("Bytes", _ERASED)
+        return None
+    try:
+        if kind is ReportEntry:
+            report = SignedReport.from_envelope(content).report
+        else:
+            report = Report.from_payload(content)
+    except Refusal:
+        return None
+    if report.survey_id not in labels:
+        labels[report.survey_id] = ()
+        for signer, envelope in connection.execute(
+            "SELECT signer, envelope FROM manifests WHERE survey_id = ?", (report.survey_id,)
+        ).fetchall():
+            with suppress(Refusal):  # bytes that rotted
+                labels[report.survey_id] = open_manifest(envelope, signer).responses
+    known = labels[report.survey_id]
+    return known[report.response] if report.response < len(known) else None
+
+
+def _content(response: str | None, content: bytes | None) -> list[Row]:
+    if content is None:
+        return [("Bytes", _ERASED)]
     known = "of a survey that is not known any more" if response is None else printable(response)
-    return labelled("Response", known) + _bytes_lines("Bytes", content)
-
-
-def _bytes_lines(label: str, content: bytes) -> list[str]:
-    text = content.hex()
-    width = 64
-    rows = [text[at : at + width] for at in range(0, len(text), width)] or [""]
-    lines = labelled(label, f"{len(content):,}, in hex:")
-    return lines + [line for row in rows for line in labelled("", row)]
+    return [("Response", known), ("Bytes", content)]
 
 
 def _times(count: int) -> str:

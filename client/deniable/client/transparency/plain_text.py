@@ -6,25 +6,8 @@ from fractions import Fraction
 from math import ceil, floor, log10
 from typing import Final, Literal
 
-from deniable.budget import NANO
+from deniable.budget import NANO, odds_text
 from deniable.mechanisms import odds_ceiling
-
-__all__ = [
-    "SAME_TIMES",
-    "counted",
-    "is_vast",
-    "labelled",
-    "odds_of",
-    "printable",
-    "shown_day",
-    "shown_duration",
-    "shown_guess",
-    "shown_odds",
-    "shown_percent",
-    "shown_time",
-    "times_likelier",
-    "wrapped",
-]
 
 _WIDTH: Final = 80
 _LABEL: Final = 16
@@ -52,12 +35,10 @@ def printable(text: str) -> str:
 
 
 def wrapped(text: str, *, first: str = "", rest: str | None = None) -> list[str]:
-    """Break a text into lines of 80 columns; wide characters take two, combining ones none.
+    """Break a paragraph into lines of 80 columns; wide characters take two, combining ones none.
 
-    Args:
-        text: of one paragraph; what is not printable is escaped.
-        first: stands before the first line.
-        rest: stands before the others; by default as many spaces.
+    What is not printable is escaped. ``first`` stands before the first line, ``rest`` before the
+    others; by default as many spaces.
     """
     rest = " " * _columns(first) if rest is None else rest
     lines: list[str] = []
@@ -94,25 +75,17 @@ def _parts(word: str, most: int) -> list[str]:
 def _columns(text: str) -> int:
     if text.isascii():
         return len(text)
-    return sum(
-        0
-        if unicodedata.combining(character)
-        else 1 + (unicodedata.east_asian_width(character) in "WF")
-        for character in text
-    )
-
-
-def shown_time(seconds: float) -> str:
-    """Return an instant in UTC, whatever a clock or a manifest says."""
-    return _shown(seconds, "%Y-%m-%d %H:%M UTC")
+    shown = (character for character in text if not unicodedata.combining(character))
+    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in shown)
 
 
 def shown_day(seconds: float) -> str:
-    """Return the day of an instant in UTC, likewise."""
-    return _shown(seconds, "%Y-%m-%d")
+    """Return the day of an instant in UTC."""
+    return shown_time(seconds, "%Y-%m-%d")
 
 
-def _shown(seconds: float, form: str) -> str:
+def shown_time(seconds: float, form: str = "%Y-%m-%d %H:%M UTC") -> str:
+    """Return an instant in UTC, whatever a clock or a manifest says."""
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime(form)
     except (ValueError, OverflowError, OSError):
@@ -132,39 +105,25 @@ def counted(count: int, unit: str) -> str:
     return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
 
 
-def shown_percent(share: Fraction, bound: Literal["least", "most"] | None = None) -> str:
+def shown_percent(share: Fraction, bound: Literal["least", "most"]) -> str:
     """Return a probability in per cent, with enough digits to tell it from 0 and from 100.
 
-    Args:
-        share: in [0, 1].
-        bound: rounds it down for "at least", and up for "up to"; else to the nearest.
+    The bound rounds it down for "at least", and up for "up to".
     """
     if share > Fraction(999, 1000) and share < 1:
         return "more than 99.9%" if bound != "most" else "100%"
-    digits = 1 if share == 0 or share >= Fraction(1, 1000) else _places(share)
+    small = 0 < share < Fraction(1, 1000)
+    digits = 1 - floor(log10(100 * share)) if small else 1  # two significant ones
     scaled = 100 * share * 10**digits
-    whole = {"least": floor(scaled), "most": ceil(scaled), None: round(scaled)}[bound]
+    whole = floor(scaled) if bound == "least" else ceil(scaled)
     return f"{whole / 10**digits:.{digits}f}%"
 
 
-def _places(share: Fraction) -> int:
-    """Return how many decimal places two digits of a small percentage take."""
-    return 1 - floor(log10(100 * share))
-
-
-def shown_odds(odds: Fraction) -> str:
-    """Return odds, rounded up to three digits: what is stated is never less than what holds."""
-    if is_vast(odds):
-        return "more than a million"
-    places = 2 if odds < 10 else 1 if odds < 100 else 0
-    up = ceil(odds * 10**places)
-    text = f"{up // 10**places:,}"
-    return f"{text}.{up % 10**places:0{places}d}" if places else text
-
-
 def times_likelier(odds: Fraction) -> str:
-    """Return odds as a bound in words, rounded up."""
-    return f"{'possibly' if is_vast(odds) else 'at most'} {shown_odds(odds)} times likelier"
+    """Return odds as a bound in words, rounded up: what is stated is never less than what holds."""
+    if is_vast(odds):
+        return "possibly more than a million times likelier"
+    return f"at most {odds_text(odds)} times likelier"
 
 
 def is_vast(odds: Fraction) -> bool:

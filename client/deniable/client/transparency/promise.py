@@ -20,8 +20,6 @@ from deniable.client.transparency.plain_text import (
 )
 from deniable.mechanisms import odds_ceiling
 
-__all__ = ["Promise"]
-
 _AGAIN = (
     "drawn anew or, for up to {:,} times, sent again: that links them, and can show that your "
     "answer changed"
@@ -33,37 +31,23 @@ _NEAR = "Answers near yours may be sent more often than others."
 class Promise(Figures):
     """The app's ceilings, by which a device judges whatever a collector publishes.
 
-    Attributes:
-        response: the highest epsilon of one report, in units of 1e-9.
-        delta: the highest delta beside it; unless it is 0, a report may cost more than that,
-            and only ``guess`` bounds what it tells.
-        guess: how often a guess at a yes/no question about the answer, which is right half of the
-            time, is right with one response, at most.
-        epoch_seconds: the shortest epoch, in each of which at most one report is made.
-        total: the most that all reports of this name may ever cost together, likewise.
-        shared: whether other surveys share that total.
-        kept: the most that a response may cost that is given again; None if each is drawn anew.
-        kept_epochs: for how many epochs in a row it may be, at most; 0 if none is.
-        mechanisms: kinds that are accepted beside the symmetric ones.
-        grace_seconds: how long after an epoch its reports may be taken, at most.
-        pinned: whether only surveys whose ids the app was shipped with are accepted.
-        enrols: whether an issuer may be asked to vouch for this device.
+    Costs are in units of 1e-9 epsilon.
     """
 
     _costs: ClassVar = ("response", "total", "kept")
 
-    response: int
-    delta: Fraction
-    guess: Fraction
-    epoch_seconds: int
-    total: int
-    shared: bool
-    kept: int | None
-    kept_epochs: int
-    mechanisms: tuple[str, ...]
-    grace_seconds: int
-    pinned: bool
-    enrols: bool
+    response: int  # the highest epsilon of one report
+    delta: Fraction  # beside it; unless it is 0, only "guess" bounds what a report tells
+    guess: Fraction  # how often a guess that is right half of the time is right with one response
+    epoch_seconds: int  # the shortest epoch, in each of which at most one report is made
+    total: int  # the most that all reports of this name may ever cost together
+    shared: bool  # whether other surveys share that total
+    kept: int | None  # the most of a response that is given again; None if each is drawn anew
+    kept_epochs: int  # for how many epochs in a row it may be, at most
+    mechanisms: tuple[str, ...]  # kinds that are accepted beside the symmetric ones
+    grace_seconds: int  # how long after an epoch its reports may be taken, at most
+    pinned: bool  # whether only surveys whose ids the app was shipped with are accepted
+    enrols: bool  # whether an issuer may be asked to vouch for this device
 
     @classmethod
     def of(cls, survey: Survey, allowance: Allowance, *, enrols: bool) -> "Promise":
@@ -88,14 +72,12 @@ class Promise(Figures):
     def brief(self) -> tuple[str, ...]:
         """Return the promise in sentences, for a consent prompt."""
         # With a delta the odds have no bound that a sentence could state; the guess has.
-        odds = (
-            f"; a response is {times_likelier(odds_of(self.response))} than with any other answer"
-        )
+        likelier = times_likelier(odds_of(self.response))
+        odds = f"; a response is {likelier} than with any other answer" * (not self.delta)
         every = shown_duration(self.epoch_seconds).removeprefix("1 ")
         again = "" if self.kept is None else _AGAIN.format(self.kept_epochs)
         return (
-            f"Whatever the collector publishes, {shown_guess(self.guess)}"
-            f"{'' if self.delta else odds}.",
+            f"Whatever the collector publishes, {shown_guess(self.guess)}{odds}.",
             *((_NEAR,) if self.mechanisms else ()),
             f"At most one is made in each {every} or longer, {again or 'drawn anew'}.",
             self._together(),

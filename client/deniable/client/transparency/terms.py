@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import ClassVar, Final, Literal
 
 from deniable.budget import changing_cost, format_nano
-from deniable.client.transparency.figures import Figures
+from deniable.client.transparency.figures import Figures, Row
 from deniable.client.transparency.guessing import guess_of
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
@@ -18,16 +18,10 @@ from deniable.client.transparency.plain_text import (
     shown_time,
     times_likelier,
 )
-from deniable.mechanisms import SurveyMechanism, TwoRound
+from deniable.mechanisms import SurveyMechanism
 from deniable.messages import Manifest, Report, SignedReport, pack_upload, sign_report
 from deniable.messages.ed25519 import SIGNATURE_BYTES
 
-__all__ = ["SentField", "Terms", "beyond"]
-
-_LIKENESS: Final = {
-    "ordinal": ", near answers more often than far ones",
-    "numeric": ", near numbers more often than far ones",
-}
 _CREDENTIAL: Final = {
     False: "empty: nobody vouches for this device",
     True: "an issuer's signature of that key; no other report bears it",
@@ -44,86 +38,62 @@ _VOUCHING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SentField(Figures):
-    """One part of what is sent.
+    """One part of what is sent; its size may depend on the epoch's number and the response."""
 
-    Attributes:
-        name: what the protocol calls it.
-        least, most: bytes; how many may depend on the epoch's number and the response.
-        meaning: in plain words.
-    """
-
-    name: str
-    least: int
+    name: str  # what the protocol calls it
+    least: int  # bytes
     most: int
     meaning: str
 
 
 @dataclass(frozen=True, slots=True)
 class Terms(Figures):
-    """What a held manifest means for who answers it.
+    """What a held manifest means for who answers it, in figures and in plain words.
 
-    Attributes:
-        survey_id: 64 hex digits.
-        mechanism: its kind, as the protocol calls it.
-        epsilon, delta: as the manifest states them.
-        odds: e^epsilon of one response, read off the integers that are sampled: it is likelier by
-            no more than this factor than with any other answer.
-        truth: how often the answer itself is sent, at least.
-        starts, ends: of the first and the last epoch, Unix seconds.
-        epoch_seconds: length of an epoch, in which at most one report is made.
-        epochs: how many there are.
-        range_epochs: in how many epochs in a row a response is kept; None if each is drawn anew.
-        change_shows: how likely a changed answer shows as a changed response within such a range,
-            at most; None where it never does for certain.
-        guess: how often a guess at a yes/no question about the answer, which is right half of the
-            time, is right with one response, at most.
-        most: what all of them together may cost, in units of 1e-9 epsilon; where responses are
-            kept, against other answers that equal each other in the same epochs.
-        most_any: the same against any other answers; None where nothing bounds it.
-        sent: the parts of one report.
-        sent_bytes: size of one request's body, from and to.
-        guarantee, truthfulness, schedule: in plain words.
-        repetition: what several reports reveal together, and what is not protected; sentences.
-        issuers: public keys of who may vouch for a device, 64 hex digits each; none if open.
-        vouching: who is asked to, and what they learn; sentences, none if open.
+    ``odds`` is e^epsilon of one response, read off the integers that are sampled.
     """
 
     _costs: ClassVar = ("most", "most_any")
 
-    survey_id: str
-    mechanism: str
+    survey_id: str  # 64 hex digits
+    mechanism: str  # its kind, as the protocol calls it
     epsilon: str
     delta: str
     odds: Fraction
-    truth: Fraction
-    guess: Fraction
-    starts: int
-    ends: int
+    truth: Fraction | None  # how often the answer itself is sent, at least; None if it never is
+    guess: Fraction  # how often a guess that is right half of the time is right with one response
+    starts: int  # of the first epoch, Unix seconds
+    ends: int  # of the last one
     epoch_seconds: int
-    epochs: int
-    range_epochs: int | None
-    change_shows: Fraction | None
-    most: int
-    most_any: int | None
-    sent: tuple[SentField, ...]
-    sent_bytes: tuple[int, int]
+    epochs: int  # at most one report is made in each
+    range_epochs: int | None  # in how many a response is kept; None if each is drawn anew
+    change_shows: Fraction | None  # how likely a changed answer shows within a range, at most
+    most: int  # what all reports may cost, where kept against other answers of SAME_TIMES
+    most_any: int | None  # the same against any other answers; None where nothing bounds it
+    sent: tuple[SentField, ...]  # the parts of one report
+    sent_bytes: tuple[int, int]  # size of one request's body, from and to
     guarantee: str
     truthfulness: str
     schedule: str
-    repetition: tuple[str, ...]
-    issuers: tuple[str, ...]
-    vouching: tuple[str, ...]
+    repetition: tuple[str, ...]  # what several reports reveal together, and what is not protected
+    issuers: tuple[str, ...]  # public keys of who may vouch for a device; none if open
+    vouching: tuple[str, ...]  # who is asked to, and what they learn; none if open
+
+    def rows(self) -> list[Row]:
+        """Return the table of what they say, for people."""
+        return [
+            ("Protection", self.guarantee),
+            ("Truth", self.truthfulness),
+            ("How often", self.schedule),
+            ("Repetition", self.repetition),
+            ("Vouching", self.vouching),
+        ]
 
     @classmethod
     def of(cls, manifest: Manifest, most: int) -> "Terms":
-        """Return the terms of a manifest that was accepted.
-
-        Args:
-            manifest: which.
-            most: what accepting it reserved, in units of 1e-9 epsilon.
-        """
+        """Return the terms of a manifest of which accepting it reserved ``most``."""
         mechanism, schedule = manifest.mechanism, manifest.schedule
-        memoised = manifest.repeat.epochs is not None and not isinstance(mechanism, TwoRound)
+        memoised = manifest.repeat.epochs is not None and mechanism.rounds is None
         every = shown_duration(schedule.epoch_seconds).removeprefix("1 ")
         times = counted(schedule.epochs, "time")
         odds = mechanism.privacy.odds
@@ -163,12 +133,19 @@ class Terms(Figures):
 
 
 def _truthfulness(manifest: Manifest) -> str:
-    likeness = _LIKENESS.get(manifest.specification.kind)
-    bound: Literal["least", "most"] = "least" if likeness else "most"
-    share = shown_percent(manifest.mechanism.truth, bound)
+    mechanism, kind = manifest.mechanism, manifest.kind
+    if mechanism.truth is None:
+        rows = map(mechanism.row, range(mechanism.categories))
+        most = Fraction(max(map(max, rows)), mechanism.grid)
+        return (
+            f"What is sent is one of {mechanism.responses} responses, drawn at random by a table "
+            "in which your answer has a row: whatever you answer, each of them at most "
+            f"{shown_percent(most, 'most')} of the time."
+        )
+    bound: Literal["least", "most"] = "most" if kind.symmetric else "least"
     return (
-        f"Your true answer is sent at {bound} {share} of the time, else one of the others"
-        f"{likeness or ', all alike'}."
+        f"Your true answer is sent at {bound} {shown_percent(mechanism.truth, bound)} of the time, "
+        f"else one of the others, {kind.likeness}."
     )
 
 
@@ -182,11 +159,9 @@ def _repetition(manifest: Manifest, most: int, most_any: int | None) -> tuple[st
             f"are {times_likelier(odds_of(most))} than with any other answers.",
         )
     span = shown_duration(epochs * manifest.schedule.epoch_seconds)
-    mechanism = manifest.mechanism
-    if isinstance(mechanism, TwoRound):
-        kept, fresh = (
-            times_likelier(part.privacy.odds) for part in (mechanism.kept, mechanism.fresh)
-        )
+    rounds = manifest.mechanism.rounds
+    if rounds is not None:
+        kept, fresh = (times_likelier(part.privacy.odds) for part in (rounds.kept, rounds.fresh))
         protected = (
             f"A first response to an answer is drawn once for {epochs:,} reports in a row ({span}) "
             "and kept; each report adds new noise to it. While your answer stays the same, those "
@@ -201,7 +176,7 @@ def _repetition(manifest: Manifest, most: int, most_any: int | None) -> tuple[st
             f"The same answer gets the same response for {epochs:,} reports in a row ({span}), so "
             "repeating it reveals nothing more."
         )
-        chance = shown_percent(_change_shows(mechanism), "most")
+        chance = shown_percent(_change_shows(manifest.mechanism), "most")
         shown = (
             "Not protected: equal responses let the collector guess which reports come from one "
             "device, and a different one shows that your answer changed: if it does in this time, "
@@ -238,36 +213,29 @@ def _change_shows(mechanism: SurveyMechanism) -> Fraction:
 
 def _example(manifest: Manifest, epoch: int, response: int) -> bytes:
     """Return a report as it will be sent, under a key of nobody's; -1 stands for the last one."""
-    report = Report(
-        manifest.survey_id,
-        epoch % manifest.schedule.epochs,
-        response % manifest.mechanism.responses,
-    )
+    epochs, responses = manifest.schedule.epochs, manifest.mechanism.responses
+    report = Report(manifest.survey_id, epoch % epochs, response % responses)
     certified = manifest.enrolment.mode == "certificate"
     return sign_report(bytes(32), report, bytes(SIGNATURE_BYTES) if certified else None)
 
 
 def _fields(least: bytes, most: bytes) -> tuple[SentField, ...]:
     small, large = SignedReport.from_envelope(least), SignedReport.from_envelope(most)
-    numbers = [
-        (_uint_bytes(one), _uint_bytes(other))
-        for one, other in (
-            (small.report.epoch, large.report.epoch),
-            (small.report.response, large.report.response),
-        )
-    ]
-    vouched = SIGNATURE_BYTES if small.credential else 1
+    epochs = _uint_bytes(small.report.epoch), _uint_bytes(large.report.epoch)
+    responses = _uint_bytes(small.report.response), _uint_bytes(large.report.response)
+    credential = small.credential is not None
+    vouched = SIGNATURE_BYTES if credential else 1
     rest = [
-        len(pack_upload([envelope])) - 32 - 32 - 64 - vouched - numbers[0][end] - numbers[1][end]
+        len(pack_upload([envelope])) - 32 - 32 - 64 - vouched - epochs[end] - responses[end]
         for end, envelope in enumerate((least, most))
     ]
     return (
         SentField("survey id", 32, 32, "which survey; the same for everybody"),
-        SentField("epoch", *numbers[0], "the number of the time slice"),
-        SentField("response", *numbers[1], "what was drawn at random, as an answer's number"),
+        SentField("epoch", *epochs, "the number of the time slice"),
+        SentField("response", *responses, "what was drawn at random, as an answer's number"),
         SentField("public key", 32, 32, "made for this one report; no other report bears it"),
         SentField("signature", 64, 64, "under that key, so that nobody can change the report"),
-        SentField("credential", vouched, vouched, _CREDENTIAL[small.credential is not None]),
+        SentField("credential", vouched, vouched, _CREDENTIAL[credential]),
         SentField("framing", rest[0], rest[1], "lengths and types of these parts"),
     )
 

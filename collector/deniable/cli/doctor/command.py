@@ -4,6 +4,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,8 +20,6 @@ from deniable.cli.doctor.settings import check_proxies, check_variables, read_se
 from deniable.cli.doctor.store import check_schema, look_into_store
 from deniable.cli.options import directory_option
 from deniable.cli.screen import console
-
-__all__ = ["doctor"]
 
 _STYLES = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}
 
@@ -38,7 +37,7 @@ def doctor(ctx: click.Context, directory: Path, *, online: bool, as_json: bool) 
     """
     findings = list(_examine(directory, online=online))
     if as_json:
-        click.echo(json.dumps([finding.to_dict() for finding in findings], indent=2))
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
         _show(findings)
     if any(finding.status is Status.FAIL for finding in findings):
@@ -61,9 +60,8 @@ def _examine(directory: Path, *, online: bool) -> Iterator[Finding]:
     yield check_libraries()
     yield from check_disk(config)
     yield from check_leftover(directory, config)
-    another = check_schema(config)
     authority = config.authority
-    if another is not None:
+    if (another := check_schema(config)) is not None:
         yield another
     else:
         found, authority = look_into_store(config, now)

@@ -7,11 +7,9 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from deniable.cli.authority import key_files
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
+from deniable.publishing.authority_keys import key_files
 from deniable.server import CONFIG_FILE, Config
-
-__all__ = ["check_authority_key", "check_disk", "check_leftover", "check_modes", "judge_room"]
 
 _PRIVATE = b"PRIVATE KEY-----"
 _FULL_BYTES = 100 << 20
@@ -28,8 +26,7 @@ def check_modes(directory: Path, config: Config) -> Finding:
         files = [each for each in files if not each.resolve().is_relative_to(directory.resolve())]
     if isinstance(config.store, str) and (directory / CONFIG_FILE).exists():
         files.append(directory / CONFIG_FILE)
-    open_to_others = sorted({f"{each}" for each in files if _mode(each) & 0o077})
-    if open_to_others:
+    if open_to_others := sorted({f"{each}" for each in files if _mode(each) & 0o077}):
         return doubtful(
             "file modes",
             f"others may get at {', '.join(open_to_others)}",
@@ -56,8 +53,7 @@ def check_authority_key(directory: Path, config: Config) -> Finding:
             f"a private key is in the collector's directory: {inside[0]}",
             "move it away from the server; whoever takes over the server has it",
         )
-    beside = key_files(directory)
-    if beside:
+    if beside := key_files(directory):
         return doubtful(
             "authority key",
             f"on this machine: {', '.join(map(str, beside))}",

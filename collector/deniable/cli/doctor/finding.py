@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Finding", "Status", "bad", "doubtful", "good"]
-
 
 class Status(StrEnum):
     """How it is: as it must be, to be looked at, or wrong."""
@@ -16,28 +14,12 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one look found.
-
-    Attributes:
-        check: what was looked at.
-        status: how it is.
-        found: what was seen, without secrets.
-        remedy: what to do; empty if nothing.
-    """
+    """What one look found, without secrets, and what to do; empty if nothing."""
 
     check: str
     status: Status
     found: str
     remedy: str = ""
-
-    def to_dict(self) -> dict[str, str]:
-        """Return plain values for JSON."""
-        return {
-            "check": self.check,
-            "status": self.status.value,
-            "found": self.found,
-            "remedy": self.remedy,
-        }
 
 
 def good(check: str, found: str) -> Finding:

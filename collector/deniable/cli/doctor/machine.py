@@ -13,8 +13,6 @@ from pathlib import Path
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.server import Config
 
-__all__ = ["check_clock", "check_libraries", "check_machine", "judge_clock", "judge_files"]
-
 _OTHER_FILES = 64
 """What a worker opens besides connections: store, logs, pipes, sockets."""
 _UNSYNCHRONISED = 5
@@ -56,14 +54,7 @@ def check_clock(directory: Path, now: float) -> Finding:
 
 
 def judge_clock(file: Path, newest: float, now: float, *, synchronised: bool | None) -> Finding:
-    """Judge the clock.
-
-    Args:
-        file: the newest one.
-        newest: when it was written, in Unix seconds.
-        now: what the clock says.
-        synchronised: whether the kernel says that something sets it; None if it does not say.
-    """
+    """Judge the clock; whether something sets it is None where the kernel does not say."""
     if newest > now + _ONE_SECOND:
         return bad(
             "clock",

@@ -11,8 +11,6 @@ from cryptography import x509
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.server import Config, InvalidConfig, tls_context
 
-__all__ = ["check_certificate", "check_origin_answers"]
-
 _RENEWAL_DAYS = 14
 _SECONDS = 10.0
 _MOST_BYTES = 64 << 10
@@ -28,7 +26,7 @@ def check_certificate(config: Config, now: datetime) -> Iterator[Finding]:
     except (InvalidConfig, OSError, ValueError) as error:
         yield bad("certificate", str(error), "give the PEM files of a certificate and its key")
         return
-    ends = shown.not_valid_after_utc
+    ends, host = shown.not_valid_after_utc, urlsplit(config.origin).hostname or ""
     days = (ends - now).total_seconds() / 86_400
     found = f"{config.tls_certificate.name} holds until {ends:%Y-%m-%d}"
     renew = "renew it, then send the server SIGHUP"
@@ -36,8 +34,7 @@ def check_certificate(config: Config, now: datetime) -> Iterator[Finding]:
         yield bad("certificate", found, renew)
     elif now < shown.not_valid_before_utc:
         yield bad("certificate", f"{found}, but not yet", "is the clock right? Else take another")
-    elif not _is_for(shown, urlsplit(config.origin).hostname or ""):
-        host = urlsplit(config.origin).hostname
+    elif not _is_for(shown, host):
         yield bad("certificate", f"{found}, but for another host", f"get one for {host}")
     elif days < _RENEWAL_DAYS:
         yield doubtful("certificate", found, renew)
@@ -56,26 +53,12 @@ def _is_for(certificate: x509.Certificate, host: str) -> bool:
     return host in addresses or host in patterns or f"*.{parent}" in patterns
 
 
-def check_origin_answers(
-    config: Config, authority: bytes, context: ssl.SSLContext | None = None
-) -> Finding:
-    """Ask the origin, as a device would, for the authority that it serves.
-
-    Args:
-        config: the settings.
-        authority: the public key that signs now.
-        context: how to check the certificate; by default, as this system does.
-    """
+def check_origin_answers(config: Config, authority: bytes) -> Finding:
+    """Ask the origin, as a device would, for the authority that signs now."""
     origin = urlsplit(config.origin)
-    host = origin.hostname or ""
-    connection: http.client.HTTPConnection
-    if origin.scheme == "https":
-        context = context or ssl.create_default_context()
-        connection = http.client.HTTPSConnection(
-            host, origin.port, timeout=_SECONDS, context=context
-        )
-    else:
-        connection = http.client.HTTPConnection(host, origin.port, timeout=_SECONDS)
+    secure = origin.scheme == "https"
+    connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+    connection = connect(origin.hostname or "", origin.port, timeout=_SECONDS)
     try:
         connection.request("GET", "/v1/authority")
         answer = connection.getresponse()

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad
 
-__all__ = ["as_user", "check_rights"]
-
 
 def check_rights(store: Path) -> Finding | None:
     """Check that a SQLite store's file, those beside it and their folder can be written; else None.

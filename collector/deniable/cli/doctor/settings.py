@@ -6,10 +6,8 @@ from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.cli.doctor.rights import as_user
-from deniable.cli.variables import KNOWN, unknown
+from deniable.publishing.start_warnings import VARIABLES, unknown_variables
 from deniable.server import CONFIG_FILE, Config, InvalidConfig
-
-__all__ = ["check_proxies", "check_variables", "read_settings"]
 
 
 def read_settings(directory: Path, environment: Mapping[str, str]) -> tuple[Config | None, Finding]:
@@ -25,14 +23,13 @@ def read_settings(directory: Path, environment: Mapping[str, str]) -> tuple[Conf
 
 def check_variables(environment: Mapping[str, str]) -> Finding:
     """Say which variables override settings, and which look as if they should."""
-    strange = unknown(environment)
-    if strange:
+    if strange := unknown_variables(environment):
         return doubtful(
             "environment",
             f"no setting: {', '.join(strange)}",
             "is it misspelt? The settings are in docs/operations.md",
         )
-    used = sorted(KNOWN & environment.keys())
+    used = sorted(VARIABLES & environment.keys())
     return good("environment", f"overrides: {', '.join(used)}" if used else "overrides nothing")
 
 

@@ -16,12 +16,12 @@ from deniable.cli.doctor.surveys import (
     judge_signatures,
     judge_surveys,
 )
-from deniable.cli.running import current, running
-from deniable.cli.workplace import signed_surveys, with_store
 from deniable.messages import Refusal
+from deniable.publishing.collector_directory import signed_surveys, with_store
+from deniable.publishing.states import current, running
 from deniable.server import Config, authority_chain
-from deniable.server.gauges import all_overdue
-from deniable.server.upkeep import AGREEMENT_SECONDS
+from deniable.server.life.upkeep import AGREEMENT_SECONDS
+from deniable.server.operations.gauges import all_overdue
 from deniable.stores import (
     NotAdmitted,
     Overloaded,
@@ -32,9 +32,7 @@ from deniable.stores import (
     UnknownSchema,
     Unreachable,
 )
-from deniable.stores.sqlite.migrating import VERSION
-
-__all__ = ["Looked", "check_schema", "look_into_store"]
+from deniable.stores.sqlite.database import VERSION
 
 _QUICK_BYTES = 64 << 20
 
@@ -90,12 +88,15 @@ def look_into_store(config: Config, now: float) -> Looked:
         surveys, others = await signed_surveys(store, config)
         ended = await store.ended()
         asked = running(surveys, ended, now)
-        findings.append(judge_signatures(others, others + len(surveys)))
-        findings += judge_surveys(surveys, await all_overdue(store, surveys, now), ended, now)
-        findings.append(judge_origin(current(asked), config.origin))
-        findings.append(judge_issuers(asked, await store.distrusted()))
-        findings.append(judge_lifetime(asked, now))
-        findings.append(judge_declarations(asked, now))
+        overdue, distrusted = await all_overdue(store, surveys, now), await store.distrusted()
+        findings += [
+            judge_signatures(others, others + len(surveys)),
+            *judge_surveys(surveys, overdue, ended, now),
+            judge_origin(current(asked), config.origin),
+            judge_issuers(asked, distrusted),
+            judge_lifetime(asked, now),
+            judge_declarations(asked, now),
+        ]
         return findings, chain[-1]
 
     try:
@@ -103,9 +104,8 @@ def look_into_store(config: Config, now: float) -> Looked:
     except Refusal as refusal:
         return [bad("store", f"its rotations are not sound: {refusal}", _RESTORE)], config.authority
     except (StoreError, OSError) as error:
-        return [
-            bad("store", " ".join(str(error).split()), _remedy(config, error))
-        ], config.authority
+        told = bad("store", " ".join(str(error).split()), _remedy(config, error))
+        return [told], config.authority
 
 
 _RESTORE = (
@@ -115,17 +115,16 @@ _RESTORE = (
 
 
 def _remedy(config: Config, error: Exception) -> str:
-    """Return what to do about a store that cannot be opened or read."""
-    if isinstance(error, StoreFull):
-        return "make room on the store's disk: reports are refused until then (HTTP 507)"
-    if isinstance(error, StoreMoved):
-        return (
-            "set `store` to its new place, and restart all collectors; if no collector has used"
-            " that, and none is to: deniable store stay"
-        )
-    if isinstance(config.store, Path):
-        return _remedy_of_file(error.__cause__)
     match error:
+        case StoreFull():
+            return "make room on the store's disk: reports are refused until then (HTTP 507)"
+        case StoreMoved():
+            return (
+                "set `store` to its new place, and restart all collectors; if no collector has used"
+                " that, and none is to: deniable store stay"
+            )
+        case _ if isinstance(config.store, Path):
+            return _remedy_of_file(error.__cause__)
         case UnknownSchema():
             return "deniable store migrate makes the tables; is it the right database?"
         case NotAdmitted():

@@ -5,25 +5,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 from deniable.budget import format_nano
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
-from deniable.cli.running import (
-    CEILING,
-    current,
-    left_behind,
-    reserved_by_all,
-    running,
-)
+from deniable.cli.life_terms import left_behind_text
 from deniable.client import DEFAULT_LIFETIME_EPSILON
 from deniable.intake import Action, Due
 from deniable.messages import Manifest
-
-__all__ = [
-    "judge_declarations",
-    "judge_issuers",
-    "judge_lifetime",
-    "judge_origin",
-    "judge_signatures",
-    "judge_surveys",
-]
+from deniable.publishing.following import CEILING, left_behind, reserved_by_all
+from deniable.publishing.states import current, running
 
 _ENDING_DAYS = 7
 _LAST_PART = 4
@@ -39,12 +26,7 @@ _ASKED = (
 
 
 def judge_signatures(others: int, stored: int) -> Finding:
-    """Judge who signed what is stored.
-
-    Args:
-        others: how many surveys another authority signed.
-        stored: how many there are.
-    """
+    """Judge how many of the stored surveys another authority signed."""
     if others:
         return bad(
             "authority",
@@ -56,12 +38,7 @@ def judge_signatures(others: int, stored: int) -> Finding:
 
 
 def judge_origin(surveys: Sequence[Manifest], origin: str) -> Finding:
-    """Judge whether devices that come to the origin can take what is asked there.
-
-    Args:
-        surveys: the newest of each name that runs.
-        origin: that of the settings.
-    """
+    """Judge whether devices that come to the origin can take what is asked there."""
     elsewhere = [f"{each.name} (for {each.origin})" for each in surveys if each.origin != origin]
     if elsewhere:
         return bad(
@@ -74,12 +51,7 @@ def judge_origin(surveys: Sequence[Manifest], origin: str) -> Finding:
 
 
 def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) -> Finding:
-    """Judge whether anybody is left to vouch for devices.
-
-    Args:
-        surveys: those that run.
-        distrusted: public keys of issuers.
-    """
+    """Judge whether anybody is left to vouch for devices."""
     stuck = [
         each.name
         for each in surveys
@@ -96,12 +68,7 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) ->
 
 
 def judge_lifetime(offered: Sequence[Manifest], now: float) -> Finding:
-    """Judge whether a device can follow all that runs.
-
-    Args:
-        offered: the surveys that run, by name and the newest first.
-        now: Unix seconds.
-    """
+    """Judge whether a device can follow all that runs."""
     together = reserved_by_all(offered, now)
     found = (
         f"what runs sets aside at most epsilon {format_nano(together)} of a device that declares"
@@ -118,16 +85,14 @@ def judge_lifetime(offered: Sequence[Manifest], now: float) -> Finding:
 
 
 def judge_declarations(offered: Sequence[Manifest], now: float) -> Finding:
-    """Tell which apps answer an older survey than the newest of its name.
-
-    Args:
-        offered: the surveys that run, by name and the newest first.
-        now: Unix seconds.
-    """
+    """Tell which apps answer an older survey than the newest of its name."""
     told = []
     for newest in current(offered):
         older = [each for each in offered if each.name == newest.name and each != newest]
-        told += [f"{newest.name}: {left}" for left in left_behind(newest, older, offered, now)]
+        told += [
+            f"{newest.name}: {left_behind_text(newest, before, follows)}"
+            for before, follows in left_behind(newest, older, offered, now)
+        ]
     return good("declarations", "; ".join(told) or "of each name, all apps answer the newest")
 
 
@@ -137,14 +102,7 @@ def judge_surveys(
     ended: dict[bytes, int],
     now: float,
 ) -> Iterator[Finding]:
-    """Judge what is published.
-
-    Args:
-        surveys: by name, the newest first.
-        overdue: what should have been done to their epochs.
-        ended: when surveys were ended, by their ids.
-        now: Unix seconds.
-    """
+    """Judge what is published."""
     names = {manifest.name for manifest in surveys}
     if not names:
         yield doubtful("surveys", "none is published", "deniable survey publish FILE")

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import asyncpg
 
+from deniable.stores.errors import StoreError, Unreachable
 from deniable.stores.postgres.failures import DATABASE_ERRORS, failure_of
 from deniable.stores.postgres.sessions import (
     ANSWER_SECONDS,
@@ -30,18 +31,15 @@ from deniable.stores.postgres.sessions import (
     server_settings,
     unreadable_file,
 )
-from deniable.stores.store import StoreError, Unreachable
 
 if TYPE_CHECKING:
     from asyncpg.pool import Pool, PoolConnectionProxy
 
-__all__ = ["Connection", "Connections", "translated"]
 
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 Result = TypeVar("Result")
 
-_LEAST: Final = 2
-"""One that stores, and one for all else."""
+_LEAST: Final = 2  # one that stores, and one for all else
 _CONNECT_SECONDS: Final = 5.0
 _FIRST_DELAY: Final = 0.02
 _LONGEST_DELAY: Final = 0.5
@@ -50,11 +48,8 @@ _LONGEST_DELAY: Final = 0.5
 class Connections:
     """Connections to the database of a URL; none is made before there is work.
 
-    Args:
-        url: ``postgresql://…``, with all that asyncpg understands. It may hold a password, and
-            is never shown.
-        most: how many there are at most.
-        patience: for how many seconds from its first failure on work is tried again.
+    The URL may hold a password, and is never shown. Work is tried again for so many seconds of
+    patience from its first failure on.
     """
 
     def __init__(self, url: str, most: int = 4, patience: float = 5.0) -> None:
@@ -83,17 +78,10 @@ class Connections:
     async def run(
         self, work: Callable[[Connection], Awaitable[Result]], *, keep: bool = False
     ) -> Result:
-        """Do repeatable work on a connection.
+        """Do repeatable work on a connection; StoreError if no attempt succeeded in time.
 
-        Args:
-            work: what to do.
-            keep: whether to keep the connection for the next such work. Only one at a time may ask
-                for that; it spares what fetching and returning cost, a third of a small group.
-
-        Raises:
-            Overloaded: if the server has no connection to spare.
-            StoreFull: if the server's disk takes no more.
-            StoreError: for whatever else fails, and if no attempt succeeded in time.
+        It may be kept for the next such work. Only one at a time may ask for that; it spares what
+        fetching and returning cost, a third of a small group.
         """
         loop = asyncio.get_running_loop()
         deadline = None
@@ -119,12 +107,7 @@ class Connections:
     ) -> Result:
         """Do work in a transaction, which is committed at the end or did not happen.
 
-        Args:
-            work: what to do; begun again from its start where the transaction failed.
-            repeatable: whether it may be done again if it is not known whether it was committed.
-
-        Raises:
-            StoreError: as :meth:`run`; and if that is not known, and the work not repeatable.
+        Work that is not repeatable is not tried again once it may have been committed.
         """
 
         async def within(connection: Connection) -> Result:
@@ -150,9 +133,6 @@ class Connections:
 
         Whoever holds it puts :func:`translated` around what is asked of the database, so that
         errors of others are not taken for the database's.
-
-        Raises:
-            StoreError: if there is no connection, or what was done is not committed.
         """
         async with AsyncExitStack() as stack:
             with translated():
@@ -210,8 +190,7 @@ class Connections:
             watch.cancel()
 
     async def _discard(self, connection: Connection) -> None:
-        with suppress(asyncpg.InterfaceError):  # it may be known to be closed already
-            connection.terminate()
+        _terminate(connection)
         await self._pool.release(connection)
 
     async def _acquire(self) -> Connection:
@@ -239,8 +218,7 @@ class Connections:
             yield connection
         except DATABASE_ERRORS as error:
             if failure_of(error).lost:
-                with suppress(asyncpg.InterfaceError):
-                    connection.terminate()
+                _terminate(connection)
             raise
         finally:
             await self._pool.release(connection)
@@ -256,6 +234,11 @@ def translated() -> Iterator[None]:
         failure = failure_of(error)
     if failure is not None:
         raise failure.error
+
+
+def _terminate(connection: Connection) -> None:
+    with suppress(asyncpg.InterfaceError):  # it may be known to be closed already
+        connection.terminate()
 
 
 async def _leave(_: object) -> None:

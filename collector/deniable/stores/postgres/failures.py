@@ -10,7 +10,7 @@ from typing import Final
 
 import asyncpg
 
-from deniable.stores.store import (
+from deniable.stores.errors import (
     NotAdmitted,
     Overloaded,
     StoreError,
@@ -18,8 +18,6 @@ from deniable.stores.store import (
     StoreMoved,
     Unreachable,
 )
-
-__all__ = ["DATABASE_ERRORS", "Failure", "failure_of"]
 
 DATABASE_ERRORS: Final = (
     asyncpg.PostgresError,
@@ -29,22 +27,27 @@ DATABASE_ERRORS: Final = (
 )
 """Whatever a database that fails, or one that is not there, can raise."""
 
-_SERIALISATION: Final = {"40001", "40P01"}
-_GONE: Final = {
-    "57P01",  # the administrator ended the connection, or the server is being stopped
-    "57P02",  # another process of the server crashed
-    "57P03",  # it is starting, or stopping
-    "57P05",  # idle for too long
-    "25P03",  # the same, within a transaction
-    "25006",  # read-only: after a fail-over this is not the primary any more
-}
+_MOVED: Final = "DNMVD"  # of our own: ``deniable.begin_write`` raises it
 _BAD_VALUE: Final = "22"
-_FULL: Final = "53100"
-_TOO_MANY_CONNECTIONS: Final = "53300"
-_NOT_ADMITTED: Final = ("28", "3D", "42501")
-"""Role or password, database, rights."""
-_MOVED: Final = "DNMVD"
-"""Of our own: ``deniable.begin_write`` raises it."""
+
+# By the code of an error, or how it begins: what it is to the caller, if the same may well succeed
+# a moment later, and if the connection is of no more use.
+_MEANINGS: Final[dict[str, tuple[type[StoreError], bool, bool]]] = {
+    "40001": (StoreError, True, False),  # a serialisation failure
+    "40P01": (StoreError, True, False),  # a deadlock
+    "57P01": (StoreError, True, True),  # ended by the administrator, or the server is being stopped
+    "57P02": (StoreError, True, True),  # another process of the server crashed
+    "57P03": (StoreError, True, True),  # it is starting, or stopping
+    "57P05": (StoreError, True, True),  # idle for too long
+    "25P03": (StoreError, True, True),  # the same, within a transaction
+    "25006": (StoreError, True, True),  # read-only: after a fail-over this is not the primary
+    "08": (StoreError, True, True),  # the connection
+    "53100": (StoreFull, False, False),
+    "53300": (Overloaded, False, True),  # too many connections
+    "28": (NotAdmitted, False, False),  # role or password
+    "3D": (NotAdmitted, False, False),  # no such database
+    "42501": (NotAdmitted, False, False),  # no right to it
+}
 _BAD_URL: Final = (
     "the URL of the database cannot be used; it is postgresql://USER@HOST:PORT/DATABASE, and in a"
     " password # is written %23, / %2F, ? %3F, @ %40, % %25;"
@@ -60,17 +63,11 @@ _OF_ANOTHER_HOST: Final = {62, 63, 64}
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What to make of an error.
+    """What to make of an error."""
 
-    Attributes:
-        error: what the caller is told in the end.
-        again: whether the same may well succeed a moment later.
-        lost: whether the connection is of no more use.
-    """
-
-    error: StoreError
-    again: bool
-    lost: bool
+    error: StoreError  # what the caller is told in the end
+    again: bool  # whether the same may well succeed a moment later
+    lost: bool  # whether the connection is of no more use
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -102,20 +99,11 @@ def failure_of(error: BaseException) -> Failure:
 
 def _of_postgres(error: asyncpg.PostgresError) -> Failure:
     state = error.sqlstate or ""
-    message = f"the database failed: {error.args[0] if error.args else state}"
     if state.startswith(_BAD_VALUE):
         # Also what asyncpg itself says of an argument. Its message quotes the value.
         return Failure(StoreError("the database cannot hold such a value"), again=False, lost=False)
     if state == _MOVED:
         return Failure(StoreMoved(error.args[0]), again=False, lost=False)
-    if state in _SERIALISATION:
-        return Failure(StoreError(message), again=True, lost=False)
-    if state in _GONE or state.startswith("08"):
-        return Failure(StoreError(message), again=True, lost=True)
-    if state == _FULL:
-        return Failure(StoreFull(message), again=False, lost=False)
-    if state == _TOO_MANY_CONNECTIONS:
-        return Failure(Overloaded(message), again=False, lost=True)
-    if state.startswith(_NOT_ADMITTED):
-        return Failure(NotAdmitted(message), again=False, lost=False)
-    return Failure(StoreError(message), again=False, lost=False)
+    message = f"the database failed: {error.args[0] if error.args else state}"
+    kind, again, lost = _MEANINGS.get(state) or _MEANINGS.get(state[:2], (StoreError, False, False))
+    return Failure(kind(message), again=again, lost=lost)

@@ -3,26 +3,19 @@
 from importlib.resources import files
 from typing import Final
 
+from deniable.stores.errors import UnknownSchema
 from deniable.stores.postgres.connections import Connection
-from deniable.stores.postgres.locks import MIGRATION, lock
-from deniable.stores.store import UnknownSchema
-
-__all__ = ["VERSION", "migrate", "version"]
+from deniable.stores.postgres.driver import LONG_SECONDS
+from deniable.stores.statements import LOCK, MIGRATION
 
 _MIGRATIONS: Final = ("0001_initial.sql", "0002_growth.sql")
 
 VERSION: Final = len(_MIGRATIONS)
 """The version of the schema that this version of deniable reads and writes."""
-_SECONDS: Final = 3_600
-"""All receipts may have to be written anew."""
 
 
 async def version(connection: Connection) -> int:
-    """Return the version of the schema, 0 if there is none.
-
-    Raises:
-        UnknownSchema: if a newer version of deniable made it, or something else.
-    """
+    """Return the version of the schema, 0 if there is none; UnknownSchema if it is none of ours."""
     # Asked of the tables: to_regnamespace would not see what another process made while this one
     # waited for the lock.
     if not await connection.fetchval(
@@ -44,15 +37,12 @@ async def migrate(connection: Connection) -> int:
     """Bring the schema to VERSION, within a transaction; return which version it had.
 
     Any number of processes may do so at once.
-
-    Raises:
-        UnknownSchema: as :func:`version`.
     """
-    await lock(connection, MIGRATION)
+    await connection.execute(LOCK, *MIGRATION)
     found = await version(connection)
-    await connection.execute(f"SET LOCAL statement_timeout = '{_SECONDS}s'")
+    await connection.execute(f"SET LOCAL statement_timeout = '{LONG_SECONDS}s'")
     for number, name in enumerate(_MIGRATIONS[found:], start=found + 1):
         script = files("deniable.stores.postgres").joinpath("migrations", name).read_text("utf-8")
-        await connection.execute(script, timeout=_SECONDS)
+        await connection.execute(script, timeout=LONG_SECONDS)
         await connection.execute("INSERT INTO deniable.schema_version VALUES ($1)", number)
     return found

@@ -2,40 +2,21 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing, suppress
-from typing import Final, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from typing import Final
 
-from deniable.messages import Manifest, Rotation
 from deniable.messages.receipt import Receipt
-from deniable.stores.copying import Row
-from deniable.stores.group_commit import GroupCommit
-from deniable.stores.postgres import (
-    checking,
-    copying,
-    counting,
-    publishing,
-    receipts,
-    sealing,
-    standing,
-    tokens,
-)
+from deniable.stores.errors import StoreError, UnknownSchema
 from deniable.stores.postgres.connections import Connection, Connections, translated
-from deniable.stores.postgres.locks import begin_write
+from deniable.stores.postgres.driver import LONG_SECONDS, follow
 from deniable.stores.postgres.migrating import VERSION, migrate, version
-from deniable.stores.store import (
-    Counts,
-    Role,
-    Seal,
-    StoreError,
-    Token,
-    UnknownSchema,
-    Verdict,
-)
-
-__all__ = ["PostgresStore"]
-
-Result = TypeVar("Result")
+from deniable.stores.postgres.receipts import add_receipts
+from deniable.stores.rules import checking, copying, published_counts
+from deniable.stores.rules.life import begin_pruning, note_pruned
+from deniable.stores.statements import Result, Rule, Statement
+from deniable.stores.store import Store
+from deniable.stores.values import Verdict
 
 _FOLDED_AT: Final = 256
 """Groups, a large one counting as one for each hundred reports: what is read besides the counts."""
@@ -43,19 +24,21 @@ _LARGE: Final = 100
 _REST: Final = 10.0
 """Folding takes at most one part in so many of the time, however much there is to pass."""
 _LAST_FOLD_SECONDS: Final = 5.0
+_BEGIN_WRITE: Final = "SELECT deniable.begin_write()"
+"""Makes the commit durable, whatever else is done (S1); StoreMoved once the store has moved (S8).
+
+It stays where it is until the transaction ends.
+"""
+_BEGIN_THOUGH_MOVED: Final = "SELECT pg_logical_emit_message(true, 'deniable', '')"
+"""The same, without a look at where the store is."""
 
 
-class PostgresStore:
-    """A store in a PostgreSQL database; open it with :meth:`open`, inside the running event loop.
-
-    Args:
-        connections: to the database, whose schema is that of this version.
-        most_waiting: how many reports may wait for their commit before ``add`` is overloaded.
-    """
+class PostgresStore(Store):
+    """A store in a PostgreSQL database; opened by :meth:`open`, inside the running event loop."""
 
     def __init__(self, connections: Connections, most_waiting: int = 20_000) -> None:
+        super().__init__(most_waiting)
         self._connections = connections
-        self._group = GroupCommit(self._commit, most_waiting)
         self._unfolded = _FOLDED_AT - 1  # the first group adds up what others have left
         self._folding: asyncio.Task[None] | None = None
         self._rested_at = 0.0
@@ -70,32 +53,24 @@ class PostgresStore:
         most_connections: int = 4,
         patience: float = 5.0,
     ) -> "PostgresStore":
-        """Open the store in a database, which must exist.
+        """Open the store in a database, which must exist; see :func:`deniable.stores.open_store`.
 
-        Args:
-            url: ``postgresql://…``, with all that asyncpg understands.
-            most_waiting: how many reports may wait for their commit before ``add`` is overloaded.
-            create: make the tables, if there are none.
-            most_connections: how many there are at most.
-            patience: for how many seconds a server that is away is waited for.
-
-        Raises:
-            UnknownSchema: if another version of deniable made the tables, or there are none.
-            StoreError: if it cannot be opened.
+        The URL is any that asyncpg understands. With patience for so many seconds, a server that is
+        away is waited for.
         """
         connections = Connections(url, most_connections, patience)
         try:
             found = await connections.run(version)
-            if found == 0 and not create:
-                raise UnknownSchema(
-                    "there is no store in this database; make one with: deniable store migrate"
-                )
-            if 0 < found < VERSION:
+            if found == 0:
+                if not create:
+                    raise UnknownSchema(
+                        "there is no store in this database; make one with: deniable store migrate"
+                    )
+                await connections.transaction(migrate)
+            elif found < VERSION:
                 raise UnknownSchema(
                     "an older version of deniable wrote the store: deniable store migrate"
                 )
-            if found == 0:
-                await connections.transaction(migrate)
         except BaseException:
             await connections.close()
             raise
@@ -103,12 +78,7 @@ class PostgresStore:
 
     @staticmethod
     async def migrate(url: str) -> tuple[int, int]:
-        """Bring a database's schema to this version; return which it had, 0 for none, and has.
-
-        Raises:
-            UnknownSchema: if a newer version of deniable made it.
-            StoreError: if it cannot be opened or changed.
-        """
+        """Migrate a database; see :func:`deniable.stores.migrate_store`."""
         connections = Connections(url)
         try:
             return await connections.transaction(migrate), VERSION
@@ -117,18 +87,62 @@ class PostgresStore:
 
     @property
     def usage(self) -> tuple[int, int, int]:
-        """Return how many connections are allowed, open, and in use."""
         return self._connections.usage
 
-    async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
-        """Store receipts durably; one verdict each, in their order."""
-        return await self._group.add(receipts)
+    async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
+        # This waits for whoever reads all receipts, such as a backup, as long as for any lock.
+        return await self._write(lambda: _prune(survey_id, epoch, now))
+
+    async def check(self) -> list[str]:
+        # Nobody who stores reports waits for it.
+        async def work(connection: Connection) -> list[str]:
+            await _see_one_moment(connection)
+            return await follow(connection, checking.faults(), LONG_SECONDS)
+
+        return await self._connections.transaction(work)
+
+    async def rows(self) -> AsyncGenerator[Sequence[copying.StoredRow], None]:
+        async with self._connections.held() as connection:
+            with translated():
+                await _see_one_moment(connection)
+            for kind, query in copying.READ.items():
+                with translated():
+                    cursor = await connection.cursor(query, timeout=LONG_SECONDS)
+                while True:
+                    with translated():
+                        rows = await cursor.fetch(copying.ROWS_AT_ONCE, timeout=LONG_SECONDS)
+                    if not rows:
+                        break
+                    yield [kind(*row) for row in rows]
+
+    async def fill(self, chunks: AsyncIterator[Sequence[copying.StoredRow]]) -> None:
+        filling = copying.Filling()
+        async with self._connections.held() as connection:
+            with translated():
+                await connection.execute(_BEGIN_WRITE)
+                await follow(connection, filling.begin())
+            async for chunk in chunks:
+                with translated():
+                    await follow(connection, filling.write(chunk))
+
+    async def time(self) -> float:
+        async def clock(connection: Connection) -> float:
+            return float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())"))
+
+        return await self._connections.run(clock)
+
+    async def close(self) -> None:
+        await self._group.finish()
+        if self._folding is not None:
+            await asyncio.wait([self._folding], timeout=_LAST_FOLD_SECONDS)
+            self._folding.cancel()
+        await self._connections.close()
 
     async def _commit(self, together: list[Receipt]) -> list[Verdict]:
         if not together:
             return []
         verdicts = await self._connections.run(
-            lambda connection: receipts.add_receipts(connection, together), keep=True
+            lambda connection: add_receipts(connection, together), keep=True
         )
         self._unfolded += 1 + len(together) // _LARGE
         started = asyncio.get_running_loop().time()
@@ -140,179 +154,49 @@ class PostgresStore:
     async def _fold(self, started: float) -> None:
         # What fails is left for the next time: reading counts is slower until then.
         with suppress(StoreError):
-            await self._write(counting.fold)
+            await self._write(published_counts.fold)
         ended = asyncio.get_running_loop().time()
         self._rested_at = ended + _REST * (ended - started)
 
+    async def _read(self, begin: Callable[[], Rule[Result]]) -> Result:
+        return await self._connections.run(lambda connection: follow(connection, begin()))
+
     async def _write(
-        self, work: Callable[[Connection], Awaitable[Result]], *, repeatable: bool = True
+        self,
+        begin: Callable[[], Rule[Result]],
+        *,
+        repeatable: bool = True,
+        though_moved: bool = False,
     ) -> Result:
-        async def write(connection: Connection) -> Result:
-            await begin_write(connection)
-            return await work(connection)
+        async def work(connection: Connection) -> Result:
+            await connection.execute(_BEGIN_THOUGH_MOVED if though_moved else _BEGIN_WRITE)
+            return await follow(connection, begin())
 
-        return await self._connections.transaction(write, repeatable=repeatable)
+        return await self._connections.transaction(work, repeatable=repeatable)
 
-    async def publish(self, manifest: Manifest, envelope: bytes) -> None:
-        """Add a survey."""
-        await self._write(lambda connection: publishing.publish(connection, manifest, envelope))
 
-    async def surveys(self) -> list[bytes]:
-        """Return the envelopes of all surveys, by name and descending sequence."""
-        return await self._connections.run(publishing.surveys)
+async def _see_one_moment(connection: Connection) -> None:
+    """Begin a transaction that only reads, and sees everything as of one moment.
 
-    async def rotate(
-        self, rotation: Rotation, envelope: bytes, sign_anew: Callable[[bytes], bytes]
-    ) -> int:
-        """Publish a hand-over of the authority's key, and every survey under the new one."""
-        return await self._write(
-            lambda connection: publishing.rotate(connection, rotation, envelope, sign_anew),
-            repeatable=False,
-        )
+    Nobody prunes meanwhile. The lock comes first: a table that is dropped is gone for older
+    snapshots, too. Whoever takes what is read may be slow with each part.
+    """
+    await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    await connection.execute("LOCK TABLE deniable.receipts IN ACCESS SHARE MODE")
+    for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
+        await connection.execute(f"SET LOCAL {limit} = '{LONG_SECONDS}s'")
 
-    async def rotations(self) -> list[bytes]:
-        """Return the envelopes of all rotations, oldest first."""
-        return await self._connections.run(publishing.rotations)
 
-    async def counts(self, survey_id: bytes, epoch: int, responses: int) -> Counts:
-        """Return how often each response was counted, as figures may show it."""
-        shown, due = await self._shown(survey_id, epoch, responses)
-        if due:
-            await self._write(lambda connection: counting.take_step(connection, survey_id, epoch))
-            # Once: under load the next step may be due by now.
-            shown, _ = await self._shown(survey_id, epoch, responses)
-        return shown
-
-    async def _shown(self, survey_id: bytes, epoch: int, responses: int) -> tuple[Counts, bool]:
-        return await self._connections.run(
-            lambda connection: counting.shown_counts(connection, survey_id, epoch, responses)
-        )
-
-    async def newest_epoch(self, survey_id: bytes) -> int | None:
-        """Return the newest epoch of which enough is counted for a figure."""
-        return await self._connections.run(
-            lambda connection: counting.newest_epoch(connection, survey_id)
-        )
-
-    async def newest_counted(self, survey_id: bytes) -> int | None:
-        """Return the newest epoch with a counted report, for upkeep alone."""
-        return await self._connections.run(
-            lambda connection: counting.newest_counted(connection, survey_id)
-        )
-
-    async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
-        """Seal an epoch for good; return the seal that stands."""
-        return await self._write(lambda connection: sealing.seal(connection, survey_id, epoch, now))
-
-    async def seals(self, survey_id: bytes) -> list[Seal]:
-        """Return the seals of a survey, by epoch."""
-        return await self._connections.run(lambda connection: sealing.seals(connection, survey_id))
-
-    async def standing_seal(self, survey_id: bytes, epoch: int) -> Seal | None:
-        """Return the seal of an epoch; None while it has none."""
-        return await self._connections.run(
-            lambda connection: sealing.standing_seal(connection, survey_id, epoch)
-        )
-
-    async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
-        """Erase the receipts of an epoch; return how many there were."""
-        return await self._write(
-            lambda connection: sealing.erase(connection, survey_id, epoch, now)
-        )
-
-    async def end(self, survey_id: bytes, now: int) -> None:
-        """End a survey for good."""
-        await self._write(lambda connection: sealing.end(connection, survey_id, now))
-
-    async def ended(self) -> dict[bytes, int]:
-        """Return the ids of ended surveys, and when they ended."""
-        return await self._connections.run(sealing.ended)
-
-    async def distrust(self, issuer: bytes, now: int) -> None:
-        """Take no further report that this issuer vouches for."""
-        await self._write(lambda connection: sealing.distrust(connection, issuer, now))
-
-    async def distrusted(self) -> frozenset[bytes]:
-        """Return the public keys of the issuers that are not trusted any more."""
-        return await self._connections.run(sealing.distrusted)
-
-    async def add_token(self, token: Token) -> None:
-        """Keep the digest of a token."""
-        await self._write(lambda connection: tokens.add_token(connection, token), repeatable=False)
-
-    async def tokens(self) -> list[Token]:
-        """Return what is known of the tokens, the oldest first."""
-        return await self._connections.run(tokens.tokens)
-
-    async def revoke_token(self, digest: bytes) -> bool:
-        """Forget a token; return if there was such."""
-        return await self._write(
-            lambda connection: tokens.revoke_token(connection, digest), repeatable=False
-        )
-
-    async def token_role(self, digest: bytes) -> Role | None:
-        """Return the role of the token with this digest."""
-        return await self._connections.run(lambda connection: tokens.token_role(connection, digest))
-
-    async def check(self) -> list[str]:
-        """Recount the receipts; return a line for each thing that is not as it must be."""
-        return await self._connections.transaction(checking.faults)
-
-    async def rows(self) -> AsyncIterator[Sequence[Row]]:
-        """Read everything as of one moment, in lists of one type of row."""
-        async with (
-            self._connections.held() as connection,
-            aclosing(copying.read_rows(connection)) as chunks,
-        ):
-            while True:
-                with translated():
-                    chunk = await anext(chunks, None)
-                if chunk is None:
-                    return
-                yield chunk
-
-    async def fill(self, chunks: AsyncIterator[Sequence[Row]]) -> None:
-        """Write all that another store holds, or nothing."""
-        async with self._connections.held() as connection:
-            filling = copying.Filling(connection)
-            with translated():
-                await filling.begin()
-            async for chunk in chunks:
-                with translated():
-                    await filling.write(chunk)
-
-    async def ping(self) -> None:
-        """Return if the store takes a durable write, by making one."""
-        await self._write(standing.touch)
-
-    async def time(self) -> float:
-        """Return Unix seconds by the database's clock."""
-        return await self._connections.run(standing.time)
-
-    async def move_away(self, to: str) -> None:
-        """Mark the store as moved; from this commit on every write raises StoreMoved."""
-        await self._connections.transaction(lambda connection: standing.move_away(connection, to))
-
-    async def stay(self) -> None:
-        """Lift the mark of :meth:`move_away`; without one this changes nothing."""
-        await self._connections.transaction(standing.stay)
-
-    async def moved_to(self) -> str | None:
-        """Return where the store was moved to; None while it takes reports."""
-        return await self._connections.run(standing.moved_to)
-
-    async def note_backup(self, now: int) -> None:
-        """Note that a backup was made at this time."""
-        await self._write(lambda connection: standing.note_backup(connection, now))
-
-    async def backed_up_at(self) -> int | None:
-        """Return when the last backup was noted; None if none was."""
-        return await self._connections.run(standing.backed_up_at)
-
-    async def close(self) -> None:
-        """Commit what was taken, then let go of the database."""
-        await self._group.finish()
-        if self._folding is not None:
-            await asyncio.wait([self._folding], timeout=_LAST_FOLD_SECONDS)
-            self._folding.cancel()
-        await self._connections.close()
+def _prune(survey_id: bytes, epoch: int, now: int) -> Rule[int]:
+    survey, any_left = yield from begin_pruning(survey_id, epoch, now)
+    if not any_left:
+        return 0
+    erased = 0
+    table = f"deniable.receipts_{survey}_{epoch}"
+    ((exists,),) = yield Statement("SELECT to_regclass($1) IS NOT NULL", (table,))
+    if exists:
+        yield Statement(f"SET LOCAL statement_timeout = '{LONG_SECONDS}s'")
+        ((erased,),) = yield Statement(f"SELECT count(*) FROM {table}")  # noqa: S608 - of numbers
+        yield Statement(f"DROP TABLE {table}")
+    yield from note_pruned(survey_id, epoch, now)
+    return erased

@@ -15,22 +15,17 @@ from collections.abc import Sequence
 from typing import Final
 
 from deniable.messages.receipt import Receipt
+from deniable.stores.errors import StoreError
 from deniable.stores.postgres.connections import Connection
 from deniable.stores.postgres.sessions import FORGETFUL
-from deniable.stores.store import StoreError, Verdict
-
-__all__ = ["add_receipts"]
+from deniable.stores.values import Verdict
 
 _REFUSALS: Final = (Verdict.ACCEPTED, Verdict.ENDED, Verdict.SEALED)
 """By the number that the database gives a part."""
 
 
 async def add_receipts(connection: Connection, receipts: Sequence[Receipt]) -> list[Verdict]:
-    """Store receipts in one transaction; one verdict each, in their order.
-
-    Args:
-        connection: to the database, outside a transaction.
-        receipts: at least one.
+    """Store receipts, at least one, in one transaction; one verdict each, in their order.
 
     Raises:
         StoreError: if a survey is not in this store, and nothing was stored; or if what was stored

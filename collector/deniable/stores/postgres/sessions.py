@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 import asyncpg
 
-from deniable.stores.store import StoreError
+from deniable.stores.errors import StoreError
 
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 else:
     Session = asyncpg.Connection
 
-__all__ = [
-    "ANSWER_SECONDS",
-    "FORGETFUL",
-    "WatchedSession",
-    "limit_groups",
-    "prepare",
-    "server_settings",
-    "unreadable_file",
-]
 
 _STATEMENT_SECONDS: Final = 30
 _LOCK_SECONDS: Final = 10
@@ -50,8 +41,7 @@ ANSWER_SECONDS: Final = _STATEMENT_SECONDS + 10.0
 """The server should have given up before: then it, or the network, is dead."""
 _GROUP_SECONDS: Final = 10
 """For storing a group, which takes some hundredths of one: all reports wait behind it."""
-_MARGIN: Final = 5.0
-"""After the server should have given up."""
+_MARGIN: Final = 5.0  # after the server should have given up
 _FILES: Final = {
     "sslrootcert": "PGSSLROOTCERT",
     "sslcert": "PGSSLCERT",
@@ -66,29 +56,24 @@ FORGETFUL: Final = (
 
 
 class WatchedSession(Session):
-    """A connection whose other side is asked for while it is silent.
+    """A TCP connection that the kernel gives up once its other side is silent for ten seconds.
 
     A network that forgets a connection says nothing: without this, whoever waits for an answer
-    would learn of it only when the time for the answer is over. (On a Unix socket there is nothing
-    to set.)
+    would learn of it only when the time for the answer is over.
     """
 
     def __init__(self, protocol: Any, transport: Any, *rest: Any) -> None:
         super().__init__(protocol, transport, *rest)
-        watch(transport.get_extra_info("socket"))
-
-
-def watch(end: socket.socket | None) -> None:
-    """Let the kernel give a TCP connection up whose other side is silent for some ten seconds."""
-    if end is None or end.family not in (socket.AF_INET, socket.AF_INET6):
-        return
-    end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if sys.platform == "linux":
-        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)
-        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
-        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
-        # Keepalives are sent while nothing is under way. This is for what is sent and not received.
-        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 10_000)
+        end = transport.get_extra_info("socket")
+        if end is None or end.family not in (socket.AF_INET, socket.AF_INET6):
+            return
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if sys.platform == "linux":
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+            # Keepalives are sent while nothing is under way; this is for what is not received.
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 10_000)
 
 
 def server_settings(url: str) -> dict[str, str]:
@@ -137,14 +122,12 @@ async def prepare(session: Session) -> None:
 async def limit_groups(session: "PoolConnectionProxy[asyncpg.Record]", url: str) -> float:
     """Have the server give up a group early, unless the URL says how long a statement may take.
 
-    Returns:
-        After how many seconds a server that has not answered is given up itself.
+    Returned is after how many seconds a server that has not answered is given up itself.
     """
     if "statement_timeout" not in _parameters(url):
         await session.execute(f"SET statement_timeout = '{_GROUP_SECONDS}s'", timeout=_MARGIN)
     milliseconds = await session.fetchval(
-        "SELECT setting::integer FROM pg_settings WHERE name = 'statement_timeout'",
-        timeout=_MARGIN,
+        "SELECT setting::integer FROM pg_settings WHERE name = 'statement_timeout'", timeout=_MARGIN
     )
     longest = ANSWER_SECONDS - _MARGIN
     return min(milliseconds / 1000 + _MARGIN, longest) if milliseconds else longest

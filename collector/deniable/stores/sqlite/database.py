@@ -1,56 +1,81 @@
 """A collector's SQLite file, as one thread has it open: transactions, migrations, errors.
 
-What is done in it stands in the modules beside this one; the rules S1 to S8 in ``store.py``.
-SQLite's write-ahead log with synchronous=FULL makes a commit durable before it returns, and with it
-all that the log held before: a process that opens the file finds there what one that was killed had
-written and not synchronised. A commit that changed nothing would synchronise nothing (S1).
+The rules S1 to S8 stand in ``store.py``. A commit that changed nothing would synchronise nothing,
+so that each writing transaction changes something (S1).
 """
 
-import os
 import sqlite3
-import time
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final
 
-from deniable.stores.sqlite import migrating
-from deniable.stores.sqlite.read_only import read_only
-from deniable.stores.store import StoreError, StoreFull, StoreMoved, UnknownSchema
+from deniable import sqlite_files
+from deniable.stores.counting import as_counts, counts_digest
+from deniable.stores.errors import StoreError, StoreFull, StoreMoved, UnknownSchema
+from deniable.stores.rules import checking
+from deniable.stores.rules.published_counts import COUNTED
+from deniable.stores.rules.surveys import find_survey
+from deniable.stores.sqlite.driver import follow, in_sqlite
 
-__all__ = ["SqliteDatabase", "StoredSurvey"]
-
-_RETRY_SECONDS = 0.001
-"""How often whoever wants to write asks again.
-
-SQLite itself asks after ever longer pauses: of two busy processes one was seen to wait for seconds
-while the other wrote hundreds of times.
-"""
 # With millions of receipts nearly every insert is in another page, which is read, logged and later
 # copied into the table. Measured with 10 million, in processor time beyond that of an empty store:
-_PAGE_BYTES = 2_048
+_PAGE_BYTES: Final = 2_048
 """Of a new file. A fifth less than with 4,096; half as much again would be lost with 1,024."""
-_LOG_BYTES = 64 << 20
+_LOG_BYTES: Final = 64 << 20
 """How long the log gets before it is copied: a third less than with SQLite's 1,000 pages.
 
 The copying takes up to half a second then. Four times as much would save another sixth.
 """
-_TRUNCATE_MILLISECONDS = 200
+_TRUNCATE_MILLISECONDS: Final = 200
 """How long readers may keep the log from being emptied: so long nothing is committed."""
-_CACHE_KIBIBYTES = 32 << 10
+_CACHE_KIBIBYTES: Final = 32 << 10
 """Of each connection: the upper levels of the tree fit for some hundred million receipts."""
 
 
-class StoredSurvey(NamedTuple):
-    """What the store itself must know of a survey.
+def _script(name: str) -> sqlite_files.Migration:
+    script = files("deniable.stores.sqlite").joinpath("migrations", name).read_text("utf-8")
+    return lambda connection: sqlite_files.run_script(connection, script)
 
-    Attributes:
-        number: short for its id, in this file only.
-        minimum: in steps of how many reports its figures advance, at least 1.
-    """
 
-    number: int
-    minimum: int
+def _to_version_2(connection: sqlite3.Connection) -> None:
+    """Give the seals of version 1, too, what a seal vouches for since."""
+    _script("0002_life_of_a_survey.sql")(connection)
+    seals = connection.execute(
+        "SELECT survey, survey_id, epoch FROM seals JOIN surveys USING (survey)"
+    ).fetchall()
+    for survey, survey_id, epoch in seals:
+        rows = connection.execute(in_sqlite(COUNTED)[0], (survey, epoch)).fetchall()
+        digest = counts_digest(survey_id, epoch, as_counts(rows))
+        connection.execute(
+            "UPDATE seals SET reports = ?, digest = ? WHERE survey = ? AND epoch = ?",
+            (sum(reports for _, _, reports in rows), digest, survey, epoch),
+        )
+
+
+_MIGRATIONS: Final = (_script("0001_initial.sql"), _to_version_2, _script("0003_state.sql"))
+VERSION: Final = len(_MIGRATIONS)
+"""The version of the schema that this version of deniable reads and writes."""
+
+
+def version(connection: sqlite3.Connection) -> int:
+    """Return the version of the schema, 0 if there is none; UnknownSchema if it is a newer one."""
+    try:
+        return sqlite_files.schema_version(connection, VERSION)
+    except sqlite_files.UnknownFile as error:
+        raise UnknownSchema(f"the store {error}") from error
+
+
+@contextmanager
+def read_only(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Connection]:
+    """Open a file to read; every error of SQLite, also of what is done with it, is a StoreError."""
+    try:
+        with sqlite_files.read_only(path, at_rest=at_rest) as connection:
+            yield connection
+    except sqlite3.Error as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error
 
 
 class SqliteDatabase:
@@ -60,72 +85,52 @@ class SqliteDatabase:
         path: the file.
         migrate: create it if there is none, and bring an older schema to this version; else the
             store must be there as this version of deniable knows it.
-        patience: for how many seconds another process may keep this one from writing, also one
-            that is frozen.
-
-    Attributes:
-        found_version: the version of the schema that it had; 0 if it was new.
+        patience: for how many seconds another process may keep this one from writing.
 
     Raises:
         UnknownSchema: if another version of deniable wrote it, or there is no store in it.
-        StoreError: if it cannot be opened.
     """
 
     def __init__(self, path: Path, *, migrate: bool = True, patience: float = 10.0) -> None:
-        self._path = path
+        self.path = path
         self._patience = patience
-        self._surveys: dict[bytes, StoredSurvey] = {}
-        self._opened = ExitStack()
+        self._surveys: dict[bytes, int] = {}
+        if not migrate:
+            _check_schema(path)
         try:
-            if not migrate:
-                _check_schema(path)
-            with suppress(FileExistsError):  # what is in it is nobody else's from the begin on
-                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-            self._connection = self._opened.enter_context(closing(_connect(path, patience)))
-            self._connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
-            self._insist("PRAGMA journal_mode=WAL")
-            self._place = _identity(path)
-            self._connection.execute("PRAGMA synchronous=FULL")
+            sqlite_files.create_private(path)
+            self._connection = sqlite_files.connect(path, patience, page_size=_PAGE_BYTES)
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"{path} cannot be opened: {error}") from error
+        try:
+            self._place = sqlite_files.file_identity(path)
             self._connection.execute("PRAGMA foreign_keys=ON")
-            self._connection.execute("PRAGMA secure_delete=ON")  # what is erased is overwritten
             self._connection.execute(f"PRAGMA cache_size=-{_CACHE_KIBIBYTES}")
             (page,) = self._connection.execute("PRAGMA page_size").fetchone()
             self._connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_BYTES // page}")
-            self.found_version = migrating.migrate(self._connection)
+            # The version of the schema that it had; 0 if it was new.
+            self.found_version = sqlite_files.migrate(self._connection, _MIGRATIONS)
             # What a killed process had written is durable before it is read. Where nothing can be
             # written, it is read all the same: each answer to a report makes a write of its own.
             with suppress(StoreError), self.transaction(though_moved=True):
                 pass
-        except (sqlite3.Error, OSError) as error:
+        except sqlite_files.UnknownFile as error:
+            self.close()
+            raise UnknownSchema(f"the store {error}") from error
+        except sqlite3.Error as error:
             self.close()
             raise StoreError(f"{path} cannot be opened: {error}") from error
-        except StoreError:
-            self.close()
-            raise
-
-    @property
-    def path(self) -> Path:
-        """Return the file."""
-        return self._path
 
     def close(self) -> None:
         """Close the file."""
-        self._opened.close()
+        self._connection.close()
 
-    def survey(self, survey_id: bytes) -> StoredSurvey:
-        """Return what is known of a survey; it is looked up once, since it never changes.
-
-        Raises:
-            StoreError: if it is not in this store.
-        """
+    def survey(self, survey_id: bytes) -> int:
+        """Return a survey's number; it is looked up once, since it never changes."""
         known = self._surveys.get(survey_id)
         if known is None:
-            row = self._connection.execute(
-                "SELECT survey, max(1, minimum) FROM surveys WHERE survey_id = ?", (survey_id,)
-            ).fetchone()
-            if row is None:
-                raise StoreError("the survey is not in this store")
-            known = self._surveys[survey_id] = StoredSurvey(*row)
+            known, _ = follow(self._connection, find_survey(survey_id))
+            self._surveys[survey_id] = known
         return known
 
     @contextmanager
@@ -134,19 +139,12 @@ class SqliteDatabase:
 
         It makes a durable write also if nothing is changed in it (S1).
 
-        Args:
-            though_moved: write also into a store that was moved away.
-
         Raises:
-            StoreFull: if the disk takes no more.
-            StoreMoved: if the store was moved away (S8).
-            StoreError: if it cannot be written, or was deleted or replaced.
+            StoreMoved: if the store was moved away (S8), and nothing is to be written all the same.
         """
         with self.reading() as connection:
             self._check_place()
-            with self._waiting(0):
-                self._insist("BEGIN IMMEDIATE")
-            try:
+            with sqlite_files.writing(connection, self._patience):
                 # Whatever follows: SQLite writes no page for an update that changes nothing.
                 (moved_to,) = connection.execute(
                     "UPDATE state SET touched = 1 - touched RETURNING moved_to"
@@ -154,103 +152,64 @@ class SqliteDatabase:
                 if moved_to is not None and not though_moved:
                     raise StoreMoved(f"the store was moved to {moved_to}; set `store` to that")
                 yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
 
     def truncate_log(self) -> bool:
         """Copy the log into the file and empty it; return False if somebody still reads from it.
 
         Until then the log is a diary: it has the pages that each commit wrote, in their order, and
         what was erased since (S5, S6).
-
-        Raises:
-            StoreFull: if the disk takes no more.
-            StoreError: if it cannot be written, or was deleted or replaced.
         """
-        with self.reading() as connection, self._waiting(_TRUNCATE_MILLISECONDS):
+        with self.reading() as connection:
             self._check_place()
-            (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        return not busy
+            connection.execute(f"PRAGMA busy_timeout={_TRUNCATE_MILLISECONDS}")
+            try:
+                return sqlite_files.truncate_log(connection)
+            finally:
+                connection.execute(f"PRAGMA busy_timeout={round(self._patience * 1000)}")
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection, whose errors become the store's.
-
-        Raises:
-            StoreFull: if the disk takes no more.
-            StoreError: for every other error of SQLite.
-        """
+        """Give the connection, whose errors become the store's."""
         try:
             yield self._connection
         except sqlite3.Error as error:
-            full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+            full = sqlite_files.primary_code(error) == sqlite3.SQLITE_FULL
             kind = StoreFull if full else StoreError
             raise kind(f"the store failed: {error}") from error
 
-    @contextmanager
-    def _waiting(self, milliseconds: int) -> Iterator[None]:
-        """Have SQLite itself wait so long for others."""
-        self._connection.execute(f"PRAGMA busy_timeout={milliseconds}")
-        try:
-            yield
-        finally:
-            self._connection.execute(f"PRAGMA busy_timeout={round(self._patience * 1000)}")
-
-    def _insist(self, statement: str) -> None:
-        """Execute a statement for which SQLite does not wait: it may be refused as long as that.
-
-        The busy timeout does not hold for the switch to write-ahead logging.
-        """
-        deadline = time.monotonic() + self._patience
-        while True:
-            try:
-                self._connection.execute(statement)
-            except sqlite3.OperationalError as error:
-                busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-                if not busy or time.monotonic() >= deadline:
-                    raise
-                time.sleep(_RETRY_SECONDS)
-            else:
-                return
-
     def _check_place(self) -> None:
-        """Check that the open file is the one at its path: into a deleted one nothing is durable.
+        # Into a file that was deleted nothing is durable.
+        if self._place != sqlite_files.file_identity(self.path):
+            raise StoreError(f"{self.path} was deleted or replaced while it was open; restart")
 
-        Raises:
-            StoreError: if it was deleted or replaced.
-        """
-        if self._place != _identity(self._path):
-            raise StoreError(f"{self._path} was deleted or replaced while it was open; restart")
+
+def faults(connection: sqlite3.Connection) -> list[str]:
+    """Return a line for each thing that is not as it must be, all as of one moment."""
+    connection.execute("BEGIN")
+    try:
+        # Of a file whose pages are damaged nothing else can be said.
+        pages = [line for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
+        if pages:
+            return [f"the file is damaged: {line}" for line in pages]
+        astray = Counter(table for table, *_ in connection.execute("PRAGMA foreign_key_check"))
+        return [
+            *(
+                f"{table}: the survey or the issuer of {rows} rows is not in the store"
+                for table, rows in astray.items()
+            ),
+            *follow(connection, checking.faults()),
+        ]
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def _check_schema(path: Path) -> None:
-    """Check that there is a store of this version, without writing anything.
-
-    Raises:
-        UnknownSchema: if another version wrote it, or there is none.
-        StoreError: if it cannot be read.
-    """
     with read_only(path) as connection:
-        found = migrating.version(connection)
+        found = version(connection)
     if found == 0:
         raise UnknownSchema(f"there is no store in {path}; make one with: deniable store migrate")
-    if found < migrating.VERSION:
+    if found < VERSION:
         raise UnknownSchema(
             "an older version of deniable wrote the store; back it up (deniable store backup FILE),"
             " then: deniable store migrate"
         )
-
-
-def _connect(path: Path, patience: float) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

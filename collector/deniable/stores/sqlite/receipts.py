@@ -5,10 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from deniable.messages.receipt import Receipt
+from deniable.stores.errors import StoreError
 from deniable.stores.sqlite.database import SqliteDatabase
-from deniable.stores.store import StoreError, Verdict
-
-__all__ = ["add_receipts"]
+from deniable.stores.values import Verdict
 
 _Row = tuple[int, int, bytes, int, int, int]
 """Survey, epoch and key, by which the tree is sorted; position in the group; response, issuer."""
@@ -46,7 +45,7 @@ class _Admission(dict[tuple[bytes, int, bytes | None], Verdict | tuple[int, int]
 
     def __missing__(self, asked: tuple[bytes, int, bytes | None]) -> Verdict | tuple[int, int]:
         survey_id, epoch, issuer = asked
-        survey = self._database.survey(survey_id).number
+        survey = self._database.survey(survey_id)
         terms = self[asked] = self._refusal(survey, epoch) or self._vouched(survey, issuer)
         return terms
 
@@ -104,7 +103,6 @@ def _insert(connection: sqlite3.Connection, rows: list[_Row]) -> list[_Row]:
 
 
 def _compare(connection: sqlite3.Connection, row: _Row) -> Verdict:
-    """Say whether the receipt that stands has the same response."""
     survey, epoch, key, _, response, _ = row
     (first,) = connection.execute(
         "SELECT response FROM receipts WHERE survey = ? AND epoch = ? AND key = ?",
@@ -114,7 +112,6 @@ def _compare(connection: sqlite3.Connection, row: _Row) -> Verdict:
 
 
 def _count(connection: sqlite3.Connection, rows: list[_Row], verdicts: list[Verdict]) -> None:
-    """Count what was accepted (S3)."""
     counted = Counter(
         [
             (survey, epoch, issuer, response)

@@ -1,0 +1,202 @@
+"""Composition: what several guarantees amount to together, from their epsilon and delta alone.
+
+Reports of one person add up, and so do the rows of a group: one person's answers to several
+questions, or people whose answers depend on one another. Whoever knows the mechanisms and not only
+their guarantees composes a :class:`~deniable.accounting.PrivacyLoss` instead: never worse, and for
+more than two categories better.
+
+Every epsilon that is returned is rounded up to 12 decimal places, and no delta is too small.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from math import exp, isqrt, log
+from typing import Final
+
+from deniable.accounting.privacy_loss import PrivacyLoss, total_epsilon
+from deniable.budget.cost import epsilon_ceiling
+from deniable.mechanisms import (
+    MAX_EPSILON,
+    InvalidPrivacyParameter,
+    Number,
+    ceil_div,
+    exact_delta,
+    exact_number,
+    log_ceiling,
+    odds_ceiling,
+)
+
+_UNIT: Final = 10**12
+_BITS: Final = 128
+_PLACES: Final = 6
+_STEPS: Final = 10**_PLACES
+_MOST_GUESSES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """A claim of (epsilon, delta)-privacy, epsilon with 12 places; delta 1 claims nothing."""
+
+    epsilon: Decimal
+    delta: Fraction
+
+
+def basic_composition(parts: Iterable[tuple[Number, Number]]) -> Guarantee:
+    """Return the guarantee of independent reports together: epsilons add up, and so do deltas."""
+    epsilon = delta = Fraction(0)
+    for level, slack in parts:
+        epsilon += total_epsilon(level)
+        delta += exact_delta(slack)
+    return Guarantee(epsilon_ceiling(epsilon), min(Fraction(1), delta))
+
+
+def advanced_composition(epsilon: Number, delta: Number, times: int, slack: Number) -> Guarantee:
+    """Return the guarantee of ``times`` (epsilon, delta)-private reports for ``slack`` more delta.
+
+    Dwork, Rothblum and Vadhan 2010, Theorem III.3.
+    """
+    level, each, extra = _parameters(epsilon, delta, times, slack)
+    # epsilon sqrt(2 T ln(1/d')) + T epsilon (E - 1)
+    drift = times * level * (odds_ceiling(level) - 1)
+    total = epsilon_ceiling(drift + _deviation(level, times, extra))
+    return Guarantee(total, min(Fraction(1), times * each + extra))
+
+
+def kairouz_oh_viswanath_composition(
+    epsilon: Number, delta: Number, times: int, slack: Number
+) -> Guarantee:
+    """Return the closed bound of Kairouz, Oh and Viswanath 2015, Theorem 3.4: never worse."""
+    level, each, extra = _parameters(epsilon, delta, times, slack)
+    # T epsilon (E - 1)/(E + 1) + epsilon sqrt(2 T ln(1/d')); the first grows with E.
+    odds = odds_ceiling(level)
+    drift = times * level * (odds - 1) / (odds + 1)
+    total = epsilon_ceiling(drift + _deviation(level, times, extra))
+    return Guarantee(total, 1 - (1 - each) ** times * (1 - extra))
+
+
+def optimal_composition(epsilon: Number, delta: Number, times: int) -> PrivacyLoss:
+    """Return the loss of ``times`` reports of which nothing but epsilon and delta is known.
+
+    Its curve is the optimum: no other statement about all such mechanisms is both true and better.
+    Kairouz, Oh and Viswanath 2015, Theorem 3.3.
+    """
+    level, each = total_epsilon(epsilon), exact_delta(delta)
+    return PrivacyLoss.of_guarantee(odds_ceiling(level), each).repeat(_count("report", times))
+
+
+def optimal_guarantees(epsilon: Number, delta: Number, times: int) -> tuple[Guarantee, ...]:
+    """Return the corners of that optimum, ((T - 2i) epsilon, delta_i) for i = 0, …, floor(T/2).
+
+    Each delta is rounded up by less than T 2^-120. Between corners it is linear in e^epsilon.
+    Kairouz, Oh and Viswanath 2015, Theorem 3.3.
+    """
+    loss = optimal_composition(epsilon, delta, times)
+    level = total_epsilon(epsilon)
+    # delta_i is an expectation of (1 - E^-2(i - L))_+ over the number of lies L, each of which has
+    # probability 1/(1 + E): it grows with E, so an upper bound of E gives one of delta_i.
+    odds = odds_ceiling(level)
+    corners = []
+    for multiple in range(times, -1, -2):
+        slack = loss.delta_at_odds(odds**multiple)
+        units = ceil_div(slack.numerator << _BITS, slack.denominator)
+        corners.append(Guarantee(epsilon_ceiling(multiple * level), Fraction(units, 1 << _BITS)))
+    return tuple(corners)
+
+
+def group_loss(loss: PrivacyLoss, rows: int) -> PrivacyLoss:
+    """Return the exact loss of a group of rows that are randomised one by one.
+
+    It is the composition of their independent responses, never worse than :func:`group_guarantee`,
+    which holds for any mechanism. Theorem 6, for one row.
+    """
+    return loss.repeat(_count("row", rows))
+
+
+def group_delta(odds: Fraction, delta: Number, rows: int) -> Fraction:
+    """Return the delta of g rows at the odds E^g, exactly: delta (E^g - 1)/(E - 1), at most 1."""
+    if odds < 1:
+        raise ValueError("odds must be at least 1")
+    slack = exact_delta(delta)
+    # Change one row after the other: P_0(S) <= E P_1(S) + delta <= E (E P_2(S) + delta) + delta
+    # <= … <= E^g P_g(S) + delta (1 + E + … + E^(g-1)).
+    total = Fraction(0)
+    for _ in range(_count("row", rows)):
+        total = odds * total + slack
+        if total >= 1:
+            return Fraction(1)
+    return total
+
+
+def group_guarantee(epsilon: Number, delta: Number, rows: int) -> Guarantee:
+    """Return the guarantee of any (epsilon, delta)-private mechanism for a group of rows."""
+    level = total_epsilon(epsilon)
+    slack = group_delta(odds_ceiling(level), delta, rows)
+    return Guarantee(epsilon_ceiling(rows * level), slack)
+
+
+def epsilon_each(
+    total: Number, together: Callable[[Fraction], Decimal], *, guess: Number = 0
+) -> Decimal:
+    """Return the largest epsilon of one report, in millionths, that keeps all together in bounds.
+
+    Rounded down: the composition of what is returned has been computed, and is at most the total;
+    so has that of a millionth more, and is above it, unless a report's epsilon would exceed 40.
+    ``together`` gives the epsilon of all reports for a report's own; it rises. The search begins at
+    the guess, such as the total over the number of reports.
+    """
+    most = total_epsilon(total)
+    most_each = MAX_EPSILON * _STEPS
+    low, high = 0, most_each + 1
+    below = above = 0.0  # what low and high come to, as shares of the total; 0 where unknown
+    middle, tried = max(1, int(exact_number("guess", guess) * _STEPS)), 0
+    while high - low > 1:
+        middle, tried = min(max(middle, low + 1), high - 1), tried + 1
+        found = together(Fraction(middle, _STEPS))
+        share = float(Fraction(found) / most) if most and found.is_finite() else 0.0
+        if found <= most:
+            low, below = middle, share
+        else:
+            high, above = middle, share
+        if tried > _MOST_GUESSES or not share:
+            middle = 2 * middle if low == middle and high > most_each else (low + high) // 2
+        elif below and above:
+            # Compositions nearly go as a power of epsilon.
+            slope = log(above / below) / log(high / low)
+            middle = int(exp(log(low) - log(below) / slope)) if slope else low + 1
+        else:
+            # They rise faster than epsilon, so this is on the other side.
+            middle = int(middle / max(share, 1 / 64))
+    if low == 0:
+        raise InvalidPrivacyParameter(
+            "no report keeps this total; allow a larger epsilon or delta, or fewer reports"
+        )
+    # Put together from digits: arithmetic would round by the decimal context, even up.
+    return Decimal((0, tuple(map(int, str(low))), -_PLACES))
+
+
+def _parameters(
+    epsilon: Number, delta: Number, times: int, slack: Number
+) -> tuple[Fraction, Fraction, Fraction]:
+    extra = exact_delta(slack)
+    if extra == 0:
+        raise InvalidPrivacyParameter("the slack must be positive; with none, epsilons add up")
+    _count("report", times)
+    return total_epsilon(epsilon), exact_delta(delta), extra
+
+
+def _count(what: str, number: int) -> int:
+    if number < 1:
+        raise ValueError(f"there must be at least one {what}")
+    return number
+
+
+def _deviation(epsilon: Fraction, times: int, slack: Fraction) -> Fraction:
+    """Return epsilon sqrt(2 T ln(1/d')), rounded up by at most a few units of 10^-12 of itself."""
+    logarithm = Fraction(log_ceiling(1 / slack, _UNIT), _UNIT)
+    square = 2 * times * logarithm * epsilon**2
+    scaled = ceil_div(square.numerator << 2 * _BITS, square.denominator)
+    # isqrt rounds down.
+    root = isqrt(scaled - 1) + 1 if scaled else 0
+    return Fraction(root, 1 << _BITS)

@@ -1,0 +1,216 @@
+"""Lattices of likelihood ratios: with every ratio a power of one base, composing is convolving.
+
+A pair of laws is a list of atoms ``(p, q)``: the masses, over a common grid, that the two laws give
+to all responses of one likelihood ratio p/q. Randomised response and block designs have the ratios
+r, 1 and 1/r, so they lie on a lattice as they are. Any other atoms are spread onto one:
+
+1. An atom between two lattice points is split in two, one on either side, with the same p and the
+   same q in total. Whoever sees the two merged sees the atom, so they never tell the answers apart
+   less well (post-processing).
+2. Masses are rounded to 2^-128 by rounding the cumulative masses down: no mass is lost, and what
+   moves goes to a larger ratio.
+
+Both can only overstate delta and epsilon, whatever the base; floats merely choose a good one.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import TypeVar
+
+from deniable.mechanisms import ceil_div
+
+Atom = tuple[int, int]
+"""Masses (p, q) of one likelihood ratio p/q, both positive, over a grid."""
+
+Factor = TypeVar("Factor")
+
+_PRECISION = 128
+_ONE = 1 << _PRECISION
+
+
+def power(factor: Factor, times: int, multiply: Callable[[Factor, Factor], Factor]) -> Factor:
+    """Return the ``times``-fold product (times >= 1), by squaring."""
+    result = None
+    while True:
+        if times & 1:
+            result = factor if result is None else multiply(result, factor)
+        times >>= 1
+        if not times:
+            assert result is not None
+            return result
+        factor = multiply(factor, factor)
+
+
+def convolve(one: list[int], other: list[int]) -> list[int]:
+    """Return sum_i one_i other_{j-i} for every j, by a single product of two long integers."""
+    # Kronecker's substitution: polynomials evaluated at 2^(8 slot), where no coefficient of the
+    # product, a sum of at most min(len) products, runs over into the next.
+    length = len(one) + len(other) - 1
+    largest = max(*one, 1) * max(*other, 1) * min(len(one), len(other))
+    slot = ceil_div(largest.bit_length(), 8)
+    packed = _packed(one, slot)
+    product = packed * (packed if one is other else _packed(other, slot))
+    data = product.to_bytes(slot * length, "little")
+    return [int.from_bytes(data[i : i + slot], "little") for i in range(0, len(data), slot)]
+
+
+def _packed(weights: list[int], slot: int) -> int:
+    return int.from_bytes(b"".join(w.to_bytes(slot, "little") for w in weights), "little")
+
+
+def _log(atom: Atom) -> float:
+    """Return ln(p/q) about: good enough to start a search, never to decide one."""
+    p, q = atom
+    if p < q:
+        return -_log((q, p))
+    if p.bit_length() - q.bit_length() > 1000:  # beyond floats
+        return math.log(p) - math.log(q)
+    return math.log1p((p - q) / q)
+
+
+def common_base(atoms: Iterable[Atom]) -> Fraction | None:
+    """Return a base > 1 of which every atom's ratio is an integer power; None if none is found.
+
+    Only the ratio nearest to 1 is tried, which is the base of every lattice without a gap there.
+    """
+    uneven = [atom for atom in atoms if atom[0] != atom[1]]
+    if not uneven:
+        return Fraction(2)
+    nearest = min(uneven, key=lambda atom: abs(_log(atom)))
+    base = Fraction(max(nearest), min(nearest))
+    if _log(base.as_integer_ratio()) == 0:  # too near to 1 for floats
+        return None
+    return base if all(_exponent(atom, base) is not None for atom in uneven) else None
+
+
+def _exponent(atom: Atom, base: Fraction) -> int | None:
+    """Return the j with p/q = base^j, or None."""
+    step = _log(base.as_integer_ratio())
+    j = round(_log(atom) / step)
+    high, low = atom if j >= 0 else atom[::-1]
+    # base^j is in lowest terms, so its numerator cannot exceed the atom's; tell that beforehand.
+    if abs(j) * (base.numerator.bit_length() - 1) > high.bit_length():
+        return None
+    equal = high * base.denominator ** abs(j) == low * base.numerator ** abs(j)
+    return j if equal else None
+
+
+def placed(atoms: Iterable[Atom], base: Fraction) -> tuple[list[int], list[int]]:
+    """Return both laws' masses at consecutive powers of the base, on which the atoms must lie."""
+    exponents: dict[int, Atom] = {}
+    for atom in atoms:
+        j = _exponent(atom, base)
+        if j is None:
+            raise ValueError("the atoms do not lie on this lattice")
+        exponents[j] = atom
+    both = [exponents.get(j, (0, 0)) for j in range(min(exponents), max(exponents) + 1)]
+    return [p for p, _ in both], [q for _, q in both]
+
+
+def fitting_base(losses: Sequence[tuple[Sequence[Atom], int]], steps: int) -> Fraction:
+    """Return a base on which the losses, each so many times, span about so many lattice points.
+
+    They take at least two points for each report.
+    """
+    points = max(steps, 2 * sum(times for _, times in losses))
+    width = top = 0.0
+    for atoms, times in losses:
+        logs = [_log(atom) for atom in atoms]
+        width += times * (max(logs) - min(logs))
+        top = max(top, *logs)
+    # The largest ratio becomes a lattice point (but for 2^-50 of its logarithm) if it is more than
+    # one step away from 1, so that the pure level hardly grows.
+    step = width / points
+    if top > step:
+        step = top / math.floor(top / step) if step else top
+    excess = math.ceil(math.expm1(min(step, 500)) * (1 + 2**-50) * 2**60)
+    return 1 + Fraction(max(1, excess), 1 << 60)
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """A distribution of the ratios base^j, certified to dominate what was put onto it.
+
+    Weights are masses over 2^128 at the exponents low, low + 1, …; what they lack of 1 has an
+    infinite ratio.
+    """
+
+    base: Fraction
+    low: int
+    weights: list[int]
+
+    @classmethod
+    def spread(cls, grid: int, atoms: Sequence[Atom], base: Fraction) -> "Lattice":
+        """Return atoms over ``grid``, each on its lattice point or split between the two around it.
+
+        Nothing but masses is rounded of atoms that lie on the lattice.
+        """
+        step = _log(base.as_integer_ratio())
+        logs = [_log(atom) / step for atom in atoms]
+        low, high = math.floor(min(logs)), math.floor(max(logs)) + 2
+        bits, powers = _lower_powers(base, low, high)
+        # One slot more than is kept: what lies beyond the lattice would count as infinite.
+        weights = [0] * (len(powers) + 1)
+        for p, q in atoms:
+            mass = p << _PRECISION
+            j = _exponent((p, q), base)
+            if j is not None:
+                weights[j - low] += mass
+                continue
+            j = bisect_right(powers, (p << bits) // q) - 1
+            if j < 0:
+                weights[0] += mass
+                continue
+            # p1 + p2 = p and p1/b^j + p2/b^(j+1) = q  =>  p2 = (p - q b^j) b/(b - 1). A lower
+            # bound of b^j, and rounding up, only put more of the mass on the larger ratio.
+            excess = ((p << bits) - q * powers[j]) * base.numerator << _PRECISION
+            upper = ceil_div(excess, (base.numerator - base.denominator) << bits)
+            weights[j + 1] += min(upper, mass)
+            weights[j] += mass - min(upper, mass)
+        return cls._rounded(base, low, weights[:-1], grid << _PRECISION)
+
+    @classmethod
+    def _rounded(cls, base: Fraction, low: int, weights: Iterable[int], grid: int) -> "Lattice":
+        """Return weights over ``grid`` rounded to 2^-128."""
+        # Each cumulative mass F falls by less than 2^-128. delta(E) = sum w_j g_j with
+        # g_j = (1 - E/ratio_j)_+ rising within [0, 1], so by summation by parts it grows by
+        # sum (F_j - F'_j)(g_{j+1} - g_j) < 2^-128, and never falls.
+        cumulative = [(total << _PRECISION) // grid for total in accumulate(weights)]
+        # What is 0 at the low end stays so in every power.
+        empty = bisect_right(cumulative, 0)
+        kept = cumulative[empty:]
+        before = [0, *kept]
+        return cls(base, low + empty, [b - a for a, b in zip(before, kept, strict=False)])
+
+    def compose(self, other: "Lattice") -> "Lattice":
+        """Return the loss of both together, on the same lattice."""
+        if not (self.weights and other.weights):
+            return Lattice(self.base, 0, [])
+        weights = convolve(self.weights, other.weights)
+        return self._rounded(self.base, self.low + other.low, weights, _ONE * _ONE)
+
+    def atoms(self) -> tuple[int, list[Atom]]:
+        """Return ``(grid, atoms)``, with each q rounded down."""
+        high = self.low + len(self.weights) - 1
+        bits, inverses = _lower_powers(self.base, -high, -self.low)
+        pairs = zip(self.weights, reversed(inverses), strict=True)
+        return _ONE << bits, [(w << bits, w * inverse) for w, inverse in pairs if w]
+
+
+def _lower_powers(base: Fraction, low: int, high: int) -> tuple[int, list[int]]:
+    """Return ``(bits, powers)``: lower bounds of base^low, …, base^high over 2^bits, rising."""
+    up, down = base.as_integer_ratio()
+    # 1.5 > log2(e): the smallest power still has 128 bits behind its leading zeros.
+    bits = _PRECISION + math.ceil(1.5 * max(0, -low) * _log((up, down)))
+    falling, rising = [1 << bits], [1 << bits]
+    for _ in range(-low):
+        falling.append(falling[-1] * down // up)
+    for _ in range(high):
+        rising.append(rising[-1] * up // down)
+    powers = falling[:0:-1] + rising
+    start = low - min(low, 0)
+    return bits, powers[start : start + high - low + 1]

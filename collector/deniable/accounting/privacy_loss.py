@@ -1,0 +1,190 @@
+"""Privacy loss: how far responses can shift the odds between two answers, as an exact distribution.
+
+Under one answer the responses have the law P, under another Q. All that they tell about the two is
+the likelihood ratio P(y)/Q(y), so a loss keeps, for each ratio, the masses of both laws: its atoms.
+The curve delta(E) = sum_y (P(y) - E Q(y))_+ is read off them, and the atoms of reports randomised
+independently multiply. A loss *dominates* another if its curve lies nowhere below, and then the
+compositions do too; so a loss that dominates every pair of rows also covers answers that change
+from report to report.
+
+Rules that always hold:
+
+1. The masses of P sum to at most 1, and so do those of Q. What P lacks has an infinite ratio.
+2. A result that fits 2^22 bits is exact. A larger one dominates the exact one: no delta and no
+   epsilon is ever too small.
+
+Source: Kairouz, Oh and Viswanath 2015; Zhu, Dong and Wang 2022 (dominating pairs);
+docs/mathematics.md, section 12.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Final
+
+from deniable.accounting.atoms import composed_pairs, dominating_pair, merged
+from deniable.accounting.lattice import Atom
+from deniable.mechanisms import (
+    InvalidPrivacyParameter,
+    Number,
+    Privacy,
+    Rows,
+    exact_delta,
+    exact_number,
+    odds_floor,
+)
+
+DEFAULT_STEPS: Final = 1 << 14
+"""How many lattice points a composition may span that is too large to be exact."""
+
+MAX_TOTAL_EPSILON: Final = 10_000
+"""Largest epsilon, of several reports together, that is taken."""
+
+
+def total_epsilon(value: Number) -> Fraction:
+    """Return an epsilon of several reports together exactly; it may exceed that of any survey."""
+    epsilon = exact_number("epsilon", value)
+    if not 0 <= epsilon <= MAX_TOTAL_EPSILON:
+        raise InvalidPrivacyParameter(f"epsilon must be in [0, {MAX_TOTAL_EPSILON}]")
+    return epsilon
+
+
+@dataclass(frozen=True)
+class PrivacyLoss(Privacy):
+    """The privacy loss of a pair of laws, or of whatever that pair dominates.
+
+    Atoms are pairs (p, q) of positive integers, by falling ratio p/q: the masses, over the grid,
+    that the first and the second law give to the responses of that likelihood ratio.
+    """
+
+    grid: int
+    atoms: tuple[Atom, ...]
+
+    def __post_init__(self) -> None:
+        if self.grid < 1 or any(p < 1 or q < 1 for p, q in self.atoms):
+            raise ValueError("the masses of a privacy loss must be positive")
+        if any(p * z <= w * q for (p, q), (w, z) in pairwise(self.atoms)):
+            raise ValueError("the atoms of a privacy loss must stand by falling ratio")
+        if max(sum(p for p, _ in self.atoms), sum(q for _, q in self.atoms)) > self.grid:
+            raise ValueError("the masses of a privacy loss must sum to at most 1")
+
+    @classmethod
+    def of_mechanism(cls, mechanism: Rows) -> "PrivacyLoss":
+        """Return the least loss that dominates every pair of a mechanism's rows.
+
+        One report's curve is exact. So is that of several if one pair of rows dominates all others,
+        as in randomised response; otherwise it is an upper bound. All pairs of rows are compared,
+        which takes about a second for a hundred categories; where all pairs are alike, as in a
+        block design, :meth:`of_pair` says the same at once.
+        """
+        return cls(*dominating_pair(mechanism))
+
+    @classmethod
+    def of_randomised_response(cls, categories: int, odds: Fraction) -> "PrivacyLoss":
+        """Return the loss of any two rows of randomised response of these pure odds, d/q."""
+        if categories < 2 or odds < 1:
+            raise ValueError("randomised response has at least 2 categories, and odds of 1 or more")
+        # d : q = u : v and d + (k-1) q = 1. The two answers' own responses have the ratios r and
+        # 1/r; the k - 2 others tell nothing.
+        u, v = odds.as_integer_ratio()
+        rest = (categories - 2) * v
+        return cls(*merged(u + v + rest, [(u, v), (rest, rest), (v, u)]))
+
+    @classmethod
+    def of_pair(cls, one: Sequence[int], other: Sequence[int]) -> "PrivacyLoss":
+        """Return the loss of one row of a matrix against another, exactly; the order matters."""
+        if len(one) != len(other) or not sum(one) == sum(other) > 0 or min(*one, *other) < 0:
+            raise ValueError("two rows must have equal length and sum, and no negative weight")
+        return cls(*merged(sum(one), zip(one, other, strict=True)))
+
+    @classmethod
+    def of_guarantee(cls, odds: Fraction, delta: Number) -> "PrivacyLoss":
+        """Return the loss that dominates every (ln odds, delta)-private mechanism.
+
+        It is that of revealing the answer with probability delta and else giving randomised
+        response on two categories. Kairouz, Oh and Viswanath 2015, section 3.
+        """
+        if odds < 1:
+            raise ValueError("odds must be at least 1")
+        u, v = odds.as_integer_ratio()
+        slack = exact_delta(delta)
+        # Over (u + v) t: the ratios E and 1/E share 1 - s/t; the missing s/t is infinite.
+        share = slack.denominator - slack.numerator
+        atoms = [(share * u, share * v), (share * v, share * u)]
+        return cls(*merged((u + v) * slack.denominator, atoms))
+
+    @classmethod
+    def of_reports(
+        cls, losses: Iterable[tuple["PrivacyLoss", int]], *, steps: int = DEFAULT_STEPS
+    ) -> "PrivacyLoss":
+        """Return the loss of several reports together, each randomised independently.
+
+        Exact while it fits 2^22 bits, as some 180 reports of randomised response do. Beyond, masses
+        are rounded, and ratios that do not lie on a lattice are spread onto one. The result then
+        dominates the exact one: it overstates epsilon by at most one lattice step for each report
+        and each kind (in practice by the order of its square), with at most 2^-64 of delta.
+
+        The lattice spans about so many steps, but for two per report, its least. Twice as many take
+        some three times as long.
+        """
+        parts = [((loss.grid, loss.atoms), times) for loss, times in losses if times]
+        if steps < 1 or any(times < 0 for _, times in parts):
+            raise ValueError("reports cannot be fewer than 0, nor steps fewer than 1")
+        return cls(*composed_pairs(parts, steps)) if parts else cls(1, ((1, 1),))
+
+    @property
+    def infinite(self) -> Fraction:
+        """Return the probability of a response that the other answer never gives."""
+        return Fraction(self.grid - sum(p for p, _ in self.atoms), self.grid)
+
+    @property
+    def odds(self) -> Fraction | None:
+        """Return e^epsilon' of the pure guarantee, the largest ratio; None if one is infinite."""
+        return None if self.infinite else max(Fraction(1), Fraction(*self.atoms[0]))
+
+    def odds_at(self, delta: Number) -> Fraction | None:
+        """Return the smallest e^epsilon that holds with this delta; None if none does."""
+        slack = exact_delta(delta) * self.grid
+        # Down from infinity, atoms join the sum at their ratios: A - E B with A, B the masses of
+        # those above E. The first piece that exceeds the slack at its lower end contains the
+        # solution E = (A - slack)/B. No epsilon is negative, so the odds are at least 1.
+        above, below = self.grid - sum(p for p, _ in self.atoms), 0
+        if above > slack:
+            return None
+        for (p, q), (w, z) in pairwise([*self.atoms, (0, 1)]):
+            above, below = above + p, below + q
+            if (above - slack) * z > w * below:
+                return max(Fraction(1), (above - slack) / below)
+        return Fraction(1)
+
+    def delta_at_odds(self, odds: Fraction) -> Fraction:
+        """Return the smallest delta that holds with e^epsilon = ``odds``, any odds >= 0."""
+        if odds < 0:
+            raise ValueError("odds must not be negative")
+        # sum (p - E q)_+ with E = u/v, over v N, of the atoms above E and of the infinite mass.
+        u, v = odds.as_integer_ratio()
+        above, below = self.grid, 0
+        for p, q in self.atoms:
+            if v * p > u * q:
+                below += q
+            else:
+                above -= p
+        return Fraction(v * above - u * below, v * self.grid)
+
+    def delta_at(self, epsilon: Number) -> Fraction:
+        """Return the smallest delta that holds with this epsilon, at most 2^-128 too large."""
+        # A lower bound of e^epsilon makes delta larger, never smaller.
+        return self.delta_at_odds(odds_floor(total_epsilon(epsilon)))
+
+    def satisfies(self, epsilon: Number, delta: Number) -> bool:
+        """Tell whether (epsilon, delta) holds, certified in integers."""
+        return self.delta_at(epsilon) <= exact_delta(delta)
+
+    def compose(self, other: "PrivacyLoss", *, steps: int = DEFAULT_STEPS) -> "PrivacyLoss":
+        """Return the loss of two independent reports together; see :meth:`of_reports`."""
+        return self.of_reports([(self, 1), (other, 1)], steps=steps)
+
+    def repeat(self, times: int, *, steps: int = DEFAULT_STEPS) -> "PrivacyLoss":
+        """Return the loss of so many independent reports; see :meth:`of_reports`."""
+        return self.of_reports([(self, times)], steps=steps)

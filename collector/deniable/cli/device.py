@@ -1,0 +1,22 @@
+"""``deniable report`` and ``device``: the device's own commands, which work without the extra."""
+
+import click
+
+from deniable.client.console.device_commands import device as inspect_device
+from deniable.client.console.report_command import report as report_from_shell
+
+_PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+@click.command(add_help_option=False, context_settings=_PASSED_ON)
+@click.pass_context
+def report(ctx: click.Context) -> None:
+    """Answer a survey from this shell, as a device."""
+    ctx.exit(report_from_shell(ctx.args))
+
+
+@click.command(add_help_option=False, context_settings=_PASSED_ON)
+@click.pass_context
+def device(ctx: click.Context) -> None:
+    """Look at what a device here stored and sent, and decide."""
+    ctx.exit(inspect_device(ctx.args))

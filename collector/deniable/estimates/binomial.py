@@ -1,0 +1,65 @@
+"""Confidence intervals of binomial proportions."""
+
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Floats = NDArray[np.float64]
+
+_FEW = 5
+"""Below this many successes, or failures, the guaranteed interval is used."""
+
+
+class IntervalMethod(StrEnum):
+    """How an interval was made."""
+
+    WILSON = "wilson"
+    CLOPPER_PEARSON = "clopper-pearson"
+    NORMAL = "normal"
+
+
+def wilson(counts: Floats, n: int, level: float) -> tuple[Floats, Floats]:
+    """Return Wilson's score interval for ``counts`` successes in n trials, any shape."""
+    # |p - lam| <= z sqrt(lam (1-lam)/n), solved for lam.
+    z2 = normal_quantile(level) ** 2
+    p = counts / n
+    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return centre - half, centre + half
+
+
+def clopper_pearson(counts: Floats, n: int, level: float) -> tuple[Floats, Floats]:
+    """Return the Clopper-Pearson interval, likewise, whose coverage is guaranteed."""
+    # The binomial tails as beta quantiles; at the ends of the range the limits are 0 and 1.
+    tail = (1 - level) / 2
+    low = np.where(counts > 0, special.betaincinv(np.maximum(counts, 1), n - counts + 1, tail), 0.0)
+    high = np.where(
+        counts < n, special.betainccinv(counts + 1, np.maximum(n - counts, 1), tail), 1.0
+    )
+    return low, high
+
+
+def binomial_intervals(
+    counts: Floats, n: int, level: float
+) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
+    """Return Wilson's intervals, but Clopper and Pearson's where there are few of either kind."""
+    few = np.minimum(counts, n - counts) < _FEW
+    low, high = wilson(counts, n, level)
+    low[few], high[few] = clopper_pearson(counts[few], n, level)
+    methods = IntervalMethod.WILSON, IntervalMethod.CLOPPER_PEARSON
+    return low, high, tuple(methods[rare] for rare in few.tolist())
+
+
+def check_level(level: float) -> None:
+    """Refuse a confidence level outside (0, 1)."""
+    if not 0 < level < 1:
+        raise ValueError("the level must be in (0, 1), such as 0.95")
+
+
+def normal_quantile(level: float) -> float:
+    """Return the z of a two-sided normal interval."""
+    # From the lower tail: (1 + level)/2 rounds to 1, whose quantile is infinite, for the last
+    # levels below 1. Never 0, so that an infinite error gives an infinite width at every level.
+    return max(-float(special.ndtri((1 - level) / 2)), float(np.finfo(np.float64).tiny))

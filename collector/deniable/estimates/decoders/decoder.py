@@ -1,0 +1,188 @@
+"""What the estimates ask of a mechanism: how counts of responses become frequencies of categories.
+
+If f are the true frequencies, responses come with frequencies lambda = P^T f. Any G with G P^T = I
+gives an unbiased estimate G c/n of f. Never clipped, never rescaled: the estimate may leave [0, 1],
+and averages of it stay right.
+
+A linear query w.f is estimated by the mean over the reports y of a kernel g(y), where P g = w. With
+any left inverse G, g = G^T w, since P G^T = I; a frequency f_j has the kernel G_jy.
+"""
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.estimates.binomial import IntervalMethod
+
+Floats = NDArray[np.float64]
+Counts = Sequence[int] | Mapping[int, int]
+"""How often each response was seen; or only those that were, by their index."""
+
+
+class NotInvertible(ValueError):
+    """Two mixtures of categories give the same responses: no estimate can tell them apart."""
+
+
+class Model(StrEnum):
+    """What is random about the data; the variances of a frequency differ by f(1 - f)/n.
+
+    ``SAMPLED``: the devices are a random sample, and the estimate is of the population they came
+    from. ``FIXED``: the devices are all there is, and only the mechanism is random.
+    """
+
+    SAMPLED = "sampled"
+    FIXED = "fixed"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """Checked counts: how often each response was seen, and the number n of reports, at least 1."""
+
+    n: int
+    counts: NDArray[np.int64]
+
+    @property
+    def shares(self) -> Floats:
+        """Return the counted frequencies of the responses."""
+        return self.counts.astype(np.float64) / self.n
+
+    def degrees(self, model: Model) -> int:
+        """Return by what the variance of one report is divided to be unbiased."""
+        # Sampled: E[lamhat - lamhat^2] = (n-1)/n (lam - lam^2), so n becomes n - 1. Fixed:
+        # variances are linear in f, so putting the unbiased fhat for f is unbiased as it stands.
+        if model is Model.FIXED:
+            return self.n
+        if self.n < 2:
+            raise ValueError("one report has no standard error; wait for more")
+        return self.n - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """The means of G_jy^2 over the responses y, for each j: if j is true, or another (the largest).
+
+    And the least variance of G_jy, whichever category is true.
+    """
+
+    own: Floats
+    other: Floats
+    least_variance: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extremes:
+    """The ends of G_jy over the responses y, for each category j.
+
+    And of the chance that a report adds to each tested count, over the true categories.
+    """
+
+    least: Floats
+    most: Floats
+    rarest: Floats
+    likeliest: Floats
+
+
+class Decoder(ABC):
+    """How the counts of one mechanism's responses are read."""
+
+    kernels_tested: bool
+    """Whether estimates too far below 0 tell more of fake reports than the tested counts do."""
+
+    def __init__(self, categories: int, responses: int) -> None:
+        self.categories, self.responses = categories, responses
+
+    def tally(self, counts: Counts) -> Tally:
+        """Return checked counts."""
+        listed = list(counts.values()) if isinstance(counts, Mapping) else counts
+        if isinstance(counts, Mapping):
+            if not all(0 <= response < self.responses for response in counts):
+                raise ValueError(f"responses are numbered from 0 to {self.responses - 1}")
+        elif len(counts) != self.responses:
+            raise ValueError(f"{self.responses} counts are expected, one a response")
+        try:
+            # Ints of Python's own: numpy's wrap around when they are summed.
+            n = sum(map(operator.index, listed))
+        except TypeError:
+            raise TypeError(
+                "counts are integers: give them as they were counted, unscaled"
+            ) from None
+        if n < 1 or min(listed) < 0:
+            raise ValueError("there is nothing to estimate from: no reports")
+        dense = np.zeros(self.responses, dtype=np.int64)
+        dense[list(counts) if isinstance(counts, Mapping) else slice(None)] = listed
+        return Tally(n, dense)
+
+    @property
+    @abstractmethod
+    def moments(self) -> Moments:
+        """Return the second moments of each frequency's kernel."""
+
+    @property
+    @abstractmethod
+    def extremes(self) -> Extremes:
+        """Return how far one report's weight can go, and how likely the tested counts can be."""
+
+    @abstractmethod
+    def kernels(self, weights: Floats) -> Floats:
+        """Return g with P g = w: (…, categories) to (…, responses)."""
+
+    @abstractmethod
+    def second_moments(self, kernels: Floats) -> Floats:
+        """Return sum_y P_xy g_y^2 for each true category x: (…, responses) to (…, categories)."""
+
+    @abstractmethod
+    def response_shares(self, frequencies: Floats) -> Floats:
+        """Return lambda = P^T f."""
+
+    @abstractmethod
+    def frequencies(self, tally: Tally) -> Floats:
+        """Return the unbiased estimate of the true frequencies."""
+
+    @abstractmethod
+    def standard_errors(self, tally: Tally, model: Model) -> Floats:
+        """Return the root of an unbiased estimate of each frequency's variance, or 0."""
+
+    @abstractmethod
+    def intervals(
+        self, tally: Tally, level: float
+    ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
+        """Return both ends of each frequency's interval, not yet cut, and how it was made."""
+
+    @abstractmethod
+    def tested_counts(self, tally: Tally) -> NDArray[np.int64]:
+        """Return the counts that honest devices bound from both sides: sums of independent chances.
+
+        Those of the responses; or, if ``kernels_tested`` is not set, one a category.
+        """
+
+    @property
+    def even_shares(self) -> Floats:
+        """Return how often each response comes if all answers are equally frequent."""
+        return self.response_shares(np.full(self.categories, 1 / self.categories))
+
+
+def mean_squares(kernels: Floats, shares: Floats) -> Floats:
+    """Return sum_y lambda_y g_y^2."""
+    return np.asarray(np.einsum("...y,...y,y->...", kernels, kernels, shares))
+
+
+def cautious_errors(tally: Tally, kernels: Floats, least: Floats, *, unseen: int = 0) -> Floats:
+    """Return the standard errors that normal intervals are made of, in the sampled model.
+
+    If no report happens to fall where a kernel is large, the sample knows nothing of its variance,
+    but the matrix does: an estimate below ``least``, the least variance of each g(y) in any
+    population, is raised to it. So many more of each response as are ``unseen`` are allowed for,
+    where a kernel lives on few of them. One report has infinite errors.
+    """
+    n = tally.n
+    if n < 2:
+        return np.full(kernels.shape[:-1], np.inf)
+    shares = tally.shares
+    squares = mean_squares(kernels, shares + unseen / n)
+    variance = (squares - (kernels @ shares) ** 2) * (n / (n - 1))
+    return np.asarray(np.sqrt(np.maximum(variance, least) / n))

@@ -1,0 +1,165 @@
+"""Any mechanism: its whole matrix, and a left inverse of the transposed one."""
+
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.estimates.binomial import IntervalMethod, normal_quantile
+from deniable.estimates.decoders.decoder import (
+    Decoder,
+    Extremes,
+    Floats,
+    Model,
+    Moments,
+    NotInvertible,
+    Tally,
+    cautious_errors,
+    mean_squares,
+)
+from deniable.mechanisms import Rows
+
+_WORST_CONDITION: Final = 1e13
+"""Beyond this, fewer than three digits of an estimate would be left in floating point."""
+
+_UNSEEN: Final = 2
+"""How many more of each response a normal interval's variance allows for: z^2/2 at 95 %."""
+
+
+class DenseDecoder(Decoder):
+    """The matrix P and G with G P^T = I, both of shape (categories, responses)."""
+
+    kernels_tested = True
+
+    def __init__(self, mechanism: Rows) -> None:
+        super().__init__(mechanism.categories, mechanism.responses)
+        self._matrix = solution_matrix(mechanism)
+        self._inverse = left_inverse(self._matrix)
+        self._matrix.flags.writeable = self._inverse.flags.writeable = False
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Return the second moments of each frequency's kernel."""
+        moments = self._matrix @ (self._inverse**2).T
+        own = moments.diagonal().copy()
+        # The variance if x is true: the mean is (G P^T)_jx, 1 for x = j and 0 else.
+        np.fill_diagonal(moments, own - 1)
+        least = moments.min(axis=0)
+        np.fill_diagonal(moments, -np.inf)
+        return Moments(own, np.maximum(moments.max(axis=0), 0.0), np.maximum(least, 0.0))
+
+    @cached_property
+    def extremes(self) -> Extremes:
+        """Return the least and the largest entries of G's rows and of P's columns."""
+        return Extremes(
+            self._inverse.min(axis=1),
+            self._inverse.max(axis=1),
+            self._matrix.min(axis=0),
+            self._matrix.max(axis=0),
+        )
+
+    def kernels(self, weights: Floats) -> Floats:
+        """Return G^T w."""
+        return np.asarray(weights @ self._inverse)
+
+    def second_moments(self, kernels: Floats) -> Floats:
+        """Return P g^2."""
+        return np.asarray(kernels**2 @ self._matrix.T)
+
+    def response_shares(self, frequencies: Floats) -> Floats:
+        """Return P^T f."""
+        return np.asarray(self._matrix.T @ frequencies)
+
+    def frequencies(self, tally: Tally) -> Floats:
+        """Return G lambda; its sum is 1, or less if responses were counted that never occur."""
+        return np.asarray(self._inverse @ tally.shares)
+
+    def standard_errors(self, tally: Tally, model: Model) -> Floats:
+        """Return the roots of the diagonal of G (diag lam - B) G^T, in O(k |Y|)."""
+        # Sampled: B = lam lam^T, and G lam = f. Fixed: B = P^T diag(f) P, and G B G^T = diag f
+        # since G P^T = I. So n Var f_j is
+        #   sum_y lam_y G_jy^2 - f_j^2   or   sum_y lam_y G_jy^2 - f_j.
+        f = self.frequencies(tally)
+        less = f**2 if model is Model.SAMPLED else f
+        variance = mean_squares(self._inverse, tally.shares) - less
+        return np.sqrt(np.maximum(variance, 0.0) / tally.degrees(model))
+
+    def intervals(
+        self, tally: Tally, level: float
+    ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
+        """Return normal intervals."""
+        # A frequency's kernel lives on few responses, and the variance of a rare count is not that
+        # count: the score interval of a Poisson count c, |c - m| <= z sqrt(m), has its middle at
+        # c + z^2/2, about 2 more. (Wilson's and Agresti and Coull's correction, for many counts.)
+        least = self.moments.least_variance
+        errors = cautious_errors(tally, self._inverse, least, unseen=_UNSEEN)
+        half, estimate = normal_quantile(level) * errors, self.frequencies(tally)
+        return estimate - half, estimate + half, (IntervalMethod.NORMAL,) * self.categories
+
+    def tested_counts(self, tally: Tally) -> NDArray[np.int64]:
+        """Return the counts of the responses."""
+        return tally.counts
+
+
+def solution_matrix(mechanism: Rows) -> Floats:
+    """Return P as floats, shape (categories, responses)."""
+    grid = mechanism.grid
+    # Both ways round each entry once. Dividing by a power of two is exact, so that a whole row of
+    # integers can be rounded at a time.
+    binary = grid & (grid - 1) == 0 and grid <= 1 << 64
+    matrix = np.empty((mechanism.categories, mechanism.responses))
+    for x in range(mechanism.categories):
+        row = mechanism.row(x)
+        matrix[x] = (
+            np.array(row, dtype=np.float64) / grid if binary else [weight / grid for weight in row]
+        )
+    return matrix
+
+
+def left_inverse(matrix: Floats) -> Floats:
+    """Return G with G P^T = I: of all of them, the one of least variance at uniform frequencies.
+
+    Of the shape of P. A response that never occurs weighs nothing; each of G's other columns sums
+    to 1. NotInvertible if the rows of P are not independent, or floating point cannot tell.
+
+    Source: Aitken 1936; docs/mathematics.md, section 3.
+    """
+    mass = matrix.sum(axis=0)
+    if not mass.all():
+        found = np.zeros_like(matrix)
+        found[:, mass > 0] = left_inverse(matrix[:, mass > 0])
+        return found
+    categories, responses = matrix.shape
+    if responses < categories:
+        raise NotInvertible("fewer responses occur than there are categories")
+    if responses == categories:
+        # P = K D with D the masses of the columns, so (P^T)^-1 = (K^T)^-1 D^-1. Noise that piles up
+        # at the ends of a range makes masses very different, and K is better conditioned.
+        inverse = _inverted((matrix / mass).T)
+        inverse /= mass
+        return inverse
+    # With f uniform, lambda = D 1/k, and a response has the covariance D/k - lambda lambda^T, of
+    # which every G with G P^T = I makes G D G^T/k - f f^T. So D decides, and generalised least
+    # squares have the least variance,
+    #     G = C^-1 P D^-1,   C = P D^-1 P^T,
+    # since G D N^T = C^-1 P N^T = 0 for every N with N P^T = 0, so that G + N has N D N^T more.
+    # C stays what it is if a response is split into parts: only likelihoods count. With
+    # D^-1/2 P^T = Q R it is R^-1 Q^T D^-1/2; C itself would square the condition of R.
+    root = np.sqrt(mass)
+    q, r = np.linalg.qr((matrix / root).T)
+    return np.asarray(_inverted(r) @ q.T / root, dtype=np.float64)
+
+
+def _inverted(matrix: Floats) -> Floats:
+    try:
+        inverse = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError as error:
+        raise NotInvertible("the solution matrix's rows are not linearly independent") from error
+    condition = float(np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1))
+    if not condition <= _WORST_CONDITION:
+        raise NotInvertible(
+            f"floating point cannot invert the solution matrix (condition number {condition:.1g}); "
+            "raise epsilon or use fewer categories"
+        )
+    return np.asarray(inverse, dtype=np.float64)

@@ -1,0 +1,142 @@
+"""Mechanisms whose responses support sets of categories: closed forms, never a matrix.
+
+Each response supports some of the categories. It weighs ``inside`` in the rows of those and
+``outside`` in all others, and a report supports the true category with the probability p ("hit"),
+and each other one with the probability q ("miss"), whatever the answer. So the support count S_j of
+a category is binomial with q + kappa f_j, kappa = p - q, and everything follows from the counts:
+
+    f_j = (S_j/n - q)/kappa,   G_jy = (1[y supports j] - q)/kappa.
+"""
+
+from abc import abstractmethod
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.estimates.binomial import IntervalMethod, binomial_intervals
+from deniable.estimates.decoders.decoder import Decoder, Extremes, Floats, Model, Moments, Tally
+from deniable.mechanisms import TwoValuedMechanism
+
+_Number = TypeVar("_Number", np.float64, np.int64)
+
+
+class SupportDecoder(Decoder):
+    """The closed forms; how a response is spread over what it supports is a kind's own."""
+
+    kernels_tested = False
+    # f_j is below 0 where S_j is below n q, which has been tested.
+
+    def __init__(
+        self,
+        categories: int,
+        responses: int,
+        hit: Fraction,
+        miss: Fraction,
+        inside: Fraction,
+        outside: Fraction,
+    ) -> None:
+        super().__init__(categories, responses)
+        self._hit, self._miss, self._kappa = hit, miss, hit - miss
+        self._inside, self._outside = inside, outside
+
+    @abstractmethod
+    def supports(self, values: NDArray[_Number]) -> NDArray[_Number]:
+        """Return the sum of the responses' values for each category that they support.
+
+        Along the last axis, of (many, responses) to (many, categories) as well.
+        """
+
+    @abstractmethod
+    def supported(self, weights: Floats) -> Floats:
+        """Return the sum of the weights of the categories that each response supports, likewise.
+
+        The transpose of :meth:`supports`.
+        """
+
+    @property
+    def moments(self) -> Moments:
+        """Return p (1 - q)^2 + (1 - p) q^2 and q (1 - q), and the lesser variance, by kappa^2."""
+        p, q = self._hit, self._miss
+        own = p * (1 - q) ** 2 + (1 - p) * q**2
+        least = min(p * (1 - p), q * (1 - q))
+        return Moments(*(self._alike(x / self._kappa**2) for x in (own, q * (1 - q), least)))
+
+    @property
+    def extremes(self) -> Extremes:
+        """Return -q/kappa and (1 - q)/kappa, q and p."""
+        p, q = self._hit, self._miss
+        return Extremes(*(self._alike(x) for x in (-q / self._kappa, (1 - q) / self._kappa, q, p)))
+
+    def kernels(self, weights: Floats) -> Floats:
+        """Return the supported weights less q times all, by kappa."""
+        total = weights.sum(axis=-1, keepdims=True)
+        g = (self.supported(weights) - float(self._miss) * total) / float(self._kappa)
+        return np.asarray(g)
+
+    def second_moments(self, kernels: Floats) -> Floats:
+        """Return P g^2, by the responses inside and outside."""
+        squares, step = kernels**2, float(self._inside - self._outside)
+        total = squares.sum(axis=-1, keepdims=True)
+        return np.asarray(step * self.supports(squares) + float(self._outside) * total)
+
+    def response_shares(self, frequencies: Floats) -> Floats:
+        """Return P^T f."""
+        step = float(self._inside - self._outside)
+        return np.asarray(float(self._outside) + step * self.supported(frequencies))
+
+    def frequencies(self, tally: Tally) -> Floats:
+        """Return (S/n - q)/kappa, in integers: nothing cancels however small kappa is."""
+        n, grid = tally.n, self._miss.denominator * self._kappa.denominator
+        missed, denominator = n * int(self._miss * grid), n * int(self._kappa * grid)
+        supports = self.supports(tally.counts).tolist()
+        return np.array([(count * grid - missed) / denominator for count in supports])
+
+    def standard_errors(self, tally: Tally, model: Model) -> Floats:
+        """Return the errors in closed form."""
+        kappa, degrees = float(self._kappa), tally.degrees(model)
+        if model is Model.SAMPLED:
+            # Var f_j = lam_j (1 - lam_j) / (n kappa^2), estimated with n - 1.
+            share = self.supports(tally.counts).astype(np.float64) / tally.n
+            return np.asarray(np.sqrt(share * (1 - share) / degrees) / kappa)
+        # n Var f_j = [f p (1-p) + (1-f) q (1-q)] / kappa^2, linear in f.
+        p, q = float(self._hit), float(self._miss)
+        f = self.frequencies(tally)
+        variance = (f * p * (1 - p) + (1 - f) * q * (1 - q)) / degrees
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)) / kappa)
+
+    def intervals(
+        self, tally: Tally, level: float
+    ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
+        """Return the binomial intervals of the support counts, mapped back.
+
+        f = (lambda - q)/kappa rises, so an interval covers f exactly as often as lambda.
+        """
+        supports = self.supports(tally.counts).astype(np.float64)
+        low, high, methods = binomial_intervals(supports, tally.n, level)
+        q, kappa = float(self._miss), float(self._kappa)
+        return (low - q) / kappa, (high - q) / kappa, methods
+
+    def tested_counts(self, tally: Tally) -> NDArray[np.int64]:
+        """Return the support counts."""
+        return self.supports(tally.counts)
+
+    def _alike(self, value: Fraction) -> Floats:
+        return np.full(self.categories, float(value))
+
+
+class TwoValuedDecoder(SupportDecoder):
+    """Randomised response in any form: every response supports the one category that it names."""
+
+    def __init__(self, mechanism: TwoValuedMechanism) -> None:
+        d, q = mechanism.truth, mechanism.lie
+        super().__init__(mechanism.categories, mechanism.responses, d, q, d, q)
+
+    def supports(self, values: NDArray[_Number]) -> NDArray[_Number]:
+        """Return the values as they are."""
+        return values
+
+    def supported(self, weights: Floats) -> Floats:
+        """Return the weights as they are."""
+        return weights

@@ -1,0 +1,84 @@
+"""The true frequencies: their unbiased estimates, covariance and intervals."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.estimates.binomial import IntervalMethod, check_level
+from deniable.estimates.decoders import Counts, Decoder, Floats, Model, decoder_of
+from deniable.mechanisms import Mechanism
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals:
+    """Confidence intervals for the frequencies of all categories, within [0, 1].
+
+    Where one lay wholly outside, it became the nearest end point: the data are surprising, for
+    chance or because somebody sent false reports.
+    """
+
+    low: Floats
+    high: Floats
+    methods: tuple[IntervalMethod, ...]
+    outside: NDArray[np.bool_]
+
+
+def debias(mechanism: Mechanism, counts: Counts) -> Floats:
+    """Return the unbiased estimate of the true frequencies, which may leave [0, 1].
+
+    They sum to 1, or less if responses were counted that never occur. docs/mathematics.md,
+    section 3.
+    """
+    decoder = decoder_of(mechanism)
+    return decoder.frequencies(decoder.tally(counts))
+
+
+def standard_errors(mechanism: Mechanism, counts: Counts, model: Model) -> Floats:
+    """Return the error of each frequency; unbiased variance: docs/mathematics.md, section 4."""
+    decoder = decoder_of(mechanism)
+    return decoder.standard_errors(decoder.tally(counts), model)
+
+
+def covariance(mechanism: Mechanism, frequencies: Floats, n: int, model: Model) -> Floats:
+    """Return the exact covariance of n reports' estimate, given the true frequencies."""
+    decoder = decoder_of(mechanism)
+    shares = decoder.response_shares(frequencies)
+    return _report_covariance(decoder, frequencies, shares, model) / n
+
+
+def estimated_covariance(mechanism: Mechanism, counts: Counts, model: Model) -> Floats:
+    """Return an unbiased estimate of that covariance from the counts."""
+    decoder = decoder_of(mechanism)
+    tally = decoder.tally(counts)
+    # The responses' frequencies are taken as they were counted: in the sampled model that is the
+    # sample covariance of G's columns, never negative, even if G is not square.
+    f = decoder.frequencies(tally)
+    return _report_covariance(decoder, f, tally.shares, model) / tally.degrees(model)
+
+
+def _report_covariance(decoder: Decoder, f: Floats, shares: Floats, model: Model) -> Floats:
+    """Return G C G^T, with C the covariance of the indicator of one report's response.
+
+    C = diag lam - lam lam^T in the sampled model, diag lam - P^T diag(f) P in the fixed one.
+    """
+    # G lam = f and, since G P^T = I, G P^T diag(f) P G^T = diag f.
+    inverse = decoder.kernels(np.eye(decoder.categories))
+    mean = inverse @ shares
+    mixed = np.outer(mean, mean) if model is Model.SAMPLED else np.diag(f)
+    return np.asarray((inverse * shares) @ inverse.T - mixed, dtype=np.float64)
+
+
+def frequency_intervals(mechanism: Mechanism, counts: Counts, level: float) -> Intervals:
+    """Return an interval for each category's true frequency.
+
+    Randomised response, and whatever else has binomial counts for the categories: Wilson, or
+    Clopper-Pearson where a count or its complement is below 5. Any other matrix: the normal
+    interval, and labelled so; its variance takes each response to have been seen twice more than it
+    was, and is never below the least that any population has. One report says nothing there.
+    """
+    check_level(level)
+    decoder = decoder_of(mechanism)
+    low, high, methods = decoder.intervals(decoder.tally(counts), level)
+    outside = (high < 0) | (low > 1)
+    return Intervals(np.clip(low, 0, 1), np.clip(high, 0, 1), methods, outside)

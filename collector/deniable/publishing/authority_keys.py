@@ -1,0 +1,94 @@
+"""The authority's private keys: in files of their own, outside the server's directory.
+
+Only ``survey publish`` and ``authority rotate`` read them. Who holds the one that signs now decides
+what devices believe to be asked.
+"""
+
+import glob
+from contextlib import suppress
+from pathlib import Path
+
+from deniable.enrolment import KeyFileError, read_key_file
+from deniable.messages import (
+    Refusal,
+    Rotation,
+    SigningKey,
+    follow_rotations,
+    open_manifest_of_chain,
+    open_rotation,
+    sign_manifest,
+    sign_rotation,
+)
+from deniable.stores import Store
+
+
+def default_key_file(directory: Path, number: int = 1) -> Path:
+    """Return where a collector's key is put: beside its directory; ``init`` makes number 1."""
+    resolved = directory.resolve()
+    suffix = "" if number == 1 else f"-{number}"
+    return resolved.with_name(f"{resolved.name}-authority{suffix}.pem")
+
+
+def key_files(directory: Path) -> list[Path]:
+    """Return the keys beside a collector's directory, where ``init`` and rotations put them."""
+    first = default_key_file(directory)
+    later = first.parent.glob(f"{glob.escape(first.stem)}-*.pem")
+    ordered = [first, *sorted(later, key=lambda file: (len(file.name), file.name))]
+    return [file for file in ordered if file.exists()]
+
+
+def find_key_file(directory: Path, public_key: bytes) -> Path:
+    """Return the file beside a collector's directory that holds this key's private half.
+
+    Where none does, the name of the newest that is there, or that ``init`` would use.
+    """
+    files = key_files(directory) or [default_key_file(directory)]
+    for file in files:
+        with suppress(KeyFileError):
+            if read_authority_key(file).public_key == public_key:
+                return file
+    return files[-1]
+
+
+def check_outside(file: Path, directory: Path) -> None:
+    """Raise KeyFileError if a private key lies in the server's directory."""
+    if file.resolve().is_relative_to(directory.resolve()):
+        raise KeyFileError(f"{file} must be outside the server's directory, {directory}")
+
+
+def read_authority_key(file: Path) -> SigningKey:
+    """Read the key, as read_key_file; if it is missing, the error says how to name another."""
+    try:
+        return read_key_file(file)
+    except KeyFileError as error:
+        if file.exists():
+            raise
+        raise KeyFileError(f"{error}; give --authority-key") from error
+
+
+async def rotations_of(store: Store) -> list[Rotation]:
+    """Return the rotations of a collector's authority."""
+    return [open_rotation(envelope) for envelope in await store.rotations()]
+
+
+async def hand_over(
+    store: Store, authority: bytes, old: SigningKey, new: SigningKey
+) -> tuple[Rotation, int]:
+    """Rotate the authority to a new key; return the rotation, and how many surveys it signed anew.
+
+    Raises:
+        Refusal: if the stored rotations, or this one after them, are not sound.
+    """
+    rotations = await rotations_of(store)
+    last = next((each for each in rotations if each.new_key == old.public_key), None)
+    rotation = Rotation(old.public_key, new.public_key, 1 if last is None else last.sequence + 1)
+    chain = follow_rotations(authority, [*rotations, rotation])
+
+    def sign_anew(envelope: bytes) -> bytes:
+        try:
+            manifest, _ = open_manifest_of_chain(envelope, chain)
+        except Refusal:  # not this authority's: it is not offered, and stays as it is
+            return envelope
+        return sign_manifest(manifest, new)
+
+    return rotation, await store.rotate(rotation, sign_rotation(rotation, old, new), sign_anew)

@@ -1,0 +1,117 @@
+"""A collector's directory: its settings, its store and what is published in it."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, TypeVar
+
+from deniable.enrolment import create_key_file
+from deniable.messages import Manifest, Refusal, check_origin, open_manifest_of_chain
+from deniable.publishing.authority_keys import check_outside
+from deniable.publishing.survey_file import EXAMPLE
+from deniable.server import CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting, authority_chain
+from deniable.stores import Store, open_store
+
+Result = TypeVar("Result")
+
+EXAMPLE_FILE: Final = "example-survey.toml"
+
+_HEAD: Final = """\
+# Settings of a deniable collector; `deniable serve` reads them when it starts.
+# docs/operations.md says more, also how environment variables override them.
+"""
+_MORE: Final = "# What else there is, with what holds if it is left out:"
+
+
+def create_collector(directory: Path, origin: str, port: int, key_file: Path) -> bytes:
+    """Make a collector's directory and its authority's key; return the public key.
+
+    Raises:
+        InvalidManifest: for an origin that no manifest may name.
+        KeyFileError: if the key file exists, or is inside the directory.
+        OSError: if the directory holds a collector, or cannot be written.
+    """
+    check_origin(origin)
+    config_file = directory / CONFIG_FILE
+    if config_file.exists():
+        raise FileExistsError(f"{config_file} exists; a collector is never overwritten")
+    check_outside(key_file, directory)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    key = create_key_file(key_file)
+    decided = {"origin": origin, "authority": key.public_key.hex(), "port": port}
+    config_file.write_text(settings_file(decided), "utf-8")
+    config_file.chmod(0o600)  # whoever puts a password into it need not think of that
+    (directory / EXAMPLE_FILE).write_text(EXAMPLE, "utf-8")
+    with_store(Config.load(directory), lambda store: store.ping(), create=True)
+    return key.public_key
+
+
+def settings_file(decided: Mapping[str, object]) -> str:
+    """Return a settings file's text: the decided settings, and all others behind a ``#``."""
+    lines, others = [_HEAD], [_MORE]
+    for each in SETTINGS:
+        if each.name in decided:
+            lines.append(f"# {each.meaning}\n{_line(each, decided[each.name])}\n")
+        else:
+            others.append(f"# {_line(each, each.default)}  # {each.meaning}")
+    return "\n".join([*lines, *others, ""])
+
+
+def _line(setting: Setting, value: object) -> str:
+    # What JSON writes of texts, numbers and lists of them, TOML reads.
+    return f"{setting.name} = {json.dumps(value, ensure_ascii=False)}"
+
+
+def with_store(
+    config: Config,
+    work: Callable[[Store], Awaitable[Result]],
+    *,
+    create: bool = False,
+    migrate: bool = False,
+) -> Result:
+    """Open the collector's store, do the work, and close it; the server may be running.
+
+    Raises:
+        InvalidConfig: if there is none, and it is not to be created.
+        UnknownSchema: if another version of deniable wrote it; an older one's SQLite file is
+            migrated only on request, or where it is created otherwise.
+        StoreError: if it cannot be opened.
+    """
+    if not create:
+        check_store(config)
+
+    async def run() -> Result:
+        store = await open_store(config.store, create=create, migrate=migrate)
+        try:
+            return await work(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(run())
+
+
+def check_store(config: Config) -> None:
+    """Raise InvalidConfig if there is no store: a misspelt path must not start an empty one."""
+    if isinstance(config.store, Path) and not config.store.exists():
+        raise InvalidConfig(f"{config.store} does not exist; is `store` in collector.toml right?")
+
+
+def store_text(config: Config) -> str:
+    """Return which store that is: a file, or what names the database, whose URL is not shown."""
+    if isinstance(config.store, Path):
+        return str(config.store)
+    return f"PostgreSQL, by {config.places.get('store', 'store')}"
+
+
+async def signed_surveys(store: Store, config: Config) -> tuple[list[Manifest], int]:
+    """Return what the authority signed, by name, the newest first; and the number of others."""
+    manifests: list[Manifest] = []
+    envelopes = await store.surveys()
+    # After the surveys: whatever key signed those is known then.
+    chain = await authority_chain(store, config.authority)
+    for envelope in envelopes:
+        with suppress(Refusal):
+            manifests.append(open_manifest_of_chain(envelope, chain)[0])
+    return manifests, len(envelopes) - len(manifests)

@@ -1,0 +1,79 @@
+"""Which published manifests a device follows, and what that costs it: by the device's own rules."""
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from deniable.budget import NANO
+from deniable.client import DEFAULT_LIFETIME_EPSILON, Survey
+from deniable.client.ledger.admission import fits_declaration
+from deniable.client.ledger.allowance import Reservation
+from deniable.client.ledger.following import chosen_of
+from deniable.messages import Manifest
+from deniable.messages.bundle import declaration_of
+
+CEILING: Final = DEFAULT_LIFETIME_EPSILON * NANO
+"""What devices spend in all unless their app says otherwise, in units of 1e-9 epsilon."""
+
+
+def declared(manifest: Manifest) -> Survey:
+    """Return the survey that an app declares with what `survey publish` printed for a manifest."""
+    arguments = declaration_of(manifest)
+    return Survey.numeric(**arguments) if "low" in arguments else Survey(**arguments)
+
+
+def followed(survey: Survey, offered: Sequence[Manifest], now: float) -> list[Manifest]:
+    """Return what a declaration accepts of running manifests: the newest begun, and the next."""
+    return chosen_of(
+        (each for each in offered if each.name == survey.name and fits_declaration(each, survey)),
+        now,
+    )
+
+
+def epochs_left(manifest: Manifest, now: float) -> int:
+    """Return how many epochs are not over."""
+    schedule = manifest.schedule
+    over = max(0, int((now - schedule.start) // schedule.epoch_seconds))
+    return max(0, schedule.epochs - over)
+
+
+def reserved(follows: Sequence[Manifest], now: float) -> int:
+    """Return what a device sets aside for the manifests that it follows, in units of 1e-9 epsilon.
+
+    For epochs that are not over, and of one manifest for those that begin before the next takes
+    its place.
+    """
+    begins = [each.schedule.start for each in follows[1:]]
+    return sum(
+        Reservation.of(each).ahead(now, until=until)
+        for each, until in zip(follows, [*begins, math.inf], strict=False)
+    )
+
+
+def reserved_by_all(offered: Sequence[Manifest], now: float) -> int:
+    """Return the most that a device sets aside which declares a survey of each name that runs.
+
+    Of a name it is the declaration that costs most: an app has one of them. What a device has spent
+    before comes on top.
+    """
+    most: dict[str, int] = {}
+    for manifest in offered:
+        costs = reserved(followed(declared(manifest), offered, now), now)
+        most[manifest.name] = max(most.get(manifest.name, 0), costs)
+    return sum(most.values())
+
+
+def left_behind(
+    newest: Manifest, older: Sequence[Manifest], offered: Collection[Manifest], now: float
+) -> Iterator[tuple[Manifest, list[Manifest]]]:
+    """Yield, of each declaration that the newest manifest of a name does not fit, what goes on.
+
+    That is the newest of the older manifests (newest first) with that declaration, and those of
+    the offered ones that its apps follow.
+    """
+    told: list[Survey] = []
+    for before in older:
+        survey = declared(before)
+        if survey not in told and not fits_declaration(newest, survey):
+            told.append(survey)
+            yield before, followed(survey, [each for each in older if each in offered], now)

@@ -1,0 +1,60 @@
+"""Signing a survey and putting it into a collector's store."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from deniable.enrolment import KeyFileError
+from deniable.estimates import NotInvertible, reports_for_half_width, reports_for_mean
+from deniable.messages import InvalidManifest, Manifest, sign_manifest
+from deniable.publishing.authority_keys import read_authority_key
+from deniable.publishing.numbering import next_manifest, says_the_same
+from deniable.publishing.survey_file import SurveyFile
+from deniable.server import Config, authority_chain
+from deniable.stores import Store
+
+
+def successor(config: Config, written: SurveyFile, surveys: Sequence[Manifest]) -> Manifest:
+    """Return the manifest that publishing would sign after these surveys, the newest first.
+
+    Raises:
+        InvalidManifest: naming the field at fault, or that nothing has changed.
+    """
+    before = [old for old in surveys if old.name == written.name]
+    if before and says_the_same(written, before[0], config.origin):
+        raise InvalidManifest(
+            written.name, "nothing has changed; the survey published before stands"
+        )
+    manifest = next_manifest(written, before, config.origin, os.urandom(16), time.time())
+    try:
+        if manifest.values is None:
+            reports_for_half_width(manifest.mechanism, 0.05)
+        else:
+            reports_for_mean(manifest.mechanism, manifest.values, 1.0)
+    except NotInvertible as error:
+        raise InvalidManifest(
+            "epsilon", "is too small to tell so many categories apart; raise it or use fewer"
+        ) from error
+    return manifest
+
+
+async def publish(
+    store: Store, config: Config, written: SurveyFile, surveys: Sequence[Manifest], key_file: Path
+) -> Manifest:
+    """Sign a survey and put it into the store; return its manifest.
+
+    Raises:
+        KeyFileError: for a key that is unreadable or not this collector's authority.
+        InvalidManifest: naming the field at fault.
+        StoreError: if the store cannot take it.
+    """
+    key = read_authority_key(key_file)
+    chain = await authority_chain(store, config.authority)
+    if key.public_key in chain[:-1]:
+        raise KeyFileError(f"{key_file} was rotated; the key that signs now is {chain[-1].hex()}")
+    if key.public_key != chain[-1]:
+        raise KeyFileError(f"{key_file} is not the key of this collector's authority")
+    manifest = successor(config, written, surveys)
+    await store.publish(manifest, sign_manifest(manifest, key))
+    return manifest

@@ -1,0 +1,287 @@
+"""A survey as an operator writes it: TOML, read strictly."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from deniable.mechanisms import KINDS, InvalidPrivacyParameter
+from deniable.messages import (
+    FRESH,
+    RANDOMISED_RESPONSE,
+    Enrolment,
+    InvalidManifest,
+    Repeat,
+    Specification,
+    exact_value,
+    value_range,
+)
+from deniable.publishing.survey_matrix import read_survey_matrix
+
+_DAY: Final = 86_400
+_UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": _DAY, "week": 7 * _DAY}
+_OPEN: Final = Enrolment()
+_KEY: Final = re.compile("[0-9a-f]{64}")
+_DURATION: Final = re.compile(r"(0|[1-9][0-9]{0,8}) (second|minute|hour|day|week)s?", re.ASCII)
+
+FIELDS: Final = {
+    "name": "lasting name: a-z, 0-9 and -, at most 64",
+    "question": "what the user is told is being asked",
+    "categories": "every possible answer; their order is kept",
+    "mechanism": "; ".join(f'"{name}", {kind.summary}' for name, kind in KINDS.items()),
+    **{key: meaning for kind in KINDS.values() for key, meaning in kind.keys.items()},
+    "epsilon": 'privacy of one report, as a string such as "1"; smaller is more private',
+    "delta": 'slack, as a string; leave it at "0"',
+    "epoch": 'how often a device may report: "1 day", "1 week", "12 hours"',
+    "epochs": "how many epochs the survey lasts",
+    "repeat": '"fresh", a new response each epoch; or "memoised", the same kept response to the '
+    "same answer, for at most 16 categories unless two-round",
+    "memoised_epochs": "of a memoised survey: for how many epochs responses are kept, 2 to 10,000",
+    "grace": 'how long after an epoch its reports are still taken, such as "1 day"',
+    "start": "when epoch 0 begins, a time with offset; default: midnight UTC, or for shorter "
+    "epochs the last whole one",
+    "minimum_reports": "figures appear from this many reports on, and are renewed when at least as "
+    "many more have come",
+    "enrolment": '"open", any device may report; or "certificate", only those for which an issuer '
+    "vouches",
+    "issuers": "of a certificate survey: public keys, 64 hex digits each, of the current issuer "
+    "and, if it is to be replaced, of the next",
+}
+"""Every field of a survey file; the documentation's table is tested against it."""
+
+_DEFAULTS: Final[dict[str, object]] = {
+    "mechanism": "randomised-response",
+    "delta": "0",
+    "repeat": "fresh",
+    "grace": "1 day",
+    "minimum_reports": 100,
+    "enrolment": "open",
+}
+
+EXAMPLE: Final = """\
+# A survey. Publish it with: deniable survey publish example-survey.toml
+
+name = "rating-of-marriage"
+question = "How do you rate your marriage?"
+categories = ["very poor", "poor", "fair", "good", "very good"]
+
+# The privacy of one report: whatever somebody answers, each response is at most e^epsilon times
+# likelier than with any other answer. A string, since 0.1 is no exact number to a computer.
+epsilon = "1"
+
+# A device reports at most once an epoch, and each report adds to what it reveals over time.
+epoch = "1 week"
+epochs = 8
+grace = "1 day"
+
+# Figures appear from this many reports on; 1 lets you try things out. Use 100 or more in earnest.
+minimum_reports = 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyFile:
+    """A survey file's fields, checked for their types; the manifest checks their domains.
+
+    Attributes: see :data:`FIELDS`; durations and start are in (Unix) seconds.
+    """
+
+    name: str
+    question: str
+    categories: tuple[str, ...]
+    epsilon: str
+    delta: str
+    epoch_seconds: int
+    epochs: int
+    grace_seconds: int
+    start: int | None
+    minimum_reports: int
+    specification: Specification = RANDOMISED_RESPONSE
+    repeat: Repeat = FRESH
+    enrolment: Enrolment = _OPEN
+
+    @classmethod
+    def load(cls, file: Path) -> "SurveyFile":
+        """Read a file."""
+        try:
+            return cls.parse(file.read_text("utf-8"), file.parent)
+        except UnicodeDecodeError as error:
+            raise InvalidManifest(str(file), "is not UTF-8 text") from error
+
+    @classmethod
+    def parse(cls, text: str, folder: Path = Path()) -> "SurveyFile":
+        """Read a file's text, with what it names in its folder."""
+        try:
+            table = {**_DEFAULTS, **tomllib.loads(text)}
+        except ValueError as error:  # TOMLDecodeError, or an integer of thousands of digits
+            raise InvalidManifest("TOML", str(error)) from error
+        kind = _kind(table)
+        for field in table:
+            if field not in FIELDS and field not in KINDS[kind].keys:
+                raise InvalidManifest(field, f"is unknown; the fields are {', '.join(FIELDS)}")
+        categories = _values(table) if KINDS[kind].numeric else _texts(table, "categories")
+        epsilon, delta = _text(table, "epsilon"), _text(table, "delta")
+        return cls(
+            name=_text(table, "name"),
+            question=_text(table, "question"),
+            categories=categories,
+            epsilon=epsilon,
+            delta=delta,
+            epoch_seconds=_duration(table, "epoch"),
+            epochs=_count(table, "epochs"),
+            grace_seconds=_duration(table, "grace"),
+            start=_instant(table, "start"),
+            minimum_reports=_count(table, "minimum_reports"),
+            specification=Specification.calibrated(
+                kind, len(categories), epsilon, delta, _settings(table, kind, categories, folder)
+            ),
+            repeat=_repeat(table),
+            enrolment=_enrolment(table),
+        )
+
+
+def duration_text(seconds: int) -> str:
+    """Return a length of time in the largest unit that divides it."""
+    for unit, length in sorted(_UNITS.items(), key=lambda item: -item[1]):
+        if seconds and seconds % length == 0:
+            count = seconds // length
+            return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+    return f"{seconds} seconds"
+
+
+def _field(table: dict[str, object], field: str) -> object:
+    if field not in table:
+        raise InvalidManifest(field, f"is missing: {FIELDS[field]}")
+    return table[field]
+
+
+def _text(table: dict[str, object], field: str) -> str:
+    value = _field(table, field)
+    if isinstance(value, float | int) and field in {"epsilon", "delta", "kept_epsilon"}:
+        raise InvalidManifest(
+            field, f'must be a string, such as {field} = "1" or {field} = "0.5", with the quotes'
+        )
+    if not isinstance(value, str):
+        raise InvalidManifest(field, "must be a string")
+    return value
+
+
+def _kind(table: dict[str, object]) -> str:
+    name = _text(table, "mechanism")
+    if name not in KINDS:
+        raise InvalidManifest("mechanism", f"must be {FIELDS['mechanism']}")
+    for other, kind in KINDS.items():
+        for key in kind.keys:
+            if key in table and name != other:
+                raise InvalidManifest(key, f'belongs to a survey with mechanism = "{other}"')
+    if KINDS[name].numeric and "categories" in table:
+        raise InvalidManifest("categories", "follow from low, high and step; leave them out")
+    return name
+
+
+def _settings(
+    table: dict[str, object], kind: str, categories: tuple[str, ...], folder: Path
+) -> dict[str, object]:
+    """Return what belongs to the kind, lists as tuples; the kind checks it."""
+    found = {key: _frozen(table[key]) for key in KINDS[kind].keys if key in table}
+    if "kept_epsilon" in found:
+        _text(table, "kept_epsilon")
+    if "matrix" in found:
+        found |= read_survey_matrix(found, categories, folder)
+    return found
+
+
+def _frozen(value: object) -> object:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def _repeat(table: dict[str, object]) -> Repeat:
+    match _text(table, "repeat"):
+        case "fresh":
+            if "memoised_epochs" in table:
+                raise InvalidManifest(
+                    "memoised_epochs", 'belongs to a survey with repeat = "memoised"'
+                )
+            return FRESH
+        case "memoised":
+            epochs = _count(table, "memoised_epochs")
+            try:
+                return Repeat("memoised", epochs)
+            except InvalidManifest as error:
+                raise InvalidManifest("memoised_epochs", error.reason) from error
+    raise InvalidManifest("repeat", f"must be {FIELDS['repeat']}")
+
+
+def _enrolment(table: dict[str, object]) -> Enrolment:
+    match _text(table, "enrolment"):
+        case "open":
+            if "issuers" in table:
+                raise InvalidManifest(
+                    "issuers", 'belong to a survey with enrolment = "certificate"'
+                )
+            return Enrolment()
+        case "certificate":
+            keys = _texts(table, "issuers")
+            if not all(_KEY.fullmatch(key) for key in keys):
+                raise InvalidManifest("issuers", f"are {FIELDS['issuers']}")
+            try:
+                return Enrolment("certificate", tuple(map(bytes.fromhex, keys)))
+            except InvalidManifest as error:
+                raise InvalidManifest("issuers", error.reason) from error
+    raise InvalidManifest("enrolment", f"must be {FIELDS['enrolment']}")
+
+
+def _values(table: dict[str, object]) -> tuple[str, ...]:
+    low, high, step = (_value(table, field) for field in ("low", "high", "step"))
+    return value_range(low, high, step)
+
+
+def _value(table: dict[str, object], field: str) -> Fraction:
+    value = _field(table, field)
+    if isinstance(value, float):
+        raise InvalidManifest(
+            field, f'must be a string, such as {field} = "0.5": floats are inexact'
+        )
+    if type(value) is not int and not isinstance(value, str):
+        raise InvalidManifest(field, "must be a whole number, or a number as a string")
+    try:
+        return exact_value(field, value)
+    except InvalidPrivacyParameter as error:
+        raise InvalidManifest(field, "is too large") from error
+
+
+def _texts(table: dict[str, object], field: str) -> tuple[str, ...]:
+    value = _field(table, field)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise InvalidManifest(field, "must be a list of strings")
+    return tuple(value)
+
+
+def _count(table: dict[str, object], field: str) -> int:
+    value = _field(table, field)
+    if type(value) is not int:
+        raise InvalidManifest(field, "must be a whole number")
+    return value
+
+
+def _duration(table: dict[str, object], field: str) -> int:
+    match = _DURATION.fullmatch(_text(table, field))
+    if match is None:
+        raise InvalidManifest(
+            field,
+            "must be a number and one of seconds, minutes, hours, days and weeks, such as "
+            '"30 days"',
+        )
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _instant(table: dict[str, object], field: str) -> int | None:
+    value = table.get(field)
+    if value is None:
+        return None
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        raise InvalidManifest(field, "must be a time with offset, such as 2026-01-05T00:00:00Z")
+    return int(value.timestamp())

@@ -1,0 +1,132 @@
+"""Running the collector: sockets, signals, and an end that loses nothing."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final
+
+from aiohttp import web
+
+from deniable.server.life.upkeep import Upkeep
+from deniable.server.operations.gauges import Gauges
+from deniable.server.operations.logs import LoopErrors
+from deniable.server.operations.metrics import Meters
+from deniable.server.operations.settings import Config
+from deniable.server.routes.app import build_metrics_server, build_server
+from deniable.server.routes.catalogue import Catalogue
+from deniable.server.transport.listening import listen, shown_address
+from deniable.server.transport.tls import reload_certificate, tls_context
+from deniable.stores import open_store
+
+_ARRIVAL_SECONDS: Final = 0.5
+_DRAIN_SECONDS: Final = 30.0
+
+
+def run_in_loop(main: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in uvloop's event loop where that is installed, else in asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(main)
+    else:
+        uvloop.run(main)
+
+
+async def serve(
+    config: Config,
+    announce: Callable[[str], None],
+    *,
+    meters: Meters | None = None,
+    share_port: bool = False,
+    until_closed: int | None = None,
+    leads: Callable[[], bool] = lambda: True,
+) -> None:
+    """Serve until SIGTERM or SIGINT; then finish what was begun, and close the store.
+
+    With TLS, SIGHUP has the certificate read anew; without, it is as good as SIGTERM. The address
+    is announced once requests are taken. Other processes may share the port (SO_REUSEPORT); that
+    the other end of the descriptor ``until_closed`` is closed is as good as SIGTERM; and ``leads``
+    tells whether it is this process that seals, prunes and ends by the clock, at that moment.
+
+    Raises:
+        InvalidConfig: if the certificate cannot be used.
+        OSError: if the address cannot be listened on.
+        StoreError: if the store cannot be opened.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if until_closed is not None:
+        loop.add_reader(until_closed, stop.set)
+    loop.set_exception_handler(LoopErrors())
+    tls = tls_context(config)
+    if tls is None:
+        loop.add_signal_handler(signal.SIGHUP, stop.set)
+    else:
+        loop.add_signal_handler(signal.SIGHUP, reload_certificate, tls, config)
+    meters = meters or Meters()
+    most = config.database_connections
+    store = await open_store(config.store, config.most_waiting, migrate=True, most_connections=most)
+    try:
+        catalogue = Catalogue(store, config.authority, time.time)
+        gauges = Gauges(config, store, catalogue, tls=tls)
+        server = await build_server(
+            config, store, meters=meters, catalogue=catalogue, gauges=gauges
+        )
+        runner = web.ServerRunner(server, shutdown_timeout=_DRAIN_SECONDS)
+        await runner.setup()
+        try:
+            site = await listen(server, (config.host, config.port), tls=tls, share_port=share_port)
+            port = site.sockets[0].getsockname()[1]
+            upkeep = Upkeep(store, catalogue, time.time, meters)
+            async with (
+                _serving_metrics(config, meters, gauges, share_port=share_port),
+                _meanwhile(gauges.keep(meters)),
+                _meanwhile(upkeep.run(config.upkeep_seconds, leads)),
+            ):
+                announce(shown_address(config.host, port, tls=tls is not None))
+                await stop.wait()
+            # aiohttp's cleanup reads no more bytes, and waits in vain for a connection that it has
+            # only just accepted: whatever is on its way must have arrived before.
+            site.close()
+            await asyncio.sleep(_ARRIVAL_SECONDS)
+        finally:
+            # Waits for requests under way, then cuts what is left.
+            await runner.cleanup()
+    finally:
+        if until_closed is not None:
+            with suppress(OSError):
+                loop.remove_reader(until_closed)
+        await store.close()
+
+
+@asynccontextmanager
+async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Do some work while the block runs."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@asynccontextmanager
+async def _serving_metrics(
+    config: Config, meters: Meters, gauges: Gauges, *, share_port: bool
+) -> AsyncIterator[None]:
+    """Serve the metrics on their own address, if the settings name one, while the block runs."""
+    if config.metrics is None:
+        yield
+        return
+    server = build_metrics_server(config, meters, gauges)
+    listening = await listen(server, config.metrics, share_port=share_port)
+    try:
+        yield
+    finally:
+        listening.close()
+        await server.shutdown(0)

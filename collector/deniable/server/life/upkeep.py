@@ -1,0 +1,126 @@
+"""Upkeep: the server seals, prunes and ends by the clock, without being told.
+
+Any number of collectors may do so on one store: whatever one of them did is done for all, and to do
+it twice is to do it once. What could not be done is due again the next time.
+
+Nothing is done by a clock that differs from the store's own, and nothing that the reports do not
+bear out (:mod:`deniable.intake.life`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import SystemRandom
+from typing import Final
+
+from deniable.intake import Action, Due, due, finished
+from deniable.messages import Manifest
+from deniable.server.operations.metrics import Meters
+from deniable.server.routes.catalogue import Catalogue
+from deniable.stores import Store, StoreError
+
+_LOG: Final = logging.getLogger("deniable.collector")
+_CHANCE: Final = SystemRandom()
+AGREEMENT_SECONDS: Final = 60.0
+"""By how much a collector's clock and its store's may differ."""
+
+
+class Upkeep:
+    """Does what is due to the surveys of a store, as far as its catalogue offers them."""
+
+    def __init__(
+        self,
+        store: Store,
+        catalogue: Catalogue,
+        clock: Callable[[], float],
+        meters: Meters | None = None,
+    ) -> None:
+        self._store = store
+        self._catalogue = catalogue
+        self._clock = clock
+        self._meters = meters or Meters()
+        self._finished: set[bytes] = set()
+        self._asked: set[tuple[bytes, int]] = set()
+
+    async def run(self, seconds: float, leads: Callable[[], bool] = lambda: True) -> None:
+        """Do what is due, about so many seconds apart, until cancelled; 0 is never.
+
+        The first time only after as long: a machine that has just started may not know the time
+        yet, and what is sealed is sealed for good. Collectors that start together drift apart.
+        Of several on one machine, only the one that leads does it.
+        """
+        while seconds:
+            await asyncio.sleep(seconds * _CHANCE.uniform(0.75, 1.25))
+            if leads():
+                await self.turn()
+
+    async def turn(self) -> None:
+        """Do all that is due now; what cannot be done is logged, and left for the next turn."""
+        with self._put_off("upkeep"):
+            await self._compare_clocks()
+            await self._catalogue.read()
+            ended = await self._store.ended()
+            for manifest in self._catalogue.all():
+                if manifest.survey_id not in self._finished:
+                    with self._put_off(f"upkeep of {manifest.name}"):
+                        await self._keep(manifest, ended.get(manifest.survey_id))
+
+    async def _compare_clocks(self) -> None:
+        before = self._clock()
+        store = await self._store.time()
+        # However long it took to answer, a clock that agrees lies between.
+        differ = max(before - store, store - self._clock())
+        if differ > AGREEMENT_SECONDS:
+            self._meters.count("clock_disagrees")
+            raise StoreError(
+                f"the clocks of this machine and of the store differ by {differ:.0f} s: set the"
+                " wrong one right"
+            )
+
+    @contextmanager
+    def _put_off(self, what: str) -> Iterator[None]:
+        """Log and count what goes wrong: one survey keeps no other from being looked at."""
+        try:
+            yield
+        except StoreError as error:
+            self._meters.count("upkeep_failed")
+            _LOG.error("%s is put off: %s", what, error)
+        except Exception:  # noqa: BLE001 - whatever it is, the next turn tries again
+            self._meters.count("upkeep_failed")
+            _LOG.exception("%s failed in an unforeseen way and is put off", what)
+
+    async def _keep(self, manifest: Manifest, ended_at: int | None) -> None:
+        seals = await self._store.seals(manifest.survey_id)
+        if finished(manifest, seals, ended_at):
+            self._finished.add(manifest.survey_id)
+            return
+        newest = await self._store.newest_counted(manifest.survey_id)
+        for each in due(manifest, seals, ended_at, newest, self._clock()):
+            await self._do(manifest, each)
+
+    async def _do(self, manifest: Manifest, each: Due) -> None:
+        survey_id, now = manifest.survey_id, int(self._clock())
+        which = f"{manifest.name} (sequence {manifest.sequence})"
+        match each:
+            case Due(Action.SEAL, int(epoch)):
+                seal = await self._store.seal(survey_id, epoch, now)
+                if seal.sealed_at != now:
+                    return  # another collector was first, and tells of it
+                self._meters.count("epochs_sealed")
+                told = f"reports {seal.reports}, digest {seal.digest.hex()}"
+                _LOG.info("sealed %s, epoch %d: %s", which, epoch, told)
+            case Due(Action.PRUNE, int(epoch)):
+                erased = await self._store.prune(survey_id, epoch, now)
+                self._meters.count("receipts_erased", erased)
+                _LOG.info("pruned %s, epoch %d: receipts %d", which, epoch, erased)
+            case Due(Action.END):
+                await self._store.end(survey_id, now)
+                _LOG.info("ended %s", which)
+            case Due(Action.ASK, int(epoch)) if (survey_id, epoch) not in self._asked:
+                self._asked.add((survey_id, epoch))
+                _LOG.error(
+                    "%s, epoch %d is not sealed: it was over long ago by this clock, and no report"
+                    " of a later one has come. If the clock is right: deniable survey seal %s %d",
+                    *(which, epoch, manifest.name, epoch),
+                )

@@ -1,0 +1,243 @@
+"""Several processes that serve one port, and the one that starts them anew when they die.
+
+The supervisor takes no request and opens no store: nothing that a worker meets can harm it. Its
+workers are forked, so that they share what was imported, and the memory of meters and heartbeats.
+Each listens on the port by itself (SO_REUSEPORT); the kernel deals out the connections. A worker
+that is frozen keeps its share of them, and may hold what the others wait for: it is killed.
+"""
+
+import asyncio
+import logging
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final, NoReturn
+
+from deniable.server.life.heartbeats import FROZEN_SECONDS, LOOK_SECONDS, Heartbeats
+from deniable.server.life.serve import run_in_loop, serve
+from deniable.server.operations.metrics import Meters
+from deniable.server.operations.settings import Config
+from deniable.server.transport.listening import shown_address
+
+_LOG = logging.getLogger("deniable.collector")
+
+_ENDING: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+_WATCHED: Final = _ENDING | {signal.SIGCHLD}
+_STABLE_SECONDS: Final = 60.0
+"""A worker that lived as long is started anew at once; any other after longer and longer pauses."""
+_LONGEST_PAUSE: Final = 30.0
+STOPPING_SECONDS: Final = 75.0
+"""Longer than a worker needs to drain. One that hangs is killed, and loses nothing stored."""
+_WAIT_SECONDS: Final = 0.1
+_SERVING: Final = b"\1"
+
+
+class WorkersFailed(Exception):
+    """A worker could not begin to serve; the message is its own error's."""
+
+
+@dataclass(slots=True)
+class _Worker:
+    """One worker's place: who fills it, since when, and when it is filled again."""
+
+    pid: int = 0  # 0 while there is none
+    ready: int = -1  # the descriptor on which it says that it serves
+    started: float = 0.0  # monotonic seconds
+    deaths: int = 0  # young ones, in succession
+    due: float = 0.0
+
+
+def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
+    """Serve with ``config.workers`` processes until SIGTERM or SIGINT; announce when all serve.
+
+    Raises:
+        OSError: if the address cannot be listened on.
+        WorkersFailed: if a worker cannot begin to serve.
+    """
+    # Whoever started this may ignore the ends of children: then nobody would be told of them.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # Signals are fetched, not delivered: none comes between a look and the wait after it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
+    with _reserved(config) as reserved:
+        port = reserved.getsockname()[1]
+        supervisor = _Supervisor(replace(config, port=port), reserved)
+        try:
+            if supervisor.start_all():
+                announce(shown_address(config.host, port, tls=config.tls_certificate is not None))
+                supervisor.watch()
+        finally:
+            supervisor.stop_all()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
+
+
+class _Supervisor:
+    def __init__(self, config: Config, reserved: socket.socket) -> None:
+        self._config = config
+        self._reserved = reserved
+        self._memory = Meters.shared(config.workers)
+        self._heartbeats = Heartbeats(config.workers)
+        self._workers = [_Worker() for _ in range(config.workers)]
+        # The workers hold the reading end: it ends when this process does, however that happens.
+        self._life_read, self._life_write = os.pipe()
+
+    def start_all(self) -> bool:
+        """Start every worker; return once all serve, or False if told to stop before that."""
+        for number in range(len(self._workers)):
+            self._start(number)
+        for worker in self._workers:
+            while not select.select([worker.ready], [], [], 0)[0]:
+                self._kill_frozen()
+                got = signal.sigtimedwait(_WATCHED, _WAIT_SECONDS)
+                if got is not None and got.si_signo in {signal.SIGTERM, signal.SIGINT}:
+                    return False
+            said = os.read(worker.ready, 65_536)
+            if not said.startswith(_SERVING):
+                raise WorkersFailed(said.decode() or "a worker ended before it served")
+        return True
+
+    def watch(self) -> None:
+        """Start anew whatever dies, until told to stop."""
+        while True:
+            pauses = [worker.due - time.monotonic() for worker in self._workers if not worker.pid]
+            got = signal.sigtimedwait(_WATCHED, max(0.0, min([*pauses, LOOK_SECONDS])))
+            if got is not None and got.si_signo == signal.SIGHUP and self._config.tls_certificate:
+                self._tell(signal.SIGHUP)  # the workers read the certificate anew
+            # Where the wait was interrupted by a stop, what Python returns is no signal at all.
+            elif got is not None and got.si_signo in _ENDING:
+                return
+            self._bury()
+            self._kill_frozen()
+            for number, worker in enumerate(self._workers):
+                if not worker.pid and worker.due <= time.monotonic():
+                    self._start(number)
+
+    def stop_all(self) -> None:
+        """Have every worker finish what it has begun."""
+        self._tell(signal.SIGTERM)
+        deadline = time.monotonic() + STOPPING_SECONDS
+        for worker in self._workers:
+            while worker.pid and not os.waitpid(worker.pid, os.WNOHANG)[0]:
+                if time.monotonic() >= deadline:
+                    os.kill(worker.pid, signal.SIGKILL)
+                signal.sigtimedwait({signal.SIGCHLD}, _WAIT_SECONDS)
+            worker.pid = 0
+        os.close(self._life_write)
+        os.close(self._life_read)
+
+    def _tell(self, number: signal.Signals) -> None:
+        for worker in self._workers:
+            if worker.pid:
+                os.kill(worker.pid, number)
+
+    def _bury(self) -> None:
+        for number, worker in enumerate(self._workers):
+            if not worker.pid:
+                continue
+            pid, status = os.waitpid(worker.pid, os.WNOHANG)
+            if pid:
+                now = time.monotonic()
+                young = now - worker.started < _STABLE_SECONDS
+                worker.deaths = worker.deaths + 1 if young else 0
+                pause = _pause(worker.deaths)
+                worker.pid, worker.due = 0, now + pause
+                Meters(self._memory, number)  # its gauges are nobody's now
+                code = os.waitstatus_to_exitcode(status)
+                how = f"signal {-code}" if code < 0 else f"status {code}"
+                _LOG.error("worker %d ended (%s) and is started anew in %.1f s", number, how, pause)
+
+    def _kill_frozen(self) -> None:
+        for number in self._heartbeats.look():
+            self._heartbeats.beat(number)  # or it would be killed again at every look
+            if self._workers[number].pid:
+                _LOG.error("worker %d stood still for %d s and is killed", number, FROZEN_SECONDS)
+                os.kill(self._workers[number].pid, signal.SIGKILL)
+
+    def _start(self, number: int) -> None:
+        worker = self._workers[number]
+        if worker.ready >= 0:
+            os.close(worker.ready)
+        worker.ready, said = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        worker.started = time.monotonic()
+        self._heartbeats.beat(number)
+        worker.pid = os.fork()
+        if worker.pid == 0:
+            self._work(number, said)
+        os.close(said)
+
+    def _work(self, number: int, said: int) -> NoReturn:
+        """Be a worker; never come back."""
+        status = 1
+        try:
+            os.close(self._life_write)
+            # Or the port was taken for as long as a worker drains whose supervisor is dead.
+            self._reserved.close()
+            for other in self._workers:
+                os.close(other.ready) if other.ready >= 0 else None
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
+            run_in_loop(self._serve(number, said))
+            status = 0
+        except KeyboardInterrupt:
+            status = 0
+        except Exception as error:  # noqa: BLE001 - whatever it is, the supervisor tells it
+            _say(said, " ".join(str(error).split()).encode())
+            _LOG.error("worker %d cannot serve: %s", number, error)
+        finally:
+            logging.shutdown()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+
+    async def _serve(self, number: int, said: int) -> None:
+        beating = asyncio.create_task(self._heartbeats.keep_beating(number))
+        await serve(
+            self._config,
+            lambda _: _say(said, _SERVING),
+            meters=Meters(self._memory, number),
+            share_port=True,
+            until_closed=self._life_read,
+            leads=lambda: self._heartbeats.leads(number),
+        )
+        beating.cancel()
+
+
+def _pause(deaths: int) -> float:
+    """Return how long a place stays empty after so many early deaths: 0, 0, 1, 2, 4 … seconds."""
+    return min(_LONGEST_PAUSE, 2.0 ** (deaths - 2)) if deaths > 1 else 0.0
+
+
+def _say(descriptor: int, what: bytes) -> None:
+    with suppress(BrokenPipeError):
+        os.write(descriptor, what)
+
+
+def _reserved(config: Config) -> socket.socket:
+    """Return a socket that holds the port for the workers, and never listens itself."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    with socket.socket(family, kind, protocol) as alone:
+        # Without SO_REUSEPORT, so that another collector's workers are noticed.
+        alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        alone.bind(address)
+    held = socket.socket(family, kind, protocol)
+    try:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            held.bind(address)
+        except OSError:
+            # Connections that one process had are remembered for a minute. Not always so: others
+            # would not notice it before a worker listens.
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.bind(address)
+    except OSError:
+        held.close()
+        raise
+    return held

@@ -1,0 +1,1 @@
+"""Operations: what an operator sets and sees: settings, logs and metrics."""

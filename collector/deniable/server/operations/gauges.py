@@ -1,0 +1,127 @@
+"""What is measured when somebody looks: absolute values, the same whichever worker answers.
+
+No value is of one survey's reports. What cannot be told, such as the end of a certificate where
+there is none, has no sample.
+"""
+
+import asyncio
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from deniable.intake import Action, Due, due
+from deniable.messages import Manifest
+from deniable.server.operations.metrics import Meters
+from deniable.server.operations.settings import Config
+from deniable.server.routes.catalogue import Catalogue
+from deniable.server.routes.shared_answers import SharedAnswer
+from deniable.server.transport.tls import ServerTls
+from deniable.stores import PostgresStore, Store, StoreError, StoreFull
+
+_FULL_BYTES: Final = 1 << 20
+_WRITING_SECONDS: Final = 5.0
+_READING_SECONDS: Final = 3.0
+_KEEPING_SECONDS: Final = 2.0
+_OVERDUE_SECONDS: Final = 3_600.0
+
+
+class Gauges:
+    """Measures, at most once in some seconds."""
+
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        catalogue: Catalogue,
+        clock: Callable[[], float] = time.time,
+        tls: ServerTls | None = None,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._catalogue = catalogue
+        self._clock = clock
+        self._tls = tls
+        self._up = SharedAnswer(self._write, patience=_WRITING_SECONDS)
+        # A database that has fallen silent does not even let go of whoever asks it.
+        self._told = SharedAnswer(self._read_store, patience=_READING_SECONDS)
+        patience = 2 * _READING_SECONDS + _WRITING_SECONDS
+        self._measured = SharedAnswer(self._measure, patience=patience)
+
+    async def check(self) -> None:
+        """Return if the store takes a durable write.
+
+        Raises:
+            StoreError: if it does not.
+        """
+        await self._up.get()
+
+    async def _write(self) -> None:
+        if isinstance(self._config.store, Path) and await _room(self._config.store) < _FULL_BYTES:
+            # One row may still fit, where no upload does.
+            raise StoreFull("the disk has no room left")
+        await self._store.ping()
+
+    async def read(self) -> Mapping[str, float]:
+        """Return the values, by name."""
+        return await self._measured.get()
+
+    async def keep(self, meters: Meters) -> None:
+        """Keep the gauges that are this worker's own among its meters, until cancelled."""
+        meters.put("workers", [1.0])
+        while isinstance(self._store, PostgresStore):
+            meters.put("database_connections", self._store.usage)
+            await asyncio.sleep(_KEEPING_SECONDS)
+
+    async def _measure(self) -> dict[str, float]:
+        values: dict[str, float] = {"workers_wanted": self._config.workers, "store_up": 0.0}
+        if self._tls is not None:
+            values["certificate_end_timestamp_seconds"] = self._tls.ends
+        try:
+            if isinstance(self._config.store, Path):
+                values["disk_free_bytes"] = await _room(self._config.store)
+            await self.check()
+            values["store_up"] = 1.0
+            values |= await self._told.get()
+        except StoreError:
+            pass  # it is said by what is missing; who uploads has it logged
+        return values
+
+    async def _read_store(self) -> dict[str, float]:
+        now, catalogue, store = self._clock(), self._catalogue, self._store
+        await catalogue.reread()
+        values: dict[str, float] = {"backup_timestamp_seconds": await store.backed_up_at() or 0}
+        running = [catalogue.running(newest.name, now) for newest in catalogue.newest()]
+        ends = [surveys[0].schedule.end for surveys in running if surveys]
+        if ends:
+            values["survey_end_timestamp_seconds"] = min(ends)
+        values["seals_overdue"] = len(await all_overdue(store, catalogue.all(), now))
+        return values
+
+
+async def all_overdue(
+    store: Store, surveys: Iterable[Manifest], now: float
+) -> list[tuple[Manifest, Due]]:
+    """Return which epochs of these surveys have a seal that is an hour late, or more."""
+    ended, past = await store.ended(), now - _OVERDUE_SECONDS
+    return [
+        (survey, each)
+        for survey in surveys
+        if (ended_at := ended.get(survey.survey_id)) is None or ended_at <= past
+        for each in due(
+            survey,
+            await store.seals(survey.survey_id),
+            ended_at,
+            await store.newest_counted(survey.survey_id),
+            past,
+        )
+        if each.action in {Action.SEAL, Action.ASK}
+    ]
+
+
+async def _room(store: Path) -> int:
+    try:
+        return (await asyncio.to_thread(shutil.disk_usage, store.parent)).free
+    except OSError as error:
+        raise StoreError(f"the store's folder is gone: {error.strerror}") from error

@@ -1,0 +1,163 @@
+"""What the collector logs, and in which form: configured here and nowhere else.
+
+L1. A line holds no address, no key and nothing of a request.
+L2. Of an exception, its types and places in the code are told, never its text: that may repeat
+    what was sent.
+L3. Of what other libraries say, only the sentence as it stands in their code is told.
+L4. In the format json, every line of a running collector is one object: also what nobody caught.
+"""
+
+import asyncio
+import json
+import logging
+import math
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import PurePath
+from time import monotonic
+from types import TracebackType
+from typing import Any, Final, TextIO
+
+_OURS: Final = "deniable"
+_LOG = logging.getLogger("deniable.collector")
+_SECONDS_BETWEEN: Final = 60.0
+
+
+class LogThrottle:
+    """Tells whether to log what can happen at any rate: once a minute of each kind."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._logged: dict[str, float] = {}
+
+    def __call__(self, kind: str) -> bool:
+        """Return if nothing of this kind was logged for a minute; kinds are few, and ours."""
+        now = self._clock()
+        due = now - self._logged.get(kind, -math.inf) >= _SECONDS_BETWEEN
+        if due:
+            self._logged[kind] = now
+        return due
+
+
+def configure_logging(log_format: str, stream: TextIO | None = None) -> None:
+    """Have this process log as text or json, and nobody else write to its standard error."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(formatter(log_format))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger(_OURS).setLevel(logging.INFO)
+    logging.raiseExceptions = False  # it would print a record that cannot be formatted
+    sys.excepthook = _uncaught
+    sys.unraisablehook = _unraisable
+    threading.excepthook = _uncaught_in_thread
+    warnings.showwarning = _warn
+
+
+def formatter(log_format: str) -> logging.Formatter:
+    """Return what makes lines of records; fields are taken from ``extra={"fields": {…}}``."""
+    return _Json() if log_format == "json" else _Text()
+
+
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        told = " ".join(f"{name}={value}" for name, value in _fields(record).items())
+        line = f"{_time(record)} {record.levelname.lower()}: {_message(record)}"
+        return f"{line}  {told}" if told else line
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "message": _message(record),
+            "process": record.process,
+        }
+        return json.dumps(line | _fields(record), default=str)
+
+
+def _time(record: logging.LogRecord) -> str:
+    when = datetime.fromtimestamp(record.created, UTC)
+    return when.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+def _message(record: logging.LogRecord) -> str:
+    if record.name.partition(".")[0] == _OURS:
+        return " ".join(record.getMessage().split())
+    said, _, _ = str(record.msg).partition("\n")
+    return f"{record.name}: {said}"
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    fields: dict[str, object] = dict(getattr(record, "fields", {}))
+    error = record.exc_info[1] if record.exc_info else None
+    if error is not None:
+        fields["error"] = " from ".join(type(each).__name__ for each in _chain(error))
+        fields["at"] = " < ".join(_places(error))
+    return fields
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and what it came from, each once."""
+    seen: set[int] = set()
+    each: BaseException | None = error
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        yield each
+        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+
+
+def _places(error: BaseException) -> list[str]:
+    """Return where it was raised, and what had called that: ``folder/file.py:line``."""
+    return [
+        f"{'/'.join(PurePath(frame.filename).parts[-2:])}:{frame.lineno}"
+        for frame in reversed(traceback.extract_tb(error.__traceback__))
+    ]
+
+
+class LoopErrors:
+    """Logs what goes wrong in the event loop itself, such as running out of file descriptors."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._throttle = LogThrottle(clock)
+
+    def __call__(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log a context of the event loop's exception handler, once a minute."""
+        # What follows is the repr of a callback with its arguments, or of a transport.
+        message, _, _ = str(context.get("message", "unforeseen")).partition(" <")
+        if message.startswith("Exception in callback"):
+            message, _, _ = message.partition("(")
+        if self._throttle(message):
+            _LOG.error("event loop: %s", message, exc_info=context.get("exception"))
+
+
+def _uncaught(kind: type[BaseException], error: BaseException, trail: TracebackType | None) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trail)
+    else:
+        _LOG.critical("the process ends by an unforeseen error", exc_info=error)
+
+
+def _uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
+    _LOG.error("a thread ends by an unforeseen error", exc_info=args.exc_value)
+
+
+def _unraisable(args: "sys.UnraisableHookArgs") -> None:
+    _LOG.error("an error that nobody could be told", exc_info=args.exc_value)
+
+
+def _warn(
+    message: Warning | str,  # noqa: ARG001 - the signature of warnings.showwarning
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    *_: object,
+    **__: object,
+) -> None:
+    place = "/".join(PurePath(filename).parts[-2:])
+    _LOG.warning("Python warns: %s at %s:%d", category.__name__, place, lineno)

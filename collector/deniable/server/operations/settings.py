@@ -1,0 +1,322 @@
+"""The collector's settings: one TOML file, which environment variables override.
+
+A setting is one field of ``Config``, and nothing else: its default, its checks, its environment
+variable, and what `deniable init`, `deniable doctor` and the documentation say follow from it.
+
+An error names the file or variable that it is about, and never repeats a value: it may be a secret.
+"""
+
+import dataclasses
+import math
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any, Final
+
+from deniable.messages import (
+    MAX_UPLOAD_REPORTS,
+    InvalidManifest,
+    Refusal,
+    check_origin,
+    check_public_key,
+)
+from deniable.server.transport.addresses import Network
+
+CONFIG_FILE: Final = "collector.toml"
+DATABASE_SCHEMES: Final = ("postgresql://", "postgres://")
+
+_ADDRESS: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+)):([0-9]{1,5})", re.ASCII)
+_NUMBERS: Final = {
+    "int": (int, re.compile(r"[0-9]{1,18}", re.ASCII)),
+    "float": (float, re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)),
+}
+
+Read = Callable[[Any], object]
+"""Makes of a TOML value what ``Config`` holds; raises ValueError or Refusal for a wrong one."""
+
+
+class InvalidConfig(ValueError):
+    """A setting is missing, unreadable or wrong; the message says which, and where it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of the collector, as its field of ``Config`` describes it."""
+
+    default: object  # the TOML value that holds if it is left out; None if it must be given
+    meaning: str  # for people
+    read: Read
+    name: str = ""
+
+    @property
+    def kind(self) -> str:
+        """Return the type of its TOML value; a whole number does for a float."""
+        return "str" if self.default is None else type(self.default).__name__
+
+    @property
+    def variable(self) -> str:
+        """Return its environment variable."""
+        return f"DENIABLE_{self.name.upper()}"
+
+
+def _setting(
+    default: object, meaning: str, read: Read = lambda value: value, *, secret: bool = False
+) -> Any:
+    """Return a field of ``Config``."""
+    held: Any = dataclasses.MISSING if default is None else read(default)
+    described = {"setting": Setting(default, meaning, read)}
+    return field(default=held, repr=not secret, metadata=described)
+
+
+def _between(low: float, high: float) -> Read:
+    domain = f"in [{low:g}, {high:g}]" if math.isfinite(high) else f"at least {low:g}"
+
+    def read(value: float) -> float:
+        if not (math.isfinite(value) and low <= value <= high):
+            raise ValueError(f"must be {domain}")
+        return value
+
+    return read
+
+
+def _origin(value: str) -> str:
+    check_origin(value)
+    return value
+
+
+def _authority(value: str) -> bytes:
+    key = bytes.fromhex(value)
+    check_public_key(key)
+    return key
+
+
+def _store(value: str) -> Path | str:
+    if value.startswith(DATABASE_SCHEMES):
+        return value
+    if not value or "://" in value:
+        raise ValueError(f"must be a file, or {DATABASE_SCHEMES[0]}…")
+    return Path(value)
+
+
+def _names(value: list[str]) -> frozenset[str]:
+    if not all(isinstance(name, str) for name in value):
+        raise ValueError("must be a list of survey names")
+    return frozenset(value)
+
+
+def _networks(value: list[str]) -> tuple[Network, ...]:
+    try:
+        return tuple(ip_network(str(each)) for each in value)
+    except ValueError as error:
+        raise ValueError('must be a list of addresses or networks, such as "10.0.0.0/8"') from error
+
+
+def _file(value: str) -> Path | None:
+    return Path(value) if value else None
+
+
+def _address(value: str) -> tuple[str, int] | None:
+    """Read ``host:port`` or ``[IPv6]:port``."""
+    if not value:
+        return None
+    found = _ADDRESS.fullmatch(value)
+    if found is None or int(found[3]) > 65_535:
+        raise ValueError("must be host:port, such as 127.0.0.1:9377")
+    return found[1] or found[2], int(found[3])
+
+
+def _log_format(value: str) -> str:
+    if value not in {"text", "json"}:
+        raise ValueError("must be text or json")
+    return value
+
+
+_SECONDS: Final = _between(0.001, 86_400)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A collector's settings, checked; each says by itself what it means."""
+
+    origin: str = _setting(
+        None,
+        "https://host[:port] by which devices reach this collector; signed into every manifest",
+        _origin,
+    )
+    authority: bytes = _setting(
+        None,
+        "public key, 64 hex digits, that apps pin; it signs the manifests until it is rotated",
+        _authority,
+    )
+    host: str = _setting("127.0.0.1", "address to listen on")
+    port: int = _setting(8377, "port to listen on; 0 for any that is free", _between(0, 65_535))
+    store: Path | str = _setting(  # noqa: RUF009 - it returns a field
+        "store.sqlite",
+        "an SQLite file, relative to this one; or postgresql://user@host/database",
+        _store,
+        secret=True,  # it may hold a password
+    )
+    database_connections: int = _setting(
+        8, "connections to PostgreSQL that each worker keeps", _between(2, 1_000)
+    )
+    public: frozenset[str] = _setting(
+        [], "names of surveys whose histograms anyone may read, without a token", _names
+    )
+    workers: int = _setting(1, "processes that share the port", _between(1, 256))
+    most_waiting: int = _setting(
+        20_000,
+        "reports that may wait for their commit, in each worker, before HTTP 503",
+        _between(MAX_UPLOAD_REPORTS, 10_000_000),
+    )
+    most_connections: int = _setting(
+        1_000, "connections that each worker holds at once", _between(1, 1_000_000)
+    )
+    address_connections: int = _setting(
+        250,
+        "of these, connections of one address, trusted proxies excepted; 0 for any",
+        _between(0, 1_000_000),
+    )
+    head_seconds: float = _setting(10.0, "for a request's head to arrive", _SECONDS)
+    body_seconds: float = _setting(10.0, "for its body to arrive", _SECONDS)
+    answer_seconds: float = _setting(120.0, "to make its answer, and to read it", _SECONDS)
+    idle_seconds: float = _setting(60.0, "between the requests of one connection", _SECONDS)
+    address_rate: float = _setting(
+        1_000.0,
+        "reports a second that each worker takes from one address; 0 for any",
+        _between(0, math.inf),
+    )
+    issuer_rate: float = _setting(
+        0.0,
+        "reports a second that it takes of those that one issuer vouches for; 0 for any",
+        _between(0, math.inf),
+    )
+    trusted_proxies: tuple[Network, ...] = _setting(
+        [], "addresses or networks of proxies whose X-Forwarded-For is believed", _networks
+    )
+    tls_certificate: Path | None = _setting(  # noqa: RUF009
+        "", "PEM file of the certificate and its chain, to speak HTTPS; empty for HTTP", _file
+    )
+    tls_key: Path | None = _setting("", "PEM file of its private key", _file)  # noqa: RUF009
+    metrics: tuple[str, int] | None = _setting(
+        "",
+        "host:port where /metrics is served to anyone; empty for none but the operators' route",
+        _address,
+    )
+    log_format: str = _setting("text", "text, or json: one object a line", _log_format)
+    upkeep_seconds: float = _setting(
+        60.0,
+        "between looks at which epochs to seal and which receipts to erase; 0 for never",
+        _between(0, 86_400),
+    )
+    places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """Where each setting stands, by its name: a file or a variable."""
+
+    def place(self, name: str) -> str:
+        """Return the name of a setting, behind where it stands."""
+        return f"{self.places[name]}: {name}" if name in self.places else name
+
+    @classmethod
+    def load(cls, directory: Path, environment: Mapping[str, str] = os.environ) -> "Config":
+        """Read the settings of a collector's directory, where relative paths in them start.
+
+        Raises:
+            InvalidConfig: naming the setting at fault.
+        """
+        file = directory / CONFIG_FILE
+        table = _read(file)
+        unknown = set(table) - {setting.name for setting in SETTINGS}
+        if unknown:
+            raise InvalidConfig(f"{file}: unknown setting {min(unknown)!r}")
+        values: dict[str, Any] = {}
+        places = {}
+        for setting in SETTINGS:
+            places[setting.name], value = _value(setting, table, file, environment)
+            values[setting.name] = directory / value if isinstance(value, Path) else value
+        config = cls(**values, places=places)
+        if (config.tls_certificate is None) != (config.tls_key is None):
+            names = ("tls_certificate", "tls_key")
+            there, missing = names if config.tls_certificate else reversed(names)
+            raise InvalidConfig(
+                f"{config.place(there)} is set, and {missing} is not; they need each other"
+            )
+        return config
+
+
+SETTINGS: Final[tuple[Setting, ...]] = tuple(
+    dataclasses.replace(each.metadata["setting"], name=each.name)
+    for each in dataclasses.fields(Config)
+    if "setting" in each.metadata
+)
+"""Every setting there is, in the order of ``Config``."""
+
+
+def _read(file: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise InvalidConfig(
+            f"{file} does not exist; name the collector's directory with --dir or DENIABLE_DIR,"
+            f" or make one with: deniable init {file.parent}"
+        ) from error
+    except OSError as error:
+        raise InvalidConfig(f"{file}: {error.strerror}") from error
+    except ValueError as error:
+        raise InvalidConfig(f"{file}: {error}") from error
+
+
+def _value(
+    setting: Setting, table: Mapping[str, object], file: Path, environment: Mapping[str, str]
+) -> tuple[str, object]:
+    """Return where a setting stands, and what it is."""
+    given = _from_environment(setting, environment)
+    if given is None:
+        where, kind = str(file), f"TOML {setting.kind}"
+        value = table.get(setting.name, setting.default)
+    else:
+        where, text = given
+        kind, value = "number", _parsed(setting, text)
+    place = f"{where}: {setting.name}"
+    if value is None:
+        raise InvalidConfig(f"{place} is missing: {setting.meaning}")
+    if setting.kind == "float" and type(value) is int:
+        value = float(value)
+    if type(value).__name__ != setting.kind:
+        raise InvalidConfig(f"{place} must be a {kind}")
+    try:
+        return where, setting.read(value)
+    except (ValueError, Refusal) as error:
+        reason = error.reason if isinstance(error, InvalidManifest | Refusal) else error
+        raise InvalidConfig(f"{place} {reason}") from error
+
+
+def _from_environment(setting: Setting, environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return which variable gives a setting, and its text; None if none does."""
+    variable, pointer = setting.variable, f"{setting.variable}_FILE"
+    if variable in environment and pointer in environment:
+        raise InvalidConfig(f"{variable} and {pointer} are both set; unset one")
+    if variable in environment:
+        return variable, environment[variable]
+    if pointer not in environment:
+        return None
+    try:
+        text = Path(environment[pointer]).read_text("utf-8")
+    except OSError as error:
+        raise InvalidConfig(f"{pointer}: the file cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise InvalidConfig(f"{pointer}: the file must be UTF-8") from error
+    text = text.removesuffix("\n").removesuffix("\r")
+    if "\n" in text:
+        raise InvalidConfig(f"{pointer}: the file must hold one line, the value of {setting.name}")
+    return pointer, text
+
+
+def _parsed(setting: Setting, text: str) -> object:
+    """Return a variable's text as what a TOML file would hold; if it cannot be, the text."""
+    if setting.kind == "list":
+        return [part.strip() for part in text.split(",") if part.strip()]
+    number, pattern = _NUMBERS.get(setting.kind, (str, None))
+    return number(text) if pattern is None or pattern.fullmatch(text) else text

@@ -1,0 +1,185 @@
+"""The collector as one handler: what is asked, who answers, and what an error amounts to."""
+
+import asyncio
+import json
+import logging
+import platform
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.metadata import version
+from typing import Final
+
+from aiohttp import web
+from aiohttp.http import HttpVersion10, HttpVersion11
+
+from deniable.messages import Refusal, RefusalCode
+from deniable.server.operations.gauges import Gauges
+from deniable.server.operations.logs import LogThrottle
+from deniable.server.operations.metrics import METRICS_TYPE, Meters, exposition
+from deniable.server.operations.settings import Config
+from deniable.server.routes.catalogue import Catalogue
+from deniable.server.routes.openapi import openapi_document
+from deniable.server.routes.queries import query_handlers
+from deniable.server.routes.routing import JSON, Handler, MethodNotAllowed, Router, check_query
+from deniable.server.routes.tokens import require_role
+from deniable.server.routes.uploads import Uploads
+from deniable.server.transport.answers import code_of_request, plain_problem, problem
+from deniable.server.transport.connections import CollectorServer, Connection
+from deniable.stores import Overloaded, Role, Store, StoreError, StoreFull
+
+_LOG = logging.getLogger("deniable.collector")
+_CONTINUE: Final = "100-continue"
+_CHUNKED: Final = "chunked"
+_SPOKEN: Final = (HttpVersion10, HttpVersion11)
+_TooLarge: Final = web.HTTPRequestEntityTooLarge
+_STORE_FULL: Final = "the store is full: reports are refused until there is room"
+
+
+async def build_server(
+    config: Config,
+    store: Store,
+    clock: Callable[[], float] = time.time,
+    meters: Meters | None = None,
+    catalogue: Catalogue | None = None,
+    gauges: Gauges | None = None,
+) -> CollectorServer:
+    """Return the server, to be run by aiohttp's ``ServerRunner``; the surveys are read.
+
+    The caller closes the store. Meters, catalogue and gauges are this server's alone by default.
+    """
+    meters = meters or Meters()
+    catalogue = catalogue or Catalogue(store, config.authority, clock)
+    gauges = gauges or Gauges(config, store, catalogue, clock)
+    await catalogue.read()
+    described = cache(lambda: json.dumps(openapi_document(config)).encode())
+
+    async def ready(_: web.BaseRequest, __: str) -> web.Response:
+        await gauges.check()
+        return web.json_response({"status": "ready"})
+
+    async def openapi(_: web.BaseRequest, __: str) -> web.Response:
+        # In a thread: with the fields of histograms, it imports numpy.
+        body = await asyncio.to_thread(described)
+        return web.Response(body=body, headers={"Content-Type": JSON})
+
+    handlers = {
+        "/v1/reports": Uploads(config, store, catalogue, clock, meters).answer,
+        **query_handlers(config, store, catalogue, clock),
+        "/healthz": _healthy,
+        "/readyz": ready,
+        "/metrics": _metrics(meters, gauges, store),
+        "/openapi.json": openapi,
+    }
+    return _server(config, handlers, meters)
+
+
+def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> CollectorServer:
+    """Return the server of the own address of metrics, where anyone may read them.
+
+    It tells that the process lives, too: no flood of devices fills it.
+    """
+    handlers = {"/healthz": _healthy, "/metrics": _metrics(meters, gauges, None)}
+    return _server(config, handlers, meters)
+
+
+def _server(config: Config, handlers: Mapping[str, Handler], meters: Meters) -> CollectorServer:
+    router = Router(handlers)
+    throttle = LogThrottle()
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        connection = request.protocol
+        assert isinstance(connection, Connection)
+        connection.begin(request)
+        path = ""
+        try:
+            answer = _unless_unexpected(request)
+            if answer is None:
+                route, handler, name = router.find(request)
+                path = route.path
+                check_query(request, route.parameters)
+                answer = await handler(request, name)
+        except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen
+            answer = answer_to(error, meters, throttle)
+        meters.count_request(path, answer.status)
+        return answer
+
+    return CollectorServer(handle, config, meters)
+
+
+def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:
+    """Return the answer to what HTTP has and is not spoken here; None if it is nothing such."""
+    if "#" in request.raw_path:
+        raise Refusal(RefusalCode.MALFORMED, "a request's target has no fragment")
+    if request.version not in _SPOKEN:
+        return plain_problem(505, "HTTP Version Not Supported")
+    headers = request.headers
+    if headers.get("Expect", _CONTINUE).lower() != _CONTINUE:
+        return plain_problem(417, "Expectation Failed")
+    # Further codings, such as gzip, would have to be undone.
+    if headers.get("Transfer-Encoding", _CHUNKED).lower() != _CHUNKED:
+        return plain_problem(501, "Not Implemented")
+    return None
+
+
+async def _healthy(_: web.BaseRequest, __: str) -> web.Response:
+    return web.json_response({"status": "ok"})
+
+
+def _metrics(meters: Meters, gauges: Gauges, store: Store | None) -> Handler:
+    """Return what answers with the metrics: to operators, whom the store knows, or to anyone."""
+
+    async def answer(request: web.BaseRequest, _: str) -> web.Response:
+        if store is not None:
+            await require_role(request, store, Role.OPERATOR)
+        labels = {
+            "version": version("deniable"),
+            "python": platform.python_version(),
+            "event_loop": type(asyncio.get_running_loop()).__module__.partition(".")[0],
+        }
+        body = exposition(meters, await gauges.read(), labels).encode()
+        return web.Response(body=body, headers={"Content-Type": METRICS_TYPE})
+
+    return answer
+
+
+def answer_to(error: Exception, meters: Meters, throttle: LogThrottle) -> web.Response:
+    """Return the answer to whatever a handler raised; count it.
+
+    What an operator should know is logged, but seldom: any number of requests can meet with it.
+    """
+    if isinstance(error, StoreError) and throttle(type(error).__name__):
+        busy, full = isinstance(error, Overloaded), isinstance(error, StoreFull)
+        _LOG.log(logging.WARNING if busy else logging.ERROR, "%s", _STORE_FULL if full else error)
+    for kind, code, reason in _REFUSALS:
+        if isinstance(error, kind):
+            error = Refusal(code, reason)
+            break
+    match error:
+        case Refusal():
+            meters.count_code("requests_refused", code_of_request(error.code))
+            return problem(error.code, error.reason)
+        case MethodNotAllowed():
+            answer = plain_problem(405, "Method Not Allowed")
+            answer.headers["Allow"] = str(error)
+            return answer
+        case ConnectionError():
+            # The device is gone, and nobody reads this. Raised on, aiohttp would log who it was.
+            return plain_problem(400, "connection lost")
+        case _:
+            # The last resort: no stack trace reaches the network.
+            meters.count("requests_failed")
+            if throttle(type(error).__name__):
+                _LOG.error("a request failed in an unforeseen way", exc_info=error)
+            return plain_problem(500, "internal error")
+
+
+_REFUSALS: Final = (
+    (TimeoutError, RefusalCode.TIMEOUT, "the body took too long to arrive"),
+    (StoreFull, RefusalCode.STORAGE_FULL, "the collector's disk is full; send it later"),
+    (Overloaded, RefusalCode.OVERLOADED, "the collector cannot take it now; send it later"),
+    (StoreError, RefusalCode.STORE_FAILED, "the collector's store fails; send it later"),
+    (web.RequestPayloadError, RefusalCode.MALFORMED, "the body's chunks are no HTTP"),
+    (_TooLarge, RefusalCode.TOO_LARGE, "the body is too large; send fewer at once"),
+)
+"""What other errors amount to; the first that fits."""

@@ -1,0 +1,171 @@
+"""What is published, as the server holds it in memory, read anew when needed.
+
+A database that is away keeps nobody waiting: what is known is served as it was last read. Only what
+is not known then is answered with the database's failure, since it may have been published.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from time import monotonic
+from typing import Final
+
+from deniable.messages import (
+    Manifest,
+    Refusal,
+    follow_rotations,
+    open_manifest_of_chain,
+    open_rotation,
+)
+from deniable.stores import Store, StoreError, Unreachable
+
+_LOG = logging.getLogger("deniable.collector")
+
+_SECONDS_BETWEEN_READS: Final = 1.0
+_MOST_SECONDS: Final = 2.0
+"""From the begin of a reading on: for longer nobody waits who can be answered without it."""
+
+
+async def authority_chain(store: Store, authority: bytes) -> tuple[bytes, ...]:
+    """Return the keys from the one in the settings to the one that signs now.
+
+    Raises:
+        Refusal: if the stored rotations are not sound.
+    """
+    return follow_rotations(authority, map(open_rotation, await store.rotations()))
+
+
+class Catalogue:
+    """Surveys by id and by name, signed by the authority's keys.
+
+    Another process publishes into the store while the server runs, so that it is read again: at
+    most once a second and one reading at a time, whatever is asked.
+    """
+
+    def __init__(self, store: Store, authority: bytes, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._chain: tuple[bytes, ...] = (authority,)
+        self.rotations: list[bytes] = []  # envelopes, oldest first
+        self._clock = clock
+        self._opened: dict[bytes, Manifest] = {}
+        self._by_id: dict[bytes, Manifest] = {}
+        self._by_name: dict[str, list[Manifest]] = {}
+        self._envelopes: dict[bytes, bytes] = {}
+        self._ended: frozenset[bytes] = frozenset()
+        self._read_last: tuple[list[bytes], tuple[bytes, ...]] | None = None
+        self.changes = 0  # grows whenever what is published may have changed
+        self._began_at = 0.0
+        self._waited_until = 0.0
+        self._reading: asyncio.Task[None] | None = None
+        self._away = False
+
+    async def read(self) -> None:
+        """Read the store, or wait for the reading that is under way."""
+        await asyncio.shield(self._begin())
+
+    async def reread(self) -> None:
+        """Read the store, unless that was begun within the last second; return soon, whatever."""
+        reading = self._reading
+        recently = abs(self._clock() - self._began_at) < _SECONDS_BETWEEN_READS
+        if reading is None or (reading.done() and not recently):
+            reading = self._begin()
+        if not reading.done():
+            # The deadline is the reading's: whoever comes later gets what stands at once.
+            await asyncio.wait({reading}, timeout=self._waited_until - monotonic())
+
+    def check(self) -> None:
+        """Return if what is not known is not published; else raise why that cannot be told."""
+        if self._reading is None or not self._reading.done():
+            raise Unreachable("the store does not answer")
+        self._reading.result()
+
+    def _begin(self) -> "asyncio.Task[None]":
+        if self._reading is None or self._reading.done():
+            self._began_at = self._clock()
+            self._waited_until = monotonic() + _MOST_SECONDS
+            self._reading = asyncio.create_task(self._read())
+            self._reading.add_done_callback(self._tell)
+        return self._reading
+
+    def _tell(self, reading: "asyncio.Task[None]") -> None:
+        """Log the first failure of several in succession."""
+        error = None if reading.cancelled() else reading.exception()
+        if error is not None and not self._away:
+            reason = error if isinstance(error, StoreError) else type(error).__name__
+            _LOG.error("the surveys are served as they were last read: %s", reason)
+        self._away = error is not None
+
+    async def _read(self) -> None:
+        envelopes = await self._store.surveys()
+        # After the surveys: whatever key signed those is known then.
+        self._follow(await self._store.rotations())
+        self._ended = frozenset(await self._store.ended())
+        # What could not be opened is tried again with another chain only.
+        if (envelopes, self._chain) == self._read_last:
+            return
+        by_name: dict[str, list[Manifest]] = {}
+        for envelope in envelopes:
+            manifest = await asyncio.to_thread(self._open, envelope)
+            if manifest is not None:
+                by_name.setdefault(manifest.name, []).append(manifest)
+                self._by_id[manifest.survey_id] = manifest
+                self._envelopes[manifest.survey_id] = envelope
+        self._by_name = by_name
+        self.changes += 1
+        self._read_last = envelopes, self._chain
+
+    def _follow(self, rotations: list[bytes]) -> None:
+        if rotations != self.rotations:
+            try:
+                self._chain = follow_rotations(self._chain[0], map(open_rotation, rotations))
+                self.rotations = rotations
+            except Refusal as refusal:
+                _LOG.error("the stored rotations are not offered: %s", refusal)
+
+    @property
+    def authority(self) -> bytes:
+        """Return the public key that signs now."""
+        return self._chain[-1]
+
+    def by_id(self, survey_id: bytes) -> Manifest | None:
+        """Return the survey with this id, if it is published here."""
+        return self._by_id.get(survey_id)
+
+    def surely(self, survey_id: bytes) -> Manifest | None:
+        """Return the survey with this id; StoreError if an unknown one may be published."""
+        found = self.by_id(survey_id)
+        if found is None:
+            self.check()
+        return found
+
+    def named(self, name: str) -> list[Manifest]:
+        """Return the surveys of this name, the newest first."""
+        return self._by_name.get(name, [])
+
+    def running(self, name: str, now: float) -> list[Manifest]:
+        """Return, newest first, the surveys of this name that are neither over nor ended."""
+        return [
+            manifest
+            for manifest in self.named(name)
+            if now < manifest.schedule.end and manifest.survey_id not in self._ended
+        ]
+
+    def all(self) -> list[Manifest]:
+        """Return every survey, by name and the newest first."""
+        return [manifest for _, named in sorted(self._by_name.items()) for manifest in named]
+
+    def newest(self) -> list[Manifest]:
+        """Return the newest survey of each name, by name."""
+        return [manifests[0] for _, manifests in sorted(self._by_name.items())]
+
+    def envelope(self, manifest: Manifest) -> bytes:
+        """Return the signed bytes of a survey of this catalogue."""
+        return self._envelopes[manifest.survey_id]
+
+    def _open(self, envelope: bytes) -> Manifest | None:
+        if envelope not in self._opened:
+            try:
+                self._opened[envelope], _ = open_manifest_of_chain(envelope, self._chain)
+            except Refusal as refusal:
+                _LOG.error("a stored survey is not offered: %s", refusal)
+        return self._opened.get(envelope)

@@ -1,0 +1,119 @@
+"""``/openapi.json``: the table of routes as OpenAPI 3.1 describes them."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any, Final
+
+from deniable.messages import (
+    ERROR_TYPE_PREFIX,
+    MAX_UPLOAD_BYTES,
+    MAX_UPLOAD_REPORTS,
+    PROBLEM_JSON,
+    RefusalCode,
+)
+from deniable.server.operations.settings import Config
+from deniable.server.routes.routing import MSGPACK, ROUTES, Route
+from deniable.server.routes.schemas import reference, schemas
+from deniable.server.transport.answers import STATUSES_TO_RETRY
+
+_OWN: Final = frozenset(code for route in ROUTES for code in route.codes)
+_ALWAYS: Final = tuple(code for code in RefusalCode if code.http_status and code not in _OWN)
+"""What any request can meet: being no HTTP or too slow, a busy collector, a store that fails."""
+
+_ID: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_EPOCH: Final = {"type": "integer", "minimum": 0, "maximum": 9_999}
+_LEVEL: Final = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+_PARAMETERS: Final = {
+    name: {"name": name, "in": "query", "description": description, "schema": schema}
+    for name, description, schema in (
+        ("survey", "id of an older survey of the name", _ID),
+        ("epoch", "which epoch; by default, the newest that has figures", _EPOCH),
+        ("level", "confidence of each interval; by default 0.95", _LEVEL),
+    )
+}
+_NAME: Final = {
+    "name": "name",
+    "in": "path",
+    "required": True,
+    "description": "the survey's name",
+    "schema": {"type": "string", "minLength": 1},
+}
+_TOKEN: Final = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "a token made with: deniable token new; an operator's allows whatever an "
+    "analyst's does",
+}
+
+
+def openapi_document(config: Config) -> dict[str, Any]:
+    """Return the document of a collector with these settings."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "deniable collector",
+            "version": version("deniable"),
+            "description": "A known path answers 405 to other methods, and says in Allow which "
+            "it takes; an Expect other than 100-continue gets 417.",
+        },
+        "servers": [{"url": config.origin}],
+        "paths": {
+            route.path: {
+                **({"parameters": [_NAME]} if "{name}" in route.path else {}),
+                **{method.lower(): _described(route, method) for method in route.methods},
+            }
+            for route in ROUTES
+        },
+        "components": {"schemas": schemas(), "securitySchemes": {"token": _TOKEN}},
+    }
+
+
+def _described(route: Route, method: str) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "summary": route.summary,
+        "responses": _answers(route, bodiless=method == "HEAD"),
+        "security": [
+            *([{"token": [route.role]}] if route.role else []),
+            *([{}] if route.public or not route.role else []),
+        ],
+    }
+    if route.parameters:
+        described["parameters"] = [_PARAMETERS[name] for name in route.parameters]
+    if method == "POST":
+        described["requestBody"] = {
+            "required": True,
+            "description": f"an array of 1 to {MAX_UPLOAD_REPORTS} envelopes, at most "
+            f"{MAX_UPLOAD_BYTES} bytes, without Content-Encoding; see docs/protocol.md",
+            "content": {MSGPACK: {}},
+        }
+    return described
+
+
+def _answers(route: Route, *, bodiless: bool) -> dict[str, Any]:
+    answers: dict[str, Any] = {"200": {"description": route.summary}}
+    if not bodiless:
+        schema = {"schema": reference(route.schema)} if route.schema else {}
+        answers["200"]["content"] = {route.media: schema}
+    if route.tagged:
+        tag = {"ETag": {"required": True, "schema": {"type": "string"}}}
+        answers["200"]["headers"] = tag
+        answers["304"] = {"description": "it is what If-None-Match names", "headers": tag}
+    by_status: dict[int, list[RefusalCode]] = {}
+    for code in (*_ALWAYS, *route.codes):
+        assert code.http_status is not None
+        by_status.setdefault(code.http_status, []).append(code)
+    for status, codes in sorted(by_status.items()):
+        answers[str(status)] = _refusal(status, codes, bodiless=bodiless)
+    return answers
+
+
+def _refusal(status: int, codes: Sequence[RefusalCode], *, bodiless: bool) -> dict[str, Any]:
+    described: dict[str, Any] = {"description": " or ".join(code.value for code in codes)}
+    if status in STATUSES_TO_RETRY:
+        retry = {"required": True, "schema": {"type": "integer", "minimum": 1}}
+        described["headers"] = {"Retry-After": retry}
+    if not bodiless:
+        types = [ERROR_TYPE_PREFIX + code.value for code in codes]
+        own = {"properties": {"type": {"enum": types}, "status": {"const": status}}}
+        described["content"] = {PROBLEM_JSON: {"schema": {"allOf": [reference("Problem"), own]}}}
+    return described

@@ -1,0 +1,164 @@
+"""What can be asked: one table, which answering, metrics and ``/openapi.json`` follow.
+
+Finding a route costs a report next to nothing.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from deniable.messages import Refusal, RefusalCode
+
+if TYPE_CHECKING:  # whoever reads the table only need not have aiohttp
+    from aiohttp import web
+
+JSON: Final = "application/json"
+MSGPACK: Final = "application/msgpack"
+_NAME: Final = "{name}"
+
+Handler = Callable[["web.BaseRequest", str], Awaitable["web.Response"]]
+"""Answers a request, given what stands for {name} in its path (else the empty text)."""
+
+
+class MethodNotAllowed(Exception):
+    """The path takes other methods; the message lists them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One thing that can be asked."""
+
+    path: str  # with at most one part {name}
+    summary: str
+    media: str = JSON
+    method: str = "GET"  # which answers HEAD too; or POST
+    schema: str = ""  # of JSON
+    parameters: tuple[str, ...] | None = None  # None: the query is not looked at
+    role: str = ""  # that a token needs at least
+    public: bool = False  # for some surveys, no token is needed
+    tagged: bool = False  # it has an ETag, and answers 304 to whoever sends that back
+    refusals: tuple[RefusalCode, ...] = ()  # its own, besides what follows and what any has
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Return the methods that it answers."""
+        return ("GET", "HEAD") if self.method == "GET" else (self.method,)
+
+    @property
+    def codes(self) -> tuple[RefusalCode, ...]:
+        """Return with what it refuses a request, besides the codes of any request."""
+        return (
+            *([RefusalCode.NOT_FOUND] if _NAME in self.path else []),
+            *([RefusalCode.BAD_QUERY] if self.parameters is not None else []),
+            *([RefusalCode.UNAUTHORISED, RefusalCode.FORBIDDEN] if self.role else []),
+            *self.refusals,
+        )
+
+
+ROUTES: Final = (
+    Route(
+        "/v1/reports",
+        "what became of each report, once it is durable",
+        method="POST",
+        schema="UploadAnswer",
+        refusals=(
+            RefusalCode.TOO_LARGE,
+            RefusalCode.UNSUPPORTED_MEDIA_TYPE,
+            RefusalCode.RATE_LIMITED,
+        ),
+    ),
+    Route(
+        "/v1/surveys",
+        "what is being asked, with its privacy terms",
+        schema="Surveys",
+        parameters=(),
+    ),
+    Route(
+        "/v1/surveys/{name}",
+        "the newest survey of a name, or an older one",
+        schema="Survey",
+        parameters=("survey",),
+    ),
+    Route(
+        "/v1/surveys/{name}/manifest",
+        "its signed manifest",
+        MSGPACK,
+        parameters=("survey",),
+        tagged=True,
+    ),
+    Route(
+        "/v1/surveys/{name}/manifests",
+        "all signed manifests of a name that have not ended, newest first",
+        MSGPACK,
+        parameters=(),
+    ),
+    Route(
+        "/v1/surveys/{name}/histogram",
+        "its debiased histogram",
+        schema="Histogram",
+        parameters=("survey", "epoch", "level"),
+        role="analyst",
+        public=True,
+        refusals=(RefusalCode.TOO_FEW_REPORTS,),
+    ),
+    Route(
+        "/v1/authority",
+        "the rotations of the authority's key, oldest first",
+        MSGPACK,
+        parameters=(),
+        tagged=True,
+    ),
+    Route("/healthz", "the process is up", schema="Status"),
+    Route("/readyz", "the store takes durable writes", schema="Status"),
+    Route("/metrics", "counts and times for Prometheus", "text/plain", role="operator"),
+    Route("/openapi.json", "this document"),
+)
+"""Every route, one a path. An operator's token does wherever one with another role does."""
+
+
+class Router:
+    """Finds who answers a request, among handlers by their routes' paths."""
+
+    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+        routes = {route.path: route for route in ROUTES}
+        found = {path: (routes[path], handler) for path, handler in handlers.items()}
+        self._fixed = {path: each for path, each in found.items() if _NAME not in path}
+        self._named = [
+            (re.compile(re.escape(path).replace(re.escape(_NAME), "([^/]+)"), re.ASCII), *each)
+            for path, each in found.items()
+            if _NAME in path
+        ]
+
+    def find(self, request: "web.BaseRequest") -> tuple[Route, Handler, str]:
+        """Return a request's route, who answers it, and what stands for {name} in its path.
+
+        Raises:
+            Refusal: not-found.
+            MethodNotAllowed: if the path takes other methods.
+        """
+        # The path as it came: an encoded slash is no slash.
+        path = request.rel_url.raw_path
+        found = self._fixed.get(path)
+        route, handler, name = (*found, "") if found is not None else self._find_named(path)
+        if request.method not in route.methods:
+            raise MethodNotAllowed(",".join(route.methods))
+        return route, handler, name
+
+    def _find_named(self, path: str) -> tuple[Route, Handler, str]:
+        for pattern, route, handler in self._named:
+            found = pattern.fullmatch(path)
+            if found is not None:
+                return route, handler, unquote(found[1])
+        raise Refusal(RefusalCode.NOT_FOUND, "there is nothing at this path; see GET /v1/surveys")
+
+
+def check_query(request: "web.BaseRequest", allowed: tuple[str, ...] | None) -> None:
+    """Refuse (bad-query) other parameters than the route's, and repeated ones."""
+    if allowed is None:
+        return
+    query = request.query
+    if any(key not in allowed or len(query.getall(key)) > 1 for key in query):
+        takes = ", ".join(allowed) if allowed else "none"
+        raise Refusal(RefusalCode.BAD_QUERY, f"parameters taken here, once each: {takes}")

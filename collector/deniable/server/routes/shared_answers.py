@@ -1,0 +1,52 @@
+"""One answer for all who ask within some seconds: nobody has it made as often as they like."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Generic, TypeVar
+
+from deniable.stores import StoreError
+
+Result = TypeVar("Result")
+
+_FRESH_SECONDS: Final = 5.0
+
+
+class SharedAnswer(Generic[Result]):
+    """What the store is asked, once for all who ask within five seconds; waited for in patience."""
+
+    def __init__(
+        self,
+        ask: Callable[[], Awaitable[Result]],
+        patience: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ask = ask
+        self._clock = clock
+        self._patience = patience
+        self._asking: asyncio.Future[Result] | None = None
+        self._asked = 0.0
+
+    async def get(self) -> Result:
+        """Return the answer, or raise what asking raised, also to whoever asks a little later.
+
+        Raises:
+            StoreError: besides, if there is no answer in time; what is under way is waited for by
+                whoever asks next, and not begun a second time.
+        """
+        now = self._clock()
+        asking = self._asking
+        if asking is None or (asking.done() and now - self._asked >= _FRESH_SECONDS):
+            asking = self._asking = asyncio.ensure_future(self._ask())
+            asking.add_done_callback(heed)
+            self._asked = now
+        await asyncio.wait({asking}, timeout=max(0.0, self._asked + self._patience - now))
+        if not asking.done():
+            raise StoreError(f"the store has not answered for {self._patience:g} s")
+        return asking.result()
+
+
+def heed(asked: "asyncio.Future[Any]") -> None:
+    """Look at what became of it: perhaps whoever asked is gone."""
+    if not asked.cancelled():
+        asked.exception()

@@ -1,0 +1,190 @@
+"""``POST /v1/reports``: judge each report, store what is admissible, answer once it is durable."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Final
+
+from aiohttp import web
+
+from deniable.intake import judge_report
+from deniable.messages import (
+    MAX_UPLOAD_BYTES,
+    MAX_UPLOAD_REPORTS,
+    Refusal,
+    RefusalCode,
+    Schedule,
+    UploadAnswer,
+    media_type,
+    split_upload,
+)
+from deniable.messages.receipt import Receipt
+from deniable.server.operations.metrics import Meters
+from deniable.server.operations.settings import Config
+from deniable.server.routes.catalogue import Catalogue
+from deniable.server.routes.routing import MSGPACK
+from deniable.server.routes.token_buckets import IssuerShares, TokenBuckets
+from deniable.server.transport.addresses import sender
+from deniable.server.transport.connections import Connection
+from deniable.stores import Overloaded, Store, Verdict
+
+_BURST_SECONDS: Final = 10.0
+_JUDGED_AT_ONCE: Final = 16
+"""Signatures verified before other requests get a turn: less than a millisecond."""
+
+_CODES: Final = {
+    Verdict.CONFLICT: RefusalCode.REPORT_CONFLICT,
+    Verdict.SEALED: RefusalCode.EPOCH_CLOSED,
+    Verdict.ENDED: RefusalCode.SURVEY_ENDED,
+    Verdict.DISTRUSTED: RefusalCode.NOT_ENROLLED,
+}
+
+
+@dataclass(slots=True)
+class _Judged:
+    """The reports of one upload: those that may be stored, with their places, and the others."""
+
+    receipts: list[Receipt] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    refused: list[tuple[int, RefusalCode]] = field(default_factory=list)
+
+
+class Uploads:
+    """Takes reports: whoever answers ``POST /v1/reports``."""
+
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        catalogue: Catalogue,
+        clock: Callable[[], float],
+        meters: Meters,
+    ) -> None:
+        self._store = store
+        self._catalogue = catalogue
+        self._clock = clock
+        self._meters = meters
+        self._most_in_hand = config.most_waiting
+        self._in_hand = 0
+        self._judging = asyncio.Lock()
+        self._trusted = config.trusted_proxies
+        self._senders = _buckets(config.address_rate)
+        self._issuers = IssuerShares(_buckets(config.issuer_rate))
+
+    async def answer(self, request: web.BaseRequest, _: str) -> web.Response:
+        """Answer a request."""
+        headers = request.headers
+        if media_type(headers.get("Content-Type", "")) != MSGPACK:
+            raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {MSGPACK}")
+        if "Content-Encoding" in headers:
+            raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, "send it without Content-Encoding")
+        if (request.content_length or 0) > MAX_UPLOAD_BYTES:
+            raise Refusal(RefusalCode.TOO_LARGE, f"at most {MAX_UPLOAD_BYTES} bytes a request")
+        connection = request.protocol
+        assert isinstance(connection, Connection)
+        try:
+            envelopes = list(split_upload(await connection.read(request)))
+        except Exception:
+            self._limit(request, 1)  # nonsense is not for nothing
+            raise
+        self._limit(request, len(envelopes))
+        if self._in_hand + len(envelopes) > self._most_in_hand:
+            raise Overloaded("too many reports are in hand")
+        self._take_in_hand(len(envelopes))
+        try:
+            answer = await self._take(envelopes)
+        finally:
+            self._take_in_hand(-len(envelopes))
+        return web.Response(body=answer.to_json(), headers={"Content-Type": "application/json"})
+
+    def _limit(self, request: web.BaseRequest, reports: int) -> None:
+        if self._senders.limited:
+            # Large elements take longer to judge: what is full by its bytes is full.
+            size = min(request.content.total_bytes, MAX_UPLOAD_BYTES)
+            tokens = max(reports, size * MAX_UPLOAD_REPORTS / MAX_UPLOAD_BYTES)
+            forwarded = ",".join(request.headers.getall("X-Forwarded-For", ()))
+            if not self._senders.take(
+                sender(request.remote or "", forwarded, self._trusted), tokens
+            ):
+                raise Refusal(RefusalCode.RATE_LIMITED, "too many reports from this address")
+
+    def _take_in_hand(self, reports: int) -> None:
+        self._in_hand += reports
+        self._meters.count("reports_in_hand", reports)
+
+    async def _take(self, envelopes: Sequence[bytes]) -> UploadAnswer:
+        meters, judged = self._meters, _Judged()
+        begun = monotonic()
+        if len(envelopes) <= _JUDGED_AT_ONCE:
+            await self._judge(envelopes, 0, judged)
+        else:
+            # One large upload at a time, a part of it at a time: small ones go between.
+            async with self._judging:
+                for start in range(0, len(envelopes), _JUDGED_AT_ONCE):
+                    part = envelopes[start : start + _JUDGED_AT_ONCE]
+                    await self._judge(part, start, judged)
+                    await asyncio.sleep(0)
+        done = monotonic()
+        meters.observe("verify_seconds", done - begun)
+        verdicts = await self._store.add(judged.receipts) if judged.receipts else []
+        if verdicts:
+            meters.observe("commit_seconds", monotonic() - done)
+        for receipt, verdict in zip(judged.receipts, verdicts, strict=True):
+            if verdict is not Verdict.ACCEPTED:
+                self._issuers.give_back(receipt)
+        accepted = verdicts.count(Verdict.ACCEPTED)
+        duplicates = verdicts.count(Verdict.DUPLICATE)
+        refused = judged.refused
+        if accepted + duplicates != len(verdicts):
+            refused += [
+                (place, _CODES[verdict])
+                for place, verdict in zip(judged.places, verdicts, strict=True)
+                if verdict in _CODES
+            ]
+        meters.count("reports_accepted", accepted)
+        meters.count("reports_duplicate", duplicates)
+        for _, code in refused:
+            meters.count_code("reports_refused", code)
+        return UploadAnswer(accepted, duplicates, tuple(sorted(refused)))
+
+    async def _judge(self, envelopes: Sequence[bytes], start: int, judged: _Judged) -> None:
+        known, now = self._catalogue.by_id, self._clock()
+        for place, envelope in enumerate(envelopes, start):
+            try:
+                try:
+                    receipt = judge_report(envelope, now, known)
+                except Refusal as refusal:
+                    if refusal.code is not RefusalCode.UNKNOWN_SURVEY:
+                        raise
+                    # It may have been published since the store was read.
+                    await self._catalogue.reread()
+                    receipt = judge_report(envelope, now, self._catalogue.surely)
+                if not self._issuers.take(receipt):
+                    raise Refusal(RefusalCode.RATE_LIMITED, "too many reports of this issuer")
+            except Refusal as refusal:
+                judged.refused.append((place, refusal.code))
+            else:
+                manifest = known(receipt.survey_id)
+                assert manifest is not None
+                _observe_clock_skew(self._meters, manifest.schedule, receipt.epoch, now)
+                judged.receipts.append(receipt)
+                judged.places.append(place)
+
+
+def _observe_clock_skew(meters: Meters, schedule: Schedule, epoch: int, now: float) -> None:
+    """Observe an admissible report that came before its epoch, or after its end.
+
+    Devices send no time. Before: the device's clock is fast. After: it is slow, or what it sent was
+    held up. Most come within their epoch, which tells nothing and is not counted.
+    """
+    since = now - schedule.epoch_start(epoch)
+    if since < 0:
+        meters.observe("early_seconds", -since)
+    elif since >= schedule.epoch_seconds:
+        meters.observe("late_seconds", since - schedule.epoch_seconds)
+
+
+def _buckets(rate: float) -> TokenBuckets:
+    # A batch that no bucket could ever hold would be refused for good.
+    return TokenBuckets(rate, max(rate * _BURST_SECONDS, MAX_UPLOAD_REPORTS), monotonic)

@@ -1,0 +1,1 @@
+"""Transport: sockets, and connections that are each bounded in time and memory."""

@@ -1,0 +1,76 @@
+"""What every answer carries, and the one shape of every error: RFC 9457, repeating nothing."""
+
+import json
+from collections.abc import Mapping, MutableMapping
+from http import HTTPStatus
+from typing import Final
+
+from aiohttp import web
+
+from deniable.messages import PROBLEM_JSON, RefusalCode, pack_problem
+from deniable.messages.refusals import Remedy
+from deniable.server.operations.settings import Config
+
+STATUSES_TO_RETRY: Final = frozenset(
+    code.http_status for code in RefusalCode if code.remedy is Remedy.WAIT
+)
+"""Of refusals that time may mend; they say when to ask again."""
+_RETRY_SECONDS: Final = "60"
+_YEAR_SECONDS: Final = 365 * 86_400
+_HEADERS: Final = {
+    "Server": "deniable",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def answer_headers(config: Config) -> dict[str, str]:
+    """Return the headers of every answer of a collector."""
+    headers = dict(_HEADERS)
+    # Also where a proxy ends TLS. Browsers ignore it over plain HTTP.
+    if config.origin.startswith("https://") or config.tls_certificate is not None:
+        headers["Strict-Transport-Security"] = f"max-age={_YEAR_SECONDS}"
+    return headers
+
+
+def complete(headers: MutableMapping[str, str], common: Mapping[str, str]) -> None:
+    """Add what every answer carries, unless the answer says it otherwise."""
+    for name, value in common.items():
+        headers.setdefault(name, value)
+
+
+def code_of_request(code: RefusalCode) -> RefusalCode:
+    """Return the code itself; a report's own code never speaks of a request."""
+    return RefusalCode.MALFORMED if code.http_status is None else code
+
+
+def problem(code: RefusalCode, detail: str) -> web.Response:
+    """Return a refusal of the whole request."""
+    code = code_of_request(code)
+    status = code.http_status or 400
+    headers = {"Content-Type": PROBLEM_JSON}
+    if status in STATUSES_TO_RETRY:
+        headers["Retry-After"] = _RETRY_SECONDS
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return web.Response(status=status, body=pack_problem(code, detail), headers=headers)
+
+
+def plain_problem(status: int, title: str) -> web.Response:
+    """Return a problem without a code of ours: by RFC 9457, its type is about:blank."""
+    body = json.dumps({"type": "about:blank", "title": title, "status": status}).encode()
+    return web.Response(status=status, body=body, headers={"Content-Type": PROBLEM_JSON})
+
+
+def bare_problem(code: RefusalCode, detail: str, headers: Mapping[str, str]) -> bytes:
+    """Return a refusal as bytes with these headers, for a connection that is closed behind it."""
+    answer = problem(code, detail)
+    assert isinstance(answer.body, bytes)
+    complete(answer.headers, headers)
+    fields = dict(answer.headers) | {"Content-Length": str(len(answer.body)), "Connection": "close"}
+    lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
+    lines += [f"{name}: {value}" for name, value in fields.items()]
+    return "\r\n".join([*lines, "", ""]).encode() + answer.body

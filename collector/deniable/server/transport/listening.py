@@ -1,0 +1,133 @@
+"""Sockets on which a server's connections come in."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final
+
+from deniable.server.transport.connections import NO_DESCRIPTORS, CollectorServer
+
+_BACKLOG: Final = 1_024
+_KERNEL_BYTES: Final = 1 << 16
+"""Of each direction of a connection; Linux takes twice as much, for its own needs."""
+_AT_ONCE: Final = 64
+"""Connections accepted before others get their turn."""
+_PAUSE_SECONDS: Final = 1.0
+
+
+class TlsAcceptor:
+    """Takes a server's connections by TLS from a socket, until it is closed.
+
+    They are accepted here and not in the event loop: a handshake costs as much memory as a
+    connection, and the loop tells nobody of it before its end. What speaks plain HTTP is left to
+    the loop: accepting here costs a fifth of a connection.
+    """
+
+    def __init__(
+        self, server: CollectorServer, listening: socket.socket, tls: ssl.SSLContext
+    ) -> None:
+        self._server = server
+        self._listening = listening
+        self._tls = tls
+        self._loop = asyncio.get_running_loop()
+        self._connecting: set[asyncio.Task[None]] = set()
+        listening.setblocking(False)
+        self._watch()
+
+    def close(self) -> None:
+        """Accept nothing more."""
+        if self._listening.fileno() >= 0:
+            self._loop.remove_reader(self._listening)
+            self._listening.close()
+
+    def _watch(self) -> None:
+        if self._listening.fileno() >= 0:  # else it was closed meanwhile
+            self._loop.add_reader(self._listening, self._accept)
+
+    def _accept(self) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                accepted, (peer, *_) = self._listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                # Whoever comes waits in the kernel's queue until there is something to hold him by.
+                self._loop.call_exception_handler({"message": NO_DESCRIPTORS, "exception": error})
+                self._loop.remove_reader(self._listening)
+                self._loop.call_later(_PAUSE_SECONDS, self._watch)
+                return
+            accepted.setblocking(False)
+            task = self._loop.create_task(self._connect(accepted, peer))
+            self._connecting.add(task)
+            task.add_done_callback(self._connecting.discard)
+
+    async def _connect(self, accepted: socket.socket, peer: str) -> None:
+        connection = self._server()
+        if not connection.shake_hands(accepted, peer):
+            accepted.close()
+            return
+        try:
+            # A handshake may take as long as a request's head.
+            await self._loop.connect_accepted_socket(
+                lambda: connection,
+                accepted,
+                ssl=self._tls,
+                ssl_handshake_timeout=self._server.config.head_seconds,
+            )
+        except OSError as error:  # errors of TLS and timeouts, too
+            error.__traceback__ = None  # a cycle through asyncio's frames, and 256 KB of buffers
+            self._server.slots.leave(connection)
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Sockets on which a server's connections come in, until it is closed."""
+
+    sockets: Sequence[socket.socket]
+    accepting: Sequence[TlsAcceptor | asyncio.AbstractServer]
+
+    def close(self) -> None:
+        """Accept nothing more."""
+        for each in self.accepting:
+            each.close()
+
+
+async def listen(
+    server: CollectorServer,
+    address: tuple[str, int],
+    *,
+    tls: ssl.SSLContext | None = None,
+    share_port: bool = False,
+) -> Listening:
+    """Take connections at host and port until the returned object is closed; or raise OSError."""
+    host, port = address
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    with ExitStack() as unless_all:
+        sockets = []
+        for family, _, _, _, place in dict.fromkeys(found):
+            made = socket.create_server(
+                place, family=family, backlog=_BACKLOG, reuse_port=share_port
+            )
+            sockets.append(unless_all.enter_context(made))
+            # What is accepted inherits them: else the kernel keeps up to 4 MB of each answer.
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
+        accepting: list[TlsAcceptor | asyncio.AbstractServer] = [
+            await loop.create_server(server, sock=each, backlog=_BACKLOG)
+            if tls is None
+            else TlsAcceptor(server, each, tls)
+            for each in sockets
+        ]
+        unless_all.pop_all()
+    return Listening(sockets, accepting)
+
+
+def shown_address(host: str, port: int, *, tls: bool) -> str:
+    """Return an address as people write it."""
+    return f"http{'s' * tls}://{f'[{host}]' if ':' in host else host}:{port}"

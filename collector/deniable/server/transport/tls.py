@@ -1,0 +1,75 @@
+"""HTTPS without a proxy: the certificate, and its renewal while the collector runs."""
+
+import logging
+import ssl
+
+from cryptography import x509
+
+from deniable.server.operations.settings import Config, InvalidConfig
+
+_LOG = logging.getLogger("deniable.collector")
+
+
+class ServerTls(ssl.SSLContext):
+    """How the collector speaks TLS."""
+
+    ends = 0.0  # Unix seconds: the certificate that is in use
+
+
+def tls_context(config: Config) -> ServerTls | None:
+    """Return how to speak TLS (1.2 or newer), None if the settings name no certificate.
+
+    Raises:
+        InvalidConfig: if certificate or key cannot be used.
+    """
+    if config.tls_certificate is None:
+        return None
+    context = ServerTls(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    _load(context, config)
+    return context
+
+
+def reload_certificate(context: ServerTls, config: Config) -> None:
+    """Take certificate and key anew for the connections to come; keep the old if they are bad."""
+    try:
+        tls_context(config)  # half a change would leave the context without a certificate
+        _load(context, config)
+    except InvalidConfig as error:
+        _LOG.error("the certificate in use is kept: %s", error)
+    else:
+        _LOG.info("the certificate was read anew")
+
+
+def _load(context: ServerTls, config: Config) -> None:
+    assert config.tls_certificate is not None
+    assert config.tls_key is not None
+    for name, file in (("tls_certificate", config.tls_certificate), ("tls_key", config.tls_key)):
+        try:
+            file.open("rb").close()
+        except OSError as error:
+            raise InvalidConfig(
+                f"{config.place(name)}: {file} cannot be read ({error.strerror})"
+            ) from error
+    try:
+        context.load_cert_chain(
+            config.tls_certificate, config.tls_key, lambda: _no_password(config)
+        )
+        shown = x509.load_pem_x509_certificate(config.tls_certificate.read_bytes())
+        context.ends = shown.not_valid_after_utc.timestamp()
+    except InvalidConfig:
+        raise
+    except (OSError, ValueError) as error:  # of OpenSSL and of cryptography, which takes less
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None)
+        raise InvalidConfig(
+            f"{config.place('tls_certificate')} and {config.place('tls_key')} must be PEM files of"
+            f" a certificate and its key ({reason or 'not BEGIN CERTIFICATE'})"
+        ) from error
+
+
+def _no_password(config: Config) -> str:
+    # Without this, OpenSSL would ask whoever sits at the terminal.
+    raise InvalidConfig(
+        f"{config.place('tls_key')} must not be encrypted: nobody is there to ask for its password"
+    )

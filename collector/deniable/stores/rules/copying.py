@@ -1,0 +1,219 @@
+"""All that a store holds as rows that are the same for every kind of store: backup and restore.
+
+``Store.rows()`` reads everything as of *one moment*, while others write, in lists of one type of
+row and at most :data:`ROWS_AT_ONCE` rows. ``Store.fill()`` writes such lists into a store that
+holds nothing, in *one* transaction: what is read from its argument fails, or the store turns out
+not to be empty, and nothing was written.
+
+Rows name surveys by their id and issuers by their public key, never by the numbers that a store
+gives them for itself; the empty key is nobody. The types come in the order of :data:`ROW_TYPES`, so
+that whatever a row names came before it, and each type as often as it takes, also not at all.
+Within a type the order means nothing, but for rotations, which come as they were published.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from deniable.stores.errors import NotEmpty, StoreError
+from deniable.stores.statements import (
+    CATALOGUE,
+    ISSUERS,
+    Insertion,
+    Row,
+    Rule,
+    Statement,
+    first,
+    lock,
+)
+
+ROWS_AT_ONCE: Final = 10_000
+
+
+class SurveyRow(NamedTuple):
+    """A published survey, and what the store itself must know of it."""
+
+    survey_id: bytes
+    name: str
+    sequence: int
+    minimum: int
+    envelope: bytes
+
+
+class RotationRow(NamedTuple):
+    """A rotation of the authority's key."""
+
+    old_key: bytes
+    new_key: bytes
+    sequence: int
+    envelope: bytes
+
+
+class DistrustRow(NamedTuple):
+    """An issuer that is not trusted any more."""
+
+    issuer: bytes
+    distrusted_at: int
+
+
+class ReceiptRow(NamedTuple):
+    """What is kept of a report; ``key`` has 16 bytes."""
+
+    survey_id: bytes
+    epoch: int
+    key: bytes
+    response: int
+    issuer: bytes
+
+
+class CountRow(NamedTuple):
+    """How often a response was counted; never 0."""
+
+    survey_id: bytes
+    epoch: int
+    issuer: bytes
+    response: int
+    reports: int
+
+
+class ShownRow(NamedTuple):
+    """How often a response was counted when figures took their last step."""
+
+    survey_id: bytes
+    epoch: int
+    issuer: bytes
+    response: int
+    reports: int
+
+
+class SealRow(NamedTuple):
+    """A seal; ``pruning_at`` is since when its receipts are being erased, None if they are not."""
+
+    survey_id: bytes
+    epoch: int
+    sealed_at: int
+    reports: int
+    digest: bytes
+    pruning_at: int | None
+    pruned_at: int | None
+
+
+class EndRow(NamedTuple):
+    """The end of a survey."""
+
+    survey_id: bytes
+    ended_at: int
+
+
+class TokenRow(NamedTuple):
+    """What is known of a token; ``role`` is its name."""
+
+    digest: bytes
+    role: str
+    label: str
+    created_at: int
+
+
+StoredRow = (
+    SurveyRow
+    | RotationRow
+    | DistrustRow
+    | ReceiptRow
+    | CountRow
+    | ShownRow
+    | SealRow
+    | EndRow
+    | TokenRow
+)
+
+READ: Final[dict[type[StoredRow], str]] = {
+    SurveyRow: "SELECT survey_id, name, sequence, minimum, envelope FROM deniable.surveys",
+    RotationRow: "SELECT old_key, new_key, sequence, envelope FROM deniable.rotations"
+    " ORDER BY rotation",
+    DistrustRow: "SELECT public_key, distrusted_at FROM deniable.issuers"
+    " WHERE distrusted_at IS NOT NULL",
+    ReceiptRow: "SELECT survey_id, epoch, key, response, public_key FROM deniable.receipts"
+    " JOIN deniable.surveys USING (survey) JOIN deniable.issuers USING (issuer)",
+    CountRow: "SELECT survey_id, epoch, public_key, response, CAST(sum(reports) AS bigint)"
+    " FROM deniable.counted"
+    " JOIN deniable.surveys USING (survey) JOIN deniable.issuers USING (issuer)"
+    " GROUP BY survey_id, epoch, public_key, response",
+    ShownRow: "SELECT survey_id, epoch, public_key, response, reports"
+    " FROM deniable.published_counts"
+    " JOIN deniable.surveys USING (survey) JOIN deniable.issuers USING (issuer)",
+    SealRow: "SELECT survey_id, epoch, sealed_at, reports, digest, pruning_at, pruned_at"
+    " FROM deniable.seals JOIN deniable.surveys USING (survey)",
+    EndRow: "SELECT survey_id, ended_at FROM deniable.ends JOIN deniable.surveys USING (survey)",
+    TokenRow: "SELECT digest, role, label, created_at FROM deniable.tokens",
+}
+ROW_TYPES: Final = tuple(READ)  # in the order in which they come
+
+_ISSUER_COLUMNS: Final = ("issuer", "public_key", "distrusted_at")
+_CELL_COLUMNS: Final = ("survey", "epoch", "issuer", "response", "reports")
+_TABLES: Final[dict[type[StoredRow], tuple[str, tuple[str, ...]]]] = {
+    SurveyRow: ("surveys", ("survey", *SurveyRow._fields)),
+    RotationRow: ("rotations", ("rotation", *RotationRow._fields)),
+    DistrustRow: ("issuers", _ISSUER_COLUMNS),
+    ReceiptRow: ("receipts", ("survey", "epoch", "key", "response", "issuer")),
+    CountRow: ("counts", _CELL_COLUMNS),
+    ShownRow: ("published_counts", _CELL_COLUMNS),
+    SealRow: ("seals", ("survey", *SealRow._fields[1:])),
+    EndRow: ("ends", ("survey", "ended_at")),
+    TokenRow: ("tokens", TokenRow._fields),
+}
+"""Where rows are written, in the order of :meth:`Filling._record`."""
+
+
+class Filling:
+    """Writes rows into an empty store, within a transaction; begin with :meth:`begin`."""
+
+    def __init__(self) -> None:
+        self._surveys: dict[bytes, int] = {}
+        self._issuers: dict[bytes, int] = {b"": 0}
+        self._rotations = 0
+
+    def begin(self) -> Rule[None]:
+        """Check that the store holds nothing, and keep others from changing that."""
+        yield from lock(CATALOGUE)
+        yield from lock(ISSUERS)
+        for query in READ.values():
+            if (yield from first(f"{query} LIMIT 1")) is not None:
+                raise NotEmpty("the store holds something already; restore into one that is new")
+        # Who vouched for what was never stored is in no row, but has a number.
+        yield Statement("DELETE FROM deniable.issuers WHERE issuer <> 0")
+
+    def write(self, rows: Sequence[StoredRow]) -> Rule[None]:
+        """Write rows of one type; what they name must have come before them."""
+        if not rows:
+            return
+        named = {row.issuer for row in rows if isinstance(row, ReceiptRow | CountRow | ShownRow)}
+        unknown = sorted(named - self._issuers.keys())
+        if unknown:
+            records = [(self._number(issuer), issuer, None) for issuer in unknown]
+            yield Insertion("issuers", _ISSUER_COLUMNS, records)
+        try:
+            yield Insertion(*_TABLES[type(rows[0])], [self._record(row) for row in rows])
+        except KeyError:
+            raise StoreError("the rows name a survey that is not among them") from None
+
+    def _number(self, issuer: bytes) -> int:
+        return self._issuers.setdefault(issuer, len(self._issuers))
+
+    def _record(self, row: StoredRow) -> Row:
+        match row:
+            case SurveyRow():
+                self._surveys[row.survey_id] = 1 + len(self._surveys)
+                return self._surveys[row.survey_id], *row
+            case RotationRow():
+                self._rotations += 1
+                return self._rotations, *row
+            case DistrustRow():
+                return self._number(row.issuer), *row
+            case ReceiptRow(survey_id, epoch, key, response, issuer):
+                return self._surveys[survey_id], epoch, key, response, self._issuers[issuer]
+            case CountRow() | ShownRow():
+                survey_id, epoch, issuer, response, reports = row
+                return self._surveys[survey_id], epoch, self._issuers[issuer], response, reports
+            case SealRow() | EndRow():
+                return self._surveys[row.survey_id], *row[1:]
+            case TokenRow():
+                return tuple(row)

@@ -1,0 +1,107 @@
+"""What was counted of an epoch, and which of it figures may show.
+
+Figures advance in steps of ``minimum_reports``, when they are read. Of a survey without a minimum
+the counts themselves are shown, and nothing is written for it.
+"""
+
+from typing import Final
+
+from deniable.stores.counting import as_counts
+from deniable.stores.errors import StoreError
+from deniable.stores.rules.surveys import find_survey
+from deniable.stores.statements import FOLDING, Rule, Statement, first, lock
+from deniable.stores.values import Counts
+
+COUNTED: Final = """
+    SELECT public_key, response, reports FROM deniable.counted JOIN deniable.issuers USING (issuer)
+     WHERE survey = $1 AND epoch = $2
+"""
+SHOWN: Final = """
+    SELECT public_key, response, reports
+      FROM deniable.published_counts JOIN deniable.issuers USING (issuer)
+     WHERE survey = $1 AND epoch = $2
+"""
+NEWEST_COUNTED: Final = "SELECT max(epoch) FROM deniable.counted WHERE survey = $1"
+FOLD: Final = """
+    WITH folded AS (DELETE FROM deniable.deltas RETURNING *)
+    INSERT INTO deniable.counts AS c (survey, epoch, issuer, response, reports)
+    SELECT survey, epoch, issuer, response, sum(n)
+      FROM folded, unnest(responses, reports) AS cells (response, n)
+     GROUP BY survey, epoch, issuer, response
+     ORDER BY survey, epoch, issuer, response
+    ON CONFLICT (survey, epoch, issuer, response)
+    DO UPDATE SET reports = c.reports + excluded.reports
+"""
+"""Of databases whose groups append what they count."""
+
+_DUE: Final = """
+    SELECT survey, minimum, CASE WHEN minimum > 1 THEN minimum <=
+        (SELECT coalesce(sum(reports), 0) FROM deniable.counted AS c
+          WHERE c.survey = s.survey AND epoch = $2)
+        - (SELECT coalesce(sum(reports), 0) FROM deniable.published_counts AS p
+            WHERE p.survey = s.survey AND epoch = $2)
+        ELSE false END
+      FROM deniable.surveys AS s WHERE survey_id = $1
+"""
+_STEP: Final = """
+    INSERT INTO deniable.published_counts (survey, epoch, issuer, response, reports)
+    SELECT survey, epoch, issuer, response, sum(reports)
+      FROM deniable.counted WHERE survey = $1 AND epoch = $2
+     GROUP BY survey, epoch, issuer, response
+    ON CONFLICT (survey, epoch, issuer, response) DO UPDATE SET reports = excluded.reports
+"""
+
+
+def fold() -> Rule[None]:
+    """Add up what groups have counted; those under way are left out.
+
+    Of two that do so at once the second finds what the first has left.
+    """
+    yield from lock(FOLDING)
+    yield Statement(FOLD)
+
+
+def shown_counts(survey_id: bytes, epoch: int, responses: int) -> Rule[tuple[Counts, bool]]:
+    """Return the counts that figures show now, and if a step of theirs is due."""
+    survey, minimum, due = yield from _figures(survey_id, epoch)
+    rows = yield Statement(SHOWN if minimum > 1 else COUNTED, (survey, epoch))
+    return as_counts(rows, responses), due
+
+
+def take_step(survey_id: bytes, epoch: int) -> Rule[None]:
+    """Show all that is counted now, unless another reader took the step meanwhile.
+
+    What is shown is never taken back: counts only grow.
+    """
+    # One reader after the other; nothing that is counted waits for it.
+    yield Statement(
+        "SELECT survey FROM deniable.surveys WHERE survey_id = $1 FOR NO KEY UPDATE", (survey_id,)
+    )
+    survey, _, due = yield from _figures(survey_id, epoch)
+    if due:
+        yield Statement(_STEP, (survey, epoch))
+
+
+def newest_epoch(survey_id: bytes) -> Rule[int | None]:
+    survey, minimum = yield from find_survey(survey_id)
+    row = yield from first(
+        "SELECT epoch FROM deniable.counted WHERE survey = $1"
+        " GROUP BY epoch HAVING sum(reports) >= $2 ORDER BY epoch DESC LIMIT 1",
+        survey,
+        minimum,
+    )
+    return None if row is None else int(row[0])
+
+
+def newest_counted(survey_id: bytes) -> Rule[int | None]:
+    survey, _ = yield from find_survey(survey_id)
+    ((epoch,),) = yield Statement(NEWEST_COUNTED, (survey,))
+    return None if epoch is None else int(epoch)
+
+
+def _figures(survey_id: bytes, epoch: int) -> Rule[tuple[int, int, bool]]:
+    """Return a survey's number, its minimum, and if as many more are counted as that."""
+    row = yield from first(_DUE, survey_id, epoch)
+    if row is None:
+        raise StoreError("the survey is not in this store")
+    return row[0], row[1], bool(row[2])

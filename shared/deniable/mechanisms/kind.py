@@ -1,0 +1,119 @@
+"""What a kind of mechanism says about itself, so that nobody else needs to know the kinds.
+
+A manifest carries a kind's name and its parameters, plain values from which device and collector
+derive the same matrix by fixed integer rules.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from math import gcd
+from typing import Any, ClassVar, Final, Protocol
+
+from deniable.mechanisms.mechanism import SurveyMechanism
+
+Parameters = Mapping[str, Any]
+"""By the name of the manifest's field: texts, integers, or tuples (of tuples) of these."""
+
+Settings = Mapping[str, Any]
+"""By the key of a survey file: what an operator wrote, lists as tuples."""
+
+RATIO_LIMIT: Final = 1 << 63
+"""Numerator and denominator of a ratio are below this, as every integer of the protocol is."""
+
+
+class InvalidParameter(ValueError):
+    """What no mechanism of the kind can be made of: the field or key at fault, and the reason."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"{name}: {reason}")
+        self.name = name
+        self.reason = reason
+
+
+@contextmanager
+def at_fault(
+    name: str, errors: type[Exception] | tuple[type[Exception], ...] = ValueError
+) -> Iterator[None]:
+    """Blame what is raised within on a field or key."""
+    try:
+        yield
+    except errors as error:
+        reason = error.reason if isinstance(error, InvalidParameter) else str(error)
+        raise InvalidParameter(name, reason) from error
+
+
+class Kind(Protocol):
+    """A kind of mechanism. Every module of :data:`deniable.mechanisms.KINDS` has one as ``KIND``.
+
+    Attributes:
+        summary: what it is, behind its name in the help for survey files.
+        fields: names of its parameters in a manifest, in their order.
+        keys: keys of a survey file that belong to it, with their help.
+        symmetric: whether it treats any two answers alike; only then do apps accept it undeclared.
+        first_round_kept: whether each response adds fresh noise to one that the device keeps; then
+            surveys of it are memoised.
+        numeric: whether its categories are numbers at equal steps.
+        likeness: which of the other responses are sent how often, for people.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    fields: ClassVar[tuple[str, ...]] = ()
+    keys: ClassVar[Mapping[str, str]] = {}
+    symmetric: ClassVar[bool] = False
+    first_round_kept: ClassVar[bool] = False
+    numeric: ClassVar[bool] = False
+    likeness: ClassVar[str] = "all alike"
+
+    def check(self, parameters: Parameters) -> None:
+        """Check the types and domains of the parameters, whose names are :attr:`fields`."""
+        return
+
+    def calibrated(
+        self, settings: Settings, categories: int, epsilon: str, delta: str
+    ) -> Parameters:
+        """Return the parameters of the best mechanism for what an operator wrote."""
+        return {}
+
+    def mechanism(
+        self, parameters: Parameters, categories: int, epsilon: str, delta: str
+    ) -> SurveyMechanism:
+        """Return the solution matrix, certified to be as private as is stated."""
+        ...
+
+    def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the label of each response; by default the categories are the responses."""
+        return categories
+
+    def kept_epsilon(self, parameters: Parameters) -> str | None:
+        """Return the epsilon of a kept response, where it is not the one of a report."""
+        return None
+
+    def described(self, parameters: Parameters) -> dict[str, str]:
+        """Return the parameters as texts, for programs that list surveys."""
+        return {}
+
+    def terms(self, parameters: Parameters) -> str | None:
+        """Return the parameters in words, for operators; None if epsilon says it all."""
+        return None
+
+    def setting(self, settings: Settings, key: str) -> Any:
+        """Return one setting."""
+        if key not in settings:
+            raise InvalidParameter(key, f"is missing: {self.keys[key]}")
+        return settings[key]
+
+    def check_pure(self, delta: str) -> None:
+        """Check that no delta is stated."""
+        if delta != "0":
+            raise InvalidParameter("delta", f'must be "0": a mechanism of kind {self.name} is pure')
+
+
+def read_ratio(value: object) -> Fraction:
+    """Return the ratio that a numerator and a denominator make."""
+    if type(value) is tuple and [type(part) for part in value] == [int, int]:
+        numerator, denominator = value
+        if 0 < numerator < denominator < RATIO_LIMIT and gcd(numerator, denominator) == 1:
+            return Fraction(numerator, denominator)
+    raise InvalidParameter("mechanism", "a ratio in (0, 1) in lowest terms is expected")

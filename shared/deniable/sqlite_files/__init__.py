@@ -1,0 +1,216 @@
+"""SQLite files of ours: private, durable, recognised again, and shared between processes.
+
+1. A file is private to its user from the start (0600), and what is erased in it is overwritten.
+2. A commit is durable before it returns, and with it all that the write-ahead log held before:
+   what a process that was killed had written and not synchronised.
+3. A file that a newer version of deniable or another program wrote is refused and not touched.
+4. Whoever opens, migrates or writes waits for other processes, for so many seconds at most.
+
+Whoever uses them turns ``sqlite3.Error``, ``OSError`` and ``UnknownFile`` into errors of its own.
+"""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+__all__ = [
+    "Migration",
+    "UnknownFile",
+    "connect",
+    "create_private",
+    "file_identity",
+    "migrate",
+    "primary_code",
+    "read_only",
+    "run_script",
+    "schema_version",
+    "truncate_log",
+    "writing",
+]
+
+Migration = Callable[[sqlite3.Connection], object]
+"""What brings a schema to its next version, inside a transaction that sets the number."""
+
+_RETRY_SECONDS: Final = 0.001
+"""How often whoever waits asks again.
+
+SQLite itself asks after ever longer pauses: of two busy processes one was seen to wait for seconds
+while the other wrote hundreds of times. For the switch to write-ahead logging it does not wait.
+"""
+_CREATING: Final = threading.Lock()
+
+
+class UnknownFile(Exception):
+    """A file that this version of deniable may not touch; the text continues the file's name."""
+
+
+def create_private(path: Path) -> None:
+    """Create the file, empty and private, if there is none.
+
+    One that exists is not opened: closing it again would drop the locks that SQLite holds on it for
+    another connection of this process. So nobody else may open a new one before it is closed here.
+    """
+    with _CREATING, suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def connect(path: Path | str, patience: float, **pragmas: int | str) -> sqlite3.Connection:
+    """Open a file, or ``":memory:"``, to read and write it without implicit transactions.
+
+    Other processes are waited for, ``patience`` seconds. Further pragmas are set first, and
+    therefore of effect on a new file.
+    """
+    connection = sqlite3.connect(
+        path, timeout=patience, isolation_level=None, check_same_thread=False
+    )
+    try:
+        for name, value in pragmas.items():
+            connection.execute(f"PRAGMA {name}={value}")
+        _insist(connection, "PRAGMA journal_mode=WAL", patience)
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA secure_delete=ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def read_only(path: Path, *, at_rest: bool = False) -> Iterator[sqlite3.Connection]:
+    """Open a file to read it; whatever wrote it, it stays as it is.
+
+    One ``at_rest`` nobody writes: no file is made beside it, and its folder may be read-only.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro" + ("&immutable=1" if at_rest else "")
+    with closing(
+        sqlite3.connect(uri, uri=True, timeout=10.0, isolation_level=None, check_same_thread=False)
+    ) as connection:
+        yield connection
+
+
+@contextmanager
+def writing(connection: sqlite3.Connection, patience: float | None = None) -> Iterator[None]:
+    """Hold the file's one writing transaction: committed at the end, undone by what is raised.
+
+    With ``patience`` the lock is asked for often, for so many seconds; else as SQLite itself does.
+    """
+    if patience is None:
+        connection.execute("BEGIN IMMEDIATE")
+    else:
+        connection.execute("PRAGMA busy_timeout=0")
+        try:
+            _insist(connection, "BEGIN IMMEDIATE", patience)
+        finally:
+            connection.execute(f"PRAGMA busy_timeout={round(patience * 1000)}")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def schema_version(
+    connection: sqlite3.Connection, newest: int, application_id: int | None = None
+) -> int:
+    """Return the version of the schema, 0 for an empty file.
+
+    The application id marks our files of this kind, if anything does.
+
+    Raises:
+        UnknownFile: if a newer version of deniable or another program wrote it.
+    """
+    within = connection.in_transaction
+    if not within:
+        connection.execute("BEGIN")  # what another process is creating must not look foreign
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (found,) = connection.execute("PRAGMA application_id").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    finally:
+        if not within and connection.in_transaction:
+            connection.execute("COMMIT")
+    if (version or tables) and application_id not in (None, found):
+        raise UnknownFile("is another program's database; name another file")
+    if version > newest:
+        raise UnknownFile("was written by a newer version of deniable; upgrade")
+    return int(version)
+
+
+def migrate(
+    connection: sqlite3.Connection,
+    migrations: Sequence[Migration],
+    application_id: int | None = None,
+) -> int:
+    """Bring the schema to its newest version; return the one that it had, 0 for an empty file.
+
+    Any number of processes may do so at once. One that is interrupted has done whole migrations.
+
+    Raises:
+        UnknownFile: if a newer version of deniable or another program wrote it.
+    """
+    newest = len(migrations)
+    found = schema_version(connection, newest, application_id)
+    for number, migration in enumerate(migrations[found:], start=found + 1):
+        with writing(connection):
+            if schema_version(connection, newest, application_id) >= number:
+                continue  # another process was faster
+            migration(connection)
+            if application_id is not None:
+                connection.execute(f"PRAGMA application_id={application_id}")
+            connection.execute(f"PRAGMA user_version={number}")
+    return found
+
+
+def run_script(connection: sqlite3.Connection, script: str) -> None:
+    """Execute statements inside a transaction, which ``executescript`` would commit first."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
+
+
+def truncate_log(connection: sqlite3.Connection) -> bool:
+    """Copy the write-ahead log into the file and empty it; False if somebody still reads it.
+
+    Until then the log is a diary: it has the pages that each commit wrote, in their order, and what
+    was erased since.
+    """
+    (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return not busy
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from one that has taken its place; None if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """Return SQLite's code of an error, such as ``sqlite3.SQLITE_FULL``; 0 if it has none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _insist(connection: sqlite3.Connection, statement: str, patience: float) -> None:
+    """Execute a statement as soon as no other process is in its way."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            connection.execute(statement)
+        except sqlite3.OperationalError as error:
+            if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return

@@ -1,0 +1,103 @@
+"""Against Google's dp-accounting, which rounds in floats: ours lies between its two estimates."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from deniable.accounting import PrivacyLoss, optimal_composition
+from deniable.mechanisms import RandomisedResponse
+from tests.accounting.curves import random_weights
+
+pld = pytest.importorskip("dp_accounting.pld", reason="dp-accounting is in the extra ci")
+DISTRIBUTION = pld.privacy_loss_distribution
+
+# Its losses are multiples of this, rounded up or down: T reports are T steps apart at most.
+STEP = 1e-4
+# Its sums are floats, and it cuts tails of 1e-15.
+NOISE = 1e-11
+
+
+def between(
+    ours: PrivacyLoss,
+    pessimistic: Any,
+    optimistic: Any,
+    epsilons: Sequence[str],
+) -> None:
+    for epsilon in epsilons:
+        delta = float(ours.delta_at(epsilon))
+        upper = pessimistic.get_delta_for_epsilon(float(epsilon))
+        lower = optimistic.get_delta_for_epsilon(float(epsilon))
+        assert lower - NOISE <= delta <= upper + NOISE
+        # And that says something: the two are close.
+        assert upper - lower <= 0.05 * upper + NOISE
+    for exponent in (2, 4, 6):
+        level = float(ours.epsilon_at(Fraction(1, 10**exponent)))
+        assert level <= pessimistic.get_epsilon_for_delta(10.0**-exponent) + 1e-9
+        assert level >= optimistic.get_epsilon_for_delta(10.0**-exponent) - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("categories", "epsilon", "times"),
+    [(2, "0.5", 10), (3, "2", 3), pytest.param(10, "0.1", 100, marks=pytest.mark.long)],
+)
+def test_randomised_response_lies_between_its_estimates(
+    categories: int, epsilon: str, times: int
+) -> None:
+    mechanism = RandomisedResponse(categories, epsilon)
+    # It says with which probability a uniform response replaces the answer: k q.
+    noise = float(categories * mechanism.lie)
+    estimates = [
+        DISTRIBUTION.from_randomized_response(noise, categories, pessimistic, STEP).self_compose(
+            times
+        )
+        for pessimistic in (True, False)
+    ]
+    total = PrivacyLoss.of_mechanism(mechanism).repeat(times)
+    between(total, estimates[0], estimates[1], ["0.1", "0.5", "1", "2"])
+
+
+@pytest.mark.parametrize(
+    ("seed", "times"), [(0, 1), (1, 5), (2, 20), pytest.param(3, 60, marks=pytest.mark.long)]
+)
+def test_pairs_without_structure_lie_between_its_estimates(seed: int, times: int) -> None:
+    one, other = random_weights(seed, 2, 5)
+    upper, lower = ({y: math.log(w / 2**16) for y, w in enumerate(row)} for row in (one, other))
+    estimates = [
+        DISTRIBUTION.from_two_probability_mass_functions(
+            lower, upper, pessimistic, STEP
+        ).self_compose(times)
+        for pessimistic in (True, False)
+    ]
+    # Exact up to five reports, on a lattice for more.
+    total = PrivacyLoss.of_pair(one, other).repeat(times)
+    between(total, estimates[0], estimates[1], ["0", "0.5", "1", "3"])
+
+
+def test_different_surveys_lie_between_its_estimates() -> None:
+    parts = [(2, "0.5", 8), (5, "0.3", 30), (10, "1", 4)]
+    mechanisms = [(RandomisedResponse(k, epsilon), times) for k, epsilon, times in parts]
+    estimates = []
+    for pessimistic in (True, False):
+        one, two, three = (
+            DISTRIBUTION.from_randomized_response(
+                float(mechanism.categories * mechanism.lie), mechanism.categories, pessimistic, STEP
+            ).self_compose(times)
+            for mechanism, times in mechanisms
+        )
+        estimates.append(one.compose(two).compose(three))
+    ours = PrivacyLoss.of_reports((PrivacyLoss.of_mechanism(m), times) for m, times in mechanisms)
+    between(ours, estimates[0], estimates[1], ["1", "2", "4"])
+
+
+@pytest.mark.parametrize("times", [1, 7])
+def test_the_optimum_for_a_guarantee_is_not_above_its_estimate(times: int) -> None:
+    parameters = pld.common.DifferentialPrivacyParameters(0.7, 0.001)
+    theirs = DISTRIBUTION.from_privacy_parameters(parameters, STEP).self_compose(times)
+    ours = optimal_composition("0.7", "0.001", times)
+    for epsilon in ("0.7", "1.4", "5"):
+        delta, upper = float(ours.delta_at(epsilon)), theirs.get_delta_for_epsilon(float(epsilon))
+        # It only rounds up: by one step of a loss per report.
+        assert upper * (1 - 2 * times * STEP) - times * STEP <= delta <= upper + NOISE

@@ -1,0 +1,76 @@
+"""The inverse of composition: never more than allowed, and a millionth more is."""
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.accounting import PrivacyLoss, advanced_composition, basic_composition
+from deniable.accounting import optimal_composition as optimal
+from deniable.audit import epsilon_each
+from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse
+from tests.support.effort import effort
+
+PROPERTY = settings(max_examples=effort(40))
+
+MILLIONTH = Fraction(1, 10**6)
+
+
+def basic(times: int) -> Callable[[Fraction], Decimal]:
+    return lambda epsilon: basic_composition([(epsilon, 0)] * times).epsilon
+
+
+@PROPERTY
+@given(st.integers(1, 10**7), st.integers(1, 400))
+def test_without_delta_each_has_its_part_rounded_down(millionths: int, times: int) -> None:
+    total = Fraction(millionths, 10**6)
+    part = Fraction(min(40 * 10**6, millionths // times), 10**6)
+    if part:
+        assert epsilon_each(total, basic(times)) == part
+    else:
+        with pytest.raises(InvalidPrivacyParameter, match="fewer reports"):
+            epsilon_each(total, basic(times))
+
+
+@pytest.mark.parametrize("times", [1, 17])
+@pytest.mark.parametrize("total", ["0.3", "17.5"])
+@pytest.mark.parametrize("categories", [2, 6])
+def test_the_composition_of_what_is_returned_is_allowed_and_that_of_a_millionth_more_is_not(
+    times: int, total: str, categories: int
+) -> None:
+    def exact(epsilon: Fraction) -> Decimal:
+        mechanism = RandomisedResponse(categories, epsilon)
+        return PrivacyLoss.of_mechanism(mechanism).repeat(times).epsilon_at("0.00001")
+
+    for together in (exact, lambda e: optimal(e, 0, times).epsilon_at("0.00001")):
+        each = Fraction(epsilon_each(total, together))
+        # Wherever the search begins, and if it begins far off.
+        assert (
+            each
+            == epsilon_each(total, together, guess=20)
+            == epsilon_each(total, together, guess=each)
+        )
+        assert together(each) <= Fraction(total)
+        assert together(each + MILLIONTH) > Fraction(total)
+
+
+def test_the_published_advanced_composition_read_backwards() -> None:
+    # 100 e (sqrt(2 ln(10^6)/100) + e^e - 1) = 6.30823095 at e = .1; solved in floats.
+    def together(epsilon: float) -> float:
+        drift = 100 * epsilon * math.expm1(epsilon)
+        return epsilon * math.sqrt(200 * math.log(10**6)) + drift
+
+    each = epsilon_each("6.30823096", lambda e: advanced_composition(e, 0, 100, MILLIONTH).epsilon)
+    assert each == Decimal("0.100000")
+    half = epsilon_each("3", lambda e: advanced_composition(e, 0, 100, MILLIONTH).epsilon)
+    assert together(float(half)) <= 3 < together(float(half) + 1.000001e-6)
+
+
+def test_no_report_has_more_than_40_and_a_delta_too_small_leaves_none() -> None:
+    assert epsilon_each(1000, basic(2)) == 40
+    with pytest.raises(InvalidPrivacyParameter, match="allow a larger epsilon or delta"):
+        epsilon_each(10, lambda e: optimal(e, "0.01", 3).epsilon_at("0.001"))

@@ -1,0 +1,377 @@
+"""Private selection: every row is exact, and no neighbouring row differs by more than promised."""
+
+import itertools
+import os
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from deniable.central_model.selection import MAX_OUTCOMES, ExponentialMechanism, Movement
+from deniable.mechanisms import Draw, InvalidPrivacyParameter, Number
+from tests.mechanisms.taylor import exp_bounds
+from tests.support.effort import effort
+
+PROPERTY = settings(max_examples=effort(150))
+
+WORDS = 5
+GRID = 1 << 64 * WORDS
+
+
+@lru_cache
+def least_odds(epsilon: Fraction) -> Fraction:
+    """Return a bound of e^epsilon from below, from the bare series."""
+    return exp_bounds(epsilon)[0]
+
+
+def words(number: int) -> Draw:
+    """Return the draw whose five words, the first one on top, are this number in [0, 2^320)."""
+    parts = [number >> shift & (1 << 64) - 1 for shift in (256, 192, 128, 64, 0)]
+    return iter(parts).__next__
+
+
+def assert_indistinguishable(
+    one: Sequence[Fraction], other: Sequence[Fraction], epsilon: Fraction
+) -> None:
+    odds = least_odds(epsilon)
+    for p, p_other in zip(one, other, strict=True):
+        assert p <= odds * p_other
+        assert p_other <= odds * p
+
+
+TINY = Fraction(1, 10**18)
+ZERO, ONE = Fraction(0), Fraction(1)
+
+epsilons = st.sampled_from([TINY, *map(Fraction, ["1/3", "1", "22/7", "10", "40"])])
+sensitivities = st.sampled_from([Fraction(1), Fraction(3, 7), Fraction(1, 10**18), Fraction(10**9)])
+# In units of sensitivity/epsilon: near one another, around the cap (88 or 176 of them), far beyond.
+heights = st.one_of(
+    st.just(Fraction(0)),
+    st.fractions(-200, 200, max_denominator=100),
+    st.sampled_from([Fraction(s * d) for s in (-1, 1) for d in (87, 88, 89, 175, 176, 177)]),
+    st.integers(-(10**40), 10**40).map(Fraction),
+)
+masses = st.one_of(st.integers(1, 9), st.sampled_from([10**9, 2**60, 2**61 - 1]))
+parts = st.one_of(
+    st.sampled_from([Fraction(0), Fraction(1)]), st.fractions(0, 1, max_denominator=1000)
+)
+
+
+@PROPERTY
+@given(
+    epsilons,
+    sensitivities,
+    st.sampled_from(Movement),
+    st.lists(st.tuples(heights, parts, st.sampled_from([-1, 1]), masses), min_size=1, max_size=7),
+)
+# Where the reserve is needed: the better of two falls, one near the cap rises, and the ratio of the
+# ideal probabilities is e^epsilon but for 2^-180. Without reserve, rounding breaks it right here.
+@example(TINY, Fraction(1), Movement.ANY, [(ZERO, ONE, -1, 1), (Fraction(-173), ONE, 1, 1)])
+@example(TINY, Fraction(1), Movement.ANY, [(ZERO, ONE, -1, 1), (Fraction(-166), ONE, 1, 1)])
+@example(TINY, Fraction(1), Movement.MONOTONE, [(ZERO, ZERO, 1, 1), (Fraction(-86), ONE, 1, 1)])
+@example(ONE, Fraction(1), Movement.MONOTONE, [(ZERO, ONE, 1, 1), (Fraction(-88), ZERO, 1, 1)])
+def test_rows_of_neighbouring_data_are_within_e_to_the_epsilon(
+    epsilon: Fraction,
+    sensitivity: Fraction,
+    movement: Movement,
+    outcomes: list[tuple[Fraction, Fraction, int, int]],
+) -> None:
+    mechanism = ExponentialMechanism(
+        range(len(outcomes)),
+        epsilon,
+        sensitivity=sensitivity,
+        movement=movement,
+        base=[mass for *_, mass in outcomes],
+    )
+    up = movement is Movement.MONOTONE
+    utilities = [height * sensitivity / epsilon for height, *_ in outcomes]
+    moved = [
+        utility + (1 if up else sign) * part * sensitivity
+        for utility, (_, part, sign, _) in zip(utilities, outcomes, strict=True)
+    ]
+    assert_indistinguishable(mechanism.row(utilities), mechanism.row(moved), epsilon)
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "10"])
+def test_a_monotone_utility_that_is_not_costs_twice_epsilon_and_the_object_says_so(
+    epsilon: str,
+) -> None:
+    # Substitution: a record leaves one candidate's count and enters another's.
+    mechanism = ExponentialMechanism(["a", "b"], epsilon, sensitivity=1, movement=Movement.MONOTONE)
+    one, other = mechanism.row([8, 0]), mechanism.row([7, 1])
+    assert other[1] > exp_bounds(Fraction(epsilon))[1] * one[1]
+    assert mechanism.unconditional_epsilon == 2 * Fraction(epsilon)
+    assert_indistinguishable(one, other, mechanism.unconditional_epsilon)
+
+
+@pytest.mark.parametrize("epsilon", ["0.000000000000000001", "0.1", "1", "40"])
+@pytest.mark.parametrize("movement", Movement)
+def test_the_exponent_is_that_of_the_stated_convention(epsilon: str, movement: Movement) -> None:
+    mechanism = ExponentialMechanism("abc", epsilon, sensitivity="2.5", movement=movement)
+    factor = 2 if movement is Movement.ANY else 1
+    assert mechanism.epsilon == Fraction(epsilon)
+    assert mechanism.sensitivity == Fraction(5, 2)
+    assert mechanism.movement is movement
+    assert mechanism.outcomes == ("a", "b", "c")
+    assert mechanism.unconditional_epsilon == mechanism.epsilon * (2 // factor)
+    reserve = mechanism.epsilon - factor * mechanism.sensitivity * mechanism.exponent
+    assert reserve == Fraction(1, 2**110)
+
+
+def test_the_reserve_pays_for_the_integers() -> None:
+    # The derivation beside the constant, in Fractions; a: a weight's relative error, g: that of a
+    # share of at least 2^-191 on the grid of 2^-320, h: the reserve, with e^h >= 1 + h.
+    mechanism = ExponentialMechanism("ab", 1, sensitivity=1)
+    h = mechanism.epsilon - 2 * mechanism.exponent
+    a, g = Fraction(1, 2**120), Fraction(2**191, 2**320)
+    assert (1 + g) / ((1 - g) * (1 - a) ** 2) < 1 + h
+    assert exp_bounds(Fraction(88))[1] * 2**64 < 2**191 * (1 - a)
+
+
+@PROPERTY
+@given(
+    st.lists(st.tuples(heights, st.integers(1, 5)), min_size=1, max_size=5),
+    st.sampled_from([TINY, Fraction(1), Fraction(40)]),
+)
+def test_a_base_measure_counts_an_outcome_as_so_many_of_the_same_utility(
+    outcomes: list[tuple[Fraction, int]], epsilon: Fraction
+) -> None:
+    weighted = ExponentialMechanism(
+        range(len(outcomes)), epsilon, sensitivity=1, base=[mass for _, mass in outcomes]
+    ).row([utility for utility, _ in outcomes])
+    names = [i for i, (_, mass) in enumerate(outcomes) for _ in range(mass)]
+    repeated = ExponentialMechanism(names, epsilon, sensitivity=1)
+    row = repeated.row([outcomes[i][0] for i in names])
+    for i, p in enumerate(weighted):
+        assert p == sum(q for name, q in zip(names, row, strict=True) if name == i)
+
+
+def test_where_utilities_say_nothing_the_base_measure_decides() -> None:
+    mechanism = ExponentialMechanism("abc", 1, sensitivity=1, base=[2**62, 1, 2**62 - 1])
+    assert mechanism.base == (2**62, 1, 2**62 - 1)
+    row = mechanism.row([7, 7, 7])
+    for p, mass in zip(row, mechanism.base, strict=True):
+        assert abs(p - Fraction(mass, 2**63)) < Fraction(1, GRID)
+
+
+def test_a_constant_normaliser_gets_half_of_epsilon() -> None:
+    # u = -[r is not x] for the data x: one of the two factors is 1, so the exponent epsilon/2
+    # delivers epsilon/2 only. (Randomised response is this mechanism with the whole of it.)
+    mechanism = ExponentialMechanism("abcd", 1, sensitivity=1)
+    one, other = mechanism.row([0, -1, -1, -1]), mechanism.row([-1, 0, -1, -1])
+    below, above = exp_bounds(Fraction(1, 2))
+    assert abs(one[0] / other[0] - below) < Fraction(1, 2**100) + above - below
+
+
+@pytest.mark.parametrize("movement", Movement)
+@pytest.mark.parametrize("epsilon", ["0.1", "40"])
+@pytest.mark.parametrize("utilities", [[0], [5, 5, 5], [0, -100], [0, "-0.5", 1, Fraction(1, 3)]])
+def test_a_row_is_the_ideal_one_within_its_stated_error(
+    utilities: list[Number], epsilon: str, movement: Movement
+) -> None:
+    mechanism = ExponentialMechanism(
+        range(len(utilities)), epsilon, sensitivity=1, movement=movement
+    )
+    c = mechanism.exponent
+    exact = [Fraction(u) for u in utilities]
+    # e^-x with x = min(88, c gap), by the bare series for e^x.
+    odds = [exp_bounds(min(Fraction(88), c * (max(exact) - u))) for u in exact]
+    bounds = [(1 / above, 1 / below) for below, above in odds]
+    least, most = (sum(ends) for ends in zip(*bounds, strict=True))
+    error = Fraction(1, 2**112)
+    row = mechanism.row(utilities)
+    assert sum(row) == 1
+    for p, (below, above) in zip(row, bounds, strict=True):
+        assert below / most * (1 - error) <= p <= above / least * (1 + error)
+
+
+@PROPERTY
+@given(
+    st.lists(st.integers(-50, 50), min_size=1, max_size=6),
+    st.fractions(-(10**6), 10**6),
+    st.sampled_from(["0.01", "1", "40"]),
+)
+def test_only_differences_of_utilities_count(
+    utilities: list[int], shift: Fraction, epsilon: str
+) -> None:
+    mechanism = ExponentialMechanism(range(len(utilities)), epsilon, sensitivity=1)
+    assert mechanism.row(utilities) == mechanism.row([u + shift for u in utilities])
+
+
+def test_the_forms_of_a_number_mean_the_same() -> None:
+    mechanism = ExponentialMechanism("ab", "1", sensitivity=1)
+    forms: list[Number] = ["-2.5", Decimal("-2.50"), Fraction(-5, 2)]
+    assert len({tuple(mechanism.row([form, 1])) for form in forms}) == 1
+    same = ExponentialMechanism("ab", Fraction(1), sensitivity=Decimal("1.0"))
+    assert same.row(["3", 1]) == mechanism.row([3, "1"])
+
+
+@PROPERTY
+@given(
+    st.lists(heights, min_size=1, max_size=6),
+    st.sampled_from([TINY, Fraction(1), Fraction(40)]),
+)
+def test_each_outcome_gets_exactly_the_words_of_its_probability(
+    utilities: list[Fraction], epsilon: Fraction
+) -> None:
+    # The outcome is a count of boundaries below the word, so it rises with the word: the two ends
+    # of an interval settle all that is between.
+    mechanism = ExponentialMechanism(range(len(utilities)), epsilon, sensitivity=1)
+    row = mechanism.row(utilities)
+    ends = list(itertools.accumulate(p * GRID for p in row))
+    assert ends[-1] == GRID
+    for outcome, (start, end) in enumerate(itertools.pairwise([Fraction(0), *ends])):
+        assert start.denominator == end.denominator == 1
+        assert start < end
+        assert mechanism.choose(utilities, words(int(start))) == outcome
+        assert mechanism.choose(utilities, words(int(end) - 1)) == outcome
+
+
+@pytest.mark.parametrize("utilities", [[0, 0, 0], [10**300, 0, -(10**300)], ["0.5", 7, -7]])
+def test_a_choice_takes_five_draws_whatever_the_utilities(utilities: list[Number]) -> None:
+    mechanism = ExponentialMechanism("abc", 1, sensitivity=1)
+    for word in (0, 1 << 63, 2**64 - 1):
+        calls: list[int] = []
+
+        def draw(word: int = word, calls: list[int] = calls) -> int:
+            calls.append(word)
+            return word
+
+        mechanism.choose(utilities, draw)
+        assert len(calls) == WORDS
+
+
+def test_by_default_the_operating_system_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = ExponentialMechanism("ab", 1, sensitivity=1)
+    for byte, outcome in ((b"\0", "a"), (b"\xff", "b")):
+        monkeypatch.setattr(os, "urandom", byte.__mul__)
+        assert mechanism.choose([0, 0]) == outcome
+
+
+def test_hopeless_outcomes_keep_a_share_that_says_nothing_more() -> None:
+    mechanism = ExponentialMechanism("abc", 40, sensitivity=1)
+    assert mechanism.row([0, -5, -(10**300)]) == mechanism.row([0, -5, -(10**9)])
+    assert mechanism.row([0, -5, -(10**300)])[2] > Fraction(1, 2**128)
+
+
+@pytest.mark.parametrize("movement", Movement)
+@pytest.mark.parametrize("level", [0.5, 1 - 1e-9])
+@pytest.mark.parametrize(
+    ("utilities", "best"),
+    [
+        ([0, -1], 1),
+        ([0, -1, -2, -3, -4, -5, -6, -7], 1),
+        ([3, 3, 3, 0, 1], 3),
+        ([0] + [-9] * 30, 1),
+        ([7, 7], 2),
+    ],
+)
+def test_the_chosen_utility_falls_short_no_more_often_than_stated(
+    utilities: list[int], best: int, level: float, movement: Movement
+) -> None:
+    for epsilon, rarer in itertools.product(("0.1", "1", "10"), (1, 1000)):
+        # The best are rare: each has this part of the base measure of any other.
+        base = [1 if u == max(utilities) else rarer for u in utilities]
+        mechanism = ExponentialMechanism(
+            range(len(utilities)), epsilon, sensitivity=1, movement=movement, base=base
+        )
+        row = mechanism.row(utilities)
+        for tied in {1, best}:
+            least = max(utilities) - mechanism.shortfall(level, tied)
+            tail = sum(p for p, u in zip(row, utilities, strict=True) if u < least)
+            assert float(tail) <= (1 - level) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999999])
+def test_the_shortfall_is_hardly_more_than_needed(level: float) -> None:
+    # n - 1 outcomes just beyond it have a probability near (n - 1)/n (1 - level) / (2 - level).
+    for movement in Movement:
+        mechanism = ExponentialMechanism(range(100), "0.5", sensitivity=1, movement=movement)
+        below = -Fraction(mechanism.shortfall(level)) * (1 + Fraction(1, 10**12))
+        tail = 1 - mechanism.row([0] + [below] * 99)[0]
+        assert 0.98 / (2 - level) <= float(tail) / (1 - level) <= 1
+
+
+def test_the_shortfall_is_the_one_of_the_theorem() -> None:
+    # (2 D/epsilon)(ln n + t) with n = 100, t = ln 20: 4 (ln 2000) = 30.40360983…
+    mechanism = ExponentialMechanism(range(100), "0.5", sensitivity=1)
+    assert mechanism.shortfall(0.95) == pytest.approx(30.403609838168331, rel=1e-9)
+    assert mechanism.shortfall(0.95, best=100) == pytest.approx(11.982929094215963, rel=1e-9)
+
+
+def undrawable() -> int:
+    raise AssertionError("refused utilities must not cost a draw")
+
+
+MARKER = 7_777_777
+
+
+@pytest.mark.parametrize(
+    "utility",
+    [
+        *(0.5, float(MARKER), np.float64(MARKER), np.int64(MARKER), True, None, 1j, [MARKER]),
+        *("", "7777777x", "1/2", "nan", "-Infinity", "7777777e999999999", f"0.{'7' * 25}"),
+        *(Decimal("7777777e999999999"), Decimal("NaN7777777"), MARKER << 10_000),
+    ],
+    ids=range(18),
+)
+def test_a_utility_that_is_not_exact_is_refused_without_draw_and_without_echo(
+    utility: object,
+) -> None:
+    mechanism = ExponentialMechanism("ab", 1, sensitivity=1)
+    with pytest.raises((TypeError, InvalidPrivacyParameter), match="a utility must") as refusal:
+        mechanism.choose([utility, 0], undrawable)  # type: ignore[list-item]
+    assert str(MARKER) not in str(refusal.value)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_there_is_one_utility_for_each_outcome(count: int) -> None:
+    mechanism = ExponentialMechanism("ab", 1, sensitivity=1)
+    with pytest.raises(ValueError, match="must be 2 utilities") as refusal:
+        mechanism.choose([MARKER] * count, undrawable)
+    assert str(MARKER) not in str(refusal.value)
+
+
+def test_nothing_of_the_utilities_stays_in_the_object() -> None:
+    mechanism = ExponentialMechanism("ab", "0.5", sensitivity=1)
+    mechanism.choose([MARKER, 0])
+    held = [getattr(mechanism, name) for name in type(mechanism).__slots__]
+    assert str(MARKER) not in f"{mechanism!r} {held}"
+    assert repr(mechanism) == (
+        "ExponentialMechanism(2 outcomes, epsilon=1/2, sensitivity=1, movement=any)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        *(({"epsilon": e}, "epsilon must be") for e in (0, "0", Fraction(1, 2**110), "41", -1)),
+        *(({"sensitivity": d}, "sensitivity must be positive") for d in (0, -1)),
+        *(({"outcomes": range(n)}, "1 to 65536 outcomes") for n in (0, MAX_OUTCOMES + 1)),
+        *(({"base": b}, "a positive int for each") for b in ([1], [1, 0], [1, -1], [1, 2**64], [])),
+    ],
+)
+def test_parameters_outside_their_domain_are_refused(wrong: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        ExponentialMechanism(**{"outcomes": "ab", "epsilon": 1, "sensitivity": 1, **wrong})
+
+
+@pytest.mark.parametrize(("level", "best"), [(0, 1), (1, 1), (-1, 1), (0.5, 0), (0.5, 3)])
+def test_a_shortfall_is_asked_for_at_a_level_between_0_and_1(level: float, best: int) -> None:
+    with pytest.raises(ValueError, match=r"must be in"):
+        ExponentialMechanism("ab", 1, sensitivity=1).shortfall(level, best)
+
+
+def test_parameters_in_floats_are_refused() -> None:
+    with pytest.raises(TypeError, match="epsilon must be"):
+        ExponentialMechanism("ab", 0.5, sensitivity=1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="sensitivity must be"):
+        ExponentialMechanism("ab", 1, sensitivity=1.0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="not a valid Movement"):
+        ExponentialMechanism("ab", 1, sensitivity=1, movement="both")  # type: ignore[arg-type]

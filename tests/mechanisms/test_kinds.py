@@ -1,0 +1,276 @@
+"""What holds for every kind of mechanism, for one of the tests' own too."""
+
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgpack
+import pytest
+
+from deniable.budget import RangeCost
+from deniable.client import IN_MEMORY, Client, ManifestRefused, Survey
+from deniable.client.ledger.admission import check_declaration
+from deniable.client.testing import FakeCollector
+from deniable.client.transparency.journal import ReportEntry
+from deniable.client.transparency.terms import Terms
+from deniable.estimates import estimate_histogram
+from deniable.mechanisms import KINDS, InvalidParameter, Mechanism
+from deniable.mechanisms.registry import _MODULES
+from deniable.messages import InvalidManifest, Manifest, Refusal, Repeat, Specification
+from deniable.messages.bundle import declaration_of
+from deniable.publishing.numbering import next_manifest
+from deniable.publishing.survey_file import SurveyFile
+from tests.mechanisms.laws import (
+    WORDS,
+    assert_keeps_answers_to_itself,
+    assert_samples_its_rows,
+    assert_sound_rows,
+    word,
+    worst_ratio,
+)
+from tests.support.surveys import manifest
+
+DOCS = Path(__file__).parents[2] / "docs"
+THREE = ("never", "sometimes", "always")
+NUMBERS = ("-1", "0", "1")
+TABLE = ((0, 1, 3), (1, 0, 2), (3, 2, 0))
+WIDE = (
+    ("0.5", "0.25", "0.125", "0.125"),
+    ("0.25", "0.5", "0.125", "0.125"),
+    ("0.25", "0.25", "0.25", "0.25"),
+)
+THIRDS = (Fraction(1, 3), Fraction(2, 3))
+EXAMPLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
+    "randomised-response": [({}, THREE), ({}, tuple(map(str, range(24))))],
+    "two-round": [({"kept_epsilon": "2"}, THREE)],
+    "ordinal": [({"distance": distance}, THREE) for distance in ("absolute", "circular", TABLE)],
+    "numeric": [({}, NUMBERS)],
+    "matrix": [
+        ({"matrix": WIDE, "responses": ("a", "b", "c", "d")}, THREE),
+        (
+            {"matrix": ((Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 3), Fraction(2, 3)))},
+            ("yes", "no"),
+        ),
+    ],
+    "toy": [({"own": 5}, THREE)],
+}
+CASES = [(name, *example) for name, examples in EXAMPLES.items() for example in examples]
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register the toy as the recipe says: by its line in the registry."""
+    monkeypatch.setitem(_MODULES, "toy", "tests.support.toy_kind")
+
+
+def survey(name: str, settings: dict[str, Any], categories: tuple[str, ...]) -> Manifest:
+    kept = KINDS[name].first_round_kept
+    return manifest(
+        categories=categories,
+        epsilon="1.1",
+        specification=Specification.calibrated(name, len(categories), "1.1", settings=settings),
+        **({"repeat": Repeat("memoised", 4)} if kept else {}),
+    )
+
+
+made: dict[int, Manifest] = {}
+
+
+@pytest.fixture(params=range(len(CASES)), ids=[case[0] for case in CASES])
+def case(request: pytest.FixtureRequest) -> Manifest:
+    """Return a survey of each kind."""
+    if request.param not in made:
+        made[request.param] = survey(*CASES[request.param])
+    return made[request.param]
+
+
+def test_every_kind_is_tried() -> None:
+    assert set(EXAMPLES) == set(KINDS)
+    assert all(KINDS[name].name == name for name in KINDS)
+    assert "exponential" not in KINDS
+
+
+def test_a_survey_is_the_same_after_the_wire(case: Manifest) -> None:
+    again = Manifest.from_payload(case.payload)
+    assert again == case
+    assert again.mechanism == case.mechanism
+    assert again.specification.to_map() == case.specification.to_map()
+    assert again.payload == case.payload
+
+
+def test_whatever_else_stands_in_its_fields_is_malformed(case: Manifest) -> None:
+    fields = msgpack.unpackb(msgpack.packb(case.specification.to_map()))
+    strange: list[object] = [
+        None,
+        True,
+        1.5,
+        -1,
+        "",
+        "x",
+        b"x",
+        [],
+        [[]],
+        [[[]]],
+        {},
+        [1, [2]],
+        [None, 1],
+    ]
+    maps = [fields | {key: value} for key in fields for value in strange]
+    maps += [{key: fields[key] for key in fields if key != left} for left in fields]
+    maps.append(fields | {"colour": 1})
+    if len(fields) > 1:
+        maps.append(dict(reversed(fields.items())))
+    payload = msgpack.unpackb(case.payload)
+    for changed in maps:
+        if changed == fields or ("responses" in changed and changed["responses"] == []):
+            continue  # no names are wanted where the responses are the categories
+        with pytest.raises(Refusal) as refused:
+            Manifest.from_payload(msgpack.packb(payload | {"mechanism": changed}))
+        assert refused.value.code == "malformed"
+
+
+def test_it_guarantees_what_its_entries_say(case: Manifest) -> None:
+    mechanism = case.mechanism
+    assert_sound_rows(mechanism)
+    assert mechanism.privacy.odds == worst_ratio(mechanism)
+    assert mechanism.privacy.satisfies(case.epsilon, case.delta)
+    changed = {"categories": case.categories, "repeat": case.repeat, "epsilon": "0.6"}
+    if case.kind.symmetric:  # it follows epsilon, and has no integers of its own
+        lower = manifest(**changed, specification=case.specification)
+        assert lower.mechanism.privacy.satisfies("0.6", "0")
+    else:
+        with pytest.raises(InvalidManifest, match="exceed"):
+            manifest(**changed, specification=case.specification)
+    assert RangeCost.of(mechanism).cumulative(1) <= 1_100_000_000
+
+
+def law(mechanism: Mechanism, x: int) -> dict[int, int]:
+    """Return the law of two rounds, from the laws of both."""
+    rounds = mechanism.rounds
+    assert rounds is not None
+    kept = [list(rounds.kept.row(z)) for z in range(mechanism.categories)]
+    fresh = [list(rounds.fresh.row(z)) for z in range(mechanism.categories)]
+    return {
+        y: sum(kept[x][z] * fresh[z][y] for z in range(mechanism.categories))
+        for y in range(mechanism.responses)
+    }
+
+
+def test_it_samples_its_rows_to_the_word(case: Manifest) -> None:
+    mechanism, rounds = case.mechanism, case.mechanism.rounds
+    if rounds is not None:
+        for x in range(mechanism.categories):
+            assert law(mechanism, x) == dict(enumerate(mechanism.row(x)))
+        for each in (rounds.kept, rounds.fresh):
+            assert_samples_its_rows(each, range(3), blocks(each))
+        return
+    assert mechanism.grid == WORDS
+    breaks = blocks(mechanism) if hasattr(mechanism, "lies") else every_boundary(mechanism)
+    assert_samples_its_rows(mechanism, range(mechanism.categories), breaks)
+    assert_keeps_answers_to_itself(mechanism)
+    assert mechanism.randomise(0, word(0)) in range(mechanism.responses)
+
+
+def blocks(mechanism: Any) -> list[int]:
+    return [mechanism.lies * y for y in range(mechanism.categories + 1)]
+
+
+def every_boundary(mechanism: Mechanism) -> list[int]:
+    """Return the cumulated weights of all rows, from either end: wherever a response may change."""
+    sums = {part for x in range(mechanism.categories) for part in accumulate(mechanism.row(x))}
+    return sorted(sums | {WORDS - part for part in sums})
+
+
+def test_each_response_has_a_label_and_the_users_words_fit(case: Manifest) -> None:
+    assert len(case.responses) == len(set(case.responses)) == case.mechanism.responses
+    words = Terms.of(case, 10**9).truthfulness
+    if case.mechanism.truth is None:
+        assert case.responses != case.categories
+        assert f"one of {case.mechanism.responses} responses" in words
+        assert "true answer" not in words
+    else:
+        assert case.responses == case.categories
+        assert words.endswith(f", {case.kind.likeness}.")
+        least = min(case.mechanism.probability(x, x) for x in range(len(case.categories)))
+        assert case.mechanism.truth == least
+
+
+def test_its_keys_are_documented_and_wanted() -> None:
+    operations, protocol = (
+        (DOCS / f"{page}.md").read_text("utf-8") for page in ("operations", "protocol")
+    )
+    for name, kind in KINDS.items():
+        if name != "toy":
+            assert f'"{name}", {kind.summary}' in operations
+            assert f'{{"kind": "{name}"' in protocol
+            assert all(f"| `{key}` |" in operations for key in kind.keys)
+    for name, settings, categories in CASES:
+        for key in settings.keys() - {"responses"}:
+            without = {each: settings[each] for each in settings if each != key}
+            with pytest.raises(InvalidParameter, match="is missing") as missing:
+                KINDS[name].calibrated(without, len(categories), "1", "0")
+            assert missing.value.name == key
+
+
+SURVEY = """\
+name = "tea"
+question = "How often do you drink tea?"
+categories = ["never", "sometimes", "always"]
+mechanism = "toy"
+own = 5
+epsilon = "1"
+epoch = "1 day"
+epochs = 3
+minimum_reports = 1
+"""
+
+
+def test_a_kind_that_is_registered_goes_from_a_file_to_a_histogram(tmp_path: Path) -> None:
+    published = next_manifest(SurveyFile.parse(SURVEY), [], "https://c.example", bytes(16), 0)
+    assert published.kind.name == "toy"
+    assert published.responses == (*THREE, "no idea", "declined")
+    assert declaration_of(published)["mechanisms"] == ["toy"]
+    declared = Survey("tea", published.question, THREE, "1", mechanisms=["toy"])
+    words = Random(3)
+    journalled = set()
+    with FakeCollector() as collector:
+        collector.publish(declared, kind="toy", settings={"own": 5})
+        for device in range(24):
+            with Client(
+                collector.origin,
+                authority=collector.authority,
+                surveys=[declared],
+                state=IN_MEMORY,
+                consent="on",
+                background=False,
+                delivery_seconds=0,
+                unsafe_draw=lambda: words.getrandbits(64),
+            ) as client:
+                client.refresh()
+                client.report("tea", "always" if device % 4 else "never", strict=True)
+                assert client.flush(5.0).delivered == 1
+                entries = client.journal().entries
+                journalled |= {e.response for e in entries if isinstance(e, ReportEntry)}
+        counts = collector.counts("tea")
+    assert journalled == set(published.responses) == set(counts)
+    raw = [counts[label] for label in published.responses]
+    histogram = estimate_histogram(published, 0, raw)
+    assert (histogram.categories, histogram.responses) == (THREE, published.responses)
+    assert (histogram.n, list(histogram.raw)) == (24, raw)
+    # An answer is named 5/16 of the time, each other one 2/16, and the rest tells nothing. So the
+    # shares that sum to 1 are 1/3 + 16/3 (c - the mean of what is named)/n.
+    shares = [1 / 3 + 16 / 3 * (c - sum(raw[:3]) / 3) / 24 for c in raw[:3]]
+    assert histogram.estimate == pytest.approx(shares, abs=1e-12)
+    # The words are fixed, so this is no chance.
+    truth = zip(histogram.low, (1 / 4, 0, 3 / 4), histogram.high, strict=True)
+    assert all(low <= share <= high for low, share, high in truth)
+
+
+def test_an_app_that_declares_it_not_refuses_it() -> None:
+    with pytest.raises(ManifestRefused, match="mechanisms"):
+        check_declaration(
+            survey("toy", {"own": 5}, THREE),
+            Survey("rating-of-marriage", "How do you rate your marriage?", THREE, "2"),
+        )

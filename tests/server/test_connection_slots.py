@@ -1,0 +1,137 @@
+"""The slots: in whatever order connections come, wait, work, send and leave."""
+
+from ipaddress import ip_network
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from deniable.server import Config
+from deniable.server.operations.metrics import Meters
+from deniable.server.transport import connection_slots
+from deniable.server.transport.connection_slots import ConnectionSlots
+from tests.support.effort import effort
+from tests.support.surveys import AUTHORITY, ORIGIN
+
+PROXY = "10.0.0.1"
+PEERS = [PROXY, "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"]
+CALLERS = dict(zip(PEERS, [None, "192.0.2.1", "192.0.2.2", "v6", "v6"], strict=True))
+MOST, MOST_OF_ONE = 7, 3
+SLICE, BUDGET = 4, 16
+BODIES = [bytes([i]) * size for i, size in enumerate((1, SLICE, 2 * SLICE, 9 * SLICE))]
+
+
+class Holder:
+    """A connection whose eviction is noted."""
+
+    def __init__(self, peer: str, evicted: list["Holder"]) -> None:
+        self.peer = peer
+        self._evicted = evicted
+
+    def evict(self) -> None:
+        self._evicted.append(self)
+
+
+class SlotsMachine(RuleBasedStateMachine):
+    """Beside the slots: lists of who waits, works and sends what."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patched = pytest.MonkeyPatch()
+        self.patched.setattr(connection_slots, "_MOST_UNREAD_BYTES", BUDGET)
+        self.patched.setattr(connection_slots, "SLICE_BYTES", SLICE)
+        self.meters = Meters()
+        config = Config(
+            origin=ORIGIN,
+            authority=AUTHORITY.public_key,
+            most_connections=MOST,
+            address_connections=MOST_OF_ONE,
+            trusted_proxies=(ip_network(PROXY),),
+        )
+        self.slots = ConnectionSlots(config, self.meters)
+        self.evicted: list[Holder] = []
+        self.waiting: list[Holder] = []  # the longest first
+        self.working: list[Holder] = []
+        self.sending: dict[Holder, bytes] = {}
+
+    def teardown(self) -> None:
+        self.patched.undo()
+
+    @property
+    def inside(self) -> list[Holder]:
+        return self.waiting + self.working
+
+    def gone(self, holder: Holder) -> None:
+        self.waiting = [each for each in self.waiting if each is not holder]
+        self.working = [each for each in self.working if each is not holder]
+        self.sending.pop(holder, None)
+
+    @rule(peer=st.sampled_from(PEERS))
+    def enter(self, peer: str) -> None:
+        mine = [g for g in self.inside if CALLERS[g.peer] == CALLERS[peer]]
+        if CALLERS[peer] is not None and len(mine) >= MOST_OF_ONE:
+            full, victims = True, [g for g in self.waiting if g in mine]
+        else:
+            full, victims = len(self.inside) >= MOST, self.waiting
+        holder = Holder(peer, self.evicted)
+        assert self.slots.enter(holder, peer) is (not full or bool(victims))
+        expected = victims[:1] if full else []
+        assert self.evicted == expected
+        for each in expected:
+            self.gone(each)
+        if not full or expected:
+            self.waiting.append(holder)
+        self.evicted.clear()
+
+    @precondition(lambda self: any(holder not in self.sending for holder in self.inside))
+    @rule(data=st.data())
+    def work(self, data: st.DataObject) -> None:
+        holder = data.draw(st.sampled_from([g for g in self.inside if g not in self.sending]))
+        self.slots.works(holder)
+        if holder in self.waiting:
+            self.waiting.remove(holder)
+            self.working.append(holder)
+
+    @precondition(lambda self: any(holder not in self.sending for holder in self.inside))
+    @rule(data=st.data(), body=st.sampled_from(BODIES))
+    def send(self, data: st.DataObject, body: bytes) -> None:
+        holder = data.draw(st.sampled_from([g for g in self.inside if g not in self.sending]))
+        self.gone(holder)
+        self.waiting.append(holder)
+        self.sending[holder] = body
+        self.slots.sends(holder, body)
+        expected = []
+        for slow in [each for each in self.waiting[:-1] if each in self.sending]:
+            if self.held() > BUDGET:
+                expected.append(slow)
+                self.gone(slow)
+        assert self.evicted == expected
+        self.evicted.clear()
+
+    @precondition(lambda self: bool(self.inside))
+    @rule(data=st.data(), leaves=st.booleans())
+    def sent_or_left(self, data: st.DataObject, leaves: bool) -> None:
+        holder = data.draw(st.sampled_from(self.inside))
+        (self.slots.leave if leaves else self.slots.sent)(holder)
+        self.sending.pop(holder, None)
+        if leaves:
+            self.gone(holder)
+            self.slots.leave(holder)  # an end is told more than once
+            self.slots.sends(holder, BODIES[-1])
+
+    def held(self) -> int:
+        slices = sum(min(len(body), SLICE) for body in self.sending.values())
+        return slices + sum(map(len, set(self.sending.values())))
+
+    @invariant()
+    def no_more_than_the_limits(self) -> None:
+        assert len(self.inside) <= MOST
+        totals = {meter.name: values for meter, values in self.meters.totals()}
+        assert totals["connections"] == [len(self.inside)]
+        assert self.slots.unread_bytes == self.held()
+        assert self.held() <= BUDGET or len(self.sending) == 1
+
+
+TestConnectionSlots = SlotsMachine.TestCase
+TestConnectionSlots.settings = settings(max_examples=effort(100), stateful_step_count=40)

@@ -1,0 +1,35 @@
+"""What the command line takes from the server costs no import of what only a server needs."""
+
+import subprocess
+import sys
+
+import pytest
+
+import deniable.server
+
+LIGHT = "CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting, configure_logging"
+LIGHT += ", authority_chain, new_token, tls_context, token_digest"
+
+
+def test_settings_tokens_and_logs_need_neither_numpy_nor_aiohttp() -> None:
+    program = (
+        f"import sys\nfrom deniable.server import {LIGHT}\n"
+        "from deniable.server.life.upkeep import AGREEMENT_SECONDS\n"
+        "from deniable.server.operations.gauges import all_overdue\n"
+        "print(*{'numpy', 'scipy', 'aiohttp', 'rich'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_a_collector_that_starts_waits_for_neither_numpy_nor_scipy() -> None:
+    program = "import sys, deniable.server.life.serve\nprint(*{'numpy', 'scipy'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_every_public_name_is_there() -> None:
+    for name in deniable.server.__all__:
+        assert getattr(deniable.server, name) is not None
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = deniable.server.nothing

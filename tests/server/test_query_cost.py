@@ -1,0 +1,226 @@
+"""What strangers can have made, and how often: nothing twice, little at once, nobody kept out."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientResponse
+
+from deniable.estimates import EpochStanding, EpochState, estimate_histogram
+from deniable.server.routes import estimating, queries
+from deniable.server.routes.catalogue import Catalogue
+from deniable.server.routes.estimating import Shown
+from deniable.stores import Figures
+from tests.server.collector import Collector, problem, running
+from tests.server.sockets import SECONDS, connected, healthy, until
+from tests.support.reports import envelope
+from tests.support.surveys import MANIFEST, manifest
+
+PATH = f"/v1/surveys/{MANIFEST.name}/histogram"
+OTHER = manifest(name="other")
+
+
+class Counted:
+    """Counts the calls of a function, and can hold them up in their thread."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self.calls: list[Any] = []
+        self.entered = threading.Event()
+        self.release = threading.Event()
+        self.release.set()
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        self.calls.append(arguments)
+        self.entered.set()
+        assert self.release.wait(SECONDS)
+        return self._function(*arguments, **named)
+
+
+@pytest.fixture
+def estimates(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    counted = Counted(estimate_histogram)
+    monkeypatch.setattr("deniable.estimates.estimate_histogram", counted)
+    monkeypatch.setattr(queries, "_STRANGERS_REST", 0.0)
+    return counted
+
+
+@asynccontextmanager
+async def public(directory: Path) -> AsyncIterator[Collector]:
+    async with running(directory, public=frozenset({MANIFEST.name})) as collector:
+        await collector.send(*(envelope(device) for device in range(5)))
+        yield collector
+
+
+async def held(estimates: Counted) -> None:
+    """Wait until an estimate is under way, and held."""
+    assert await asyncio.to_thread(estimates.entered.wait, SECONDS)
+
+
+@pytest.mark.asyncio
+async def test_surveys_are_described_once_and_listed_once_for_each_change(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described = Counted(queries._description)
+    monkeypatch.setattr(queries, "_description", described)
+    opened = Counted(Catalogue._open)
+    monkeypatch.setattr(Catalogue, "_open", lambda *arguments: opened(*arguments))
+    bodies = set()
+    for _ in range(3):
+        collector.clock.time += 1
+        bodies.add(await (await collector.client.get("/v1/surveys")).read())
+        await (await collector.client.get(f"/v1/surveys/{MANIFEST.name}")).read()
+    assert len(bodies) == len(described.calls) == 1
+    assert opened.calls == []
+    await collector.publish(OTHER)
+    collector.clock.time += 1
+    listed = await (await collector.client.get("/v1/surveys")).json()
+    assert [survey["name"] for survey in listed["surveys"]] == [OTHER.name, MANIFEST.name]
+    assert len(described.calls) == 2
+    assert len(opened.calls) == 2
+
+
+@pytest.mark.asyncio
+async def test_a_histogram_is_made_once_for_all_who_wait(
+    tmp_path: Path, estimates: Counted
+) -> None:
+    async with public(tmp_path) as collector:
+        estimates.release.clear()
+        asked = [asyncio.create_task(collector.client.get(PATH)) for _ in range(10)]
+        await held(estimates)
+        estimates.release.set()
+        answers = await asyncio.gather(*asked)
+        assert {answer.status for answer in answers} == {200}
+        assert len({await answer.read() for answer in answers}) == 1
+        assert len(estimates.calls) == 1
+
+
+async def ask_for_levels(
+    collector: Collector, first: int, count: int
+) -> list[asyncio.Task[ClientResponse]]:
+    return [
+        asyncio.create_task(collector.client.get(f"{PATH}?level=0.{level:04}1"))
+        for level in range(first, first + count)
+    ]
+
+
+@pytest.mark.asyncio
+async def test_only_so_many_may_wait_and_neither_analysts_nor_devices_among_them(
+    tmp_path: Path, estimates: Counted
+) -> None:
+    async with public(tmp_path) as collector:
+        token = await collector.token()
+        estimates.release.clear()
+        asked = await ask_for_levels(collector, 1, 60)
+        await held(estimates)
+        await until(lambda: sum(task.done() for task in asked) == 60 - estimating._MOST_WAITING)
+        for task in asked:
+            if task.done():
+                answer = task.result()
+                assert await problem(answer) == (503, "overloaded")
+                assert int(answer.headers["Retry-After"]) > 0
+        assert (await collector.send(envelope(77))).accepted == 1
+        assert await healthy(collector)
+        # One of the strangers' histograms is being made, and one of the analysts'.
+        analysts = asyncio.create_task(collector.client.get(PATH, headers=token))
+        await until(lambda: len(estimates.calls) == 2)
+        estimates.release.set()
+        assert (await analysts).status == 200
+        statuses = [(await task).status for task in asked]
+        assert statuses.count(200) == estimating._MOST_WAITING
+        assert statuses.count(503) == 60 - estimating._MOST_WAITING
+
+
+@pytest.mark.asyncio
+async def test_nothing_is_made_for_whoever_is_gone(tmp_path: Path, estimates: Counted) -> None:
+    async with public(tmp_path) as collector:
+        estimates.release.clear()
+        first = asyncio.create_task(collector.client.get(PATH))
+        await held(estimates)
+        async with connected(collector) as (_, writer):
+            writer.write(f"GET {PATH}?level=0.5 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            await writer.drain()
+            assert await healthy(collector)  # by then it has been read
+        last = await ask_for_levels(collector, 7, 1)
+        assert await healthy(collector)
+        estimates.release.set()
+        assert (await first).status == (await last[0]).status == 200
+        assert [call[3] for call in estimates.calls] == [0.95, 0.00071]
+
+
+@pytest.mark.asyncio
+async def test_many_levels_thrash_no_more_than_the_strangers_own_memory(
+    tmp_path: Path, estimates: Counted
+) -> None:
+    async with public(tmp_path) as collector:
+        token = await collector.token()
+        await collector.client.get(PATH, headers=token)
+        for task in await ask_for_levels(collector, 1, estimating._MOST_KEPT):
+            assert (await task).status == 200
+        made = len(estimates.calls)
+        await collector.client.get(PATH, headers=token)
+        assert len(estimates.calls) == made
+        # A token that is none makes no analyst of a stranger.
+        await collector.client.get(PATH, headers={"Authorization": "Bearer none"})
+        assert len(estimates.calls) == made + 1
+
+
+@pytest.mark.asyncio
+async def test_after_each_histogram_of_theirs_strangers_wait_three_times_as_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, pauses = 100.0, []
+
+    async def pause(seconds: float) -> None:
+        nonlocal now
+        pauses.append(seconds)
+        now += max(0.0, seconds)
+
+    async def read() -> Shown:
+        nonlocal now
+        now += 0.5
+        return Shown(Figures(0, [1, 1], 0), EpochStanding(EpochState.OPEN))
+
+    def made(_: Shown) -> dict[str, object]:
+        nonlocal now
+        now += 2.0
+        return {"categories": [1, 2], "n": 2}
+
+    class Request:
+        transport = object()
+
+    monkeypatch.setattr(estimating, "monotonic", lambda: now)
+    monkeypatch.setattr(estimating, "sleep", pause)
+    strangers = estimating.Estimating(rest=3.0)
+    request: Any = Request()
+    for level in (0.1, 0.2, 0.2, 0.3):
+        body = await strangers.made(request, (b"id", level), read, made)
+        assert body == b'{"categories": [1, 2], "n": 2}'
+    assert pauses[0] < 0
+    # The third was made before, and took only the reading.
+    assert pauses[1:] == [7.5, 7.5, 1.5]
+
+
+@pytest.mark.asyncio
+async def test_readiness_asks_the_store_once_at_a_time(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pings, entered, release = 0, asyncio.Event(), asyncio.Event()
+
+    async def ping() -> None:
+        nonlocal pings
+        pings += 1
+        entered.set()
+        await release.wait()
+
+    monkeypatch.setattr(collector.store, "ping", ping)
+    asked = [asyncio.create_task(collector.client.get("/readyz")) for _ in range(20)]
+    await entered.wait()
+    assert await healthy(collector)
+    release.set()
+    assert [(await task).status for task in asked] == [200] * 20
+    assert pings <= 2

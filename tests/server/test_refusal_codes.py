@@ -1,0 +1,75 @@
+"""A refusal code is one row: documents, metrics, answers and ``/openapi.json`` follow it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from deniable.enrolment.exchange import refuse_enrolment
+from deniable.messages import RefusalCode
+from deniable.messages.refusals import Remedy
+from deniable.server import Config
+from deniable.server.operations.metrics import METERS
+from deniable.server.routes.openapi import openapi_document
+from deniable.server.transport.answers import problem
+from tests.support.surveys import AUTHORITY, ORIGIN
+
+ROWS = [
+    [cell.strip() for cell in line.split("|")[1:-1]]
+    for line in (Path(__file__).parents[2] / "docs" / "protocol.md").read_text().splitlines()
+    if line.startswith("| ")
+]
+WORDS = {
+    Remedy.DROP: "drops",
+    Remedy.SPLIT: "drop",
+    Remedy.TOO_LATE: "may have been counted",
+    Remedy.WAIT: "backs off, same bytes",
+}
+
+
+def documented(code: RefusalCode, columns: str) -> tuple[int | None, str]:
+    """Return status and last column of a code's row, in the table whose rows look like this."""
+    for first, status, last in (row for row in ROWS if len(row) == 3):
+        codes = re.findall(r"[a-z]+(?:-[a-z]+)*", re.sub(r"\(.*?\)", "", first))
+        if code.value in codes and re.search(columns, last):
+            statuses = [int(each) for each in re.findall(r"[0-9]{3}", status)]
+            each = statuses[codes.index(code.value) % len(statuses)] if statuses else None
+            return each, last
+    raise AssertionError(f"{code.value} stands in no such table")
+
+
+@pytest.mark.parametrize("code", RefusalCode)
+def test_every_row_is_documented_counted_and_announced(code: RefusalCode) -> None:
+    status, device = documented(code, "drop|backs off|resends|keeps|^$")
+    assert status == code.http_status
+    assert WORDS.get(code.remedy, "") in device or code is RefusalCode.NOT_ENROLLED
+    counted = {meter.name: meter.labels for meter in METERS}
+    assert code.value in counted["reports_refused"]["code"]
+    assert code.value in counted["requests_refused"]["code"]
+    text = json.dumps(openapi_document(Config(ORIGIN, AUTHORITY.public_key)))
+    assert (f'"urn:deniable:error:{code.value}"' in text) is (code.http_status is not None)
+    assert f'"{code.value}"' in text
+    answer = problem(code, "why")
+    assert answer.status == code.http_status or (answer.status, code.http_status) == (400, None)
+    assert ("Retry-After" in answer.headers) is (code.remedy is Remedy.WAIT)
+
+
+@pytest.mark.parametrize(
+    ("status", "codes"),
+    [
+        (400, ["malformed", "bad-key", "out-of-domain"]),
+        (401, ["unauthorised"]),
+        (404, ["unknown-survey"]),
+        (409, ["too-early", "epoch-closed", "not-enrolled"]),
+        (413, ["too-large"]),
+        (415, ["unsupported-media-type"]),
+        (408, ["timeout"]),
+        (503, ["overloaded"]),
+    ],
+)
+def test_what_an_issuer_answers(status: int, codes: list[str]) -> None:
+    for code in map(RefusalCode, codes):
+        answer = refuse_enrolment(code, "why")
+        assert answer.status == status
+        assert (answer.retry_after is not None) is (status in {408, 503})

@@ -1,0 +1,180 @@
+"""Token buckets: what one sender may send, in bounded memory, by a clock that tests move."""
+
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.messages import pack_upload
+from deniable.messages.receipt import Receipt
+from deniable.server.routes.token_buckets import IssuerShares, TokenBuckets
+from tests.server.collector import problem, running
+from tests.support.clock import FakeClock
+
+
+def buckets(rate: float, burst: float, most: int = 1_000) -> tuple[TokenBuckets, FakeClock]:
+    clock = FakeClock(0.0)
+    return TokenBuckets(rate, burst, clock, most), clock
+
+
+def test_a_burst_at_once_and_then_the_rate() -> None:
+    made, clock = buckets(rate=2, burst=5)
+    assert [made.take("a") for _ in range(6)] == [True] * 5 + [False]
+    clock.time += 1
+    assert [made.take("a") for _ in range(3)] == [True, True, False]
+    clock.time += 1_000_000
+    assert [made.take("a") for _ in range(6)] == [True] * 5 + [False]
+
+
+def test_a_batch_is_taken_whole_or_not_at_all() -> None:
+    made, clock = buckets(rate=1, burst=10)
+    assert made.take("a", 8)
+    assert not made.take("a", 3)
+    assert made.take("a", 2)
+    assert not made.take("a", 11)
+    clock.time += 1_000
+    assert not made.take("a", 11)
+
+
+def test_being_refused_does_not_put_off_the_next() -> None:
+    made, clock = buckets(rate=1, burst=1)
+    assert made.take("a")
+    for _ in range(99):
+        clock.time += 0.01
+        assert not made.take("a")
+    clock.time += 0.02
+    assert made.take("a")
+
+
+def test_senders_do_not_share_a_bucket() -> None:
+    made, _ = buckets(rate=1, burst=1)
+    assert made.take("a")
+    assert not made.take("a")
+    assert made.take("b")
+
+
+def test_no_rate_is_no_limit_and_remembers_nobody() -> None:
+    made, _ = buckets(rate=0, burst=0)
+    assert not made.limited
+    assert all(made.take("a", 1e9) for _ in range(100))
+    assert len(made) == 0
+
+
+def test_a_million_senders_take_the_memory_of_those_remembered() -> None:
+    made, clock = buckets(rate=1, burst=2, most=100)
+    for sender in range(1_000):
+        clock.time += 0.001
+        assert made.take(sender)
+        assert len(made) <= 100
+
+
+def test_whoever_was_heard_of_longest_ago_is_forgotten_first() -> None:
+    made, _ = buckets(rate=1, burst=1, most=2)
+    assert made.take("steady")
+    for sender in range(100):  # one stranger between each two of its requests
+        assert made.take(sender)
+        assert not made.take("steady"), "strangers bought it a full bucket"
+    assert made.take("other")
+    assert made.take("another")
+    assert made.take("steady"), "it was silent for longer than the other two"
+
+
+@given(
+    st.floats(0.1, 100),
+    st.floats(1, 100),
+    st.lists(st.tuples(st.floats(0, 5), st.integers(1, 20)), max_size=60),
+)
+def test_never_more_than_the_burst_and_what_flowed_in(
+    rate: float, burst: float, requests: list[tuple[float, int]]
+) -> None:
+    made, clock = buckets(rate, burst)
+    taken = 0
+    for wait, tokens in requests:
+        clock.time += wait
+        taken += tokens * made.take("a", tokens)
+        assert taken <= burst + clock.time * rate + 1e-6
+
+
+LARGE = b"\xc5\xea\x60" + bytes(60_000)
+BATCH = b"\xdc\x01\x00" + b"\xc0" * 256  # as many elements as one request may hold
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("trusted", "statuses"), [([], [200, 429, 429]), (["127.0.0.1"], [200, 200, 429])]
+)
+async def test_an_address_is_limited_and_only_a_trusted_proxy_says_whose_it_is(
+    tmp_path: Path, trusted: list[str], statuses: list[int]
+) -> None:
+    # So slow that no second batch fits, however long the test takes; the first always does.
+    settings = {"address_rate": 1e-6, "trusted_proxies": tuple(map(ip_network, trusted))}
+    async with running(tmp_path, **settings) as collector:
+        answers = [
+            await collector.upload(BATCH, {"X-Forwarded-For": sender})
+            for sender in ("192.0.2.1", "192.0.2.2", "198.51.100.9, 192.0.2.1")
+        ]
+        assert [answer.status for answer in answers] == statuses
+        assert await problem(answers[-1]) == (429, "rate-limited")
+        assert int(answers[-1].headers["Retry-After"]) > 0
+
+
+@pytest.mark.asyncio
+async def test_what_is_full_by_its_bytes_costs_as_much_as_by_its_reports(tmp_path: Path) -> None:
+    async with running(tmp_path, address_rate=1e-6) as collector:
+        answers = [await collector.upload(pack_upload([LARGE])) for _ in range(2)]
+        assert [answer.status for answer in answers] == [200, 429]
+        assert await problem(answers[-1]) == (429, "rate-limited")
+
+
+@pytest.mark.asyncio
+async def test_without_a_rate_nobody_is_limited(tmp_path: Path) -> None:
+    async with running(tmp_path, address_rate=0.0) as collector:
+        assert {(await collector.upload(BATCH)).status for _ in range(6)} == {200}
+
+
+def test_what_is_given_back_can_be_taken_again_and_never_overfills() -> None:
+    issuers, _ = buckets(1.0, 2.0)
+    assert [issuers.take("issuer") for _ in range(3)] == [True, True, False]
+    issuers.give_back("issuer")
+    assert [issuers.take("issuer") for _ in range(2)] == [True, False]
+    for _ in range(9):
+        issuers.give_back("issuer")
+    assert [issuers.take("issuer") for _ in range(3)] == [True, True, False]
+    issuers.give_back("nobody")
+    assert len(issuers) == 1
+
+
+@given(st.data())
+def test_an_issuer_pays_for_what_is_counted_whatever_is_replayed_meanwhile(
+    data: st.DataObject,
+) -> None:
+    """Reports of few keys come and are decided in any order; of each key the first is counted."""
+    burst = 5
+    issuers, _ = buckets(rate=1, burst=burst)
+    shares = IssuerShares(issuers)
+    stored = set(data.draw(st.sets(st.integers(0, 9))))
+    under_way: list[Receipt] = []
+    payers: set[int] = set()
+    known: set[int] = set()
+    counted = 0
+    for key in data.draw(st.lists(st.integers(-1, 9), max_size=60)):
+        if key >= 0:
+            came = Receipt(bytes(32), 0, bytes([key]), data.draw(st.integers(0, 1)), b"issuer")
+            passes = key in known or counted + len(payers) < burst
+            assert shares.take(came) is passes
+            if passes:
+                under_way.append(came)
+                payers |= {key} - known
+                known.add(key)
+        elif under_way:
+            came = under_way.pop(0)
+            (decided,) = came.key
+            if decided in stored:
+                shares.give_back(came)
+            else:
+                stored.add(decided)
+                counted += 1
+            payers.discard(decided)
+    assert shares.take(Receipt(bytes(32), 0, b"other", 0, None))

@@ -1,0 +1,197 @@
+"""SQLite files of ours: the rules 1 to 4 at the head of the module."""
+
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from deniable.sqlite_files import (
+    UnknownFile,
+    connect,
+    create_private,
+    file_identity,
+    migrate,
+    primary_code,
+    read_only,
+    run_script,
+    schema_version,
+    truncate_log,
+    writing,
+)
+
+OURS = 0x74657374
+SCRIPT = """
+-- the numbers; none twice
+CREATE TABLE numbers (number INTEGER PRIMARY KEY);
+CREATE TRIGGER small AFTER INSERT ON numbers WHEN NEW.number > 9 BEGIN
+    SELECT raise(ABORT, 'too large');
+END;
+"""
+
+
+def first(connection: sqlite3.Connection) -> None:
+    run_script(connection, SCRIPT)
+
+
+def second(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE numbers ADD COLUMN text TEXT")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    create_private(tmp_path / "file.db")
+    return tmp_path / "file.db"
+
+
+@pytest.fixture
+def connection(path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(connect(path, 0.05, page_size=1024)) as opened:
+        yield opened
+
+
+def numbers(connection: sqlite3.Connection) -> list[int]:
+    return [number for (number,) in connection.execute("SELECT number FROM numbers")]
+
+
+def test_a_file_is_private_and_durable_and_erases(
+    path: Path, connection: sqlite3.Connection
+) -> None:
+    assert path.stat().st_mode & 0o777 == 0o600
+    wanted = {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "page_size": 1024}
+    assert {
+        pragma: connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in wanted
+    } == wanted
+
+
+def test_a_file_that_is_there_is_left_as_it_is(path: Path, connection: sqlite3.Connection) -> None:
+    migrate(connection, [first], OURS)
+    before = path.read_bytes()
+    create_private(path)
+    assert path.read_bytes() == before
+
+
+def test_migrations_are_done_once_each_and_only_those_that_are_missing(path: Path) -> None:
+    with closing(connect(path, 1.0)) as connection:
+        assert migrate(connection, [first], OURS) == 0
+        with writing(connection):
+            connection.execute("INSERT INTO numbers VALUES (1)")
+        assert migrate(connection, [first, second], OURS) == 1
+        assert migrate(connection, [first, second], OURS) == 2
+        assert schema_version(connection, 2, OURS) == 2
+        assert connection.execute("SELECT * FROM numbers").fetchall() == [(1, None)]
+
+
+def test_any_number_may_migrate_at_once(path: Path) -> None:
+    def migrated(_: int) -> int:
+        with closing(connect(path, 10.0)) as connection:
+            migrate(connection, [first, second], OURS)
+            return schema_version(connection, 2, OURS)
+
+    with ThreadPoolExecutor(6) as threads:
+        assert list(threads.map(migrated, range(12))) == [2] * 12
+
+
+def test_a_migration_that_fails_leaves_the_ones_before(connection: sqlite3.Connection) -> None:
+    def failing(connection: sqlite3.Connection) -> None:
+        second(connection)
+        raise OSError
+
+    with pytest.raises(OSError):
+        migrate(connection, [first, failing], OURS)
+    assert schema_version(connection, 2, OURS) == 1
+    assert migrate(connection, [first, second], OURS) == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("PRAGMA user_version=3", "is another program's"),
+        ("CREATE TABLE theirs (x)", "is another program's"),
+        (f"PRAGMA application_id={OURS}; PRAGMA user_version=3", "newer version of deniable"),
+    ],
+)
+def test_what_is_not_ours_is_not_touched(
+    path: Path, connection: sqlite3.Connection, statement: str, why: str
+) -> None:
+    connection.executescript(statement)
+    truncate_log(connection)
+    before = path.read_bytes()
+    with pytest.raises(UnknownFile, match=why):
+        migrate(connection, [first, second], OURS)
+    assert not connection.in_transaction
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_bears_no_mark_is_told_by_its_version(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE theirs (x)")
+    assert schema_version(connection, 0) == 0
+
+
+def test_a_transaction_is_whole_or_did_not_happen(connection: sqlite3.Connection) -> None:
+    migrate(connection, [first])
+    with writing(connection):
+        connection.execute("INSERT INTO numbers VALUES (1)")
+    with suppress(KeyError), writing(connection):
+        connection.execute("INSERT INTO numbers VALUES (2)")
+        raise KeyError
+    with pytest.raises(sqlite3.IntegrityError, match="too large"), writing(connection):
+        connection.execute("INSERT INTO numbers VALUES (10)")
+    assert not connection.in_transaction
+    assert numbers(connection) == [1]
+
+
+@pytest.mark.parametrize("patience", [None, 0.05])
+def test_a_writer_waits_for_the_other_one_so_long_and_no_longer(
+    path: Path, connection: sqlite3.Connection, patience: float | None
+) -> None:
+    migrate(connection, [first])
+    with closing(connect(path, 0.05)) as other:
+        with writing(other), pytest.raises(sqlite3.OperationalError) as raised:  # noqa: SIM117
+            with writing(connection, patience):
+                raise AssertionError
+        assert primary_code(raised.value) == sqlite3.SQLITE_BUSY
+        with writing(connection, patience):
+            connection.execute("INSERT INTO numbers VALUES (1)")
+        assert numbers(other) == [1]
+    assert connection.execute("PRAGMA busy_timeout").fetchone() == (50,)
+
+
+def test_the_log_is_emptied_unless_somebody_reads_it(
+    path: Path, connection: sqlite3.Connection
+) -> None:
+    migrate(connection, [first])
+    log = path.with_name(path.name + "-wal")
+    with read_only(path) as reader:
+        reader.execute("BEGIN")
+        assert numbers(reader) == []
+        with writing(connection):
+            connection.execute("INSERT INTO numbers VALUES (1)")
+        assert not truncate_log(connection)
+    assert log.stat().st_size > 0
+    assert truncate_log(connection)
+    assert log.stat().st_size == 0
+    with read_only(path, at_rest=True) as reader:
+        assert numbers(reader) == [1]
+        with pytest.raises(sqlite3.OperationalError):
+            reader.execute("DELETE FROM numbers")
+
+
+def test_a_file_in_the_place_of_another_is_told_from_it(path: Path) -> None:
+    before = file_identity(path)
+    assert before == file_identity(path)
+    other = path.with_name("other.db")
+    other.touch()
+    other.replace(path)
+    assert file_identity(path) != before
+    path.unlink()
+    assert file_identity(path) is None
+
+
+def test_what_is_no_database_is_told_and_left_closed(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no database, but long enough to have a header" * 100)
+    with pytest.raises(sqlite3.DatabaseError) as raised:
+        connect(tmp_path / "text", 0.05)
+    assert primary_code(raised.value) == sqlite3.SQLITE_NOTADB

@@ -1,0 +1,290 @@
+"""S1 to S7 where several surveys or collectors meet; of one survey alone, see test_model.py."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from deniable.stores import (
+    KEPT_SECONDS,
+    Figures,
+    Role,
+    Seal,
+    Store,
+    StoreError,
+    Token,
+    counts_digest,
+    shown_figures,
+)
+from deniable.stores.sqlite import sealed_receipts
+from deniable.stores.sqlite.database import SqliteDatabase
+from deniable.stores.sqlite.driver import follow
+from tests.stores.databases import hooked_store, many
+from tests.stores.places import (
+    ISSUER,
+    NOW,
+    OTHER_ISSUER,
+    A,
+    C,
+    D,
+    E,
+    K,
+    Place,
+    S,
+    SqlitePlace,
+    X,
+    counts,
+    publish,
+    reports,
+)
+from tests.support.reports import report
+from tests.support.surveys import MANIFEST, manifest
+
+ID = MANIFEST.survey_id
+LATER = NOW + KEPT_SECONDS
+OTHER = manifest(name="another-survey")
+COURTEOUS = manifest(name="courteous", minimum_reports=3)
+
+
+async def test_s2_identity_is_survey_epoch_and_key_together(store: Store) -> None:
+    await publish(store, OTHER)
+    first = report(1, 0)
+    same_key = [
+        first._replace(epoch=1),
+        first._replace(survey_id=OTHER.survey_id),
+        first._replace(key=first.key[::-1]),
+    ]
+    assert await store.add([first]) == [A]
+    assert await store.add(same_key) == [A, A, A]
+    assert await store.add([first, *same_key]) == [D, D, D, D]
+    assert await counts(store, 0) == [2, 0, 0, 0, 0]
+    assert await counts(store, 1) == [1, 0, 0, 0, 0]
+    assert await counts(store, 0, OTHER) == [1, 0, 0, 0, 0]
+
+
+async def test_s2_who_vouches_is_no_part_of_a_reports_identity(store: Store) -> None:
+    assert await store.add([report(1, issuer=ISSUER)]) == [A]
+    again = [report(1, issuer=OTHER_ISSUER), report(1, 1, issuer=OTHER_ISSUER), report(1)]
+    assert await store.add(again) == [D, C, D]
+    assert await store.counts(ID, 0, K) == {ISSUER: [1, 0, 0, 0, 0]}
+
+
+async def test_s2_many_requests_at_once_about_one_device_store_one_report(
+    place: Place, store: Store
+) -> None:
+    other = await place.open()
+    ways = (store, other)
+    answers = await asyncio.gather(*(ways[n % 2].add([report(1, n % K)]) for n in range(50)))
+    verdicts = [verdict for (verdict,) in answers]
+    assert [verdicts.count(verdict) for verdict in (A, D, C)] == [1, 50 // K - 1, 50 - 50 // K]
+    assert sum(await counts(store)) == sum(await counts(other)) == 1
+    await other.close()
+
+
+async def test_seals_ends_distrust_and_erasure_are_of_one_survey_or_epoch(store: Store) -> None:
+    await publish(store, OTHER)
+    kept = [*reports(range(3), epoch=1), *reports(range(3), survey=OTHER)]
+    await store.add([*reports(range(3)), *kept])
+    await store.distrust(ISSUER, NOW)
+    made = [await store.seal(ID, epoch, NOW + epoch) for epoch in (7, 0)]
+    assert await store.seals(ID) == made[::-1]
+    assert await store.standing_seal(ID, 7) == made[0]
+    assert await store.standing_seal(ID, 1) is None
+    assert await store.seals(OTHER.survey_id) == []
+    assert await store.prune(ID, 0, LATER) == 3
+    assert await store.add(kept) == [D] * 6
+    await store.seal(OTHER.survey_id, 0, NOW)
+    await store.end(OTHER.survey_id, NOW)
+    # Of several reasons the first in the protocol's order.
+    batch = [report(1, epoch=e, survey=s, issuer=ISSUER) for s in (OTHER, MANIFEST) for e in (0, 1)]
+    assert await store.add(batch) == [E, E, S, X]
+    assert await store.newest_epoch(OTHER.survey_id) == 0
+    assert await store.ended() == {OTHER.survey_id: NOW}
+    assert await store.check() == []
+
+
+async def test_a_survey_that_is_not_there_takes_and_shows_nothing(
+    place: Place, store: Store
+) -> None:
+    asked: tuple[Callable[[bytes], Awaitable[object]], ...] = (
+        lambda _: store.add([report(1, 0), report(1, 0, survey=OTHER)]),
+        lambda survey: store.counts(survey, 0, K),
+        store.newest_epoch,
+        store.newest_counted,
+        lambda survey: store.seal(survey, 0, NOW),
+        store.seals,
+        lambda survey: store.standing_seal(survey, 0),
+        lambda survey: store.prune(survey, 0, LATER),
+        lambda survey: store.end(survey, NOW),
+    )
+    for ask in asked:
+        with pytest.raises(StoreError, match="not in this store"):
+            await ask(OTHER.survey_id)
+    # Nothing of the batch was stored.
+    assert await counts(store) == [0, 0, 0, 0, 0]
+    assert await store.add([]) == []
+    other = await place.open()
+    await publish(other, OTHER)
+    await other.close()
+    assert await store.add([report(1, 0), report(1, 0, survey=OTHER)]) == [A, A]
+
+
+async def test_s4_collectors_that_seal_at_once_get_the_same_seal(
+    place: Place, store: Store
+) -> None:
+    other = await place.open()
+    await store.add(reports(range(3), 1))
+    # Clocks are late or early: none moves a seal.
+    found = await asyncio.gather(
+        *(each.seal(ID, 0, NOW + n) for n in range(8) for each in (store, other))
+    )
+    assert set(found) == {found[0]}
+    digest = counts_digest(ID, 0, {None: [0, 3, 0, 0, 0]})
+    assert found[0] == Seal(0, found[0].sealed_at, 3, digest, None)
+    assert await store.seals(ID) == await other.seals(ID) == found[:1]
+    await other.close()
+
+
+DECISIONS: dict[str, Callable[[Store], Awaitable[object]]] = {
+    S: lambda store: store.seal(ID, 0, NOW),
+    E: lambda store: store.end(ID, NOW),
+}
+
+
+@pytest.mark.parametrize("refusal", DECISIONS)
+async def test_s4_s7_while_a_decision_and_reports_race_each_batch_is_taken_wholly_or_not(
+    place: Place, store: Store, refusal: str
+) -> None:
+    other = await place.open()
+    done = False
+
+    async def send(start: int) -> tuple[bool, list[object]]:
+        after = done
+        return after, list(await store.add(reports(range(start, start + 4))))
+
+    async def decide() -> None:
+        nonlocal done
+        await DECISIONS[refusal](other)
+        done = True
+
+    answers = [
+        answer
+        for answer in await asyncio.gather(
+            *(send(4 * n) for n in range(10)), decide(), *(send(4 * n) for n in range(10, 20))
+        )
+        if answer is not None
+    ]
+    answers += [await send(4 * n) for n in range(20, 23)]
+    await other.close()
+    for after, verdicts in answers:
+        assert verdicts in ([refusal] * 4, [A] * 4)
+        assert verdicts == [refusal] * 4 or not after
+    taken = sum(verdicts == [A] * 4 for _, verdicts in answers)
+    assert (await counts(store))[0] == 4 * taken
+
+
+async def test_s6_collectors_that_prune_at_once_erase_each_receipt_once_while_others_store(
+    place: Place, store: Store
+) -> None:
+    other = await place.open()
+    await store.add(reports(range(60)))
+    await store.seal(ID, 0, NOW)
+    erasing = [asyncio.create_task(each.prune(ID, 0, LATER)) for each in (store, other)]
+    added = await asyncio.gather(*(store.add([report(n, epoch=1)]) for n in range(20)))
+    assert sum([await erased for erased in erasing]) == 60
+    assert added == [[A]] * 20
+    assert await counts(store) == [60, 0, 0, 0, 0]
+    assert await store.check() == []
+    await other.close()
+
+
+async def test_s6_sqlite_erases_in_parts_and_goes_on_where_it_was_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sealed_receipts, "_ERASED_AT_ONCE", 7)
+    file = SqlitePlace(tmp_path).file
+    async with hooked_store(file) as store:
+        await store.add([*many(50), *reports(range(3), epoch=1)])
+        await store.seal(ID, 0, NOW)
+        for _ in range(2):
+            with closing(SqliteDatabase(file)) as interrupted, interrupted.transaction() as opened:
+                assert follow(opened, sealed_receipts.erase(ID, 0, LATER)) == 7
+        assert await store.check() == []
+        assert [seal.pruned_at for seal in await store.seals(ID)] == [None]
+        assert await store.prune(ID, 0, LATER + 1) == 36
+        assert [seal.pruned_at for seal in await store.seals(ID)] == [LATER + 1]
+        assert await store.add(reports(range(3), epoch=1)) == [D] * 3
+        assert await store.check() == []
+
+
+async def test_figures_appear_from_the_minimum_on_and_advance_in_its_steps(store: Store) -> None:
+    await publish(store, COURTEOUS)
+    seen = []
+    for device in range(10):
+        assert await store.add([report(device, device % 2, survey=COURTEOUS)]) == [A]
+        seen.append(await counts(store, 0, COURTEOUS))
+    steps = [[0, 0], [0, 0], [2, 1], [2, 1], [2, 1], [3, 3], [3, 3], [3, 3], [5, 4], [5, 4]]
+    assert [figures[:2] for figures in seen] == steps
+
+
+async def test_readers_at_once_see_the_same_step(place: Place, store: Store) -> None:
+    await publish(store, COURTEOUS)
+    await store.add(reports(range(4), survey=COURTEOUS))
+    other = await place.open()
+    seen = await asyncio.gather(
+        *(counts(each, 0, COURTEOUS) for _ in range(8) for each in (store, other))
+    )
+    assert all(before == after == [4, 0, 0, 0, 0] for before, after in pairwise(seen))
+    await other.close()
+
+
+async def test_figures_tell_what_nobody_trusts_any_more_and_the_seal_that_makes_them_final(
+    store: Store,
+) -> None:
+    await publish(store, COURTEOUS)
+    assert await shown_figures(store, COURTEOUS, None) is None
+    await store.add(reports(range(2), 1, survey=COURTEOUS, issuer=ISSUER))
+    assert await shown_figures(store, COURTEOUS, 0) is None
+    await store.add(reports(range(2, 5), 3, survey=COURTEOUS))
+    assert await shown_figures(store, COURTEOUS, None) == Figures(0, [0, 2, 0, 3, 0], 0)
+    await store.distrust(ISSUER, NOW)
+    await store.distrust(OTHER_ISSUER, NOW)
+    assert await shown_figures(store, COURTEOUS, 0) == Figures(0, [0, 2, 0, 3, 0], 2)
+    digest = (await store.seal(COURTEOUS.survey_id, 0, NOW)).digest
+    assert await shown_figures(store, COURTEOUS, 0) == Figures(0, [0, 2, 0, 3, 0], 2, digest)
+
+
+async def test_the_largest_minimum_of_the_protocol_shows_nothing(store: Store) -> None:
+    survey = manifest(name="never", minimum_reports=2**63 - 1)
+    await publish(store, survey)
+    assert await store.add(reports(range(50), survey=survey)) == [A] * 50
+    assert sum(await counts(store, 0, survey)) == 0
+    assert await store.newest_epoch(survey.survey_id) is None
+    assert await store.newest_counted(survey.survey_id) == 0
+
+
+async def test_upkeep_learns_the_newest_epoch_of_which_no_figure_may_tell(store: Store) -> None:
+    survey = COURTEOUS.survey_id
+    await publish(store, COURTEOUS)
+    assert await store.newest_counted(survey) is None
+    await store.add([report(1, epoch=4, survey=COURTEOUS)])
+    await store.add(reports(range(2), epoch=7, survey=COURTEOUS, issuer=ISSUER))
+    assert await store.newest_counted(survey) == 7
+    assert await store.newest_epoch(survey) is None
+    await store.seal(survey, 7, NOW)
+    await store.prune(survey, 7, LATER)
+    await store.seal(survey, 9, NOW)
+    assert await store.newest_counted(survey) == 7
+
+
+async def test_no_other_digest_than_a_tokens_has_its_role(store: Store) -> None:
+    digest = sha256(b"token").digest()
+    await store.add_token(Token(digest, Role.ANALYST, "first", NOW))
+    for other in (sha256(b"other").digest(), digest[:-1], digest + b"\0", b"", digest[::-1]):
+        assert await store.token_role(other) is None
+        assert not await store.revoke_token(other)
+    assert await store.token_role(digest) is Role.ANALYST

@@ -1,0 +1,58 @@
+"""A kind of mechanism as CONTRIBUTING's recipe makes it: three categories, five responses.
+
+An answer is named ``own`` sixteenths of the time, each other answer two sixteenths; "no idea" and
+"declined" share the rest.
+"""
+
+from fractions import Fraction
+from typing import ClassVar, Final
+
+from deniable.mechanisms import InvalidParameter, Kind, Parameters, Settings, SurveyMechanism
+from deniable.mechanisms.matrix import SurveyMatrix
+
+_UNIT: Final = 1 << 60
+
+
+class _Toy(Kind):
+    name = "toy"
+    summary = "a toy of three categories and five responses"
+    fields = ("own",)
+    keys: ClassVar = {"own": "of a toy survey: how many sixteenths of the time an answer is named"}
+    likeness = "less often"
+
+    def check(self, parameters: Parameters) -> None:
+        if type(parameters["own"]) is not int or not 3 <= parameters["own"] <= 8:
+            raise InvalidParameter("mechanism", "own is 3 to 8")
+
+    def calibrated(
+        self, settings: Settings, categories: int, epsilon: str, delta: str
+    ) -> Parameters:
+        parameters = {"own": self.setting(settings, "own")}
+        self.check(parameters)
+        return parameters
+
+    def mechanism(
+        self, parameters: Parameters, categories: int, epsilon: str, delta: str
+    ) -> SurveyMechanism:
+        if categories != 3:
+            raise InvalidParameter("categories", "of a toy are three")
+        self.check_pure(delta)
+        own = parameters["own"]
+        # Sixteenths: own, two for each other answer, and the rest by halves.
+        rest = (12 - own) * _UNIT // 2
+        weights = tuple(
+            (*((own if x == y else 2) * _UNIT for y in range(3)), rest, rest) for x in range(3)
+        )
+        mechanism = SurveyMatrix(weights, truthful=False)
+        if not mechanism.privacy.satisfies(epsilon, delta):
+            raise InvalidParameter("mechanism", "its probabilities exceed the stated epsilon")
+        return mechanism
+
+    def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> tuple[str, ...]:
+        return (*categories, "no idea", "declined")
+
+    def terms(self, parameters: Parameters) -> str:
+        return f"toy: {Fraction(parameters['own'], 16)} own"
+
+
+KIND: Final = _Toy()
