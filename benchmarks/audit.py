@@ -12,8 +12,6 @@ from benchmarks.table import Row, show
 from deniable.audit import pure_level, tight_delta, tight_epsilon
 from deniable.mechanisms import SolutionMatrix
 
-__all__ = ["run"]
-
 Floats = NDArray[np.float64]
 
 _SIZES: Final = ((100, 5, 7), (1000, 1, 3))

@@ -13,8 +13,6 @@ from nacl.bindings import crypto_sign_open
 
 from deniable.messages.ed25519 import CONTEXT_REPORT
 
-__all__ = ["main"]
-
 _ANSWER = b'{"accepted": 0, "duplicates": 0, "refused": []}'
 
 

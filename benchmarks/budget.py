@@ -11,8 +11,6 @@ from benchmarks.table import Row, show
 from deniable.accounting import PrivacyLoss
 from deniable.mechanisms import RandomisedResponse
 
-__all__ = ["run"]
-
 _CASES: Final = ((2, "0.1", 100), (10, "0.1", 100), (5, "1", 365))
 _DELTA: Final = "0.000001"
 

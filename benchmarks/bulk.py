@@ -13,8 +13,6 @@ from benchmarks.table import Row, show
 from deniable.mechanisms import RandomisedResponse
 from deniable.simulation import SimulatedWords, randomise_many
 
-__all__ = ["run"]
-
 _USERS: Final = 10_000_000
 _ROUNDS: Final = 5
 _CASES: Final[tuple[tuple[int, type[np.integer]], ...]] = (

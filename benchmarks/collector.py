@@ -19,8 +19,6 @@ from benchmarks.table import Row, show
 from benchmarks.uploads import BATCH, SURVEY_NAME, Uploads, make_collector, sign_uploads
 from benchmarks.verification import verifications
 
-__all__ = ["run"]
-
 _ROUNDS: Final = 5
 _SINGLES: Final = 4_000
 _BATCHES: Final = 150

@@ -18,8 +18,6 @@ from benchmarks.servers import collector
 from benchmarks.table import Row, show
 from benchmarks.uploads import make_collector, sign_uploads
 
-__all__ = ["run"]
-
 _ROUNDS: Final = 5
 _REPORTS: Final = 1_500
 _AT_ONCE: Final = 32

@@ -29,8 +29,6 @@ from deniable.mechanisms import (
 )
 from deniable.messages import UploadAnswer
 
-__all__ = ["run"]
-
 _DRAWS: Final = 20_000
 _REPORTS: Final = 300
 _WAITING: Final = 30

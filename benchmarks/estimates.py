@@ -11,8 +11,6 @@ from benchmarks.table import Row, show
 from deniable.estimates import debias, frequency_intervals
 from deniable.mechanisms import RandomisedResponse
 
-__all__ = ["run"]
-
 Floats = NDArray[np.float64]
 
 _SIZES: Final = ((16, 400), (1024, 40), (65_536, 2))

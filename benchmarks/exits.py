@@ -12,8 +12,6 @@ from typing import Final
 from benchmarks.rounds import interleave
 from benchmarks.table import Row, show
 
-__all__ = ["run"]
-
 _QUOTED: Final = {
     "Glean": "0.4",
     "PostHog": "1.5-1.8",

@@ -5,8 +5,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-__all__ = ["fill"]
-
 _PASSES: Final = 4
 
 

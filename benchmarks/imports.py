@@ -7,8 +7,6 @@ from typing import Final
 from benchmarks.rounds import interleave
 from benchmarks.table import Row, show
 
-__all__ = ["show_imports"]
-
 _SENDING: Final = (
     "cryptography.exceptions",
     "cryptography.hazmat.primitives.asymmetric.ed25519",

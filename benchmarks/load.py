@@ -7,8 +7,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["http_request", "load"]
-
 CONNECTIONS: Final = 32
 _MOST_SECONDS: Final = 120.0
 

@@ -23,8 +23,6 @@ from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
 from deniable.stores import PostgresStore, Verdict
 from tests.support.postgres import PostgresServer, find_binaries
 
-__all__ = ["MANIFEST", "SETTINGS", "group_of", "open_filled", "run"]
-
 _ROUNDS: Final = 5
 _STORED: Final = 5_000_000
 _GROUPS: Final = {1: 400, 50: 200, 500: 60, 5_000: 8}

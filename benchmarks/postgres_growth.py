@@ -19,8 +19,6 @@ from benchmarks.postgres import MANIFEST, SETTINGS, group_of, open_filled
 from deniable.stores import KEPT_SECONDS, PostgresStore, Verdict
 from tests.support.postgres import PostgresServer, find_binaries
 
-__all__ = ["run"]
-
 _STORED: Final = 10_000_000
 _GROUP: Final = 50
 _COMMITS: Final = 8_000

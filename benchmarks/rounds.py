@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["ROUNDS", "Rounds", "interleave", "seconds_each"]
-
 ROUNDS: Final = 7
 
 

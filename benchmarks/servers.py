@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Server", "bare_handler", "children", "collector", "run_command"]
-
 _TICK: Final = 1 / os.sysconf("SC_CLK_TCK")
 _MOST_SECONDS: Final = 60.0
 

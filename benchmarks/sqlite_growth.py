@@ -15,8 +15,6 @@ from benchmarks.surveys import signed_survey
 from benchmarks.writer import group_of
 from deniable.stores import KEPT_SECONDS, SqliteStore
 
-__all__ = ["run"]
-
 _STORED: Final = 10_000_000
 _GROUP: Final = 100
 _COMMITS: Final = 300

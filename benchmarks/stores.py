@@ -23,8 +23,6 @@ from deniable.stores.rules.surveys import publish
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.driver import follow
 
-__all__ = ["run"]
-
 _ROUNDS: Final = 5
 _STORED: Final = 10_000_000
 _RECEIPTS: Final = 60_000

@@ -7,8 +7,6 @@ from dataclasses import replace
 from deniable.client import Survey
 from deniable.messages import Enrolment, Manifest, Schedule, SigningKey, sign_manifest
 
-__all__ = ["AUTHORITY", "ORIGIN", "START", "declaration", "running_survey", "signed_survey"]
-
 AUTHORITY = SigningKey(os.urandom(32))
 ORIGIN = "http://127.0.0.1:8377"  # nobody connects to it
 START = 1_700_000_000

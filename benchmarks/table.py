@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from benchmarks.rounds import Rounds
 
-__all__ = ["Row", "show"]
-
 
 @dataclass(frozen=True, slots=True)
 class Row:

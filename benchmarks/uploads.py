@@ -12,8 +12,6 @@ from benchmarks.servers import run_command
 from benchmarks.surveys import ORIGIN
 from deniable.messages import Report, SignedReport, pack_upload, sign_report
 
-__all__ = ["BATCH", "SURVEY_NAME", "Uploads", "make_collector", "sign_uploads"]
-
 BATCH: Final = 100
 """Reports in a request of many."""
 

@@ -9,8 +9,6 @@ from nacl.bindings import crypto_sign_open
 from deniable.messages import SignedReport, verify
 from deniable.messages.ed25519 import CONTEXT_REPORT
 
-__all__ = ["verifications"]
-
 
 def verifications(reports: Sequence[SignedReport]) -> dict[str, Callable[[], float]]:
     """Return measurements of the processor seconds that one signature takes, its key being new."""

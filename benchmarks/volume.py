@@ -12,8 +12,6 @@ from benchmarks.postgres import SETTINGS, group_of, open_filled
 from benchmarks.uploads import make_collector
 from tests.support.postgres import PostgresServer, find_binaries
 
-__all__ = ["run"]
-
 _STORED: Final = 5_000_000
 _GROUP: Final = 500
 _SPAN: Final = 100_000

@@ -15,8 +15,6 @@ from deniable.stores import Verdict
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.receipts import add_receipts
 
-__all__ = ["group_of", "store_group"]
-
 
 def group_of(size: int, survey_id: bytes) -> list[Receipt]:
     """Return receipts of as many new devices."""

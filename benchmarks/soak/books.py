@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from benchmarks.soak.signing import Chunk
 from deniable.messages.receipt import RECEIPT_KEY_BYTES
 
-__all__ = ["ROW_BYTES", "Books", "Rows"]
-
 ROW_BYTES: Final = RECEIPT_KEY_BYTES + 2
 """Start of the public key, survey and epoch, response."""
 

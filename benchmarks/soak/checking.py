@@ -14,8 +14,6 @@ from benchmarks.soak.books import ROW_BYTES, Books, Rows
 from benchmarks.soak.signing import RESPONSES, Slot
 from deniable.stores import Store
 
-__all__ = ["Outcome", "compare", "postgres_receipts", "sqlite_receipts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

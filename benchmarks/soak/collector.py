@@ -17,8 +17,6 @@ from benchmarks.soak.plan import Plan
 from benchmarks.soak.signing import RESPONSES, Slot
 from benchmarks.soak.tally import Tally
 
-__all__ = ["EPOCHS", "NAMES", "SoakedCollector"]
-
 NAMES: Final = ("soak-one", "soak-two", "soak-three")
 EPOCHS: Final = 2
 """So many epochs are open at once: the last one is within its grace."""

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, cast
 
-__all__ = ["Answer", "DeviceConnection"]
-
 Answer = tuple[int, bytes]
 """Status and body."""
 

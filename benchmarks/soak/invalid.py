@@ -11,8 +11,6 @@ from benchmarks.load import http_request
 from benchmarks.soak.signing import RESPONSES, Slot, sign
 from deniable.messages import MAX_UPLOAD_REPORTS, SignedReport, pack_upload
 
-__all__ = ["Invalid", "InvalidRequest"]
-
 _MADE: Final = 256
 """Requests of each kind; they are sent again and again."""
 _TOGETHER: Final = 64

@@ -21,8 +21,6 @@ from benchmarks.soak.signing import Chunk
 from benchmarks.soak.tally import Tally
 from deniable.messages import pack_upload
 
-__all__ = ["Load"]
-
 _TICK_SECONDS: Final = 0.01
 _MOST_BEHIND: Final = 10.0
 """Seconds of load that are made up for, if it could not be sent in time."""

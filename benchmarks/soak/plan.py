@@ -4,8 +4,6 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Plan"]
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -17,8 +17,6 @@ from deniable.messages import Report, codec
 from deniable.messages.ed25519 import CONTEXT_REPORT
 from deniable.messages.receipt import RECEIPT_KEY_BYTES
 
-__all__ = ["CHUNK", "RESPONSES", "Chunk", "Slot", "sign", "signing"]
-
 CHUNK: Final = 256
 """Reports: as many as one upload may have."""
 CONFLICTS: Final = 8

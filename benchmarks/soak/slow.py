@@ -6,8 +6,6 @@ from typing import Final
 
 from benchmarks.soak.tally import Tally
 
-__all__ = ["send_slowly"]
-
 _CONNECTIONS: Final = 24
 _BYTE_SECONDS: Final = 0.5
 _MOST_SECONDS: Final = 60.0

@@ -24,8 +24,6 @@ from benchmarks.soak.tally import Tally
 from deniable.stores import open_store
 from tests.support.postgres import PostgresServer, find_binaries
 
-__all__ = ["soak"]
-
 _LOOK_SECONDS: Final = 1.0
 _TELL_SECONDS: Final = 60.0
 

@@ -6,8 +6,6 @@ from benchmarks.soak.checking import Outcome
 from benchmarks.soak.plan import Plan
 from benchmarks.soak.tally import Tally
 
-__all__ = ["Summary"]
-
 
 @dataclass(frozen=True, slots=True)
 class Summary:

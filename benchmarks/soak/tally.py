@@ -3,8 +3,6 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-__all__ = ["Tally"]
-
 
 @dataclass(slots=True)
 class Tally:

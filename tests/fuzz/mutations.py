@@ -15,8 +15,6 @@ from tests.support.reports import envelope
 from tests.support.surveys import MANIFEST
 from tests.vectors import edwards25519 as curve
 
-__all__ = ["DEVICES", "MARKER", "mutated_bytes", "requests", "uploads"]
-
 DEVICES: Final = 40
 """How many devices the genuine reports are of: no more can ever be counted."""
 

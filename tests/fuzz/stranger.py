@@ -16,8 +16,6 @@ from tests.fuzz.mutations import DEVICES, MARKER
 from tests.server.collector import Collector, running
 from tests.support.surveys import MANIFEST
 
-__all__ = ["Stranger", "visited"]
-
 _SECONDS: Final = 60
 _SHORT: Final = 0.2
 _NO_PROBLEM: Final = {100, 200, 304}

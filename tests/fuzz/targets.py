@@ -9,8 +9,6 @@ from tests.fuzz.mutations import DEVICES
 from tests.support.reports import envelope
 from tests.support.surveys import MANIFEST, START
 
-__all__ = ["TARGETS"]
-
 _GENUINE: Final = {
     (signed.public_key, signed.payload)
     for signed in (

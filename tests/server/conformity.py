@@ -12,8 +12,6 @@ from openapi_schema_validator import OAS31Validator, validate
 from deniable.server.operations.settings import Config
 from deniable.server.routes.openapi import openapi_document
 
-__all__ = ["conformity"]
-
 _UNDOCUMENTED = {405, 417, 500}
 """Answers of any path, of none, and of the tests' own sabotage."""
 

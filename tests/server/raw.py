@@ -4,8 +4,6 @@ import asyncio
 
 from tests.server.collector import Collector
 
-__all__ = ["exchange", "head_of", "request"]
-
 SECONDS = 20
 
 

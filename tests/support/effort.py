@@ -6,8 +6,6 @@ from typing import Final, TypeVar
 
 from hypothesis import settings
 
-__all__ = ["THOROUGH", "effort", "every", "some"]
-
 _T = TypeVar("_T")
 
 THOROUGH: Final = os.environ.get("TESTS_THOROUGH") == "1"  # whether this is `make test-all`

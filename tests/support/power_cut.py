@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 import pytest
 
-__all__ = ["Disk", "Record", "Tracer", "acknowledge", "die_soon"]
-
 _HEAD = struct.Struct("<IIqII")
 _SECTOR = 512
 _TRACE = "POWER_CUT_TRACE"

@@ -8,8 +8,6 @@ from collections.abc import Generator
 
 import pytest
 
-__all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
-
 VARIABLE = "TESTS_REQUIRE_ALL"
 
 

@@ -4,6 +4,8 @@ import io
 import sys
 from importlib.util import find_spec
 
+__all__ = ["main"]
+
 _EXTRA = ("aiohttp", "click", "numpy", "rich", "scipy")
 
 

@@ -10,46 +10,87 @@ that allow no estimate and for numbers outside their domain, TypeError for count
 integers, and NotInvertible if no estimate can tell the categories apart.
 """
 
-from deniable.estimates.binomial import IntervalMethod as IntervalMethod
-from deniable.estimates.binomial import clopper_pearson as clopper_pearson
-from deniable.estimates.binomial import wilson as wilson
-from deniable.estimates.decoders import Counts as Counts
-from deniable.estimates.decoders import Model as Model
-from deniable.estimates.decoders import NotInvertible as NotInvertible
-from deniable.estimates.decoders import decoder_of as decoder_of
-from deniable.estimates.decoders import left_inverse as left_inverse
-from deniable.estimates.decoders import solution_matrix as solution_matrix
-from deniable.estimates.epochs import EpochStanding as EpochStanding
-from deniable.estimates.epochs import EpochState as EpochState
-from deniable.estimates.epochs import epoch_standing as epoch_standing
-from deniable.estimates.epochs import iso_time as iso_time
-from deniable.estimates.fields import HISTOGRAM_SCHEMAS as HISTOGRAM_SCHEMAS
-from deniable.estimates.fields import histogram_csv as histogram_csv
-from deniable.estimates.frequencies import Intervals as Intervals
-from deniable.estimates.frequencies import covariance as covariance
-from deniable.estimates.frequencies import debias as debias
-from deniable.estimates.frequencies import estimated_covariance as estimated_covariance
-from deniable.estimates.frequencies import frequency_intervals as frequency_intervals
-from deniable.estimates.frequencies import standard_errors as standard_errors
-from deniable.estimates.histogram import Histogram as Histogram
-from deniable.estimates.histogram import estimate_histogram as estimate_histogram
-from deniable.estimates.influence import fakes_needed as fakes_needed
-from deniable.estimates.influence import influence as influence
-from deniable.estimates.influence import query_influence as query_influence
-from deniable.estimates.influence import query_shifts as query_shifts
-from deniable.estimates.influence import worst_shifts as worst_shifts
-from deniable.estimates.numeric import Bin as Bin
-from deniable.estimates.numeric import NumericSummary as NumericSummary
-from deniable.estimates.planning import reports_for_half_width as reports_for_half_width
-from deniable.estimates.planning import reports_for_mean as reports_for_mean
-from deniable.estimates.planning import reports_for_shares as reports_for_shares
-from deniable.estimates.poisoning import FALSE_ALARM as FALSE_ALARM
-from deniable.estimates.poisoning import Poisoning as Poisoning
-from deniable.estimates.poisoning import detectable_share as detectable_share
-from deniable.estimates.poisoning import fewest_fakes as fewest_fakes
-from deniable.estimates.poisoning import impossible_counts as impossible_counts
-from deniable.estimates.quantiles import Quantile as Quantile
-from deniable.estimates.quantiles import quantiles as quantiles
-from deniable.estimates.queries import Estimate as Estimate
-from deniable.estimates.queries import linear_query as linear_query
-from deniable.estimates.queries import mean as mean
+from deniable.estimates.binomial import IntervalMethod, clopper_pearson, wilson
+from deniable.estimates.decoders import (
+    Counts,
+    Model,
+    NotInvertible,
+    decoder_of,
+    left_inverse,
+    solution_matrix,
+)
+from deniable.estimates.epochs import EpochStanding, EpochState, epoch_standing, iso_time
+from deniable.estimates.fields import HISTOGRAM_SCHEMAS, histogram_csv
+from deniable.estimates.frequencies import (
+    Intervals,
+    covariance,
+    debias,
+    estimated_covariance,
+    frequency_intervals,
+    standard_errors,
+)
+from deniable.estimates.histogram import Histogram, estimate_histogram
+from deniable.estimates.influence import (
+    fakes_needed,
+    influence,
+    query_influence,
+    query_shifts,
+    worst_shifts,
+)
+from deniable.estimates.numeric import Bin, NumericSummary
+from deniable.estimates.planning import reports_for_half_width, reports_for_mean, reports_for_shares
+from deniable.estimates.poisoning import (
+    FALSE_ALARM,
+    Poisoning,
+    detectable_share,
+    fewest_fakes,
+    impossible_counts,
+)
+from deniable.estimates.quantiles import Quantile, quantiles
+from deniable.estimates.queries import Estimate, linear_query, mean
+
+__all__ = [
+    "FALSE_ALARM",
+    "HISTOGRAM_SCHEMAS",
+    "Bin",
+    "Counts",
+    "EpochStanding",
+    "EpochState",
+    "Estimate",
+    "Histogram",
+    "IntervalMethod",
+    "Intervals",
+    "Model",
+    "NotInvertible",
+    "NumericSummary",
+    "Poisoning",
+    "Quantile",
+    "clopper_pearson",
+    "covariance",
+    "debias",
+    "decoder_of",
+    "detectable_share",
+    "epoch_standing",
+    "estimate_histogram",
+    "estimated_covariance",
+    "fakes_needed",
+    "fewest_fakes",
+    "frequency_intervals",
+    "histogram_csv",
+    "impossible_counts",
+    "influence",
+    "iso_time",
+    "left_inverse",
+    "linear_query",
+    "mean",
+    "quantiles",
+    "query_influence",
+    "query_shifts",
+    "reports_for_half_width",
+    "reports_for_mean",
+    "reports_for_shares",
+    "solution_matrix",
+    "standard_errors",
+    "wilson",
+    "worst_shifts",
+]

@@ -3,19 +3,32 @@
 from collections.abc import Hashable
 from functools import lru_cache, singledispatch
 
-from deniable.estimates.decoders.decoder import Counts as Counts
-from deniable.estimates.decoders.decoder import Decoder as Decoder
-from deniable.estimates.decoders.decoder import Floats as Floats
-from deniable.estimates.decoders.decoder import Model as Model
-from deniable.estimates.decoders.decoder import NotInvertible as NotInvertible
-from deniable.estimates.decoders.decoder import Tally as Tally
-from deniable.estimates.decoders.decoder import cautious_errors as cautious_errors
-from deniable.estimates.decoders.dense import DenseDecoder as DenseDecoder
-from deniable.estimates.decoders.dense import left_inverse as left_inverse
-from deniable.estimates.decoders.dense import solution_matrix as solution_matrix
-from deniable.estimates.decoders.support import SupportDecoder as SupportDecoder
-from deniable.estimates.decoders.support import TwoValuedDecoder
+from deniable.estimates.decoders.decoder import (
+    Counts,
+    Decoder,
+    Floats,
+    Model,
+    NotInvertible,
+    Tally,
+    cautious_errors,
+)
+from deniable.estimates.decoders.dense import DenseDecoder, left_inverse, solution_matrix
+from deniable.estimates.decoders.support import SupportDecoder, TwoValuedDecoder
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
+
+__all__ = [
+    "Counts",
+    "Decoder",
+    "DenseDecoder",
+    "Floats",
+    "Model",
+    "NotInvertible",
+    "SupportDecoder",
+    "Tally",
+    "cautious_errors",
+    "left_inverse",
+    "solution_matrix",
+]
 
 
 @singledispatch
