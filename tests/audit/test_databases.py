@@ -1,6 +1,5 @@
 """Mechanisms on whole databases: their probabilities, ties and tight levels, all exact."""
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import accumulate, product
@@ -46,11 +45,6 @@ WEIGHTS = {
     4: ((4, 2, 1, 1), (1, 4, 2, 1), (1, 1, 2, 4)),
 }
 IDENTITY = ((Fraction(1), Fraction(0)), (Fraction(0), Fraction(1)))
-SKEWED = (
-    (Fraction(3, 5), Fraction(3, 10), Fraction(1, 10)),
-    (Fraction(1, 5), Fraction(1, 2), Fraction(3, 10)),
-    (Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)),
-)
 
 
 def probability(mechanism: SanitisedDatabase, true: Database, response: Database) -> Fraction:
@@ -175,18 +169,6 @@ def test_a_rational_base_keeps_probabilities_rational(base: Fraction | int) -> N
         for i in range(9)
     )
     assert mechanism.tight_odds() == ExponentialRatio(term(odds), ONE)
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3])
-def test_a_product_mechanism_multiplies_the_rows_of_its_parent(rows: int) -> None:
-    mechanism = ProductMechanism(SKEWED, rows)
-    assert mechanism.categories == 3
-    for d, s in product(mechanism.databases[:5], mechanism.databases):
-        expected = math.prod(SKEWED[x][y] for x, y in zip(d, s, strict=True))
-        assert probability(mechanism, d, s) == expected
-    assert mechanism.constant_normaliser
-    # The largest ratio of the parent is 5 (column 2: .5 to .1), and stays 5 in every product.
-    assert mechanism.tight_odds() == ExponentialRatio(term(5), ONE)
 
 
 def test_a_response_that_rules_a_neighbour_out_leaves_no_finite_epsilon() -> None:

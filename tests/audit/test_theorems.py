@@ -26,7 +26,6 @@ from deniable.audit import (
     error_range,
     exponent_of_lie,
     greatest_trace,
-    hamming_distance,
     is_private,
     least_delta,
     least_error,
@@ -65,15 +64,6 @@ def probabilities(mechanism: SanitisedDatabase) -> dict[tuple[Database, Database
     """Return every P_d(s) where they are rational."""
     pairs = product(mechanism.databases, repeat=2)
     return {(d, s): rational(mechanism.likelihood(d, [s])) for d, s in pairs}
-
-
-def expected_distances(mechanism: SanitisedDatabase) -> set[Fraction]:
-    """Return the expected Hamming distances of responses, over the databases."""
-    law = probabilities(mechanism)
-    return {
-        sum((law[d, s] * hamming_distance(d, s) for s in mechanism.databases), Fraction(0))
-        for d in mechanism.databases
-    }
 
 
 def exponential(categories: int, rows: int, exponent_odds: Fraction) -> SanitisedDatabase:
@@ -117,36 +107,18 @@ def test_a_millionth_of_delta_is_worth_so_much_epsilon(others: int, level: str) 
     assert abs(stated - Fraction(level)) <= Fraction(1, 10**9) * Fraction(level)
 
 
-@pytest.mark.parametrize(("categories", "rows"), SMALL)
-@pytest.mark.parametrize("odds", ODDS)
-@pytest.mark.parametrize("delta", DELTAS)
-def test_theorem_4_the_greatest_private_exponent_is_the_stated_one(
-    categories: int, rows: int, odds: Fraction, delta: Fraction
+@PROPERTY
+@given(sizes, odds_at_least_1, odds_at_least_1)
+def test_theorems_4_and_5_say_of_an_exponent_what_8_and_10_say_of_its_lie(
+    categories: int, exponent_odds: Fraction, odds: Fraction
 ) -> None:
-    greatest = pure_odds(categories, odds, delta)
-    condition = Condition.at_odds(odds, delta)
-    assert is_private(exponential(categories, rows, greatest), condition)
-    more = exponential(categories, rows, greatest + Fraction(1, 10**9))
-    assert not is_private(more, condition)
-
-
-@pytest.mark.parametrize(("categories", "rows"), SMALL)
-@pytest.mark.parametrize("exponent_odds", [Fraction(1), Fraction(5, 4), Fraction(2), Fraction(7)])
-@pytest.mark.parametrize("odds", ODDS)
-def test_theorem_4_the_tight_delta_does_not_depend_on_the_number_of_rows(
-    categories: int, rows: int, exponent_odds: Fraction, odds: Fraction
-) -> None:
-    mechanism = exponential(categories, rows, exponent_odds)
-    assert value(mechanism, odds) == delta_of_exponent(categories, exponent_odds, odds)
-
-
-@pytest.mark.parametrize(("categories", "rows"), SMALL)
-@pytest.mark.parametrize("exponent_odds", [Fraction(1), Fraction(5, 4), Fraction(7)])
-def test_theorem_5_the_expected_error_is_the_stated_one_for_every_database(
-    categories: int, rows: int, exponent_odds: Fraction
-) -> None:
-    distances = expected_distances(exponential(categories, rows, exponent_odds))
-    assert distances == {rows * error_of_exponent(categories, exponent_odds)}
+    # By Theorem 7, which is enumerated below, these are one mechanism.
+    lie = lie_of_exponent(categories, exponent_odds)
+    delta = delta_of_exponent(categories, exponent_odds, odds)
+    assert delta == delta_of_lie(categories, lie, odds)
+    assert error_of_exponent(categories, exponent_odds) == (categories - 1) * lie
+    # The greatest private exponent: at its odds delta is used up.
+    assert pure_odds(categories, odds, delta) == max(odds, exponent_odds)
 
 
 @PROPERTY

@@ -7,7 +7,6 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from deniable.accounting import PrivacyLoss
 from deniable.audit import Finding, Witness, pure_level, tight_delta_at_odds, tight_epsilon
@@ -27,7 +26,6 @@ from tests.audit.matrices import (
     matrices,
     odds,
     of_weights,
-    rows_of,
     worst_by_definition,
 )
 from tests.support.effort import effort
@@ -332,16 +330,3 @@ def test_whatever_integers_cannot_look_at_no_guarantee_is_too_small(
 
 
 # What must hold for any matrix
-
-
-@PROPERTY
-@given(st.data(), odds)
-def test_post_processing_never_raises_delta_and_neither_does_mixing_the_categories(
-    data: st.DataObject, level: Fraction
-) -> None:
-    matrix = data.draw(matrices())
-    after = data.draw(st.lists(rows_of(3), min_size=matrix.responses, max_size=matrix.responses))
-    before = data.draw(st.lists(rows_of(matrix.categories), min_size=2, max_size=4))
-    delta = tight_delta_at_odds(matrix, level).delta
-    assert tight_delta_at_odds(matrix @ of_weights(after), level).delta <= delta
-    assert tight_delta_at_odds(of_weights(before) @ matrix, level).delta <= delta

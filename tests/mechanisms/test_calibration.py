@@ -36,7 +36,7 @@ from deniable.mechanisms import (
     TwoValuedPrivacy,
 )
 from deniable.mechanisms.distance import calibrated_ratio
-from tests.mechanisms.laws import on_a_circle, on_a_line, table, tables, worst_ratio
+from tests.mechanisms.laws import on_a_line, table, tables, worst_ratio
 from tests.mechanisms.taylor import exp_bounds as uncached_exp_bounds
 from tests.support.effort import effort, some
 
@@ -130,9 +130,9 @@ def test_the_next_smaller_ratio_breaks_the_guarantee_where_rounding_decides(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("categories", [0, 1])
-def test_too_few_categories_are_refused(kind: Kind, categories: int) -> None:
-    with pytest.raises(ValueError, match="categories must be in"):
+@pytest.mark.parametrize("categories", [0, 1, 4097])
+def test_2_to_4096_categories_are_calibrated(kind: Kind, categories: int) -> None:
+    with pytest.raises(ValueError, match=r"categories must be in \[2, 4096\]"):
         kind.calibrated(categories, "1")
 
 
@@ -268,37 +268,25 @@ def test_epsilon_is_exact_positive_and_at_most_40(
         Metric.calibrated(on_a_line(3), epsilon)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_more_than_4096_categories_are_not_calibrated(kind: Kind) -> None:
-    with pytest.raises(ValueError, match=r"categories must be in \[2, 4096\]"):
-        kind.calibrated(4097, "1")
-
-
 # --- Tables of distances -------------------------------------------------------------------------
 
 Table = list[list[int]]
 
 
 @settings(max_examples=effort(40))
-@given(tables(6, 9), st.sampled_from(["0.001", "0.5", "1", "3", "10"]))
+@given(tables(6, 9), st.sampled_from(["0.001", "0.5", "1", "3", "10", "20", "35", "40"]))
 def test_any_table_is_calibrated_with_or_without_the_triangle_inequality(
     distances: Table, epsilon: str
 ) -> None:
     mechanism = Metric.calibrated(distances, epsilon)
     assert holds(mechanism, epsilon)
     assert mechanism.privacy.satisfies(epsilon, "0")
+    if Fraction(epsilon) > 10:  # rounding is coarse, and a smaller ratio may hold by luck
+        return
     assert not next_below_holds(lambda r: Metric(distances, r), mechanism.ratio, epsilon)
     # In ideal terms the largest distance is a bound from below; the normalisers may add to it.
     largest = max(map(max, distances))
     assert mechanism.ratio >= 1 / exp_bounds(Fraction(epsilon) / largest)[1] - Fraction(2, STEPS)
-
-
-@settings(max_examples=effort(15))
-@given(tables(6, 9), st.sampled_from(["20", "30", "35", "40"]))
-def test_where_rounding_is_coarse_a_calibrated_table_still_holds(
-    distances: Table, epsilon: str
-) -> None:
-    assert holds(Metric.calibrated(distances, epsilon), epsilon)
 
 
 NOT_MONOTONE: list[tuple[Callable[[Fraction], DistanceMechanism], int, int]] = [
@@ -326,17 +314,6 @@ def test_where_the_odds_go_up_and_down_the_ratio_found_still_holds(tenths: int) 
     epsilon = Fraction(tenths, 10)
     assert holds(Circular.calibrated(8, epsilon), epsilon)
     assert holds(Metric.calibrated(table(4, [5, 1, 1, 6, 8, 6]), epsilon), epsilon)
-
-
-def test_a_line_and_a_circle_are_calibrated_alike_from_their_tables() -> None:
-    for epsilon in ("0.5", "3"):
-        assert (
-            Metric.calibrated(on_a_line(5), epsilon).ratio == Ordinal.calibrated(5, epsilon).ratio
-        )
-        difference = (
-            Metric.calibrated(on_a_circle(6), epsilon).ratio - Circular.calibrated(6, epsilon).ratio
-        )
-        assert abs(difference) <= Fraction(4, STEPS)
 
 
 # --- The search itself, before a guarantee that follows no rule ----------------------------------

@@ -26,7 +26,6 @@ from deniable.mechanisms import (
 )
 from tests.mechanisms.laws import (
     WORDS,
-    assert_keeps_answers_to_itself,
     assert_samples_its_rows,
     assert_sound_rows,
     entries,
@@ -221,11 +220,6 @@ def test_approximate_takes_numpy_rows_and_zeros_of_either_sign() -> None:
 # --- Reading it ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", PATTERNS)
-def test_rows_and_probabilities_say_the_same(name: str) -> None:
-    assert_sound_rows(PATTERNS[name])
-
-
 def test_rows_can_be_changed_neither_through_the_view_nor_through_what_was_given() -> None:
     weights = [[1, 3], [4, 0]]
     big = [[2**64, 0], [1, 2**64 - 1]]
@@ -259,6 +253,7 @@ def test_a_mechanism_written_out_is_that_mechanism(categories: int) -> None:
 @pytest.mark.parametrize("name", PATTERNS)
 def test_all_draws_together_give_exactly_the_rows(name: str, bits: int) -> None:
     floats = [list(map(float, row)) for row in entries(PATTERNS[name])]
+    assert_sound_rows(PATTERNS[name])
     matrix = SolutionMatrix.approximate(floats, bits=bits)
     high = (WORDS - 1) >> bits << bits
     for x in range(matrix.categories):
@@ -267,19 +262,8 @@ def test_all_draws_together_give_exactly_the_rows(name: str, bits: int) -> None:
         # A word always has 64 bits; only the low ones count.
         again = Counter(matrix.randomise(x, word(high | r)) for r in range(1 << bits))
         assert again == counts
-
-
-@pytest.mark.parametrize("name", PATTERNS)
-def test_the_sampler_of_64_bits_has_the_law_of_the_rows(name: str) -> None:
-    floats = [list(map(float, row)) for row in entries(PATTERNS[name])]
-    matrix = SolutionMatrix.approximate(floats)
-    assert_samples_its_rows(matrix, range(matrix.categories))
-
-
-@pytest.mark.parametrize("name", ["wide", "tall", "skewed", "certain"])
-def test_a_sampler_keeps_answers_to_itself(name: str) -> None:
-    floats = [list(map(float, row)) for row in entries(PATTERNS[name])]
-    assert_keeps_answers_to_itself(SolutionMatrix.approximate(floats))
+    fine = SolutionMatrix.approximate(floats)
+    assert_samples_its_rows(fine, range(fine.categories))
 
 
 @pytest.mark.parametrize("grid", [3, 20, 2**64 - 1, 2**64 + 1, 2**65, 3 * 2**62])
@@ -328,7 +312,6 @@ def test_a_certified_matrix_of_8_bits_is_sampled_and_private_draw_by_draw() -> N
 # --- Algebra -------------------------------------------------------------------------------------
 
 squares = matrices((3, 3), (3, 3))
-levels = st.integers(0, 60).map(lambda n: 1 + Fraction(n, 12))
 shares = st.integers(0, 16).map(lambda n: Fraction(n, 16))
 
 
@@ -381,12 +364,6 @@ def test_mixtures_are_mixtures_entry_by_entry(
     assert one.mixed(two, 0) == one
     assert one.mixed(two, 1) == two
     assert one.mixed(one, share) == one
-    # Mixing a share of pure noise in takes at least that share off delta.
-    noise = SolutionMatrix([[1, 1, 1]] * 3, 3)
-    for odds in (Fraction(1), Fraction(3, 2)):
-        assert one.mixed(noise, share).privacy.delta_at_odds(odds) <= (
-            1 - share
-        ) * one.privacy.delta_at_odds(odds)
 
 
 @pytest.mark.parametrize("share", [-1, 2, Fraction(-1, 10**9), "1.000000001"])
@@ -411,11 +388,7 @@ def test_a_restriction_has_the_rows_named_in_their_order(
 ) -> None:
     chosen = order[:count]
     rows = entries(matrix)
-    part = matrix.restricted(chosen)
-    assert entries(part) == [rows[x] for x in chosen]
-    assert part.privacy.delta_at_odds(Fraction(3, 2)) <= matrix.privacy.delta_at_odds(
-        Fraction(3, 2)
-    )
+    assert entries(matrix.restricted(chosen)) == [rows[x] for x in chosen]
 
 
 @pytest.mark.parametrize(
@@ -454,93 +427,6 @@ def test_matrices_of_other_shapes_and_other_things_are_not_equal() -> None:
     assert SolutionMatrix([[1]], 1) != SolutionMatrix([[1, 0]], 1)
     assert SolutionMatrix([[1]], 1) != [[1]]
     assert SolutionMatrix([[1, 1]], 2) != SolutionMatrix([[1, 2]], 3)
-
-
-# --- Privacy under the algebra -------------------------------------------------------------------
-
-
-@PROPERTY
-@given(matrices((2, 4), (3, 3)), matrices((3, 3), (1, 4)), levels)
-def test_processing_the_response_never_gives_more_away(
-    matrix: SolutionMatrix, processing: SolutionMatrix, odds: Fraction
-) -> None:
-    after = (matrix @ processing).privacy
-    assert after.delta_at_odds(odds) <= matrix.privacy.delta_at_odds(odds)
-    if matrix.privacy.odds is not None:
-        assert after.odds is not None
-        assert after.odds <= matrix.privacy.odds
-
-
-@PROPERTY
-@given(matrices((1, 4), (3, 3)), matrices((3, 3), (2, 4)), levels)
-def test_mixing_the_categories_beforehand_never_gives_more_away(
-    before: SolutionMatrix, matrix: SolutionMatrix, odds: Fraction
-) -> None:
-    after = (before @ matrix).privacy
-    assert after.delta_at_odds(odds) <= matrix.privacy.delta_at_odds(odds)
-    if matrix.privacy.odds is not None:
-        assert after.odds is not None
-        assert after.odds <= matrix.privacy.odds
-
-
-@PROPERTY
-@given(matrices((1, 3), (1, 3)), matrices((1, 3), (1, 3)))
-def test_pure_odds_of_independent_attributes_multiply(
-    one: SolutionMatrix, two: SolutionMatrix
-) -> None:
-    both = one.kron(two).privacy.odds
-    if one.privacy.odds is None or two.privacy.odds is None:
-        assert both is None
-    else:
-        assert both == one.privacy.odds * two.privacy.odds
-
-
-@PROPERTY
-@given(st.integers(2, 5), levels, levels)
-def test_chained_randomised_responses_are_one_whose_contraction_is_the_product(
-    categories: int, first: Fraction, second: Fraction
-) -> None:
-    one, two = two_valued(categories, first), two_valued(categories, second)
-    chained = one @ two
-
-    def contraction(matrix: SolutionMatrix) -> Fraction:
-        return matrix.probability(0, 0) - matrix.probability(0, 1)
-
-    kappa = contraction(one) * contraction(two)
-    lie = (1 - kappa) / categories
-    assert entries(chained) == [
-        [lie + kappa if x == y else lie for y in range(categories)] for x in range(categories)
-    ]
-    assert chained == two @ one
-    assert chained.privacy.odds == (lie + kappa) / lie
-
-
-def test_chained_implemented_ones_are_exact_too() -> None:
-    one, two = RandomisedResponse(4, "1"), RandomisedResponse(4, "2", "0.01")
-    chained = SolutionMatrix.of(one) @ SolutionMatrix.of(two)
-    kappa = one.contraction * two.contraction
-    assert chained.probability(1, 1) - chained.probability(1, 2) == kappa
-    assert chained.probability(1, 2) == chained.probability(3, 0) == (1 - kappa) / 4
-
-
-@PROPERTY
-@given(st.integers(2, 6), levels, shares.filter(lambda share: share < 1))
-def test_randomised_response_with_delta_is_delta_of_the_truth_and_the_rest_of_it_without(
-    categories: int, odds: Fraction, delta: Fraction
-) -> None:
-    pure = two_valued(categories, odds)
-    assert two_valued(categories, odds, delta) == pure.mixed(identity(categories), delta)
-
-
-@pytest.mark.parametrize("categories", [2, 5, 100])
-@pytest.mark.parametrize(("epsilon", "delta"), [("1", "0.01"), ("0.1", "0.5"), ("5", "0.000001")])
-def test_the_same_holds_for_the_implemented_integers_but_for_their_rounding(
-    categories: int, epsilon: str, delta: str
-) -> None:
-    # ceil(N (1-delta) q) against (1-delta) ceil(N q): each rounds up by less than 1.
-    pure, slack = RandomisedResponse(categories, epsilon), Fraction(delta)
-    with_delta = RandomisedResponse(categories, epsilon, delta)
-    assert abs(with_delta.lies - (1 - slack) * pure.lies) < 1
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from deniable.mechanisms import (
     TwoRound,
     TwoValuedMechanism,
 )
-from tests.mechanisms.laws import FOREIGN, assert_sound_rows, entries, undrawable, worst_ratio
+from tests.mechanisms.laws import FOREIGN, assert_sound_rows, undrawable, worst_ratio
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.effort import effort, some
 
@@ -58,21 +58,6 @@ def test_all_pairs_of_words_together_give_exactly_the_stated_probabilities(
         assert [counts[response] for response in range(categories)] == mechanism.row(answer)
     assert_sound_rows(mechanism)
     assert mechanism.privacy.odds == worst_ratio(mechanism)
-
-
-@pytest.mark.parametrize(("categories", "epsilon", "kept", "bits"), SMALL)
-def test_the_matrix_is_the_product_of_its_rounds(
-    categories: int, epsilon: str, kept: str, bits: int
-) -> None:
-    mechanism = TwoRound(categories, epsilon, kept, bits=bits)
-    first, second = entries(mechanism.kept), entries(mechanism.fresh)
-    assert entries(mechanism) == [
-        [
-            sum((row[z] * second[z][y] for z in range(categories)), Fraction(0))
-            for y in range(categories)
-        ]
-        for row in first
-    ]
     assert mechanism.contraction == mechanism.kept.contraction * mechanism.fresh.contraction
 
 
