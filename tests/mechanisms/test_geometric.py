@@ -8,17 +8,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from deniable.mechanisms import Circular, ClampedGeometric, GridTooCoarse, TwoValuedPrivacy
+from deniable.mechanisms import ClampedGeometric, GridTooCoarse
 from tests.mechanisms.laws import (
     EXTREME_RATIOS,
     WORDS,
-    assert_samples_its_rows,
     assert_sound_rows,
     entries,
     ratios,
     rounded_powers,
 )
-from tests.support.effort import effort, some
+from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(60))
 
@@ -33,12 +32,6 @@ def is_resolved(categories: int, ratio: Fraction) -> bool:
     """Tell whether every distance below m keeps some weight."""
     found = tails(categories, ratio)
     return 2 * found[0] < WORDS and all(near > far for near, far in pairwise(found))
-
-
-def breaks(mechanism: ClampedGeometric) -> list[int]:
-    """Return the words at which some response may change: the tails from both sides."""
-    found = tails(mechanism.categories, mechanism.ratio)
-    return [*found, *(WORDS - tail for tail in found)]
 
 
 @PROPERTY
@@ -99,27 +92,21 @@ def test_a_row_by_hand() -> None:
     assert repr(mechanism) == "ClampedGeometric(3, ratio=1/2)"
 
 
-@pytest.mark.parametrize("ratio", some(EXTREME_RATIOS))
+@pytest.mark.parametrize("ratio", EXTREME_RATIOS)
 @pytest.mark.parametrize("categories", [2, 3, 8, 17])
-def test_the_sampler_has_the_law_of_the_rows_or_the_grid_is_too_coarse(
+def test_a_grid_is_too_coarse_exactly_where_a_distance_has_no_weight(
     categories: int, ratio: Fraction
 ) -> None:
-    if not is_resolved(categories, ratio):
+    if is_resolved(categories, ratio):
+        assert min(map(min, entries(ClampedGeometric(categories, ratio)))) > 0
+    else:
         with pytest.raises(GridTooCoarse, match="use a larger step"):
             ClampedGeometric(categories, ratio)
-        return
-    mechanism = ClampedGeometric(categories, ratio)
-    assert_samples_its_rows(mechanism, range(categories), breaks(mechanism))
 
 
 def test_the_ratios_of_these_tests_lie_on_both_sides_of_what_the_grid_resolves() -> None:
     resolved = [is_resolved(categories, ratio) for ratio in EXTREME_RATIOS for categories in (3, 8)]
     assert 10 < sum(resolved) < len(resolved) - 2
-
-
-def test_the_sampler_has_the_law_of_the_rows_with_many_categories_too() -> None:
-    mechanism = ClampedGeometric(600, Fraction(97, 100))
-    assert_samples_its_rows(mechanism, [0, 1, 299, 598, 599], breaks(mechanism))
 
 
 @PROPERTY
@@ -164,19 +151,3 @@ def test_where_the_grid_is_fine_the_level_is_never_above_m_ln_1_over_r(
     least = WORDS * ratio ** (categories - 1) / (1 + ratio)
     assert least > 2**40
     assert exact * (1 - 4 / least) <= odds <= exact
-
-
-@PROPERTY
-@given(ratios)
-def test_two_values_are_randomised_response(ratio: Fraction) -> None:
-    assume(is_resolved(2, ratio))
-    mechanism = ClampedGeometric(2, ratio)
-    (d, q), (other_q, other_d) = entries(mechanism)
-    assert (d, q) == (other_d, other_q)
-    closed = TwoValuedPrivacy(d, q)
-    assert mechanism.privacy.odds == closed.odds
-    assert mechanism.privacy.delta_at("0.1") == closed.delta_at("0.1")
-    assert mechanism.privacy.odds_at("0.1") == closed.odds_at("0.1")
-    # The same lies as on a circle of two, N r/(1+r) rounded up; or one word more, where the power
-    # was rounded up across an integer.
-    assert 0 <= mechanism.row(0)[1] - Circular(2, ratio).row(0)[1] <= 1

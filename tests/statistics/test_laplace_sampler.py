@@ -21,9 +21,10 @@ WIDEST = 5
 DEGREES = 2 * WIDEST + 2
 
 # False alarms: P(X² > quantile) is 1e-9 in the limit. The limit errs by the skewness g of the
-# counts, by a factor of about exp(z0³ g/6) at most, with g <= 1/sqrt(n p) (as in test_sampler.py).
-# Here the least n p is that of ±5, 15,000 × 0.0267 = 400, so g < .05, and z0 = sqrt(quantile) =
-# 8.21: a factor below 102. So a sound sampler fails with a probability below 2e-7.
+# counts: a tail in which the z of the counts have sum of squares z0² is off by a factor of about
+# exp(z0³ g/6) at most, and g <= 1/sqrt(n p). Here the least n p is that of ±5, 15,000 × 0.0267 =
+# 400, so g < .05, and z0 = sqrt(quantile) = 8.21: a factor below 102. So a sound sampler fails with
+# a probability below 2e-7.
 QUANTILE = float(chi2.isf(1e-9, DEGREES))
 
 

@@ -1,4 +1,4 @@
-"""The samplers of matrices and distances, with the operating system's words, against their rows."""
+"""The samplers of surveys, with the operating system's words, against their rows."""
 
 import random
 from collections import Counter
@@ -15,6 +15,7 @@ from deniable.mechanisms import (
     Mechanism,
     Metric,
     Ordinal,
+    RandomisedResponse,
     SolutionMatrix,
     os_random_word,
 )
@@ -23,6 +24,7 @@ from tests.support.effort import THOROUGH
 PER_ANSWER = 8_000 if THOROUGH else 5_000
 
 MECHANISMS: list[Mechanism] = [
+    RandomisedResponse(4, "1"),
     Ordinal(4, Fraction(2, 3)),
     Circular(5, Fraction(1, 2)),
     ClampedGeometric(4, Fraction(2, 3)),
@@ -35,8 +37,8 @@ MECHANISMS: list[Mechanism] = [
 # by Chernoff's bound
 #     P(n KL(count/n || p) >= t, and the count on a given side of np) <= e^-t
 # at any n and p, with no limit theorem. Each cell has two sides, and there are
-# 16 + 25 + 16 + 16 + 9 = 82 cells: with t = ln(2 * 82 * 10^9) a sound sampler fails the test of its
-# mechanism, or any of the five, with a probability of at most 1e-9.
+# 16 + 16 + 25 + 16 + 16 + 9 = 98 cells: with t = ln(2 * 98 * 10^9) a sound sampler fails the test
+# of its mechanism, or any of the six, with a probability of at most 1e-9.
 CELLS = sum(mechanism.categories * mechanism.responses for mechanism in MECHANISMS)
 LIMIT = log(2 * CELLS * 10**9)
 
