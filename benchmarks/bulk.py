@@ -1,14 +1,12 @@
 """Bulk randomising: ten million users, against the sources of randomness that it could have had."""
 
 import os
-import time
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.rounds import interleave
+from benchmarks.rounds import interleave, seconds_each
 from benchmarks.table import Row, show
 from deniable.mechanisms import RandomisedResponse
 from deniable.simulation import SimulatedWords, randomise_many
@@ -45,10 +43,10 @@ def _show(categories: int, dtype: type[np.integer]) -> None:
     insecure = SimulatedWords(np.random.default_rng(2016))
     found = interleave(
         {
-            "ours": _seconds(lambda: randomise_many(mechanism, answers)),
-            "system": _seconds(lambda: randomise_many(mechanism, answers, _SystemWords())),
-            "insecure": _seconds(lambda: randomise_many(mechanism, answers, insecure)),
-            "copy": _seconds(lambda: np.copyto(target, answers)),
+            "ours": seconds_each(lambda: randomise_many(mechanism, answers), 1),
+            "system": seconds_each(lambda: randomise_many(mechanism, answers, _SystemWords()), 1),
+            "insecure": seconds_each(lambda: randomise_many(mechanism, answers, insecure), 1),
+            "copy": seconds_each(lambda: np.copyto(target, answers), 1),
         },
         _ROUNDS,
     )
@@ -65,12 +63,3 @@ def _show(categories: int, dtype: type[np.integer]) -> None:
             Row("time ÷ copy", found["ours"] / found["copy"]),
         ],
     )
-
-
-def _seconds(work: Callable[[], object]) -> Callable[[], float]:
-    def measure() -> float:
-        started = time.perf_counter()
-        work()
-        return time.perf_counter() - started
-
-    return measure

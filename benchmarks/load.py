@@ -22,8 +22,7 @@ def http_request(body: bytes) -> bytes:
 def load(port: int, requests: Sequence[bytes]) -> tuple[float, int]:
     """Send all requests over a few connections, each waiting for its answer before the next.
 
-    Returns:
-        The seconds it took, and how many reports the answers say were accepted.
+    Return the seconds it took, and how many reports the answers say were accepted.
     """
     return asyncio.run(_load(port, requests))
 

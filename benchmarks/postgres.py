@@ -8,7 +8,8 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -28,7 +29,7 @@ _STORED: Final = 5_000_000
 _GROUPS: Final = {1: 400, 50: 200, 500: 60, 5_000: 8}
 """Receipts in a group, and how many groups make a measurement."""
 MANIFEST, _ENVELOPE = signed_survey(16, 8, "1")
-SETTINGS: Final = ("shared_buffers=1GB", "max_wal_size=4GB", "checkpoint_timeout=30min")
+_SETTINGS: Final = ("shared_buffers=1GB", "max_wal_size=4GB", "checkpoint_timeout=30min")
 _BARE: Final = """
     INSERT INTO bare SELECT 1, 0, k, r FROM unnest($1::uuid[], $2::integer[]) AS u (k, r)
     ON CONFLICT DO NOTHING RETURNING key
@@ -50,15 +51,23 @@ class _Found:
 
 def run() -> None:
     """Measure and print."""
+    with own_server() as server, asyncio.Runner() as runner:
+        if server is not None:
+            _measure(server, runner)
+
+
+@contextmanager
+def own_server() -> Iterator[PostgresServer | None]:
+    """Run a server whose data are on disk; yield None, and say so, where there are no programs."""
     binaries = find_binaries()
     if binaries is None:
         print("\nPostgreSQL is not installed: nothing to measure")
+        yield None
         return
     server = PostgresServer(binaries, Path(tempfile.gettempdir()))
     try:
-        server.start(*SETTINGS)
-        with asyncio.Runner() as runner:
-            _measure(server, runner)
+        server.start(*_SETTINGS)
+        yield server
     finally:
         server.erase()
 

@@ -6,18 +6,16 @@ life: what grows cannot be measured in turn.
 
 import asyncio
 import statistics
-import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Final
 
 import asyncpg
 
-from benchmarks.postgres import MANIFEST, SETTINGS, group_of, open_filled
+from benchmarks.postgres import MANIFEST, group_of, open_filled, own_server
 from deniable.stores import KEPT_SECONDS, PostgresStore, Verdict
-from tests.support.postgres import PostgresServer, find_binaries
+from tests.support.postgres import PostgresServer
 
 _STORED: Final = 10_000_000
 _GROUP: Final = 50
@@ -31,17 +29,10 @@ _AT_ONCE: Final = 4_096
 
 def run() -> None:
     """Measure and print."""
-    binaries = find_binaries()
-    if binaries is None:
-        print("\nPostgreSQL is not installed: nothing to measure")
-        return
-    server = PostgresServer(binaries, Path(tempfile.gettempdir()))
-    try:
-        server.start(*SETTINGS)
-        asyncio.run(_grown(server))
-        asyncio.run(_reopened(server))
-    finally:
-        server.erase()
+    with own_server() as server:
+        if server is not None:
+            asyncio.run(_grown(server))
+            asyncio.run(_reopened(server))
 
 
 async def _grown(server: PostgresServer) -> None:

@@ -16,12 +16,7 @@ _MOST_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server.
-
-    Attributes:
-        pid: of its process.
-        port: at which it listens on 127.0.0.1.
-    """
+    """A running server that listens on 127.0.0.1."""
 
     pid: int
     port: int
@@ -32,12 +27,7 @@ class Server:
 
 
 def run_command(*arguments: str | Path, settings: Mapping[str, str] | None = None) -> str:
-    """Run the ``deniable`` command; return what it prints.
-
-    Args:
-        arguments: of the command.
-        settings: environment variables that override the collector's.
-    """
+    """Run the ``deniable`` command, perhaps with environment variables; return what it prints."""
     command = [sys.executable, "-m", "deniable.cli", *arguments]
     done = subprocess.run(
         command,

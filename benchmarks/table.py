@@ -8,13 +8,7 @@ from benchmarks.rounds import Rounds
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table.
-
-    Attributes:
-        label: what was measured; ``÷`` in it tells a ratio.
-        figure: its rounds.
-        unit: of the figure; a ratio has none.
-    """
+    """One line of a table; a ratio, told by ``÷`` in its label, has no unit."""
 
     label: str
     figure: Rounds

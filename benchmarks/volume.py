@@ -8,9 +8,9 @@ from typing import Final
 import asyncpg
 
 from benchmarks.full_store import fill
-from benchmarks.postgres import SETTINGS, group_of, open_filled
+from benchmarks.postgres import group_of, open_filled, own_server
 from benchmarks.uploads import make_collector
-from tests.support.postgres import PostgresServer, find_binaries
+from tests.support.postgres import PostgresServer
 
 _STORED: Final = 5_000_000
 _GROUP: Final = 500
@@ -26,16 +26,9 @@ def run() -> None:
         fill(directory / "store.sqlite", _STORED)
         size = (directory / "store.sqlite").stat().st_size
     print(f"\nSQLite, {_STORED:,} receipts: {size / _STORED:.1f} bytes each, tree and all")
-    binaries = find_binaries()
-    if binaries is None:
-        print("PostgreSQL is not installed: nothing to measure")
-        return
-    server = PostgresServer(binaries, Path(tempfile.gettempdir()))
-    try:
-        server.start(*SETTINGS)
-        asyncio.run(_measure(server))
-    finally:
-        server.erase()
+    with own_server() as server:
+        if server is not None:
+            asyncio.run(_measure(server))
 
 
 async def _measure(server: PostgresServer) -> None:

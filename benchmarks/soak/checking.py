@@ -73,14 +73,7 @@ def as_rows(rows: Iterable[bytes]) -> Rows:
 
 
 async def compare(store: Store, receipts: Rows, books: Books, slots: Sequence[Slot]) -> Outcome:
-    """Compare counts, receipts and books.
-
-    Args:
-        store: open.
-        receipts: all that it holds.
-        books: what devices sent.
-        slots: surveys and epochs, in the order of the books' numbers.
-    """
+    """Compare counts, receipts and books, whose numbers are those of the slots in their order."""
     sent, acknowledged = books.sent(), books.acknowledged()
     kept = Counter({cell: int(n) for cell, n in _cells(receipts)})
     counted = Counter[tuple[int, int]]()

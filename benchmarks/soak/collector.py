@@ -37,17 +37,10 @@ _LOOK_SECONDS: Final = 0.05
 
 
 class SoakedCollector:
-    """A collector in a directory of its own.
+    """A collector in a new directory of its own, beside which its logs and keys are put.
 
-    Args:
-        directory: a new one; logs and keys are put beside it.
-        plan: its settings.
-        store: the address of its database; None for a file in the directory.
-        tally: where kills and memory are noted.
-
-    Attributes:
-        port: at which it listens on 127.0.0.1.
-        slots: surveys and epochs whose reports it takes.
+    It listens at ``port`` on 127.0.0.1, and takes the reports of ``slots``. Without the address of
+    a database, its store is a file in the directory.
     """
 
     def __init__(self, directory: Path, plan: Plan, store: str | None, tally: Tally) -> None:
@@ -82,11 +75,7 @@ class SoakedCollector:
         return slots
 
     async def start(self) -> None:
-        """Start it; return once it takes requests.
-
-        Raises:
-            RuntimeError: if it does not, within a minute.
-        """
+        """Start it; return once it takes requests, which has to be within a minute."""
         async with asyncio.timeout(_START_SECONDS):
             while True:
                 if await self._begin():

@@ -11,11 +11,7 @@ ANSWER_SECONDS: Final = 30.0
 
 
 class DeviceConnection(asyncio.Protocol):
-    """A connection from which at most one request is under way.
-
-    Args:
-        gone: called once it is lost.
-    """
+    """A connection from which at most one request is under way; ``gone`` is told of its loss."""
 
     def __init__(self, gone: Callable[["DeviceConnection"], None]) -> None:
         self.deadline = 0.0
@@ -30,13 +26,7 @@ class DeviceConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def request(self, data: bytes, now: float, answered: Callable[[Answer | None], None]) -> None:
-        """Send a request.
-
-        Args:
-            data: its bytes, whole or not.
-            now: the event loop's time.
-            answered: called once, with None if the connection is lost before.
-        """
+        """Send a request, whole or not; ``answered`` gets None if the connection is lost before."""
         self.deadline = now + ANSWER_SECONDS
         if self._transport is None:  # lost between its opening and now
             answered(None)

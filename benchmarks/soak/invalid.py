@@ -20,14 +20,7 @@ _KEPT: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class InvalidRequest:
-    """A request of which nothing may be counted anew.
-
-    Attributes:
-        kind: of defect.
-        request: its bytes.
-        reports: how many it has or pretends to have.
-        duplicates: whether it may be called a duplicate.
-    """
+    """A request of which nothing may be counted anew; it may pretend to have so many reports."""
 
     kind: str
     request: bytes
@@ -36,12 +29,7 @@ class InvalidRequest:
 
 
 class Invalid:
-    """Requests to choose from.
-
-    Args:
-        slots: surveys and epochs that are open.
-        chance: which chooses.
-    """
+    """Requests to choose from, for surveys and epochs that are open."""
 
     def __init__(self, slots: Sequence[Slot], chance: random.Random) -> None:
         self._chance = chance

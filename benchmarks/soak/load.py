@@ -44,16 +44,10 @@ class _Upload:
 
 
 class Load:
-    """Everything that is sent to a collector.
+    """Everything that is sent to a collector on 127.0.0.1.
 
-    Args:
-        plan: how much of it.
-        port: of the collector on 127.0.0.1.
-        chunks: where signed reports come from.
-        invalid: where the others come from.
-        books: what is noted of each report.
-        tally: what is counted.
-        chance: which decides what is cut, and how long devices wait.
+    Signed reports come from ``chunks``, all others from ``invalid``; ``chance`` decides what is
+    cut, and how long devices wait.
     """
 
     def __init__(
@@ -83,11 +77,7 @@ class Load:
         self._acknowledged = 0
 
     async def calm(self) -> float:
-        """Send valid reports alone, each connection the next once the last is acknowledged.
-
-        Returns:
-            Reports a second, none of which was put off.
-        """
+        """Send valid reports, each once the last is acknowledged; return how many a second."""
         begun, before = time.monotonic(), self._acknowledged
         while (now := time.monotonic()) - begun < self._plan.calm_seconds:
             self._restock()

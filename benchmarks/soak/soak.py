@@ -31,12 +31,7 @@ _TELL_SECONDS: Final = 60.0
 async def soak(plan: Plan, tell: Callable[[str], None]) -> Summary:
     """Soak a collector of its own; from the main thread, with which a database of its own ends.
 
-    Args:
-        plan: how.
-        tell: called with a line now and then.
-
-    Raises:
-        RuntimeError: if there is no PostgreSQL to be started, or nothing is acknowledged.
+    RuntimeError if there is no PostgreSQL to be started, or nothing is acknowledged.
     """
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -34,6 +34,7 @@ from deniable.mechanisms import (
     exact_number,
     odds_floor,
 )
+from deniable.mechanisms.privacy import odds_of_masses
 
 DEFAULT_STEPS: Final = 1 << 14
 """How many lattice points a composition may span that is too large to be exact."""
@@ -145,18 +146,8 @@ class PrivacyLoss(Privacy):
 
     def odds_at(self, delta: Number) -> Fraction | None:
         """Return the smallest e^epsilon that holds with this delta; None if none does."""
-        slack = exact_delta(delta) * self.grid
-        # Down from infinity, atoms join the sum at their ratios: A - E B with A, B the masses of
-        # those above E. The first piece that exceeds the slack at its lower end contains the
-        # solution E = (A - slack)/B. No epsilon is negative, so the odds are at least 1.
-        above, below = self.grid - sum(p for p, _ in self.atoms), 0
-        if above > slack:
-            return None
-        for (p, q), (w, z) in pairwise([*self.atoms, (0, 1)]):
-            above, below = above + p, below + q
-            if (above - slack) * z > w * below:
-                return max(Fraction(1), (above - slack) / below)
-        return Fraction(1)
+        infinite = self.grid - sum(p for p, _ in self.atoms)
+        return odds_of_masses(infinite, self.atoms, exact_delta(delta) * self.grid)
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
         """Return the smallest delta that holds with e^epsilon = ``odds``, any odds >= 0."""

@@ -31,6 +31,7 @@ from deniable.mechanisms import (
     exact_delta,
     exact_number,
 )
+from deniable.mechanisms.privacy import pair_excess, pair_odds
 
 if TYPE_CHECKING:
     from deniable.audit.pair_bounds import PairBounds
@@ -159,7 +160,7 @@ def _odds_above_one(matrix: Rows, slack: Fraction, bad: _Pair) -> Finding:
     # a bad pair never has one again.
     pair, odds, judged, rows = bad, Fraction(1), 0, None
     while True:
-        odds = _pair_odds(matrix, pair, odds, slack)
+        odds = _pair_odds(matrix, pair, slack)
         here = bounds.at(odds, rows)
         rows = here.rows(slack)
         if not len(rows):
@@ -194,36 +195,20 @@ def _odds_enough(
         less = slack - slack / (1 << bits)
         if _excess(matrix, pair, Fraction(matrix.grid + 1)) >= less:
             break
-        enough = _pair_odds(matrix, pair, odds, less)
+        enough = max(odds, _pair_odds(matrix, pair, less))
         if bounds.at(enough).most <= slack:
             return Finding(enough, slack, witness, exact=False)
     return Finding(pure_level(matrix).odds, slack, witness, exact=False)
 
 
-def _pair_odds(matrix: Rows, pair: _Pair, odds: Fraction, slack: Fraction) -> Fraction:
-    """Return the smallest odds, from these on, at which this pair needs no more than the slack."""
-    # Newton's method: phi is the largest of the lines A - E B over all sets of responses, so the
-    # line of the set that is worst here meets the slack no later than phi does. Each step leaves a
-    # set behind, so there are at most |Y|.
-    while True:
-        above, below = _sums(matrix, pair, odds)
-        if above - odds * below <= slack * matrix.grid:
-            return odds
-        odds = (above - slack * matrix.grid) / below
+def _pair_odds(matrix: Rows, pair: _Pair, slack: Fraction) -> Fraction:
+    """Return the smallest odds at which this pair needs no more than the slack, if any are."""
+    odds = pair_odds(matrix.row(pair[0]), matrix.row(pair[1]), slack * matrix.grid)
+    assert odds is not None
+    return odds
 
 
 def _excess(matrix: Rows, pair: _Pair, odds: Fraction) -> Fraction:
     """Return phi at these odds."""
-    above, below = _sums(matrix, pair, odds)
-    return (above - odds * below) / matrix.grid
-
-
-def _sums(matrix: Rows, pair: _Pair, odds: Fraction) -> tuple[int, int]:
-    """Return what both rows weigh on the responses that the first exceeds E times the second on."""
-    u, v = odds.numerator, odds.denominator
-    above = below = 0
-    for w, z in zip(matrix.row(pair[0]), matrix.row(pair[1]), strict=True):
-        if v * w > u * z:
-            above += w
-            below += z
-    return above, below
+    excess = pair_excess(matrix.row(pair[0]), matrix.row(pair[1]), odds)
+    return Fraction(excess, odds.denominator * matrix.grid)

@@ -1,7 +1,7 @@
 """What a solution matrix guarantees: its tight (epsilon, delta), read off its exact entries."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -141,10 +141,10 @@ class MatrixPrivacy(Privacy):
 
     def odds_at(self, delta: Number) -> Fraction | None:
         """Return the smallest e^epsilon that holds with this delta; O(k^2 |Y| log |Y|)."""
-        slack = exact_delta(delta)
+        slack = exact_delta(delta) * self._matrix.grid
         worst = Fraction(1)
         for one, other in self._pairs():
-            odds = _pair_odds(one, other, slack * self._matrix.grid)
+            odds = pair_odds(one, other, slack)
             if odds is None:
                 return None
             worst = max(worst, odds)
@@ -152,14 +152,8 @@ class MatrixPrivacy(Privacy):
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
         """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1; O(k^2 |Y|)."""
-        # The sum over S of P_x - E P_x' is largest on the set where it is positive (Theorem 2),
-        # in integers: E = u/v, so v W_x - u W_x' over v N.
-        u, v = odds.numerator, odds.denominator
-        worst = 0
-        for one, other in self._pairs():
-            excess = (v * w - u * z for w, z in zip(one, other, strict=True))
-            worst = max(worst, sum(term for term in excess if term > 0))
-        return Fraction(worst, v * self._matrix.grid)
+        worst = max((pair_excess(one, other, odds) for one, other in self._pairs()), default=0)
+        return Fraction(worst, odds.denominator * self._matrix.grid)
 
     def _pairs(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
         return permutations(map(self._matrix.row, range(self._matrix.categories)), 2)
@@ -173,26 +167,43 @@ def column_extremes(matrix: Rows) -> tuple[list[int], list[int]]:
     return most, least
 
 
-def _pair_odds(one: Sequence[int], other: Sequence[int], slack: Fraction) -> Fraction | None:
-    """Return the smallest E >= 1 with sum_y (one_y - E other_y)_+ <= slack, in grid units."""
-    # The sum is convex, decreasing and piecewise linear in E, with breakpoints where a column's
-    # term vanishes, at the ratio one_y/other_y. Down from infinity, columns join the sum at their
-    # ratios: A - E B with A, B the sums over those above E. The first piece that reaches the slack
-    # at its lower end contains the solution E = (A - slack)/B.
-    above = sum(w for w, z in zip(one, other, strict=True) if z == 0)
+def pair_excess(one: Sequence[int], other: Sequence[int], odds: Fraction) -> int:
+    """Return the delta that one row needs against another at these odds, over v N, E = u/v.
+
+    It is sum_y (P_y - E P'_y)_+, since P(S) - E P'(S) is largest on the set of the positive terms.
+    Holohan, Leith and Mason, Theorem 2.
+    """
+    u, v = odds.numerator, odds.denominator
+    excess = (v * w - u * z for w, z in zip(one, other, strict=True))
+    return sum(term for term in excess if term > 0)
+
+
+def pair_odds(one: Sequence[int], other: Sequence[int], slack: Fraction) -> Fraction | None:
+    """Return the smallest E >= 1 with sum_y (one_y - E other_y)_+ <= slack, None if none is."""
+    certain = sum(w for w, z in zip(one, other, strict=True) if z == 0)
+    # Ratios of 1 and less never enter: E >= 1.
+    rest = [(w, z) for w, z in zip(one, other, strict=True) if w > z > 0]
+    falling = sorted(rest, key=lambda pair: Fraction(*pair), reverse=True)
+    return odds_of_masses(certain, falling, slack)
+
+
+def odds_of_masses(
+    certain: int, masses: Iterable[tuple[int, int]], slack: Fraction
+) -> Fraction | None:
+    """Return the smallest E >= 1 with certain + sum (p - E q)_+ <= slack, None if none is.
+
+    The masses are pairs (p, q) of positive integers, by falling ratio p/q.
+    """
+    # The sum is convex, decreasing and piecewise linear in E. Down from infinity, masses join it at
+    # their ratios: A - E B with A, B the sums over those above E. The first piece that exceeds the
+    # slack at its lower end contains the solution E = (A - slack)/B.
+    above, below = certain, 0
     if above > slack:
         return None
-    below = 0
-    ratios: dict[Fraction, tuple[int, int]] = {}
-    for w, z in zip(one, other, strict=True):
-        if z and w > z:
-            a, b = ratios.get(ratio := Fraction(w, z), (0, 0))
-            ratios[ratio] = (a + w, b + z)
-    # Ratios of 1 and less never enter: E >= 1.
-    for ratio, lower in pairwise([*sorted(ratios, reverse=True), Fraction(1)]):
-        above, below = above + ratios[ratio][0], below + ratios[ratio][1]
-        if above - lower * below > slack:
-            return (above - slack) / below
+    for (p, q), (w, z) in pairwise([*masses, (0, 1)]):
+        above, below = above + p, below + q
+        if (above - slack) * z > w * below:
+            return max(Fraction(1), (above - slack) / below)
     return Fraction(1)
 
 

@@ -13,6 +13,7 @@ from math import lcm
 
 from deniable.mechanisms.exact import GridTooCoarse, InvalidPrivacyParameter
 from deniable.mechanisms.exponential import odds_ceiling, odds_floor
+from deniable.mechanisms.privacy import pair_excess
 
 Weights = Sequence[int]
 
@@ -102,9 +103,5 @@ def _excess(rows: Sequence[Weights], odds: Fraction, delta: Fraction) -> Fractio
     if delta == 0:
         worst = max(v * max(column) - u * min(column) for column in zip(*rows, strict=True))
     else:
-        worst = max(
-            sum(max(0, v * w - u * z) for w, z in zip(one, other, strict=True))
-            for one in rows
-            for other in rows
-        )
+        worst = max(pair_excess(one, other, odds) for one in rows for other in rows)
     return Fraction(worst, v * sum(rows[0])) - delta
