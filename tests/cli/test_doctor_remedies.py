@@ -427,6 +427,22 @@ def more_than_a_device_spends(it: Broken) -> None:
     it.deniable("survey end", "coffee", "--yes")
 
 
+DOUBTFUL = {
+    a_misspelt_variable,
+    files_that_others_may_read,
+    a_key_that_signs_since_a_rotation,
+    plain_http_that_is_open_to_all,
+    a_proxy_that_is_not_trusted,
+    more_workers_than_processors,
+    more_connections_than_files,
+    an_empty_store,
+    nothing_that_is_published,
+    an_epoch_that_nobody_sealed,
+    more_than_a_device_spends,
+}
+"""The server serves all the same, and the exit status is 0."""
+
+
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broken]:
     # Not below pytest's directories: nobody but its owner gets there.
@@ -471,7 +487,7 @@ def test_what_doctor_says_is_wrong_is_right_once_done_as_it_says(name: str, brok
 
     breaks(broken)
     found = look()
-    assert found.status is not Status.OK
+    assert found.status is (Status.WARN if mends in DOUBTFUL else Status.FAIL)
     broken.remedy = found.remedy
     mends(broken)
     found = look()

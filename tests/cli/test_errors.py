@@ -90,6 +90,7 @@ def test_a_store_of_a_newer_version_is_one_line(place: Workplace) -> None:
         ("hist", "tea", "--level", "0"),
         ("hist", "tea", "--level", "1"),
         ("hist", "tea", "--level", "nan"),
+        ("hist", "tea", "--level", "0.\N{ARABIC-INDIC DIGIT FIVE}"),
         ("hist", "tea", "--level", "inf"),
         ("hist", "tea", "--no-such-option"),
         ("survey", "publish"),

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import Workplace
+from tests.support.processes import ROOT
 
+HELP = """
+import sys
+from tests.cli.commands import all_commands, succeed
+for path, _ in all_commands():
+    succeed(*path, "--help")
+    print(*path, *(name for name in {names!r} if name in sys.modules), sep=",")
+"""
 SLOW = {"aiohttp", "asyncpg", "cryptography", "numpy", "rich", "scipy"}
 PROGRAM = """
 import sys
@@ -21,7 +29,10 @@ print(*(name for name in {names!r} if name in sys.modules), file=sys.stderr)
 """
 STORED = [
     "authority show",
+    "doctor --json",
     "survey list --json",
+    "survey show tea",
+    "survey export tea",
     "survey seals tea",
     "survey seal tea 0 --early --yes",
     "survey end tea --yes",
@@ -44,6 +55,16 @@ def imported(*arguments: str | Path) -> set[str]:
 @pytest.mark.parametrize("arguments", ["--help", "survey --help", "--version"])
 def test_help_imports_no_command(arguments: str) -> None:
     assert imported(*arguments.split()) == set()
+
+
+def test_no_help_waits_for_what_only_the_work_needs() -> None:
+    # One process for all: whatever the first of them imports, the others have too.
+    program = HELP.format(names=sorted(SLOW - {"cryptography"}))
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    shown = [line.split(",") for line in done.stdout.splitlines()]
+    assert len(shown) > 30
+    assert [line for line in shown if SLOW & {*line}][:1] == []
 
 
 @pytest.mark.parametrize("command", STORED)

@@ -1,9 +1,8 @@
-"""``deniable demo``: the main job on real data, with nothing in it that is not the real thing."""
+"""The demonstration: the main job on real data, with nothing in it that is not the real thing."""
 
 import json
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import Any, Final
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from deniable.cli.demo_data import DEMO_SURVEYS, DemoSurvey
+from deniable.cli.demo_data import DemoSurvey
 from deniable.cli.demo_fleet import report_all
 from deniable.cli.demo_result import show_result
 from deniable.cli.screen import console
@@ -32,53 +31,10 @@ _MOST_HISTOGRAM_BYTES: Final = 64 << 20
 _PROGRESS: Final = (TextColumn("devices"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 
-@click.command(short_help="Run the whole thing on real data, on this machine.")
-@click.option(
-    "--survey",
-    type=click.Choice(sorted(DEMO_SURVEYS)),
-    default="marriage",
-    show_default=True,
-    help="Which data.",
-)
-@click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
-@click.option(
-    "--mechanism",
-    type=click.Choice(["randomised-response", "ordinal"]),
-    default="randomised-response",
-    show_default=True,
-    help="How answers are randomised; ordinal confuses neighbours more often.",
-)
-@click.option("--devices", type=click.IntRange(2), help="How many take part.")
-@click.option(
-    "--keep",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the collector in this new directory, to look at it afterwards.",
-)
-def demo(survey: str, epsilon: str, mechanism: str, devices: int | None, keep: Path | None) -> None:
-    """Run the whole thing on real data: devices, collector, debiased histogram.
-
-    Every person of the data is a device of its own, with its own secret, that randomises, signs and
-    sends over HTTP to a collector process on this machine.
-    """
-    data = DEMO_SURVEYS[survey]
-    try:
-        answers = data.population(devices)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--devices") from error
-    if keep is not None and keep.exists() and any(keep.iterdir()):
-        raise click.BadParameter(f"{keep} is not empty; name a new directory", param_hint="--keep")
-    with tempfile.TemporaryDirectory(prefix="deniable-demo-") as scratch:
-        directory = keep or Path(scratch) / "collector"
-        _run(data, answers, epsilon, mechanism, directory)
-    if keep:
-        console().print(
-            f"\nThe collector is kept. Look again: deniable hist {data.name} --dir {keep}"
-        )
-
-
-def _run(
+def demonstrate(
     data: DemoSurvey, answers: list[str], epsilon: str, mechanism: str, directory: Path
 ) -> None:
+    """Make a collector, let one device an answer report to it, and show what it estimates."""
     screen = console()
     origin = f"http://127.0.0.1:{_free_port()}"
     manifest, token = _set_up(data, epsilon, mechanism, origin, directory)

@@ -4,24 +4,24 @@ import json
 import math
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from deniable.cli.epoch_list import epoch_list_csv, list_epochs, show_epochs
-from deniable.cli.histogram_forms import show_histogram
 from deniable.cli.options import directory_option
 from deniable.cli.screen import console
 from deniable.cli.surveys import find_survey, published
-from deniable.estimates import Histogram, epoch_standing, estimate_histogram, histogram_csv
 from deniable.messages import Manifest
 from deniable.publishing.collector_directory import with_store
 from deniable.server import Config
 from deniable.stores import Store, shown_figures
 
+if TYPE_CHECKING:  # numpy: --help does not wait for it
+    from deniable.estimates import Histogram
+
 
 class _Level(click.FloatRange):
-    """A number in (0, 1); NaN, which every comparison lets through, is not."""
+    """A number in (0, 1), in ASCII; NaN, which every comparison lets through, is not."""
 
     def __init__(self) -> None:
         super().__init__(0, 1, min_open=True, max_open=True)
@@ -30,7 +30,7 @@ class _Level(click.FloatRange):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         level = float(super().convert(value, param, ctx))
-        if math.isnan(level):
+        if math.isnan(level) or not str(value).isascii():
             self.fail("must be in (0, 1), such as 0.95", param, ctx)
         return level
 
@@ -68,6 +68,8 @@ def hist(
         raise click.UsageError("--json or --csv, not both")
     config = Config.load(directory)
     if listing:
+        from deniable.cli.epoch_list import epoch_list_csv, list_epochs, show_epochs
+
         if epoch is not None:
             raise click.UsageError("--epochs lists them all: leave out --epoch")
         listed = with_store(
@@ -80,6 +82,9 @@ def hist(
         else:
             show_epochs(listed, console())
         return
+    from deniable.cli.histogram_forms import show_histogram
+    from deniable.estimates import histogram_csv
+
     histogram, step, older = _read(config, name, survey_id, epoch, level)
     if as_json:
         click.echo(json.dumps(histogram.to_dict(), indent=2, ensure_ascii=False))
@@ -91,10 +96,11 @@ def hist(
 
 def _read(
     config: Config, name: str, survey_id: str | None, epoch: int | None, level: float
-) -> tuple[Histogram, int, str | None]:
+) -> "tuple[Histogram, int, str | None]":
     """Return the histogram, in steps of how many reports figures appear, and an older survey."""
+    from deniable.estimates import epoch_standing, estimate_histogram
 
-    async def work(store: Store) -> tuple[Histogram, int, str | None]:
+    async def work(store: Store) -> "tuple[Histogram, int, str | None]":
         manifest = await find_survey(store, config, name, survey_id)
         epochs = manifest.schedule.epochs
         if epoch is not None and epoch >= epochs:

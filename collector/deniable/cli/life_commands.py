@@ -6,6 +6,7 @@ A running server seals, prunes and ends by the clock; these are for whoever cann
 import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -98,13 +99,7 @@ def _show(made: Seal, remark: str = "") -> None:
 
 
 def _plain(made: Seal) -> dict[str, object]:
-    return {
-        "epoch": made.epoch,
-        "sealed_at": made.sealed_at,
-        "reports": made.reports,
-        "digest": made.digest.hex(),
-        "pruned_at": made.pruned_at,
-    }
+    return asdict(made) | {"digest": made.digest.hex()}
 
 
 @click.command()

@@ -89,7 +89,7 @@ COMMANDS: Final = {
         "The key that signs manifests, and its rotation.",
     ),
     "budget": ("budget_command:budget", "Add up what several reports reveal."),
-    "demo": ("demo:demo", "Run the whole thing on real data, on this machine."),
+    "demo": ("demo_command:demo", "Run the whole thing on real data, on this machine."),
     "device": ("device:device", "Look at what a device here stored and sent, and decide."),
     "doctor": ("doctor:doctor", "Look for what is wrong with a collector."),
     "health": ("health_command:health", "Ask the running collector if it is up."),

@@ -2,9 +2,10 @@
 
 import os
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
+if TYPE_CHECKING:  # rich takes longer to import than most commands take
+    from rich.console import Console
 
 _WIDTH_OF_A_PIPE: Final = 100
 
@@ -14,7 +15,9 @@ def piped() -> bool:
     return not (sys.stdout.isatty() or "COLUMNS" in os.environ)
 
 
-def console() -> Console:
+def console() -> "Console":
     """Return a console without markup, emoji codes and highlighting."""
+    from rich.console import Console
+
     width = _WIDTH_OF_A_PIPE if piped() else None
     return Console(file=sys.stdout, markup=False, emoji=False, highlight=False, width=width)

@@ -12,14 +12,12 @@ from deniable.cli.life_terms import left_behind_text, life_terms
 from deniable.cli.options import a_file, directory_option
 from deniable.cli.repeat_terms import repeat_terms
 from deniable.cli.survey_terms import (
-    accuracy_text,
     answers_of,
     cost_text,
     devices_text,
     epochs_text,
     figures_text,
     mechanism_text,
-    shares_text,
 )
 from deniable.cli.surveys import find_survey, published
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
@@ -28,8 +26,6 @@ from deniable.messages.bundle import declaration_of, declared_in_python
 from deniable.publishing.authority_keys import find_key_file
 from deniable.publishing.collector_directory import store_text, with_store
 from deniable.publishing.following import CEILING, left_behind, reserved, reserved_by_all
-from deniable.publishing.publish import publish as sign_and_publish
-from deniable.publishing.publish import successor
 from deniable.publishing.states import running
 from deniable.publishing.survey_file import SurveyFile
 from deniable.server import Config, authority_chain
@@ -51,6 +47,11 @@ def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bo
     Publishing a name again makes a successor: another survey, whose figures are kept apart. The
     one before goes on for apps whose declaration the new one does not fit.
     """
+    # They calculate with numpy, for which --help does not wait.
+    from deniable.cli.survey_accuracy import accuracy_text, shares_text
+    from deniable.publishing.publish import publish as sign_and_publish
+    from deniable.publishing.publish import successor
+
     now = time.time()
     config = Config.load(directory)
     written = SurveyFile.load(file)

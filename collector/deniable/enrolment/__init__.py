@@ -4,33 +4,17 @@
 other.
 """
 
-from deniable.enrolment.errors import (
-    AnotherKey,
-    IssuerError,
-    KeyFileError,
-    NotListed,
-    RecordError,
-    WrongRecordKey,
-)
-from deniable.enrolment.exchange import EnrolmentAnswer, answer_enrolment
-from deniable.enrolment.issuer import Issuer
-from deniable.enrolment.key_file import create_key_file, read_key_file, read_record_key
-from deniable.enrolment.record import IssuanceRecord
-from deniable.enrolment.sqlite_record import SqliteIssuanceRecord
-
-__all__ = [
-    "AnotherKey",
-    "EnrolmentAnswer",
-    "IssuanceRecord",
-    "Issuer",
-    "IssuerError",
-    "KeyFileError",
-    "NotListed",
-    "RecordError",
-    "SqliteIssuanceRecord",
-    "WrongRecordKey",
-    "answer_enrolment",
-    "create_key_file",
-    "read_key_file",
-    "read_record_key",
-]
+from deniable.enrolment.errors import AnotherKey as AnotherKey
+from deniable.enrolment.errors import IssuerError as IssuerError
+from deniable.enrolment.errors import KeyFileError as KeyFileError
+from deniable.enrolment.errors import NotListed as NotListed
+from deniable.enrolment.errors import RecordError as RecordError
+from deniable.enrolment.errors import WrongRecordKey as WrongRecordKey
+from deniable.enrolment.exchange import EnrolmentAnswer as EnrolmentAnswer
+from deniable.enrolment.exchange import answer_enrolment as answer_enrolment
+from deniable.enrolment.issuer import Issuer as Issuer
+from deniable.enrolment.key_file import create_key_file as create_key_file
+from deniable.enrolment.key_file import read_key_file as read_key_file
+from deniable.enrolment.key_file import read_record_key as read_record_key
+from deniable.enrolment.record import IssuanceRecord as IssuanceRecord
+from deniable.enrolment.sqlite_record import SqliteIssuanceRecord as SqliteIssuanceRecord

@@ -3,62 +3,36 @@
 from typing import TYPE_CHECKING
 
 from deniable.mechanisms.on_demand import on_demand
-from deniable.messages.receipt import KEPT_SECONDS
-from deniable.stores.backups import back_up, restore
-from deniable.stores.counting import counts_digest
-from deniable.stores.errors import (
-    NotAdmitted,
-    NotEmpty,
-    NotSealed,
-    Overloaded,
-    RotationConflict,
-    StoreError,
-    StoreFull,
-    StoreMoved,
-    SurveyConflict,
-    UnknownSchema,
-    Unreachable,
-)
-from deniable.stores.figures import Figures, shown_figures
-from deniable.stores.moving import move
-from deniable.stores.opening import migrate_store, open_store, place_text
-from deniable.stores.sqlite import SqliteStore
-from deniable.stores.store import Store
-from deniable.stores.values import Counts, Role, Seal, Token, Verdict
+from deniable.messages.receipt import KEPT_SECONDS as KEPT_SECONDS
+from deniable.stores.backups import back_up as back_up
+from deniable.stores.backups import restore as restore
+from deniable.stores.counting import counts_digest as counts_digest
+from deniable.stores.errors import NotAdmitted as NotAdmitted
+from deniable.stores.errors import NotEmpty as NotEmpty
+from deniable.stores.errors import NotSealed as NotSealed
+from deniable.stores.errors import Overloaded as Overloaded
+from deniable.stores.errors import RotationConflict as RotationConflict
+from deniable.stores.errors import StoreError as StoreError
+from deniable.stores.errors import StoreFull as StoreFull
+from deniable.stores.errors import StoreMoved as StoreMoved
+from deniable.stores.errors import SurveyConflict as SurveyConflict
+from deniable.stores.errors import UnknownSchema as UnknownSchema
+from deniable.stores.errors import Unreachable as Unreachable
+from deniable.stores.figures import Figures as Figures
+from deniable.stores.figures import shown_figures as shown_figures
+from deniable.stores.moving import move as move
+from deniable.stores.opening import migrate_store as migrate_store
+from deniable.stores.opening import open_store as open_store
+from deniable.stores.opening import place_text as place_text
+from deniable.stores.sqlite import SqliteStore as SqliteStore
+from deniable.stores.store import Store as Store
+from deniable.stores.values import Counts as Counts
+from deniable.stores.values import Role as Role
+from deniable.stores.values import Seal as Seal
+from deniable.stores.values import Token as Token
+from deniable.stores.values import Verdict as Verdict
 
 if TYPE_CHECKING:
-    from deniable.stores.postgres import PostgresStore
+    from deniable.stores.postgres import PostgresStore as PostgresStore
 else:  # asyncpg is imported by who has a database
     __getattr__ = on_demand(__name__, {"PostgresStore": "postgres"})
-
-__all__ = [
-    "KEPT_SECONDS",
-    "Counts",
-    "Figures",
-    "NotAdmitted",
-    "NotEmpty",
-    "NotSealed",
-    "Overloaded",
-    "PostgresStore",
-    "Role",
-    "RotationConflict",
-    "Seal",
-    "SqliteStore",
-    "Store",
-    "StoreError",
-    "StoreFull",
-    "StoreMoved",
-    "SurveyConflict",
-    "Token",
-    "UnknownSchema",
-    "Unreachable",
-    "Verdict",
-    "back_up",
-    "counts_digest",
-    "migrate_store",
-    "move",
-    "open_store",
-    "place_text",
-    "restore",
-    "shown_figures",
-]

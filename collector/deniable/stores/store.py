@@ -62,6 +62,11 @@ class Store(ABC):
         ``though_moved`` (S8).
         """
 
+    @property
+    def connections(self) -> tuple[int, int, int] | None:
+        """Return how many connections to a server are allowed, open and in use; None of a file."""
+        return None
+
     async def add(self, receipts: Sequence[Receipt]) -> list[Verdict]:
         """Store verified reports durably; one verdict each, in their order."""
         return await self._group.add(receipts)

@@ -18,21 +18,6 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-__all__ = [
-    "Migration",
-    "UnknownFile",
-    "connect",
-    "create_private",
-    "file_identity",
-    "migrate",
-    "primary_code",
-    "read_only",
-    "run_script",
-    "schema_version",
-    "truncate_log",
-    "writing",
-]
-
 Migration = Callable[[sqlite3.Connection], object]
 """What brings a schema to its next version, inside a transaction that sets the number."""
 

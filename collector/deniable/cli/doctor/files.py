@@ -4,7 +4,6 @@ import os
 import shlex
 import shutil
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
@@ -28,11 +27,10 @@ def check_modes(directory: Path, config: Config) -> Finding:
         files.append(directory / CONFIG_FILE)
     if open_to_others := sorted({f"{each}" for each in files if _mode(each) & 0o077}):
         return doubtful(
-            "file modes",
             f"others may get at {', '.join(open_to_others)}",
             "chmod go= " + shlex.join(open_to_others),
         )
-    return good("file modes", "nobody else reads settings, store and key")
+    return good("nobody else reads settings, store and key")
 
 
 def _mode(path: Path) -> int:
@@ -49,18 +47,16 @@ def check_authority_key(directory: Path, config: Config) -> Finding:
     ]
     if inside:
         return bad(
-            "authority key",
             f"a private key is in the collector's directory: {inside[0]}",
             "move it away from the server; whoever takes over the server has it",
         )
     if beside := key_files(directory):
         return doubtful(
-            "authority key",
             f"on this machine: {', '.join(map(str, beside))}",
             "on a server, keep it elsewhere: only survey publish and authority rotate need it"
             " (--authority-key)",
         )
-    return good("authority key", "not on this machine, as far as can be seen")
+    return good("not on this machine, as far as can be seen")
 
 
 def _holds_private_key(file: Path) -> bool:
@@ -71,29 +67,30 @@ def _holds_private_key(file: Path) -> bool:
         return False
 
 
-def check_leftover(directory: Path, config: Config) -> Iterator[Finding]:
+def check_leftover(directory: Path, config: Config) -> Finding | None:
     """Check that no SQLite file lies where a command without the database's URL would take it."""
     file = directory / "store.sqlite"
     if isinstance(config.store, str) and file.exists():
-        yield doubtful(
-            "unused store",
+        return doubtful(
             f"the store is a database, and {file} is there too",
             "move it away: a command that is not told of the database acts on it",
         )
+    return None
 
 
-def check_disk(config: Config) -> Iterator[Finding]:
+def check_disk(config: Config) -> Finding | None:
     """Check that the store can grow."""
-    if isinstance(config.store, Path) and os.access(config.store.parent, os.F_OK):
-        usage = shutil.disk_usage(config.store.parent)
-        yield judge_room(usage.free, usage.total)
+    if not (isinstance(config.store, Path) and os.access(config.store.parent, os.F_OK)):
+        return None
+    usage = shutil.disk_usage(config.store.parent)
+    return judge_room(usage.free, usage.total)
 
 
 def judge_room(free: int, total: int) -> Finding:
     """Judge how much room the store has, in bytes."""
     found = f"{free / 2**30:,.1f} GiB free of {total / 2**30:,.1f}"
     if free < _FULL_BYTES:
-        return bad("disk space", found, "make room: a full disk refuses reports (HTTP 507)")
+        return bad(found, "make room: a full disk refuses reports (HTTP 507)")
     if free < max(_NARROW_BYTES, total // 50):
-        return doubtful("disk space", found, "make room before reports are refused")
-    return good("disk space", found)
+        return doubtful(found, "make room before reports are refused")
+    return good(found)

@@ -16,22 +16,21 @@ class Status(StrEnum):
 class Finding:
     """What one look found, without secrets, and what to do; empty if nothing."""
 
-    check: str
     status: Status
     found: str
     remedy: str = ""
 
 
-def good(check: str, found: str) -> Finding:
+def good(found: str) -> Finding:
     """Return that it is as it must be."""
-    return Finding(check, Status.OK, found)
+    return Finding(Status.OK, found)
 
 
-def doubtful(check: str, found: str, remedy: str) -> Finding:
+def doubtful(found: str, remedy: str) -> Finding:
     """Return that somebody should look at it."""
-    return Finding(check, Status.WARN, found, remedy)
+    return Finding(Status.WARN, found, remedy)
 
 
-def bad(check: str, found: str, remedy: str) -> Finding:
+def bad(found: str, remedy: str) -> Finding:
     """Return that it is wrong."""
-    return Finding(check, Status.FAIL, found, remedy)
+    return Finding(Status.FAIL, found, remedy)

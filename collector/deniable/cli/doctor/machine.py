@@ -6,7 +6,6 @@ import resource
 import shlex
 import sqlite3
 import time
-from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -22,25 +21,26 @@ _TIMEX_BYTES = 512
 _ONE_SECOND = 1.0
 
 
-def check_machine(config: Config) -> Iterator[Finding]:
-    """Check that there are processors and open files for what the settings ask for."""
+def check_workers(config: Config) -> Finding:
+    """Check that there are processors for the workers."""
     cores = len(os.sched_getaffinity(0))
     found = f"{config.workers}, on {cores} processor{'s' * (cores > 1)}"
     if config.workers > cores:
-        yield doubtful("workers", found, f"more workers than processors gain nothing; set {cores}")
-    else:
-        yield good("workers", found)
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    yield judge_files(config, soft)
+        return doubtful(found, f"more workers than processors gain nothing; set {cores}")
+    return good(found)
 
 
-def judge_files(config: Config, allowed: int) -> Finding:
+def check_open_files(config: Config) -> Finding:
+    """Check that a process may open as many files as it has connections."""
+    return judge_open_files(config, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+
+
+def judge_open_files(config: Config, allowed: int) -> Finding:
     """Judge how many files a process may open."""
     needed = config.most_connections + config.database_connections + _OTHER_FILES
     if allowed == resource.RLIM_INFINITY or allowed >= needed:
-        return good("open files", f"{allowed} allowed, {needed} needed")
+        return good(f"{allowed} allowed, {needed} needed")
     return doubtful(
-        "open files",
         f"{allowed} allowed in this shell, {needed} needed",
         f"allow the server {needed} (LimitNOFILE= in its unit), or lower most_connections",
     )
@@ -57,7 +57,6 @@ def judge_clock(file: Path, newest: float, now: float, *, synchronised: bool | N
     """Judge the clock; whether something sets it is None where the kernel does not say."""
     if newest > now + _ONE_SECOND:
         return bad(
-            "clock",
             f"{newest - now:,.0f} s behind the newest file, {file}",
             "set the clock before serving: reports of open epochs would be refused. If it is right,"
             f" it was wrong when that was written: touch {shlex.quote(str(file))}",
@@ -65,11 +64,10 @@ def judge_clock(file: Path, newest: float, now: float, *, synchronised: bool | N
     shown = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now)) + " UTC"
     if synchronised is False:
         return doubtful(
-            "clock",
             f"{shown}, not synchronised",
             "run a time service, such as chrony or systemd-timesyncd",
         )
-    return good("clock", shown + (", synchronised" if synchronised else ""))
+    return good(shown + (", synchronised" if synchronised else ""))
 
 
 def _synchronised() -> bool | None:
@@ -87,8 +85,8 @@ def check_libraries() -> Finding:
     shown = [f"{name} {number}" for name, number in versions.items() if number]
     found = ", ".join([*shown, f"SQLite {sqlite3.sqlite_version}"])
     if versions["uvloop"] is None:
-        return doubtful("libraries", found, "pip install uvloop: it takes more reports a second")
-    return good("libraries", found)
+        return doubtful(found, "pip install uvloop: it takes more reports a second")
+    return good(found)
 
 
 def _version(name: str) -> str | None:

@@ -2,8 +2,6 @@
 
 import http.client
 import ssl
-from collections.abc import Iterator
-from datetime import datetime
 from urllib.parse import urlsplit
 
 from cryptography import x509
@@ -16,30 +14,26 @@ _SECONDS = 10.0
 _MOST_BYTES = 64 << 10
 
 
-def check_certificate(config: Config, now: datetime) -> Iterator[Finding]:
+def check_certificate(config: Config, now: float) -> Finding | None:
     """Check the certificate, if the collector ends TLS itself."""
     if config.tls_certificate is None:
-        return
+        return None
     try:
         tls_context(config)
         shown = x509.load_pem_x509_certificate(config.tls_certificate.read_bytes())
     except (InvalidConfig, OSError, ValueError) as error:
-        yield bad("certificate", str(error), "give the PEM files of a certificate and its key")
-        return
+        return bad(str(error), "give the PEM files of a certificate and its key")
     ends, host = shown.not_valid_after_utc, urlsplit(config.origin).hostname or ""
-    days = (ends - now).total_seconds() / 86_400
+    days = (ends.timestamp() - now) / 86_400
     found = f"{config.tls_certificate.name} holds until {ends:%Y-%m-%d}"
     renew = "renew it, then send the server SIGHUP"
     if days <= 0:
-        yield bad("certificate", found, renew)
-    elif now < shown.not_valid_before_utc:
-        yield bad("certificate", f"{found}, but not yet", "is the clock right? Else take another")
-    elif not _is_for(shown, host):
-        yield bad("certificate", f"{found}, but for another host", f"get one for {host}")
-    elif days < _RENEWAL_DAYS:
-        yield doubtful("certificate", found, renew)
-    else:
-        yield good("certificate", found)
+        return bad(found, renew)
+    if now < shown.not_valid_before_utc.timestamp():
+        return bad(f"{found}, but not yet", "is the clock right? Else take another")
+    if not _is_for(shown, host):
+        return bad(f"{found}, but for another host", f"get one for {host}")
+    return doubtful(found, renew) if days < _RENEWAL_DAYS else good(found)
 
 
 def _is_for(certificate: x509.Certificate, host: str) -> bool:
@@ -65,24 +59,20 @@ def check_origin_answers(config: Config, authority: bytes) -> Finding:
         answer.read(_MOST_BYTES)
     except ssl.SSLCertVerificationError as error:
         return bad(
-            "origin",
             f"the certificate at {config.origin} is not trusted: {error.verify_message}",
             "if a private authority signed it, set SSL_CERT_FILE to that one's certificate, here"
             " and on devices (docs/device.md)",
         )
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
-        return bad("origin", f"{config.origin} does not answer: {reason}", "is the server running?")
+        return bad(f"{config.origin} does not answer: {reason}", "is the server running?")
     finally:
         connection.close()
     if answer.status != 200:
         return bad(
-            "origin",
             f"{config.origin}/v1/authority answers {answer.status}",
             "have the proxy pass on /v1/ as it is (examples/operations/nginx.conf)",
         )
     if answer.headers.get("ETag") != f'"{authority.hex()}"':
-        return bad(
-            "origin", f"another collector answers at {config.origin}", "look at DNS and the proxy"
-        )
-    return good("origin", f"{config.origin} is this collector")
+        return bad(f"another collector answers at {config.origin}", "look at DNS and the proxy")
+    return good(f"{config.origin} is this collector")

@@ -22,17 +22,17 @@ def check_rights(store: Path) -> Finding | None:
     me, its_owner = os.geteuid(), denied[0].stat().st_uid
     found = f"{denied[0]} cannot be written by {_name(me)}; it belongs to {_name(its_owner)}"
     if os.statvfs(denied[0]).f_flag & os.ST_RDONLY:
-        return bad("store", found, "its file system is read-only: mount it for writing")
+        return bad(found, "its file system is read-only: mount it for writing")
     serves = its_owner
     with suppress(PermissionError):
         serves = store.stat().st_uid
     # Whoever owns the folder serves, though root may have put a file of its own there.
     if me not in {serves, store.parent.stat().st_uid}:
-        return bad("store", found, as_user(serves))
+        return bad(found, as_user(serves))
     quoted = " ".join(shlex.quote(str(file)) for file in denied)
     if {file.stat().st_uid for file in denied} != {me}:
-        return bad("store", found, f"as root: chown {_name(me)} {quoted}")
-    return bad("store", found, f"chmod u+rwX {quoted}")
+        return bad(found, f"as root: chown {_name(me)} {quoted}")
+    return bad(found, f"chmod u+rwX {quoted}")
 
 
 def as_user(number: int) -> str:

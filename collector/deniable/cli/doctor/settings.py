@@ -1,7 +1,7 @@
 """What the settings say, and whether it goes together."""
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
@@ -16,43 +16,41 @@ def read_settings(directory: Path, environment: Mapping[str, str]) -> tuple[Conf
         config = Config.load(directory, environment)
     except InvalidConfig as error:
         if isinstance(error.__cause__, PermissionError):
-            return None, bad("settings", str(error), as_user(directory.stat().st_uid))
-        return None, bad("settings", str(error), "correct it; nothing else was looked at")
-    return config, good("settings", f"{directory / CONFIG_FILE}, for {config.origin}")
+            return None, bad(str(error), as_user(directory.stat().st_uid))
+        return None, bad(str(error), "correct it; nothing else was looked at")
+    return config, good(f"{directory / CONFIG_FILE}, for {config.origin}")
 
 
 def check_variables(environment: Mapping[str, str]) -> Finding:
     """Say which variables override settings, and which look as if they should."""
     if strange := unknown_variables(environment):
         return doubtful(
-            "environment",
             f"no setting: {', '.join(strange)}",
             "is it misspelt? The settings are in docs/operations.md",
         )
     used = sorted(VARIABLES & environment.keys())
-    return good("environment", f"overrides: {', '.join(used)}" if used else "overrides nothing")
+    return good(f"overrides: {', '.join(used)}" if used else "overrides nothing")
 
 
-def check_proxies(config: Config) -> Iterator[Finding]:
+def check_proxies(config: Config) -> Finding:
     """Say how connections come in, and whether limits see who sends."""
     secured = config.tls_certificate is not None
     proxied = config.origin.startswith("https://") and not secured
-    if proxied and not _is_loopback(config.host):
-        yield doubtful(
-            "proxy",
+    if not proxied:
+        return good("none needed")
+    if not _is_loopback(config.host):
+        return doubtful(
             f"plain HTTP on {config.host}, and an origin with https",
             "set host to 127.0.0.1, if the proxy that ends TLS is on this machine; else let nobody"
             " but the proxy reach it, or set tls_certificate",
         )
-    elif proxied and config.address_rate > 0 and not config.trusted_proxies:
-        yield doubtful(
-            "proxy",
+    if config.address_rate > 0 and not config.trusted_proxies:
+        return doubtful(
             "whatever comes through the proxy counts as one address's",
             f"set trusted_proxies to its address, such as 127.0.0.1: {config.address_rate:g} "
             "reports a second are a limit for all devices together now",
         )
-    else:
-        yield good("proxy", f"{len(config.trusted_proxies)} trusted" if proxied else "none needed")
+    return good(f"{len(config.trusted_proxies)} trusted")
 
 
 def _is_loopback(host: str) -> bool:

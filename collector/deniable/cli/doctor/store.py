@@ -4,21 +4,15 @@ import shlex
 import sqlite3
 import time
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.cli.doctor.rights import check_rights
-from deniable.cli.doctor.surveys import (
-    judge_declarations,
-    judge_issuers,
-    judge_lifetime,
-    judge_origin,
-    judge_signatures,
-    judge_surveys,
-)
-from deniable.messages import Refusal
+from deniable.intake import Due
+from deniable.messages import Manifest, Refusal
 from deniable.publishing.collector_directory import signed_surveys, with_store
-from deniable.publishing.states import current, running
+from deniable.publishing.states import running
 from deniable.server import Config, authority_chain
 from deniable.server.life.upkeep import AGREEMENT_SECONDS
 from deniable.server.operations.gauges import all_overdue
@@ -36,8 +30,22 @@ from deniable.stores.sqlite.database import VERSION
 
 _QUICK_BYTES = 64 << 20
 
-Looked = tuple[list[Finding], bytes]
-"""What was found in the store, and the public key that signs now."""
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a store holds, as far as it is judged."""
+
+    where: str
+    origin: str
+    now: float
+    ahead: float  # seconds by which its clock differs from this machine's
+    faults: list[str] | None  # None if it is too long to recount
+    authority: bytes  # the public key that signs now
+    surveys: list[Manifest]
+    others: int  # surveys that another authority signed
+    offered: list[Manifest]  # those that run
+    overdue: list[tuple[Manifest, Due]]
+    distrusted: frozenset[bytes]
 
 
 def check_schema(config: Config) -> Finding | None:
@@ -49,63 +57,59 @@ def check_schema(config: Config) -> Finding | None:
         unwritable = check_rights(file)
     except FileNotFoundError:
         return bad(
-            "store",
             f"{file} does not exist",
             "is `store` right? If it is lost: deniable store restore BACKUP; or, for an empty one,"
             f" touch {shlex.quote(str(file))}, then deniable store migrate",
         )
     except PermissionError as error:
-        return bad("store", f"{file}: {error.strerror}", "run this as the user who serves")
+        return bad(f"{file}: {error.strerror}", "run this as the user who serves")
     if unwritable is not None:
         return unwritable
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as opened:
             (found,) = opened.execute("PRAGMA user_version").fetchone()
     except sqlite3.Error as error:
-        return bad("store", f"{file} cannot be read ({error})", _remedy_of_file(error))
+        return bad(f"{file} cannot be read ({error})", _remedy_of_file(error))
     if found > VERSION:
-        return bad("store", f"schema {found}, written by a newer deniable", "upgrade deniable")
+        return bad(f"schema {found}, written by a newer deniable", "upgrade deniable")
     if found < VERSION:
         return doubtful(
-            "store",
             f"schema {found}; this version brings it to {VERSION} when it serves",
             "deniable store backup FILE; then deniable store migrate, or serve",
         )
     return None
 
 
-def look_into_store(config: Config, now: float) -> Looked:
-    """Open the store and look at its order and surveys; the server may be running."""
+def read_store(config: Config, now: float) -> Stored | Finding:
+    """Open the store and read what is judged, or say why not; the server may be running."""
 
-    async def look(store: Store) -> Looked:
+    async def read(store: Store) -> Stored:
         await store.ping()
-        findings = [good("store", _where(config)), _judge_clock(await store.time() - time.time())]
-        if isinstance(config.store, Path) and config.store.stat().st_size <= _QUICK_BYTES:
-            findings.append(_judge_order(await store.check()))
-        else:
-            findings.append(good("recount", "left out, being long: deniable store check"))
+        ahead = await store.time() - time.time()
+        short = isinstance(config.store, Path) and config.store.stat().st_size <= _QUICK_BYTES
+        faults = await store.check() if short else None
         chain = await authority_chain(store, config.authority)
         surveys, others = await signed_surveys(store, config)
-        ended = await store.ended()
-        asked = running(surveys, ended, now)
-        overdue, distrusted = await all_overdue(store, surveys, now), await store.distrusted()
-        findings += [
-            judge_signatures(others, others + len(surveys)),
-            *judge_surveys(surveys, overdue, ended, now),
-            judge_origin(current(asked), config.origin),
-            judge_issuers(asked, distrusted),
-            judge_lifetime(asked, now),
-            judge_declarations(asked, now),
-        ]
-        return findings, chain[-1]
+        return Stored(
+            where=_where(config),
+            origin=config.origin,
+            now=now,
+            ahead=ahead,
+            faults=faults,
+            authority=chain[-1],
+            surveys=surveys,
+            others=others,
+            offered=running(surveys, await store.ended(), now),
+            overdue=await all_overdue(store, surveys, now),
+            distrusted=await store.distrusted(),
+        )
 
     try:
-        return with_store(config, look)
+        return with_store(config, read)
     except Refusal as refusal:
-        return [bad("store", f"its rotations are not sound: {refusal}", _RESTORE)], config.authority
+        return bad(f"its rotations are not sound: {refusal}", _RESTORE)
     except (StoreError, OSError) as error:
-        told = bad("store", " ".join(str(error).split()), _remedy(config, error))
-        return [told], config.authority
+        return bad(" ".join(str(error).split()), _remedy(config, error))
 
 
 _RESTORE = (
@@ -151,22 +155,23 @@ def _where(config: Config) -> str:
     return f"{config.store}, {config.store.stat().st_size / 2**20:,.1f} MiB, schema {VERSION}"
 
 
-def _judge_clock(ahead: float) -> Finding:
+def judge_store_clock(ahead: float) -> Finding:
+    """Judge by how many seconds the store's clock is ahead of this machine's."""
     if abs(ahead) <= AGREEMENT_SECONDS:
-        return good("store's clock", "agrees with this machine's")
+        return good("agrees with this machine's")
     return bad(
-        "store's clock",
         f"{abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's",
         "set the wrong one right: nothing is sealed, erased or ended until then",
     )
 
 
-def _judge_order(faults: list[str]) -> Finding:
-    if faults:
-        more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
-        return bad(
-            "recount",
-            faults[0] + more,
-            f"deniable store check lists all. {_RESTORE[0].upper()}{_RESTORE[1:]}",
-        )
-    return good("recount", "counts are those of the receipts and seals")
+def judge_order(faults: list[str] | None) -> Finding:
+    """Judge what recounting found; None if it was left out."""
+    if faults is None:
+        return good("left out, being long: deniable store check")
+    if not faults:
+        return good("counts are those of the receipts and seals")
+    more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+    return bad(
+        faults[0] + more, f"deniable store check lists all. {_RESTORE[0].upper()}{_RESTORE[1:]}"
+    )

@@ -1,7 +1,7 @@
 """What is published: whether devices can take it, how long it lasts, what is overdue."""
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from deniable.budget import format_nano
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
@@ -10,7 +10,7 @@ from deniable.client import DEFAULT_LIFETIME_EPSILON
 from deniable.intake import Action, Due
 from deniable.messages import Manifest
 from deniable.publishing.following import CEILING, left_behind, reserved_by_all
-from deniable.publishing.states import current, running
+from deniable.publishing.states import current
 
 _ENDING_DAYS = 7
 _LAST_PART = 4
@@ -29,12 +29,11 @@ def judge_signatures(others: int, stored: int) -> Finding:
     """Judge how many of the stored surveys another authority signed."""
     if others:
         return bad(
-            "authority",
             f"{others} of {stored} stored surveys are signed by another authority, and not offered",
             "is `authority` the key that apps pin? It stands as such in the collector.toml from"
             " which they were published",
         )
-    return good("authority", "it signed all that is stored")
+    return good("it signed all that is stored")
 
 
 def judge_origin(surveys: Sequence[Manifest], origin: str) -> Finding:
@@ -42,12 +41,11 @@ def judge_origin(surveys: Sequence[Manifest], origin: str) -> Finding:
     elsewhere = [f"{each.name} (for {each.origin})" for each in surveys if each.origin != origin]
     if elsewhere:
         return bad(
-            "signed origin",
             f"not signed for {origin}, so that no device takes them: {', '.join(elsewhere)}",
             "put `origin` back; or publish their files again: a successor is signed for the new"
             " one, and takes an app that asks there",
         )
-    return good("signed origin", f"current surveys are signed for {origin}")
+    return good(f"current surveys are signed for {origin}")
 
 
 def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) -> Finding:
@@ -59,12 +57,11 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) ->
     ]
     if stuck:
         return bad(
-            "trusted issuers",
             f"none is trusted, so that no report is taken, of {', '.join(stuck)}",
             "publish a successor that lists an issuer whose key is safe, and end this one:"
             " deniable survey end",
         )
-    return good("trusted issuers", "each current survey that needs one has one that is trusted")
+    return good("each current survey that needs one has one that is trusted")
 
 
 def judge_lifetime(offered: Sequence[Manifest], now: float) -> Finding:
@@ -76,12 +73,11 @@ def judge_lifetime(offered: Sequence[Manifest], now: float) -> Finding:
     )
     if together > CEILING:
         return doubtful(
-            "lifetime",
             found,
             "publish fewer epochs, end what is not needed (deniable survey end), or have apps set"
             " lifetime_epsilon: devices refuse what comes last",
         )
-    return good("lifetime", found)
+    return good(found)
 
 
 def judge_declarations(offered: Sequence[Manifest], now: float) -> Finding:
@@ -93,41 +89,38 @@ def judge_declarations(offered: Sequence[Manifest], now: float) -> Finding:
             f"{newest.name}: {left_behind_text(newest, before, follows)}"
             for before, follows in left_behind(newest, older, offered, now)
         ]
-    return good("declarations", "; ".join(told) or "of each name, all apps answer the newest")
+    return good("; ".join(told) or "of each name, all apps answer the newest")
 
 
-def judge_surveys(
-    surveys: list[Manifest],
-    overdue: Sequence[tuple[Manifest, Due]],
-    ended: dict[bytes, int],
-    now: float,
-) -> Iterator[Finding]:
-    """Judge what is published."""
+def judge_surveys(surveys: Sequence[Manifest], offered: Sequence[Manifest], now: float) -> Finding:
+    """Judge whether anything is asked, and for how long; what is offered is what runs."""
     names = {manifest.name for manifest in surveys}
     if not names:
-        yield doubtful("surveys", "none is published", "deniable survey publish FILE")
-        return
-    offered = running(surveys, ended, now)
+        return doubtful("none is published", "deniable survey publish FILE")
     soon = [each for each in current(offered) if _ends_soon(each, now)]
-    if soon:
-        first = min(soon, key=lambda each: each.schedule.end)
-        yield doubtful(
-            "surveys",
-            f"{len(names)} published; {first.name} ends on {_day(first.schedule.end)}",
-            "publish a successor, if it is to go on",
-        )
-    else:
-        yield good("surveys", f"{len(names)} published, {len(offered)} still to take reports")
-    if overdue:
-        survey, which = overdue[0]
-        asked = which.action is Action.ASK
-        yield doubtful(
-            "seals",
-            f"{len(overdue)} overdue, such as epoch {which.epoch} of {survey.name}",
-            (_ASKED if asked else _UNKEPT).format(name=survey.name, epoch=which.epoch),
-        )
-    else:
-        yield good("seals", "every epoch that is over, as far as reports tell, is sealed")
+    if not soon:
+        return good(f"{len(names)} published, {len(offered)} still to take reports")
+    first = min(soon, key=lambda each: each.schedule.end)
+    return doubtful(
+        f"{len(names)} published; {first.name} ends on {_day(first.schedule.end)}",
+        "publish a successor, if it is to go on",
+    )
+
+
+def judge_seals(
+    surveys: Sequence[Manifest], overdue: Sequence[tuple[Manifest, Due]]
+) -> Finding | None:
+    """Judge whether what is over is sealed."""
+    if not surveys:
+        return None
+    if not overdue:
+        return good("every epoch that is over, as far as reports tell, is sealed")
+    survey, which = overdue[0]
+    remedy = _ASKED if which.action is Action.ASK else _UNKEPT
+    return doubtful(
+        f"{len(overdue)} overdue, such as epoch {which.epoch} of {survey.name}",
+        remedy.format(name=survey.name, epoch=which.epoch),
+    )
 
 
 def _ends_soon(manifest: Manifest, now: float) -> bool:

@@ -18,7 +18,7 @@ from deniable.server.operations.settings import Config
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.shared_answers import SharedAnswer
 from deniable.server.transport.tls import ServerTls
-from deniable.stores import PostgresStore, Store, StoreError, StoreFull
+from deniable.stores import Store, StoreError, StoreFull
 
 _FULL_BYTES: Final = 1 << 20
 _WRITING_SECONDS: Final = 5.0
@@ -70,8 +70,8 @@ class Gauges:
     async def keep(self, meters: Meters) -> None:
         """Keep the gauges that are this worker's own among its meters, until cancelled."""
         meters.put("workers", [1.0])
-        while isinstance(self._store, PostgresStore):
-            meters.put("database_connections", self._store.usage)
+        while (usage := self._store.connections) is not None:
+            meters.put("database_connections", usage)
             await asyncio.sleep(_KEEPING_SECONDS)
 
     async def _measure(self) -> dict[str, float]:

@@ -86,7 +86,7 @@ class PostgresStore(Store):
             await connections.close()
 
     @property
-    def usage(self) -> tuple[int, int, int]:
+    def connections(self) -> tuple[int, int, int]:
         return self._connections.usage
 
     async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:

@@ -1,5 +1,3 @@
 """The embedded store: one SQLite file."""
 
-from deniable.stores.sqlite.sqlite_store import SqliteStore
-
-__all__ = ["SqliteStore"]
+from deniable.stores.sqlite.sqlite_store import SqliteStore as SqliteStore

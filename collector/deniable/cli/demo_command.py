@@ -1,0 +1,55 @@
+"""``deniable demo``."""
+
+import tempfile
+from pathlib import Path
+
+import click
+
+from deniable.cli.demo_data import DEMO_SURVEYS
+from deniable.cli.screen import console
+
+
+@click.command(short_help="Run the whole thing on real data, on this machine.")
+@click.option(
+    "--survey",
+    type=click.Choice(sorted(DEMO_SURVEYS)),
+    default="marriage",
+    show_default=True,
+    help="Which data.",
+)
+@click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
+@click.option(
+    "--mechanism",
+    type=click.Choice(["randomised-response", "ordinal"]),
+    default="randomised-response",
+    show_default=True,
+    help="How answers are randomised; ordinal confuses neighbours more often.",
+)
+@click.option("--devices", type=click.IntRange(2), help="How many take part.")
+@click.option(
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the collector in this new directory, to look at it afterwards.",
+)
+def demo(survey: str, epsilon: str, mechanism: str, devices: int | None, keep: Path | None) -> None:
+    """Run the whole thing on real data: devices, collector, debiased histogram.
+
+    Every person of the data is a device of its own, with its own secret, that randomises, signs and
+    sends over HTTP to a collector process on this machine.
+    """
+    from deniable.cli.demo import demonstrate  # with numpy, for which --help does not wait
+
+    data = DEMO_SURVEYS[survey]
+    try:
+        answers = data.population(devices)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--devices") from error
+    if keep is not None and keep.exists() and any(keep.iterdir()):
+        raise click.BadParameter(f"{keep} is not empty; name a new directory", param_hint="--keep")
+    with tempfile.TemporaryDirectory(prefix="deniable-demo-") as scratch:
+        directory = keep or Path(scratch) / "collector"
+        demonstrate(data, answers, epsilon, mechanism, directory)
+    if keep:
+        console().print(
+            f"\nThe collector is kept. Look again: deniable hist {data.name} --dir {keep}"
+        )
