@@ -24,7 +24,6 @@ from tests.support.devices import (
     UNREACHABLE,
     Bench,
     FakeTransport,
-    Request,
     lie,
     read_upload,
     refused,
@@ -32,6 +31,7 @@ from tests.support.devices import (
 )
 from tests.support.surveys import CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
 from tests.support.traces import pages_of_log
+from tests.support.transports import Call
 
 LIE = 3
 
@@ -48,7 +48,7 @@ class Trace:
     """
 
     files: dict[str, bytes]
-    requests: list[Request]
+    requests: list[Call]
     said: list[str]
     slept: list[float]
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable
 from inspect import signature
 
 import pytest
@@ -28,15 +27,12 @@ async def soon(event: threading.Event) -> None:
     assert await asyncio.to_thread(event.wait, SECONDS)
 
 
-def test_a_device_works_wholly_on_asyncio(bench: Bench) -> None:
-    async def app() -> None:
-        async with bench.client() as client:
-            assert (await client.arefresh()).ready == (NAME,)
-            assert (await client.areport(NAME, "good")).status is RECORDED
-            assert (await client.areport(NAME, "poor")).status is REPEATED
-            assert (await client.aflush()).delivered == 1
-
-    asyncio.run(app())
+async def test_a_device_works_wholly_on_asyncio(bench: Bench) -> None:
+    async with bench.client() as client:
+        assert (await client.arefresh()).ready == (NAME,)
+        assert (await client.areport(NAME, "good")).status is RECORDED
+        assert (await client.areport(NAME, "poor")).status is REPEATED
+        assert (await client.aflush()).delivered == 1
     assert len(bench.transport.uploads) == 1
 
 
@@ -46,143 +42,118 @@ def test_each_call_takes_what_its_synchronous_twin_takes(method: str) -> None:
     assert signature(twin) == signature(getattr(Client, method))
 
 
-def test_the_loop_goes_on_while_the_network_is_slow(
+async def test_the_loop_goes_on_while_the_network_is_slow(
     bench: Bench, transport: WatchedTransport
 ) -> None:
-    async def app() -> None:
-        client = bench.ready()
-        client.report(NAME, "good")
-        transport.gate.clear()
-        transport.threads.clear()
-        sending = asyncio.create_task(client.aflush())
-        await soon(transport.entered)
-        # The request is under way, and here this coroutine is: it alone can let it go on.
-        assert not sending.done()
-        transport.gate.set()
-        assert (await sending).delivered == 1
-
-    asyncio.run(app())
+    client = bench.reported()
+    transport.gate.clear()
+    transport.threads.clear()
+    sending = asyncio.create_task(client.aflush())
+    await soon(transport.entered)
+    # The request is under way, and here this coroutine is: it alone can let it go on.
+    assert not sending.done()
+    transport.gate.set()
+    assert (await sending).delivered == 1
     assert threading.main_thread().name not in transport.threads
 
 
-def test_the_loop_goes_on_while_the_disk_is_slow(bench: Bench) -> None:
-    async def app() -> None:
-        client = bench.ready()
-        entered, gate = threading.Event(), threading.Event()
+async def test_the_loop_goes_on_while_the_disk_is_slow(bench: Bench) -> None:
+    client = bench.ready()
+    entered, gate = threading.Event(), threading.Event()
 
-        def slow_draw() -> int:
-            entered.set()
-            assert gate.wait(SECONDS)
-            return 0
+    def slow_draw() -> int:
+        entered.set()
+        assert gate.wait(SECONDS)
+        return 0
 
-        slow = bench.client(unsafe_draw=slow_draw)
-        reporting = asyncio.create_task(slow.areport(NAME, "good"))
-        await soon(entered)
-        assert not reporting.done()
-        gate.set()
-        assert (await reporting).status is RECORDED
-        assert (await client.areport(NAME, "good")).status is REPEATED
-
-    asyncio.run(app())
+    slow = bench.client(unsafe_draw=slow_draw)
+    reporting = asyncio.create_task(slow.areport(NAME, "good"))
+    await soon(entered)
+    assert not reporting.done()
+    gate.set()
+    assert (await reporting).status is RECORDED
+    assert (await client.areport(NAME, "good")).status is REPEATED
 
 
-def test_whoever_stops_waiting_for_a_report_undoes_nothing(bench: Bench) -> None:
-    async def app() -> None:
-        bench.ready()
-        entered, gate = threading.Event(), threading.Event()
+async def test_whoever_stops_waiting_for_a_report_undoes_nothing(bench: Bench) -> None:
+    bench.ready()
+    entered, gate = threading.Event(), threading.Event()
 
-        def slow_draw() -> int:
-            entered.set()
-            assert gate.wait(SECONDS)
-            return 0
+    def slow_draw() -> int:
+        entered.set()
+        assert gate.wait(SECONDS)
+        return 0
 
-        client = bench.client(unsafe_draw=slow_draw)
-        reporting = asyncio.create_task(client.areport(NAME, "good"))
-        await soon(entered)
-        reporting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await reporting
-        gate.set()
-        # The thread has drawn: it commits, or D3 would allow a second draw.
-        assert (await client.areport(NAME, "poor")).status is REPEATED
-
-    asyncio.run(app())
+    client = bench.client(unsafe_draw=slow_draw)
+    reporting = asyncio.create_task(client.areport(NAME, "good"))
+    await soon(entered)
+    reporting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reporting
+    gate.set()
+    # The thread has drawn: it commits, or D3 would allow a second draw.
+    assert (await client.areport(NAME, "poor")).status is REPEATED
     assert bench.rows("SELECT count(*) FROM decisions") == [(1,)]
 
 
-def test_whoever_stops_waiting_for_a_flush_loses_no_report(
+async def test_whoever_stops_waiting_for_a_flush_loses_no_report(
     bench: Bench, transport: WatchedTransport
 ) -> None:
-    async def app() -> None:
-        client = bench.ready()
-        client.report(NAME, "good")
-        transport.gate.clear()
-        sending = asyncio.create_task(client.aflush())
-        await soon(transport.entered)
-        sending.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await sending
-        transport.gate.set()
-        await soon(transport.uploaded)
-        assert (await client.aflush()).pending == 0
-
-    asyncio.run(app())
+    client = bench.reported()
+    transport.gate.clear()
+    sending = asyncio.create_task(client.aflush())
+    await soon(transport.entered)
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+    transport.gate.set()
+    await soon(transport.uploaded)
+    assert (await client.aflush()).pending == 0
     assert len(transport.uploads) == 1
     assert bench.rows("SELECT status FROM decisions") == [("delivered",)]
 
 
-def test_many_coroutines_draw_once(bench: Bench) -> None:
-    async def app() -> list[OutcomeStatus]:
-        client = bench.ready()
-        outcomes = await asyncio.gather(*(client.areport(NAME, "good") for _ in range(20)))
-        return [outcome.status for outcome in outcomes]
-
-    statuses = asyncio.run(app())
-    assert sorted(statuses) == [RECORDED] + 19 * [REPEATED]
+async def test_many_coroutines_draw_once(bench: Bench) -> None:
+    client = bench.ready()
+    outcomes = await asyncio.gather(*(client.areport(NAME, "good") for _ in range(20)))
+    assert sorted(outcome.status for outcome in outcomes) == [RECORDED] + 19 * [REPEATED]
     assert bench.draw.count == 1
 
 
-def test_what_the_world_does_is_an_outcome_here_too(bench: Bench) -> None:
-    async def app() -> None:
-        client = bench.client(consent="unset")
-        assert isinstance((await client.areport(NAME, "good")).error, ConsentMissing)
-        with pytest.raises(ConsentMissing):
-            await client.areport(NAME, "good", strict=True)
-        client.set_consent("on")
-        assert isinstance((await client.areport(NAME, "good")).error, NotReady)
-        await client.arefresh()
-        await client.areport(NAME, "good")
-        bench.transport.answer = UNREACHABLE
-        assert (await client.aflush(1.0)).pending == 1
-        unusable = bench.client(state=bench.path.parent)
-        assert isinstance((await unusable.areport(NAME, "good")).error, StateUnavailable)
-
-    asyncio.run(app())
+async def test_what_the_world_does_is_an_outcome_here_too(bench: Bench) -> None:
+    client = bench.client(consent="unset")
+    assert isinstance((await client.areport(NAME, "good")).error, ConsentMissing)
+    with pytest.raises(ConsentMissing):
+        await client.areport(NAME, "good", strict=True)
+    client.set_consent("on")
+    assert isinstance((await client.areport(NAME, "good")).error, NotReady)
+    await client.arefresh()
+    await client.areport(NAME, "good")
+    bench.transport.answer = UNREACHABLE
+    assert (await client.aflush(1.0)).pending == 1
+    unusable = bench.client(state=bench.path.parent)
+    assert isinstance((await unusable.areport(NAME, "good")).error, StateUnavailable)
 
 
 @pytest.mark.parametrize(
     ("survey", "answer", "error"),
     [("unknown", "good", UndeclaredSurvey), (NAME, "unknown", UndeclaredAnswer)],
 )
-def test_the_apps_own_bugs_are_raised_here_too(
+async def test_the_apps_own_bugs_are_raised_here_too(
     bench: Bench, survey: str, answer: str, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        asyncio.run(_wait_for(bench.ready().areport(survey, answer)))
+        await bench.ready().areport(survey, answer)
 
 
-async def _wait_for(call: Awaitable[object]) -> None:
-    await call
-
-
-def test_leaving_the_block_closes_the_state_even_after_an_error(bench: Bench) -> None:
+async def test_leaving_the_block_closes_the_state_even_after_an_error(bench: Bench) -> None:
     async def app() -> None:
         async with bench.client() as client:
             assert client.consent == "on"
             raise RuntimeError("the app's own")
 
     with pytest.raises(RuntimeError, match="the app's own"):
-        asyncio.run(app())
+        await app()
     assert not bench.path.with_name(f"{bench.path.name}-wal").exists()  # the last one to close it
 
 
@@ -214,10 +185,8 @@ def test_neither_the_loop_nor_the_process_waits_for_a_call_that_was_given_up(
     assert bench.rows("SELECT status FROM decisions") == [("delivered",)]
 
 
-def test_an_error_of_a_call_reaches_whoever_awaits_it(bench: Bench) -> None:
-    bench.ready()
-    client = bench.client()
-    client.report(NAME, "good")
+async def test_an_error_of_a_call_reaches_whoever_awaits_it(bench: Bench) -> None:
+    client = bench.reported()
     bench.transport.answer = ZeroDivisionError("of an app's own transport")
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(client.aflush())
+        await client.aflush()

@@ -169,26 +169,6 @@ def test_d5_a_state_that_cannot_be_written_decides_nothing(bench: Bench) -> None
     assert bench.rows("SELECT * FROM decisions") == []
 
 
-def test_no_place_for_a_state_is_an_outcome_and_no_exception(bench: Bench, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(b"")
-    for place in (tmp_path, file / "device.sqlite", Path("/proc/nowhere/device.sqlite")):
-        client = bench.client(state=place)
-        assert isinstance(client.report(NAME, "good").error, StateUnavailable)
-        delivery = client.flush()
-        assert delivery.pending is None
-        assert isinstance(delivery.error, StateUnavailable)
-        assert isinstance(client.refresh(force=True).errors[NAME], StateUnavailable)
-        with pytest.raises(StateUnavailable):
-            client.report(NAME, "good", strict=True)
-        with pytest.raises(StateUnavailable):
-            client.set_consent("on")
-        with pytest.raises(StateUnavailable):
-            _ = client.consent
-    assert bench.draw.count == 0
-    assert bench.transport.requests == []
-
-
 def race(clients: list[Client]) -> list[Outcome]:
     """Let every client report at the same moment, each its own answer."""
     barrier = threading.Barrier(len(clients))

@@ -13,7 +13,6 @@ from tests.support.devices import (
     NAME,
     UNREACHABLE,
     Bench,
-    Request,
     read_upload,
     refused,
 )
@@ -33,26 +32,16 @@ def test_d6_without_a_manifest_the_thread_fetches_one_and_the_next_report_is_sen
     assert settled(bench, client) == [(0, "delivered")]
     assert read_upload(transport.uploads[0]).report.epoch == 0
     assert transport.threads == {"deniable"}
-
-
-def test_the_thread_sends_what_an_earlier_process_left(
-    bench: Bench, transport: WatchedTransport
-) -> None:
-    assert bench.ready().report(NAME, "good").status is OutcomeStatus.RECORDED
-    bench.close()
-    bench.clock.time = START + 4000  # after its delivery time
-    client = device(bench)
-    assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
-    assert transport.uploaded.wait(SECONDS)
-    assert settled(bench, client) == [(0, "delivered")]
+    asked = [(request.method, request.path) for request in transport.requests]
+    assert asked == [("GET", f"/v1/surveys/{NAME}/manifests"), ("POST", "/v1/reports")]
 
 
 def test_d7_the_thread_does_not_send_before_the_delivery_time(
     bench: Bench, transport: WatchedTransport
 ) -> None:
-    bench.ready().report(NAME, "good")
+    bench.reported()
     client = device(bench)
-    client.report(NAME, "good")
+    assert client.report(NAME, "good").status is OutcomeStatus.REPEATED  # that starts it too
     assert len(threads()) == 1
     client.close()
     assert transport.uploads == []
@@ -99,21 +88,6 @@ def test_consent_withdrawn_stops_what_the_thread_had_not_sent(
     assert transport.uploads == []
 
 
-def test_what_was_asked_of_the_transport_is_the_documented_traffic(
-    bench: Bench, transport: WatchedTransport
-) -> None:
-    client = device(bench)
-    client.report(NAME, "good")
-    assert transport.fetched.wait(SECONDS)
-    until(lambda: client.report(NAME, "good").ok)
-    assert transport.uploaded.wait(SECONDS)
-    client.close()
-    asked = [(request.method, request.path) for request in transport.requests]
-    assert asked == [("GET", f"/v1/surveys/{NAME}/manifests"), ("POST", "/v1/reports")]
-    assert isinstance(transport.requests[0], Request)
-    assert transport.answer is ACCEPTED
-
-
 def test_d7_reports_that_are_due_together_are_not_sent_together(bench: Bench) -> None:
     client = bench.ready()
     for day in range(4):
@@ -141,8 +115,7 @@ def test_d7_a_report_late_in_its_time_is_sent_before_its_time_is_over(bench: Ben
 def test_start_sends_what_an_earlier_run_left_and_needs_consent(
     bench: Bench, transport: WatchedTransport
 ) -> None:
-    earlier = bench.ready()
-    earlier.report(NAME, "good")
+    earlier = bench.reported()
     earlier.close()
     client = device(bench)
     bench.clock.time += 3600

@@ -242,17 +242,11 @@ def test_d8_a_report_leaves_six_times_in_its_life_and_then_a_day_apart(
             assert verdict != "unanswered" or (attempts == 6 and status == "dropped")
 
 
-def reported(bench: Bench, **changes: object) -> Client:
-    client = bench.ready(**changes)
-    assert client.report(NAME, "good").ok
-    return client
-
-
 @pytest.mark.parametrize("what", ["request: overloaded, 7", "portal", "report: unknown-survey"])
 def test_d8_after_six_sends_a_report_is_dropped_and_its_epoch_stays_decided(
     bench: Bench, what: str
 ) -> None:
-    client = reported(bench)
+    client = bench.reported()
     bench.transport.answer = lambda _body: OUTCOMES[what](1)
     for _ in range(20):
         client.flush(12 * 3600.0)
@@ -270,7 +264,7 @@ def test_d8_after_six_sends_a_report_is_dropped_and_its_epoch_stays_decided(
 
 
 def test_d8_a_process_killed_in_the_last_send_leaves_no_other(bench: Bench) -> None:
-    client = reported(bench)
+    client = bench.reported()
     bench.rows("UPDATE decisions SET attempts = 5")
     bench.transport.answer = lambda _body: OUTCOMES["killed"](1)
     with pytest.raises(Killed):
@@ -291,7 +285,7 @@ def test_d8_who_starts_offline_is_served_within_a_minute_of_the_networks_return(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, outage: float, seed: int
 ) -> None:
     monkeypatch.setattr("deniable.client.client._uniform", random.Random(seed).random)
-    client = reported(bench, delivery_seconds=0.0)
+    client = bench.reported(delivery_seconds=0.0)
     back, slow = START + outage, 20.0
     tries = 0
 

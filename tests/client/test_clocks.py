@@ -50,8 +50,7 @@ def test_the_machines_boot_clock_is_told_or_there_is_none() -> None:
 def test_in_one_boot_a_clock_set_forward_frees_nothing_and_after_it_a_week(bench: Bench) -> None:
     bench.transport.publish(manifest(schedule=Schedule(START, DAY, 400, DAY)))
     clock, sliding = BootedClock(), SlidingCeiling("1", days=7)
-    client = bench.ready(clock=clock, lifetime_epsilon="1000", sliding=sliding)
-    assert client.report(NAME, "good").status is RECORDED
+    client = bench.reported(clock=clock, lifetime_epsilon="1000", sliding=sliding)
     clock.passes(DAY)
     clock.time += 60 * DAY
     assert isinstance(client.report(NAME, "good").error, BudgetExhausted)

@@ -17,8 +17,8 @@ from deniable.client import (
 )
 from deniable.client.state.mark import Mark
 from deniable.messages import Schedule
-from tests.support.devices import NAME, UNREACHABLE, Bench
-from tests.support.surveys import DAY, DECLARED, MANIFEST, START, manifest
+from tests.support.devices import NAME, Bench
+from tests.support.surveys import DAY, MANIFEST, START, manifest
 
 LONG_SURVEY = Schedule(START, DAY, 400, DAY)
 
@@ -50,16 +50,6 @@ def test_without_consent_strict_raises(bench: Bench) -> None:
         bench.client(consent="unset").report(NAME, "good", strict=True)
 
 
-def test_constructing_a_client_touches_nothing_even_with_consent(
-    bench: Bench, tmp_path: Path
-) -> None:
-    threads = threading.enumerate()
-    bench.client(background=True)
-    assert list(tmp_path.iterdir()) == []
-    assert bench.transport.requests == []
-    assert threading.enumerate() == threads
-
-
 @pytest.mark.parametrize("stored", Consent)
 @pytest.mark.parametrize("constructed", Consent)
 def test_the_stored_decision_wins_over_the_constructors(
@@ -72,13 +62,6 @@ def test_the_stored_decision_wins_over_the_constructors(
     assert again.consent is stored
     again.refresh(force=True)
     assert again.report(NAME, "good").ok is (stored is Consent.ON)
-
-
-def test_consent_can_be_given_after_construction(bench: Bench) -> None:
-    client = bench.client(consent="unset")
-    client.set_consent("on")
-    assert client.refresh(force=True).ready == (NAME,)
-    assert client.report(NAME, "good").ok
 
 
 def test_a_refresh_before_consent_does_not_hold_up_the_one_after_it(bench: Bench) -> None:
@@ -136,8 +119,7 @@ def test_d4_delivered_bytes_are_erased_as_well(bench: Bench) -> None:
 
 
 def test_d4_off_and_on_again_never_draws_a_second_time(bench: Bench) -> None:
-    client = bench.ready()
-    assert client.report(NAME, "good").ok
+    client = bench.reported()
     client.set_consent("off")
     assert isinstance(client.report(NAME, "good").error, ConsentMissing)
     assert client.flush() == Delivery()
@@ -151,8 +133,7 @@ def test_d4_off_and_on_again_never_draws_a_second_time(bench: Bench) -> None:
 
 
 def test_d4_a_delivered_report_stands_after_off_and_on(bench: Bench) -> None:
-    client = bench.ready()
-    assert client.report(NAME, "good").ok
+    client = bench.reported()
     client.flush()
     client.set_consent("off")
     client.set_consent("on")
@@ -162,33 +143,13 @@ def test_d4_a_delivered_report_stands_after_off_and_on(bench: Bench) -> None:
 
 
 def test_d4_the_decision_stands_when_consent_returns_in_another_process(bench: Bench) -> None:
-    client = bench.ready()
-    assert client.report(NAME, "good").ok
+    client = bench.reported()
     client.set_consent("off")
     client.close()
     again = bench.client(consent="on")
     again.set_consent("on")
     assert isinstance(again.report(NAME, "good").error, ReportDropped)
     assert bench.draw.count == 1
-
-
-def test_nothing_that_waited_is_sent_once_consent_is_withdrawn(bench: Bench) -> None:
-    client, other = bench.ready(), bench.client()
-    bench.transport.answer = UNREACHABLE
-    decide_days(bench, client, 3)
-    client.flush(0.5)
-    sent = len(bench.transport.uploads)
-    other.set_consent("off")
-    assert client.flush(10_000) == Delivery()
-    client._uploader._send_due()
-    assert len(bench.transport.uploads) == sent
-
-
-def test_consent_and_its_time_are_stored(bench: Bench) -> None:
-    client = bench.client(surveys=[DECLARED])
-    bench.clock.time = START + 77.9
-    client.set_consent(Consent.OFF)
-    assert bench.rows("SELECT consent, consent_at FROM device") == [("off", START + 77)]
 
 
 def test_an_origin_that_is_no_text_is_no_reason_not_to_withdraw(bench: Bench) -> None:
@@ -202,8 +163,7 @@ def test_an_origin_that_is_no_text_is_no_reason_not_to_withdraw(bench: Bench) ->
 def test_d5_a_refusal_that_cannot_be_stored_holds_where_it_was_heard(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, refusal: str
 ) -> None:
-    client = bench.ready()
-    assert client.report(NAME, "good").ok
+    client = bench.reported()
     requests = len(bench.transport.requests)
 
     def full(_mark: Mark, _path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from deniable.client import Client, Consent, Delivery, HttpAnswer
 from deniable.client.transparency.journal import ReportEntry
 from deniable.messages import RefusalCode
-from tests.support.devices import ACCEPTED, NAME, PORTAL, Bench, refused
+from tests.support.devices import ACCEPTED, PORTAL, Bench, refused
 
 
 def entry(client: Client) -> ReportEntry:
@@ -33,8 +33,7 @@ MEANWHILE: dict[str, Callable[[Client], None]] = {
 
 def sent(bench: Bench, meanwhile: Callable[[Client], None], came: HttpAnswer) -> Client:
     """Return a device on which something happened while its one request was under way."""
-    client = bench.ready()
-    client.report(NAME, "good")
+    client = bench.reported()
 
     def answer(_body: bytes) -> HttpAnswer:
         meanwhile(client)
@@ -68,8 +67,7 @@ def test_what_was_sent_in_vain_while_it_was_dropped_stays_dropped_and_was_sent(
 
 
 def test_a_process_that_dies_while_it_sends_has_counted_the_send(bench: Bench) -> None:
-    client = bench.ready()
-    client.report(NAME, "good")
+    client = bench.reported()
 
     def die(_body: bytes) -> HttpAnswer:
         raise KeyboardInterrupt
@@ -88,8 +86,7 @@ def test_a_process_that_dies_while_it_sends_has_counted_the_send(bench: Bench) -
 def test_nothing_is_sent_that_was_dropped_since_it_was_picked(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = bench.ready()
-    client.report(NAME, "good")
+    client = bench.reported()
     outbox = client._uploader._outbox
     pick = outbox.pending
 

@@ -18,9 +18,10 @@ Run = Callable[..., int]
 
 
 @pytest.fixture
-def stored(shell: Shell) -> Iterator[Run]:
+def stored(shell: Shell, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
     """Return ``deniable device`` for the state of a device that has reported once."""
     assert shell.run("y", "4") == 0
+    capsys.readouterr()
     handlers = list(logging.getLogger("deniable").handlers)
 
     def run(*arguments: str, typed: tuple[str, ...] = ()) -> int:
@@ -38,7 +39,6 @@ def embedded(client: Client, *arguments: str) -> int:
 def test_explain_tells_from_the_state_alone_what_is_asked(
     stored: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    capsys.readouterr()
     assert stored("explain") == 0
     shown = capsys.readouterr()
     text = " ".join(shown.out.split())
@@ -57,7 +57,6 @@ def test_explain_tells_from_the_state_alone_what_is_asked(
 def test_journal_shows_the_report_that_was_sent(
     stored: Run, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    capsys.readouterr()
     assert stored("journal", "--json") == 0
     entries = json.loads(capsys.readouterr().out)["entries"]
     (report,) = [entry for entry in entries if entry["kind"] == "report"]
@@ -72,7 +71,6 @@ def test_journal_shows_the_report_that_was_sent(
 def test_consent_is_shown_and_stored_with_its_origin(
     stored: Run, capsys: pytest.CaptureFixture[str], decision: str
 ) -> None:
-    capsys.readouterr()
     assert stored("consent") == 0
     assert capsys.readouterr().out.startswith("Consent         on: ")
     assert stored("consent", decision) == 0
@@ -87,7 +85,6 @@ def test_the_environment_that_lowers_consent_is_named(
     stored: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DO_NOT_TRACK", "1")
-    capsys.readouterr()
     assert stored("consent", "on") == 0
     text = " ".join(capsys.readouterr().out.split())
     assert text.startswith("Consent off: nothing is drawn")
@@ -98,7 +95,6 @@ def test_the_environment_that_lowers_consent_is_named(
 def test_purge_asks_first(
     stored: Run, shell: Shell, capsys: pytest.CaptureFixture[str], typed: str
 ) -> None:
-    capsys.readouterr()
     assert stored("purge", typed=(typed,)) == 0
     assert "Nothing was erased." in capsys.readouterr().out
     assert stored("journal") == 0
@@ -112,7 +108,6 @@ def test_purge_erases_and_a_decision_stands(
     content = shell.transport.uploads[0][40:]
     files = sorted(shell.state.parent.glob("device.sqlite*"))
     assert any(content in file.read_bytes() for file in files)
-    capsys.readouterr()
     assert (stored("purge", yes) if yes == "--yes" else stored("purge", typed=(yes,))) == 0
     assert "Erased." in capsys.readouterr().out
     for file in shell.state.parent.glob("device.sqlite*"):
@@ -123,7 +118,6 @@ def test_purge_erases_and_a_decision_stands(
 
 
 def test_an_input_that_ends_erases_nothing(stored: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
     assert stored("purge") == 1
     assert capsys.readouterr().err.strip() == "deniable device: nothing was changed"
 
@@ -196,8 +190,7 @@ def test_help_is_no_error(bench: Bench, capsys: pytest.CaptureFixture[str]) -> N
 def test_an_app_embeds_the_commands_for_its_own_client(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    client = bench.ready(unsafe_draw=lie(0))
-    assert client.report(NAME, "good").ok
+    client = bench.reported(unsafe_draw=lie(0))
     assert embedded(client, "explain") == 0
     assert "more than 20.000 is never set aside" in " ".join(capsys.readouterr().out.split())
     assert embedded(client, "journal") == 0

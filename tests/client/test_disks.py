@@ -82,8 +82,14 @@ def test_a_path_that_can_hold_no_state_is_an_outcome_and_one_warning(
     client = bench.client()
     for _ in range(3):
         assert isinstance(client.report(NAME, "good").error, StateUnavailable)
-        assert isinstance(client.flush().error, StateUnavailable)
-        assert client.refresh(force=True).ready == ()
+        delivery = client.flush()
+        assert (type(delivery.error), delivery.pending) == (StateUnavailable, None)
+        assert isinstance(client.refresh(force=True).errors[NAME], StateUnavailable)
+    with pytest.raises(StateUnavailable):
+        client.report(NAME, "good", strict=True)
+    with pytest.raises(StateUnavailable):
+        client.set_consent("on")
+    assert bench.transport.requests == []
     assert [record.levelname for record in caplog.records].count("WARNING") == 1
     assert bench.draw.count == 0
 
@@ -138,8 +144,7 @@ def test_d5_a_state_named_relatively_stays_where_it_was_opened(
 def test_d5_a_state_that_is_damaged_while_it_is_open_is_set_aside_and_said_once(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = bench.ready()
-    assert client.report(NAME, "good").status is RECORDED
+    client = bench.reported()
     with closing(sqlite3.connect(bench.path)) as beside:
         beside.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     content = bytearray(bench.path.read_bytes())
@@ -196,5 +201,5 @@ def test_whoever_creates_the_state_at_the_same_time_is_waited_for(
         "deniable.client.state.state_file.sqlite3.connect",
         lambda *arguments, **named: real(*arguments, factory=Contended, **named),
     )
-    assert bench.ready().report(NAME, "good").status is RECORDED
+    bench.reported()
     assert awaited == ""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deniable.client import IN_MEMORY
-from tests.support.devices import NAME, Bench
+from tests.support.devices import Bench
 from tests.support.processes import run
 from tests.support.surveys import AUTHORITY, ORIGIN
 
@@ -25,8 +25,7 @@ client.start()
 def test_a_client_that_is_dropped_closes_its_state(
     bench: Bench, recwarn: pytest.WarningsRecorder, in_memory: bool
 ) -> None:
-    client = bench.ready(state=IN_MEMORY if in_memory else bench.path)
-    assert client.report(NAME, "good").ok
+    client = bench.reported(state=IN_MEMORY if in_memory else bench.path)
     assert in_memory or bench.path.with_name(f"{bench.path.name}-wal").exists()
     bench._clients.clear()
     del client

@@ -334,25 +334,6 @@ def test_a_refused_certificate_is_a_chore_of_the_thread(
     assert len(vouched.issuer.requests) == len(judged) == 2
 
 
-def test_a_refused_certificate_is_asked_for_anew_and_the_report_sent_again(
-    vouched: Vouched, transport: WatchedTransport
-) -> None:
-    transport.answer = refused(RefusalCode.NOT_ENROLLED)
-    client = device(vouched)
-    client.start()
-    until(lambda: client.report(NAME, "good").ok)
-    until(lambda: vouched.bench.rows("SELECT renewal FROM credentials") == [(1,)])
-    transport.answer = ACCEPTED
-    vouched.issuer.rotate()
-    vouched.bench.clock.time += 40.0
-    client.start()
-    until(lambda: vouched.bench.rows("SELECT status FROM decisions") == [("delivered",)])
-    client.close()
-    first, second = vouched.sent()
-    assert first.payload == second.payload
-    assert first.credential != second.credential
-
-
 @pytest.mark.parametrize("scene", sorted(SCENES) if THOROUGH else ["calls_exit", "forks"])
 def test_however_an_app_ends_nobody_waits_for_the_issuer(tmp_path: Path, scene: str) -> None:
     command = [sys.executable, "-W", "ignore", "-m", "tests.support.enrolling_app"]

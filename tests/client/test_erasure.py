@@ -44,8 +44,7 @@ def test_what_another_process_reads_meanwhile_is_erased_later(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state_file, "_BUSY_SECONDS", 0)
-    client = bench.ready()
-    client.report(NAME, "good")
+    client = bench.reported()
     ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
     with closing(sqlite3.connect(bench.path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
@@ -60,8 +59,7 @@ def test_what_another_process_reads_meanwhile_is_erased_later(
 def test_a_crash_before_copies_are_erased_leaves_that_to_the_next_opening(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = bench.ready()
-    client.report(NAME, "good")
+    client = bench.reported()
     with monkeypatch.context() as crash:
         crash.setattr(client._state, "erase_remains", lambda: None)
         client.purge()
@@ -73,8 +71,7 @@ def test_a_crash_before_copies_are_erased_leaves_that_to_the_next_opening(
 
 def test_previews_go_when_the_environment_no_longer_lowers_consent(bench: Bench) -> None:
     environment: dict[str, str] = {}
-    client = bench.ready(environment=environment)
-    assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
+    client = bench.reported(environment=environment)
     for again in (lambda: client.report(NAME, "good"), client.flush):
         environment["DENIABLE_CONSENT"] = "local"
         assert client.report(NAME, "good").status is OutcomeStatus.LOCAL
@@ -97,8 +94,7 @@ def unsent(bench: Bench) -> list[bytes]:
 
 
 def test_a_damaged_state_with_its_reports_and_keys_goes_after_a_week(bench: Bench) -> None:
-    client = bench.ready()
-    client.report(NAME, "good")
+    client = bench.reported()
     ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
     client.close()
     bench.path.write_bytes(b"not a database at all" + bench.path.read_bytes()[21:])

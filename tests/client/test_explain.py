@@ -297,8 +297,7 @@ def test_what_kept_responses_cost_is_told_so_under_a_fresh_successor_too(bench: 
         for number, repeat, epochs in ((1, Repeat("memoised", 2), 2), (2, FRESH, 8))
     )
     bench.transport.publish(first)
-    client = bench.ready(surveys=[replace(DECLARED, max_kept_epsilon="1")])
-    client.report(NAME, "good")
+    client = bench.reported(surveys=[replace(DECLARED, max_kept_epsilon="1")])
     # One response of a range is as good as fresh.
     single = only(client.explain())
     assert (single.kept, single.spent, single.spent_any) == (True, NANO, NANO)

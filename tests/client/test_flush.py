@@ -47,12 +47,6 @@ def several(bench: Bench, count: int) -> Client:
     return client
 
 
-def reported(bench: Bench) -> Client:
-    client = bench.ready()
-    assert client.report(NAME, "good").ok
-    return client
-
-
 def stored(bench: Bench, column: str) -> object:
     ((value,),) = bench.rows(f"SELECT {column} FROM decisions")
     return value
@@ -93,7 +87,7 @@ def test_d7_first_sends_are_spread_at_independent_times(
 
 
 def test_d7_nothing_is_sent_before_its_time_unless_flushed(bench: Bench) -> None:
-    client = reported(bench)
+    client = bench.reported()
     due = stored(bench, "due")
     assert isinstance(due, float)
     assert client._uploader._send_due() == due - START
@@ -112,12 +106,12 @@ def test_a_flush_of_nothing_sends_nothing(bench: Bench) -> None:
 
 
 def test_a_flush_without_time_sends_nothing_and_says_what_waits(bench: Bench) -> None:
-    assert reported(bench).flush(0) == Delivery(pending=1)
+    assert bench.reported().flush(0) == Delivery(pending=1)
     assert bench.transport.uploads == []
 
 
 def test_a_flush_waits_for_what_is_due_again_within_its_time_and_no_longer(bench: Bench) -> None:
-    client = reported(bench)
+    client = bench.reported()
     bench.transport.answer = UNREACHABLE
     assert client.flush(10) == Delivery(pending=1)
     assert (len(bench.transport.uploads), bench.clock.time) == (1, START)
@@ -138,7 +132,7 @@ def test_a_flush_waits_for_what_is_due_again_within_its_time_and_no_longer(bench
 
 
 def test_a_report_is_sent_again_until_it_is_acknowledged_and_never_after(bench: Bench) -> None:
-    client, other = reported(bench), bench.client()
+    client, other = bench.reported(), bench.client()
     answers = [PORTAL, UNREACHABLE, refused(RefusalCode.UNKNOWN_SURVEY), DUPLICATE]
 
     def in_turn(body: bytes) -> object:
@@ -157,7 +151,7 @@ def test_a_report_is_sent_again_until_it_is_acknowledged_and_never_after(bench: 
 
 
 def test_d8_a_late_refusal_after_silence_is_journalled_as_maybe_counted(bench: Bench) -> None:
-    client = reported(bench)
+    client = bench.reported()
     bench.transport.answer = UNREACHABLE
     client.flush(1)
     bench.transport.answer = refused(RefusalCode.EPOCH_CLOSED)
@@ -169,7 +163,7 @@ def test_d8_a_late_refusal_after_silence_is_journalled_as_maybe_counted(bench: B
 
 
 def test_d3_no_clock_of_the_device_ends_a_report(bench: Bench) -> None:
-    client = reported(bench)
+    client = bench.reported()
     bench.transport.answer = UNREACHABLE
     bench.clock.time = MANIFEST.schedule.closes(0) + 400 * DAY
     assert client.flush(1) == Delivery(pending=1)
@@ -179,7 +173,7 @@ def test_d3_no_clock_of_the_device_ends_a_report(bench: Bench) -> None:
 
 
 def test_d8_what_the_collector_asked_to_wait_with_no_flush_sends(bench: Bench) -> None:
-    client = reported(bench)
+    client = bench.reported()
     bench.transport.answer = refused(RefusalCode.OVERLOADED, retry_after="600")
     assert client.flush(1) == Delivery(pending=1)
     bench.transport.answer = DUPLICATE
@@ -191,7 +185,7 @@ def test_d8_what_the_collector_asked_to_wait_with_no_flush_sends(bench: Bench) -
 
 def test_a_clock_put_back_does_not_strand_a_report(bench: Bench) -> None:
     # It was to be sent again in half a minute: of a clock that was two days ahead.
-    client = reported(bench)
+    client = bench.reported()
     bench.transport.answer = UNREACHABLE
     bench.clock.time = START + 2.5 * DAY
     client.flush(1)
@@ -203,7 +197,7 @@ def test_a_clock_put_back_does_not_strand_a_report(bench: Bench) -> None:
 def test_d9_delivered_bytes_stay_until_the_grace_is_over_and_are_then_erased_from_disk(
     bench: Bench,
 ) -> None:
-    client = reported(bench)
+    client = bench.reported()
     envelope = stored(bench, "envelope")
     assert isinstance(envelope, bytes)
     client.flush()
@@ -218,7 +212,7 @@ def test_d9_delivered_bytes_stay_until_the_grace_is_over_and_are_then_erased_fro
 
 
 def test_d9_dropped_bytes_are_erased_from_disk_at_once(bench: Bench) -> None:
-    client = reported(bench)
+    client = bench.reported()
     envelope = stored(bench, "envelope")
     assert isinstance(envelope, bytes)
     bench.transport.answer = refused(RefusalCode.OUT_OF_DOMAIN)
@@ -243,14 +237,14 @@ def test_d7_what_has_waited_long_is_not_sent_in_one_burst(bench: Bench, days: fl
 
 def test_a_clock_put_back_does_not_strand_a_report_that_was_never_sent(bench: Bench) -> None:
     bench.clock.time = START + 3 * DAY
-    client = reported(bench)
+    client = bench.reported()
     bench.clock.time = START
     client._uploader._send_due()
     assert len(bench.transport.uploads) == 1
 
 
 def test_a_state_that_cannot_be_used_is_an_error_and_not_an_empty_outbox(bench: Bench) -> None:
-    reported(bench).close()
+    bench.reported().close()
     bench.path.rename(bench.path.with_name("elsewhere"))
     bench.path.mkdir()
     client = bench.client()
@@ -315,7 +309,7 @@ def test_a_withdrawal_between_two_sends_is_obeyed_at_once(bench: Bench, how: str
 def test_consent_is_read_in_the_transaction_that_picks_reports(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = reported(bench)
+    client = bench.reported()
     bench.rows("UPDATE device SET consent = 'off'")
     # As if it had been read just before the withdrawal.
     before = ConsentRecord(Consent.ON, Consent.ON, 0, "app")
@@ -343,7 +337,7 @@ def test_a_certificate_that_nobody_vouches_for_is_an_outage_like_any_other(
     bench: Bench, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, context = certificate(tmp_path, "127.0.0.1")
-    reported(bench).close()
+    bench.reported().close()
     with RawServer(answer("200 OK", UploadAnswer(1, 0).to_json()), context) as server:
         client = bench.client(transport=HttpTransport(server.origin))
         assert client.flush(10) == Delivery(pending=1)

@@ -205,8 +205,7 @@ def test_a_delivery_says_what_waits_for_consent_or_a_certificate(bench: Bench) -
     assert bench.client(consent="unset").flush().waiting == {}
     issuer, environment = FakeIssuer(), dict[str, str]()
     bench.transport.publish(manifest(enrolment=issuer.enrolment))
-    client = bench.ready(enrol=issuer, environment=environment)
-    assert client.report(NAME, "good").ok
+    client = bench.reported(enrol=issuer, environment=environment)
     bench.transport.answer = refused(RefusalCode.NOT_ENROLLED)
     assert client.flush(1).waiting == {"certificate": 1}
     environment["DO_NOT_TRACK"] = "1"

@@ -9,14 +9,13 @@ from deniable.budget import pure_cost
 from deniable.client import (
     Client,
     ManifestFault,
-    ManifestRefused,
     NotRunning,
     OutcomeStatus,
     Survey,
 )
 from deniable.client.ledger import following as following_module
 from deniable.messages import Manifest, Schedule, open_manifest_of_chain, sign_manifest
-from tests.support.devices import NAME, Bench, read_upload, why
+from tests.support.devices import NAME, Bench, fault_of, read_upload
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
 
 RECORDED = OutcomeStatus.RECORDED
@@ -61,9 +60,7 @@ def test_d2_apps_of_different_age_each_follow_the_newest_that_matches(bench: Ben
     old = bench.client()
     refreshed = old.refresh(force=True)
     assert refreshed.ready == (NAME,)
-    error = why(refreshed)
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.NOT_AS_DECLARED
+    assert fault_of(refreshed) is ManifestFault.NOT_AS_DECLARED
     assert old.report(NAME, "good").status is RECORDED
     new = bench.client(surveys=[WIDER], state=bench.path.with_name("other.sqlite"))
     assert new.refresh(force=True).errors == {}
@@ -76,8 +73,7 @@ def test_d2_apps_of_different_age_each_follow_the_newest_that_matches(bench: Ben
 def test_d3_an_app_that_adds_a_category_releases_what_its_old_manifest_had_reserved(
     bench: Bench,
 ) -> None:
-    old = bench.ready(lifetime_epsilon="9")
-    assert old.report(NAME, "good").status is RECORDED
+    old = bench.reported(lifetime_epsilon="9")
     old.close()
     offering(bench, MANIFEST, wider(1, START - 8 * DAY, epochs=16))
     bench.clock.time += DAY
@@ -129,23 +125,18 @@ def test_d2_at_most_two_manifests_of_a_name_are_accepted_however_many_are_offere
 
 def test_d2_whoever_follows_a_successor_never_goes_back(bench: Bench) -> None:
     offering(bench, MANIFEST, following(1, START, epochs=1))
-    client = bench.ready()
-    assert client.report(NAME, "good").status is RECORDED
+    client = bench.reported()
     bench.clock.time += DAY
     assert isinstance(client.report(NAME, "good").error, NotRunning)
     offering(bench, MANIFEST)
-    error = why(client.refresh(force=True))
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.ROLLED_BACK
+    assert fault_of(client.refresh(force=True)) is ManifestFault.ROLLED_BACK
     assert not client.report(NAME, "good").ok
 
 
 def test_a_successor_that_does_not_fit_the_budget_leaves_the_one_that_runs(bench: Bench) -> None:
     client = bench.ready(lifetime_epsilon="8.1")
     offering(bench, MANIFEST, following(1, START - DAY, epochs=10))
-    error = why(client.refresh(force=True))
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.OVER_BUDGET
+    assert fault_of(client.refresh(force=True)) is ManifestFault.OVER_BUDGET
     assert client.report(NAME, "good").status is RECORDED
 
 
@@ -156,9 +147,7 @@ def test_d2_two_offered_with_one_sequence_prove_an_equivocation(
     twins = [manifest(sequence=1), manifest(sequence=1, nonce=b"another nonce 16")]
     offering(bench, *(twins[number] for number in order))
     client = bench.client()
-    error = why(client.refresh(force=True))
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.EQUIVOCATION
+    assert fault_of(client.refresh(force=True)) is ManifestFault.EQUIVOCATION
     assert sorted(role for _, role in roles(bench)) == ["accepted", "equivocating"]
 
 
@@ -186,9 +175,7 @@ def test_d3_a_ceiling_of_the_name_counts_what_ran_before(bench: Bench) -> None:
         assert client.report(NAME, "good").status is RECORDED
         bench.clock.time += DAY
     offering(bench, following(1, START, epochs=9))
-    error = why(client.refresh(force=True))
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.OVER_BUDGET
+    assert fault_of(client.refresh(force=True)) is ManifestFault.OVER_BUDGET
     offering(bench, following(2, START, epochs=8))
     assert client.refresh(force=True).errors == {}
 

@@ -237,8 +237,7 @@ def test_a_preview_is_shown_as_what_is_never_sent(bench: Bench) -> None:
 
 @pytest.mark.parametrize("ending", ["off", "purge", "grace"])
 def test_what_was_erased_is_told_to_be(bench: Bench, ending: str) -> None:
-    client = bench.ready()
-    assert client.report(NAME, "good").ok
+    client = bench.reported()
     client.flush()
     if ending == "off":
         client.set_consent("off")
@@ -291,8 +290,7 @@ def test_rows_that_rotted_are_a_damaged_state(bench: Bench, what: str) -> None:
 
 
 def test_signed_bytes_that_rotted_are_shown_without_a_response(bench: Bench) -> None:
-    client = bench.ready()
-    assert client.report(NAME, "good").ok
+    client = bench.reported()
     bench.rows("UPDATE decisions SET envelope = x'c1'")
     (entry,) = reports(client.journal())
     assert (entry.response, entry.content) == (None, b"\xc1")

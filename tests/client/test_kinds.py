@@ -12,7 +12,7 @@ from deniable.client import ManifestFault, ManifestRefused, OutcomeStatus, Surve
 from deniable.client.ledger.admission import check_declaration
 from deniable.mechanisms import InvalidPrivacyParameter
 from deniable.messages import InvalidManifest, Manifest
-from tests.support.devices import Bench, FakeTransport, read_upload
+from tests.support.devices import Bench, FakeTransport, fault_of, read_upload
 from tests.support.kinds import KINDS, NUMERIC
 from tests.support.surveys import DAY
 from tests.support.understated import understated
@@ -80,9 +80,7 @@ def test_d2_a_kind_that_the_app_did_not_declare_is_refused_and_nothing_drawn(
     client = bench.client(
         surveys=[replace(declaration(survey), mechanisms=other)], transport=bench.transport
     )
-    error = client.refresh(force=True).errors[survey.name]
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.MECHANISM
+    assert fault_of(client.refresh(force=True).errors[survey.name]) is ManifestFault.MECHANISM
     assert not client.report(survey.name, survey.categories[0]).ok
     assert bench.draw.count == 0
 
@@ -91,9 +89,7 @@ def test_d1_numbers_other_than_those_declared_are_refused_unseen(bench: Bench) -
     bench.transport = FakeTransport(NUMERIC)
     wider = Survey.numeric("numeric", NUMERIC.question, low=-5, high=6, max_epsilon="1")
     client = bench.client(surveys=[wider], transport=bench.transport)
-    error = client.refresh(force=True).errors["numeric"]
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.NOT_AS_DECLARED
+    assert fault_of(client.refresh(force=True).errors["numeric"]) is ManifestFault.NOT_AS_DECLARED
 
 
 @pytest.mark.parametrize(

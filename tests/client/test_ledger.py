@@ -194,8 +194,7 @@ def test_d3_a_successor_may_shift_the_days_at_the_price_of_one(bench: Bench) -> 
 def test_d4_a_drop_undoes_no_decision_and_refunds_no_budget(
     bench: Bench, code: RefusalCode
 ) -> None:
-    client = bench.ready()
-    assert client.report(NAME, "good").ok
+    client = bench.reported()
     spent = bench.rows("SELECT sum(cost) FROM decisions")
     bench.transport.answer = refused(code)
     assert client.flush().dropped == 1
@@ -208,7 +207,7 @@ def test_d4_a_drop_undoes_no_decision_and_refunds_no_budget(
 
 
 def test_d4_the_decision_outlives_the_process(bench: Bench) -> None:
-    bench.ready().report(NAME, "good")
+    bench.reported()
     bench.close()
     again = bench.client()
     assert again.report(NAME, "fair").status is REPEATED

@@ -89,8 +89,7 @@ def test_turning_consent_on_discards_previews_and_spends_nothing_for_them(
 
 
 def test_local_after_on_drops_what_waits_and_undoes_no_decision(bench: Bench) -> None:
-    client = bench.ready()
-    assert client.report(NAME, "good").status is RECORDED
+    client = bench.reported()
     client.set_consent("local")
     assert client.report(NAME, "good").status is LOCAL
     client.set_consent("on")
@@ -137,8 +136,7 @@ def test_the_environment_can_only_lower_consent(
 
 def test_the_environment_is_read_at_each_call(bench: Bench) -> None:
     environment: dict[str, str] = {}
-    client = bench.ready(environment=environment)
-    assert client.report(NAME, "good").status is RECORDED
+    client = bench.reported(environment=environment)
     environment["DO_NOT_TRACK"] = "1"
     assert client.consent is Consent.OFF
     assert isinstance(client.report(NAME, "good").error, ConsentMissing)
@@ -171,19 +169,19 @@ def test_consent_is_stored_with_its_time_and_origin(bench: Bench) -> None:
     client = bench.client(consent="unset")
     record = client.consent_record
     assert (record.decided, record.since, record.origin) == (Consent.UNSET, None, "initial")
+    bench.clock.time = START + 77.9
     client.set_consent("on", "settings page")
     bench.clock.time += 50
     record = bench.client(environment={"DENIABLE_CONSENT": "off"}).consent_record
     assert (record.decided, record.effective) == (Consent.ON, Consent.OFF)
-    assert (record.since, record.origin) == (START, "settings page")
+    assert (record.since, record.origin) == (START + 77, "settings page")
     assert bench.rows("SELECT at, kind, detail FROM events") == [
-        (START, "consent", "on, from settings page")
+        (START + 77, "consent", "on, from settings page")
     ]
 
 
 def test_purge_erases_bytes_and_previews_and_keeps_decisions_and_consent(bench: Bench) -> None:
-    client = bench.ready()
-    client.report(NAME, "good")
+    client = bench.reported()
     ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
     client.purge()
     assert bench.on_disk(envelope) == []

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from deniable.client import Client, ManifestFault, ManifestRefused, OutcomeStatus, Survey
+from deniable.client import ManifestFault, ManifestRefused, OutcomeStatus, Survey
 from deniable.messages import InvalidManifest, sign_manifest
-from tests.support.devices import NAME, Bench, why
+from tests.support.devices import NAME, Bench, fault_of
 from tests.support.surveys import AUTHORITY, DECLARED, MANIFEST, manifest
 
 ID = MANIFEST.survey_id.hex()
@@ -18,21 +18,15 @@ def pinning(*ids: str) -> Survey:
     return replace(DECLARED, pinned_ids=ids)
 
 
-def fault(client: Client) -> ManifestFault | None:
-    error = why(client.refresh(force=True), NAME)
-    assert error is None or isinstance(error, ManifestRefused)
-    return error.fault if error else None
-
-
 def test_a_pinned_manifest_is_followed_and_another_is_not(bench: Bench) -> None:
     client = bench.client(surveys=[pinning(ID)])
     bench.transport.publish(SUCCESSOR)
-    assert fault(client) is ManifestFault.NOT_PINNED
+    assert fault_of(client.refresh(force=True)) is ManifestFault.NOT_PINNED
     assert isinstance(client.report(NAME, "good").error, ManifestRefused)
     assert bench.draw.count == 0
     # The one that was refused, though newer, does not keep the pinned one out.
     bench.transport.publish(MANIFEST)
-    assert fault(client) is None
+    assert fault_of(client.refresh(force=True)) is None
     assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
 
 
@@ -40,19 +34,19 @@ def test_several_manifests_may_be_pinned(bench: Bench) -> None:
     client = bench.client(surveys=[pinning(ID, SUCCESSOR.survey_id.hex())], lifetime_epsilon="1000")
     for offered in (MANIFEST, SUCCESSOR):
         bench.transport.publish(offered)
-        assert fault(client) is None
+        assert fault_of(client.refresh(force=True)) is None
     bench.transport.publish(manifest(sequence=2))
-    assert fault(client) is ManifestFault.NOT_PINNED
+    assert fault_of(client.refresh(force=True)) is ManifestFault.NOT_PINNED
 
 
 def test_d2_a_second_manifest_of_a_pinned_ones_sequence_is_still_kept_as_proof(
     bench: Bench,
 ) -> None:
     client = bench.client(surveys=[pinning(ID)])
-    assert fault(client) is None
+    assert fault_of(client.refresh(force=True)) is None
     twin = manifest(nonce=b"another nonce 16")
     bench.transport.publish(twin)
-    assert fault(client) is ManifestFault.EQUIVOCATION
+    assert fault_of(client.refresh(force=True)) is ManifestFault.EQUIVOCATION
     assert bench.rows("SELECT survey_id FROM manifests WHERE role = 'equivocating'") == [
         (twin.survey_id,)
     ]
@@ -61,11 +55,9 @@ def test_d2_a_second_manifest_of_a_pinned_ones_sequence_is_still_kept_as_proof(
 def test_an_app_update_that_pins_another_follows_what_was_accepted_no_more(bench: Bench) -> None:
     bench.ready().close()
     client = bench.client(surveys=[pinning(SUCCESSOR.survey_id.hex())], lifetime_epsilon="1000")
-    error = client.report(NAME, "good").error
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.NOT_PINNED
+    assert fault_of(client.report(NAME, "good").error) is ManifestFault.NOT_PINNED
     bench.transport.publish(SUCCESSOR)
-    assert fault(client) is None
+    assert fault_of(client.refresh(force=True)) is None
     assert client.report(NAME, "good").ok
 
 

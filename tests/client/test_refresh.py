@@ -19,7 +19,7 @@ from deniable.client import (
 )
 from deniable.client.ledger.admission import SignedManifest, open_trusted
 from deniable.messages import SigningKey, sign_manifest
-from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, FakeTransport, why
+from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, FakeTransport, fault_of, why
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START, manifest
 from tests.support.transports import Call
 
@@ -222,9 +222,7 @@ def test_d2_a_bundled_manifest_is_judged_like_any_other(
     bench: Bench, bundled: bytes, fault: ManifestFault
 ) -> None:
     client = bench.client(manifests=[bundled])
-    error = client.report(NAME, "good").error
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is fault
+    assert fault_of(client.report(NAME, "good").error) is fault
     assert bench.draw.count == 0
 
 
@@ -279,9 +277,7 @@ def test_the_verdict_on_a_bundled_manifest_is_not_remembered_beyond_its_reasons(
     bundled = [sign_manifest(MANIFEST, AUTHORITY)]
     client = bench.client(manifests=bundled)
     bench.clock.time = MANIFEST.schedule.end
-    error = client.report(NAME, "good").error
-    assert isinstance(error, ManifestRefused)
-    assert error.fault is ManifestFault.ENDED
+    assert fault_of(client.report(NAME, "good").error) is ManifestFault.ENDED
     bench.clock.time = START  # the clock was wrong
     assert client.report(NAME, "good").ok
 
@@ -330,7 +326,7 @@ def test_a_foreign_manifest_keeps_out_none_that_came_with_it(bench: Bench) -> No
 
 
 def test_d10_doubt_about_the_time_asks_once(bench: Bench) -> None:
-    bench.ready().report(NAME, "good")
+    bench.reported()
     bench.path.unlink()
     for _ in range(24):
         client = bench.client(delivery_seconds=0)

@@ -99,8 +99,7 @@ def test_rotations_are_asked_for_once_a_refresh(bench: Bench) -> None:
 def test_d2_what_an_earlier_key_signed_stays_valid_and_nothing_new_of_it_is_taken(
     bench: Bench,
 ) -> None:
-    client = bench.ready(**LONG_LIFE)
-    assert client.report(NAME, "good").ok
+    client = bench.reported(**LONG_LIFE)
     bench.transport.rotations = [FIRST]
     bench.transport.publish(MANIFEST, NEXT)
     client.refresh(force=True)

@@ -38,8 +38,7 @@ def edit(bench: Bench, statement: str) -> None:
 def test_whatever_rots_no_call_raises_and_no_epoch_is_drawn_for_twice(
     bench: Bench, damage: str
 ) -> None:
-    client = bench.ready()
-    client.report(NAME, "good")
+    client = bench.reported()
     client.close()
     edit(bench, damage)
     again = bench.client()
@@ -55,8 +54,7 @@ def test_whatever_rots_no_call_raises_and_no_epoch_is_drawn_for_twice(
 
 @pytest.mark.parametrize("offset", range(0, 16_384, 257 if THOROUGH else 5 * 257))
 def test_a_byte_that_flips_anywhere_raises_nothing(bench: Bench, offset: int) -> None:
-    client = bench.ready()
-    client.report(NAME, "good")
+    client = bench.reported()
     client.close()
     content = bytearray(bench.path.read_bytes())
     if offset >= len(content):

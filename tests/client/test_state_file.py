@@ -28,7 +28,7 @@ def umask(mask: int) -> Iterator[None]:
 def test_the_state_is_readable_by_its_user_alone(bench: Bench, tmp_path: Path) -> None:
     bench.path = tmp_path / "new" / "folder" / "device.sqlite"
     with umask(0):
-        bench.ready().report(NAME, "good")
+        bench.reported()
     modes = {file.name: file.stat().st_mode & 0o777 for file in bench.path.parent.iterdir()}
     assert modes == {
         "device.sqlite": 0o600,
@@ -54,7 +54,7 @@ def test_d5_an_interrupted_creation_costs_no_epoch(
     bench: Bench, interrupted: Callable[[Path], None]
 ) -> None:
     interrupted(bench.path)
-    assert bench.ready().report(NAME, "good").status is RECORDED
+    bench.reported()
     assert sorted(bench.files()) != []
     assert not [name for name in bench.files() if "damaged" in name]
 
@@ -94,8 +94,7 @@ def test_d5_a_state_of_another_schema_is_refused_and_not_touched(
 
 def test_d5_a_state_replaced_while_it_is_open_decides_nothing_more_there(bench: Bench) -> None:
     # Else two processes decide the same epochs, each in a file of its own.
-    first = bench.ready()
-    assert first.report(NAME, "good").status is RECORDED
+    first = bench.reported()
     bench.path.unlink()
     second = bench.ready()
     bench.clock.time = START + DAY
@@ -114,8 +113,7 @@ def test_d5_a_state_deleted_while_it_is_open_decides_nothing_more(bench: Bench) 
 def test_a_state_in_memory_is_asked_for_by_name_and_leaves_no_file(
     bench: Bench, tmp_path: Path
 ) -> None:
-    client = bench.ready(state=IN_MEMORY)
-    assert client.report(NAME, "good").status is RECORDED
+    client = bench.reported(state=IN_MEMORY)
     assert client.report(NAME, "fair").status is REPEATED
     client.close()
     assert list(tmp_path.iterdir()) == []

@@ -146,8 +146,7 @@ def test_d4_withdrawal_erases_what_was_set_aside_whatever_the_file_is_called(
     bench: Bench, tmp_path: Path
 ) -> None:
     bench.path = tmp_path / "app[1]*.sqlite"
-    client = bench.ready()
-    assert client.report(NAME, "good").ok
+    client = bench.reported()
     ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
     client.close()
     damaged = bytearray(bench.path.read_bytes())
@@ -202,8 +201,7 @@ def test_d5_a_lost_state_is_not_taken_for_one_that_never_was(bench: Bench, initi
 def test_d9_bytes_erased_just_before_a_crash_do_not_live_on_in_the_log(
     bench: Bench, tmp_path: Path
 ) -> None:
-    client = bench.ready()
-    client.report(NAME, "good")
+    client = bench.reported()
     ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
     client._state.erase_remains = lambda: None  # type: ignore[method-assign]
     client.purge()

@@ -92,8 +92,7 @@ def test_no_thread_starts_after_close(bench: Bench, transport: WatchedTransport)
 def test_a_client_without_background_has_no_thread_whatever_it_does(
     bench: Bench, transport: WatchedTransport
 ) -> None:
-    client = bench.ready()
-    client.report(NAME, "good")
+    client = bench.reported()
     client.flush()
     assert threads() == []
     assert transport.threads == {threading.current_thread().name}
@@ -132,7 +131,7 @@ def test_a_thread_that_cannot_start_is_tried_again(
 
 def test_closing_interrupts_a_flush_that_waits_to_send_again(bench: Bench) -> None:
     bench.transport.answer = UNREACHABLE
-    bench.ready().report(NAME, "good")
+    bench.reported()
     bench.close()
     clock = Waiting()
     client = bench.client(clock=clock)
@@ -160,8 +159,7 @@ class Waiting(FakeClock):
 
 
 def test_a_flush_after_closing_works_as_the_state_opens_again(bench: Bench) -> None:
-    client = bench.ready()
-    client.report(NAME, "good")
+    client = bench.reported()
     client.close()
     assert client.flush() == Delivery(delivered=1)
 
@@ -170,7 +168,7 @@ def test_closing_while_a_flush_hangs_in_a_request_waits_no_longer_than_for_a_thr
     bench: Bench, transport: WatchedTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(uploader, "_STOP_SECONDS", 0.01)  # as long, for a test
-    bench.ready().report(NAME, "good")
+    bench.reported()
     client = bench.client()
     transport.gate.clear()
     with ThreadPoolExecutor(1) as pool:

@@ -1,9 +1,9 @@
 """A device at a bench: the real client, a clock that is told, and a collector that is scripted."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
@@ -12,9 +12,11 @@ from typing import Any
 from deniable.client import (
     Client,
     HttpAnswer,
+    ManifestFault,
     ManifestRefused,
     NotReady,
     NotRecorded,
+    OutcomeStatus,
     Refresh,
     TransportError,
 )
@@ -75,6 +77,13 @@ def why(refreshed: Refresh, name: str = NAME) -> NotRecorded | None:
     return refreshed.errors.get(name) or refreshed.declined.get(name)
 
 
+def fault_of(came: Refresh | NotRecorded | None, name: str = NAME) -> ManifestFault | None:
+    """Return which rule the manifest broke that was offered last; None if it was taken."""
+    error = why(came, name) if isinstance(came, Refresh) else came
+    assert error is None or isinstance(error, ManifestRefused)
+    return error.fault if error else None
+
+
 def took(refreshed: Refresh) -> bool:
     """Tell whether every manifest was taken; time or a certificate may still keep back a report."""
     errors = (*refreshed.errors.values(), *refreshed.declined.values())
@@ -92,16 +101,6 @@ class CountingDraw:
         return os_random_word()
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a transport was asked to send."""
-
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    body: bytes = field(repr=False)
-
-
 class FakeTransport(TransportDouble):
     """A collector in a variable.
 
@@ -113,7 +112,7 @@ class FakeTransport(TransportDouble):
         self.manifests: dict[str, list[bytes]] = {}  # signed envelopes, by name, the newest last
         self.rotations: list[bytes] = []  # of the authority, signed
         self.answer: HttpAnswer | Exception | Callable[[bytes], HttpAnswer] = ACCEPTED
-        self.requests: list[Request] = []  # all that came
+        self.requests: list[Call] = []  # all that came
         self.clock: FakeClock | None = None  # by which answers tell the date, if any
         for manifest in manifests:
             self.publish(manifest)
@@ -135,7 +134,7 @@ class FakeTransport(TransportDouble):
 
     def respond(self, call: Call) -> HttpAnswer:
         call.stands()
-        self.requests.append(Request(call.method, call.path, call.headers, call.body))
+        self.requests.append(replace(call, stands=lambda: None))  # which holds the client
         fetched = call.method == "GET"
         answer = self._manifest(call.path) if fetched else self._judge(call.body)
         if fetched and self.clock is not None:
@@ -207,6 +206,12 @@ class Bench:
         """Return a client that holds the manifests of its surveys."""
         client = self.client(**changes)
         assert took(client.refresh(force=True))
+        return client
+
+    def reported(self, **changes: Any) -> Client:
+        """Return such a client that has reported once."""
+        client = self.ready(**changes)
+        assert client.report(NAME, "good").status is OutcomeStatus.RECORDED
         return client
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:

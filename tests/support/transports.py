@@ -16,7 +16,7 @@ class Call:
     body: bytes = field(repr=False)
     most: int
     timeout: float
-    stands: Callable[[], None]
+    stands: Callable[[], None] = field(repr=False, compare=False)
 
 
 class TransportDouble:

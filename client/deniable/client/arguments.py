@@ -5,6 +5,7 @@ What no client could work with is refused by a ValueError or TypeError.
 
 from collections.abc import Iterable
 from itertools import repeat
+from math import inf
 from os import PathLike
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,9 @@ from typing import Final
 from deniable.client.consent import Consent
 from deniable.client.enrolment import Enrol
 from deniable.client.ledger.admission import SignedManifest
+from deniable.client.ledger.allowance import SlidingCeiling
+from deniable.client.ledger.caps import OutboxCaps
+from deniable.client.sending.backoff import Backoff
 from deniable.client.survey import Survey
 from deniable.messages import InvalidManifest, Refusal, check_origin, check_public_key
 
@@ -40,6 +44,19 @@ def authority_key(authority: bytes | str) -> bytes:
     except (ValueError, Refusal) as error:
         raise ValueError("authority must be a public key: 32 bytes, or 64 hex digits") from error
     return key
+
+
+def check_settings(sliding: object, caps: object, backoff: object, delivery_seconds: float) -> None:
+    """Check what is of a class of its own, and how long a report may wait."""
+    for name, given, kind in (
+        ("sliding", sliding, SlidingCeiling),
+        ("caps", caps, OutboxCaps),
+        ("backoff", backoff, Backoff),
+    ):
+        if given is not None and not isinstance(given, kind):
+            raise TypeError(f"{name} must be None or {kind.__name__}(...)")
+    if not 0 <= delivery_seconds < inf:
+        raise ValueError("delivery_seconds must be a number of seconds, from 0 on")
 
 
 def check_slot_seconds(seconds: int | None) -> None:

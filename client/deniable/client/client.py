@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.arguments import (
@@ -20,6 +20,7 @@ from deniable.client.arguments import (
     InMemory,
     authority_key,
     bundled_manifests,
+    check_settings,
     check_slot_seconds,
     checked_consent,
     checked_enrol,
@@ -140,57 +141,54 @@ class Client:
         debug: bool = False,
         unsafe_draw: Draw | None = None,
     ) -> None:
-        kinds = {"sliding": SlidingCeiling, "caps": OutboxCaps, "backoff": Backoff}
-        for (name, kind), given in zip(kinds.items(), (sliding, caps, backoff), strict=True):
-            if given is not None and not isinstance(given, kind):
-                raise TypeError(f"{name} must be None or {kind.__name__}(...)")
-        if not 0 <= delivery_seconds < math.inf:
-            raise ValueError("delivery_seconds must be a number of seconds, from 0 on")
+        check_settings(sliding, caps, backoff, delivery_seconds)
         self._collector = checked_origin(collector)
         self._surveys = surveys_by_name(surveys)
-        self._arguments: dict[str, Any] = {
-            "authority": authority,
-            "surveys": self._surveys.values(),
-            "lifetime_epsilon": lifetime_epsilon,
-            "sliding": sliding,
-            "manifests": (manifests := tuple(manifests)),
-            "enrol": checked_enrol(enrol),
-            "background": background,
-            "delivery_seconds": delivery_seconds,
-            "linkable_batches": linkable_batches,
-        }
+        declared, manifests = tuple(self._surveys.values()), tuple(manifests)
+        self._twin_in_memory = partial(  # for ``testing.Capture`` to explain
+            Client,
+            collector,
+            authority=authority,
+            surveys=declared,
+            state=IN_MEMORY,
+            lifetime_epsilon=lifetime_epsilon,
+            sliding=sliding,
+            manifests=manifests,
+            enrol=checked_enrol(enrol),
+            background=background,
+            delivery_seconds=delivery_seconds,
+            linkable_batches=linkable_batches,
+        )
         lifetime = Ceiling(epsilon_to_nano("lifetime_epsilon", lifetime_epsilon))
         self._allowance = Allowance(lifetime, sliding)
         self._background = background
         self._delivery_seconds = delivery_seconds
         self._linkable_batches = linkable_batches
-        self._clock = clock or SystemClock()
-        self._transport = transport or HttpTransport(collector)
         self._jitter = _uniform
+        clock = self._clock = clock or SystemClock()
+        transport = self._transport = transport or HttpTransport(collector)
+        caps, backoff = caps or OutboxCaps(), backoff or Backoff()
         # No default of the signature: help() and crash reporters would print every variable.
         environment = os.environ if environment is None else environment
-        boot_time = self._clock.boot_time if isinstance(self._clock, SystemClock) else None
+
+        boot_time = clock.boot_time if isinstance(clock, SystemClock) else None
         self._state = State(state_path(state), checked_consent(consent), environment, boot_time)
-        caps, backoff = caps or OutboxCaps(), backoff or Backoff()
         key, enrols = authority_key(authority), enrol is not None
         authorities = Authorities(self._state, key)
         following = Following(authorities, self._allowance, collector, enrols=enrols)
         self._ledger = Ledger(following, caps, self._delay, unsafe_draw or os_random_word)
+        bundled = bundled_manifests(manifests, declared, collector, key)
+        refreshes = Refreshes(self._state, collector, self._jitter, delivery_seconds)
+        consented = self._check_consent
         self._manifests = Manifests(
-            self._ledger,
-            Refreshes(self._state, collector, self._jitter, delivery_seconds),
-            self._surveys,
-            bundled_manifests(manifests, self._surveys.values(), collector, key),
-            self._transport,
-            self._clock,
-            self._check_consent,
+            self._ledger, refreshes, self._surveys, bundled, transport, clock, consented
         )
         longest = max(delivery_seconds, backoff.most, LONGEST_REST)
         outbox = Outbox(self._state, collector, caps, longest, enrols=enrols)
         self._uploader = Uploader(
             outbox,
-            self._transport,
-            self._clock,
+            transport,
+            clock,
             backoff=backoff,
             jitter=self._jitter,
             spread=self._delay,
@@ -201,8 +199,8 @@ class Client:
         if enrol is not None:
             self._enroller = Enroller(
                 enrol,
-                Credentials(self._ledger, self._surveys.values(), self._delay),
-                self._clock,
+                Credentials(self._ledger, declared, self._delay),
+                clock,
                 backoff,
                 self._jitter,
                 delivery_seconds,
@@ -212,7 +210,7 @@ class Client:
         if debug or environment.get("DENIABLE_DEBUG", "") not in {"", "0"}:
             from deniable.client import debug as of_developers
 
-            self._debug = of_developers.Debug(outbox, self._clock, background=background)
+            self._debug = of_developers.Debug(outbox, clock, background=background)
 
     def report(
         self,
@@ -274,7 +272,9 @@ class Client:
             enrolled = {} if self._enroller is None else self._enroller.ask_now()
         except NotRecorded as error:
             return Refresh((), dict.fromkeys(self._surveys, drop_frames(error)))
-        ready, errors, refused = [], {}, self._manifests.errors
+        refused = self._manifests.errors
+        ready: list[str] = []
+        errors: dict[str, NotRecorded] = {}
         for name, survey in self._surveys.items():
             why_not = self._ledger.why_not(survey, self._clock.now())
             if why_not is None:
@@ -282,11 +282,7 @@ class Client:
             elif name in enrolled or name in refused:
                 errors[name] = refused.get(name) or enrolled[name]
             elif name in later and type(why_not) is NotReady:
-                minutes = math.ceil(later[name] / 60)
-                errors[name] = NotReady(
-                    f"no manifest yet; the collector is asked again in {minutes} minutes, "
-                    "and by refresh(force=True)"
-                )
+                errors[name] = _asked_again_in(later[name])
             else:
                 errors[name] = drop_frames(why_not)
         declined = {name: refused[name] for name in ready if name in refused}
@@ -474,10 +470,6 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({self._collector!r}, surveys={sorted(self._surveys)})"
 
-    def _twin_in_memory(self) -> "Client":
-        """Return a new client of the same declarations, for ``testing.Capture`` to explain."""
-        return Client(self._collector, state=IN_MEMORY, **self._arguments)
-
     def _say(self, came: _Came) -> _Came:
         if self._debug is not None:
             self._debug.say(came)
@@ -517,9 +509,8 @@ class Client:
                 decision = self._draw_once(survey, index, now, slot_seconds)
             except NotReady as error:
                 raise (refused if type(error) is NotReady and refused else error) from None
-        status = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
-        if decision.local:
-            status = OutcomeStatus.LOCAL
+        drawn = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
+        status = OutcomeStatus.LOCAL if decision.local else drawn
         return Outcome(survey.name, status, decision.epoch)
 
     def _draw_once(
@@ -560,6 +551,13 @@ class Client:
                 return math.inf  # whoever consents wakes the thread, and so does the next report
             self._say(self._manifests.errors)
         return self._manifests.next_refresh
+
+
+def _asked_again_in(seconds: float) -> NotReady:
+    return NotReady(
+        f"no manifest yet; the collector is asked again in {math.ceil(seconds / 60)} minutes, "
+        "and by refresh(force=True)"
+    )
 
 
 def _uniform() -> float:

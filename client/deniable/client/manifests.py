@@ -26,7 +26,7 @@ from deniable.client.ledger.following import chosen_of
 from deniable.client.ledger.ledger import Ledger
 from deniable.client.ledger.refreshes import Fetched, Refreshes
 from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
-from deniable.client.state.forks import keep_through_forks
+from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.client.survey import DAY, Survey
 from deniable.messages import (
     MAX_MANIFESTS_BYTES,
@@ -45,7 +45,7 @@ _Opened = SignedManifest | ManifestRefused
 _Answer = HttpAnswer | Exception
 
 
-class Manifests:
+class Manifests(Forkable):
     """Brings manifests to those that are followed: the ``bundled`` ones, or fetched.
 
     ``check_consent`` raises ``ConsentMissing`` unless the collector may be asked; before each
@@ -81,9 +81,6 @@ class Manifests:
         self._offline = 0
         self._asking = threading.Lock()
         keep_through_forks(self)
-
-    def before_fork(self, deadline: float) -> None:
-        """Do nothing: a request may go on in the parent, and the state can wait for itself."""
 
     def after_fork(self, *, in_child: bool) -> None:
         """Have a new lock in a child, where no request goes on."""
@@ -225,9 +222,7 @@ class Manifests:
         """Offer what an answer holds of a survey; raise if nothing, or the newest is refused."""
         if isinstance(answer, NotRecorded):
             raise answer
-        if isinstance(answer, TransportError):
-            raise NotReady(f"the collector cannot be reached ({answer})") from answer
-        assert isinstance(answer, HttpAnswer)
+        answer = _reached(answer)
         if answer.status != 200:
             raise NotReady(f"the collector has no manifest of this name (HTTP {answer.status})")
         try:
@@ -290,9 +285,7 @@ class Manifests:
         """Ask how the authority's key was rotated; return the chain as it is known then."""
         if not self._refreshes.count_another(survey.name, self._clock.now()):
             raise NotReady("the collector was asked often enough for today")
-        answer = self._get("/v1/authority", MAX_ROTATIONS_BYTES, end)
-        if isinstance(answer, TransportError):
-            raise NotReady(f"the collector cannot be reached ({answer})") from answer
+        answer = _reached(self._get("/v1/authority", MAX_ROTATIONS_BYTES, end))
         if answer.status == 404:
             return chain
         if answer.status != 200:
@@ -361,6 +354,12 @@ class Manifests:
         if fetched:
             self._offline = 0
         return 60.0 if Fetched.OF_NO_USE in fetched.values() else float(DAY)
+
+
+def _reached(answer: _Answer) -> HttpAnswer:
+    if isinstance(answer, Exception):
+        raise NotReady(f"the collector cannot be reached ({answer})") from answer
+    return answer
 
 
 def _is_judged(error: NotRecorded) -> bool:

@@ -22,7 +22,7 @@ from deniable.client.enrolling.credentials import Credentials, Wanted
 from deniable.client.enrolment import Enrol
 from deniable.client.errors import NotEnrolled, NotRecorded
 from deniable.client.sending.backoff import Backoff
-from deniable.client.state.forks import keep_through_forks
+from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.messages import Refusal, check_credential
 
 _LOG = logging.getLogger("deniable")
@@ -30,7 +30,7 @@ _CLAIM_SECONDS: Final = 60.0
 _UNDER_WAY: Final = "the issuer is being asked already, or need not be"
 
 
-class Enroller:
+class Enroller(Forkable):
     """Gets certificates for the epochs that can be reported, before there is an answer.
 
     No first call is put off for longer than ``longest`` seconds; ``wake`` tells the sending thread
@@ -62,9 +62,6 @@ class Enroller:
         self._rests = -inf
         self._told: dict[str, str] = {}
         keep_through_forks(self)
-
-    def before_fork(self, deadline: float) -> None:
-        """Do nothing: the callback is the app's, and the state can wait for itself."""
 
     def after_fork(self, *, in_child: bool) -> None:
         """Have a new lock and no thread in a child."""

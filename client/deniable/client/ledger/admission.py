@@ -6,7 +6,7 @@ allowance. Every rule is judged before any answer is looked at. Each function he
 ``ManifestRefused`` with the fault of the first rule that is broken.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -131,89 +131,61 @@ def check_declaration(manifest: Manifest, survey: Survey) -> None:
 
     Also asked before every draw, since an app may lower its ceilings after an acceptance.
     """
-    other = "it has other {} than the app; declare it as `deniable survey show` prints it"
-    length, grace = manifest.schedule.epoch_seconds, manifest.schedule.grace_seconds
-    shortest, longest = survey.min_epoch_seconds, survey.max_epoch_seconds
-    kind = manifest.kind
-    for fault, broken, reason in (
-        (
-            ManifestFault.NOT_PINNED,
-            survey.pinned_ids is not None and manifest.survey_id.hex() not in survey.pinned_ids,
-            "it is none of those that the app accepts by their ids",
-        ),
-        (
-            ManifestFault.NOT_AS_DECLARED,
-            manifest.question != survey.question,
-            other.format("words in its question"),
-        ),
-        (
-            ManifestFault.NOT_AS_DECLARED,
-            manifest.categories != survey.categories,
-            other.format("categories"),
-        ),
-        (
-            ManifestFault.TOO_HIGH_EPSILON,
-            exact_epsilon(manifest.epsilon) > survey.epsilon_ceiling,
-            f"epsilon {manifest.epsilon} exceeds the app's {survey.max_epsilon}",
-        ),
-        (
-            ManifestFault.TOO_HIGH_DELTA,
-            exact_delta(manifest.delta) > survey.delta_ceiling,
-            f"delta {manifest.delta} exceeds the app's {survey.max_delta}",
-        ),
-        (
-            ManifestFault.TOO_SHORT_EPOCHS,
-            length < shortest,
-            f"epochs of {length} s are shorter than the app's {shortest} s",
-        ),
-        (
-            ManifestFault.TOO_LONG_EPOCHS,
-            length > longest,
-            f"epochs of {length} s are longer than the app's {longest} s",
-        ),
-        (
-            ManifestFault.TOO_LONG_GRACE,
-            grace > survey.max_grace_seconds,
-            f"reports are taken for {grace} s after their epoch, longer than the app's "
-            f"{survey.max_grace_seconds} s",
-        ),
-        (
-            ManifestFault.MECHANISM,
-            not kind.symmetric and kind.name not in survey.mechanisms,
-            f"the app does not declare mechanisms={[kind.name]}",
-        ),
-    ):
-        if broken:
-            raise ManifestRefused(fault, reason)
-    _check_kept(manifest, survey)
-    # Recomputed from the very integers that will be sampled, not taken from the manifest's word.
-    if not manifest.mechanism.privacy.satisfies(manifest.epsilon, manifest.delta):
-        raise ManifestRefused(
-            ManifestFault.UNCERTIFIED, "the implemented probabilities exceed the stated epsilon"
-        )
+    for fault, reason in _misfits(manifest, survey):
+        raise ManifestRefused(fault, reason)
 
 
 def fits_declaration(manifest: Manifest, survey: Survey) -> bool:
     """Tell whether :func:`check_declaration` raises nothing."""
-    try:
-        check_declaration(manifest, survey)
-    except ManifestRefused:
-        return False
-    return True
+    return next(_misfits(manifest, survey), None) is None
 
 
-def _check_kept(manifest: Manifest, survey: Survey) -> None:
-    if manifest.repeat == FRESH:
-        return
+def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault, str]]:
+    """Yield which rules a manifest breaks, and how, in the order in which they are judged."""
+    other = "it has other {} than the app; declare it as `deniable survey show` prints it"
+    length, grace = manifest.schedule.epoch_seconds, manifest.schedule.grace_seconds
+    shortest, longest = survey.min_epoch_seconds, survey.max_epoch_seconds
+    kind = manifest.kind
+    if survey.pinned_ids is not None and manifest.survey_id.hex() not in survey.pinned_ids:
+        yield ManifestFault.NOT_PINNED, "it is none of those that the app accepts by their ids"
+    if manifest.question != survey.question:
+        yield ManifestFault.NOT_AS_DECLARED, other.format("words in its question")
+    if manifest.categories != survey.categories:
+        yield ManifestFault.NOT_AS_DECLARED, other.format("categories")
+    if exact_epsilon(manifest.epsilon) > survey.epsilon_ceiling:
+        reason = f"epsilon {manifest.epsilon} exceeds the app's {survey.max_epsilon}"
+        yield ManifestFault.TOO_HIGH_EPSILON, reason
+    if exact_delta(manifest.delta) > survey.delta_ceiling:
+        reason = f"delta {manifest.delta} exceeds the app's {survey.max_delta}"
+        yield ManifestFault.TOO_HIGH_DELTA, reason
+    if length < shortest:
+        reason = f"epochs of {length} s are shorter than the app's {shortest} s"
+        yield ManifestFault.TOO_SHORT_EPOCHS, reason
+    if length > longest:
+        reason = f"epochs of {length} s are longer than the app's {longest} s"
+        yield ManifestFault.TOO_LONG_EPOCHS, reason
+    if grace > survey.max_grace_seconds:
+        reason = f"reports are taken for {grace} s after their epoch, longer than the app's "
+        yield ManifestFault.TOO_LONG_GRACE, f"{reason}{survey.max_grace_seconds} s"
+    if not kind.symmetric and kind.name not in survey.mechanisms:
+        yield ManifestFault.MECHANISM, f"the app does not declare mechanisms={[kind.name]}"
+    if manifest.repeat != FRESH and (why := _why_not_kept(manifest, survey)):
+        yield ManifestFault.KEPT_RESPONSES, why
+    # Recomputed from the very integers that will be sampled, not taken from the manifest's word.
+    if not manifest.mechanism.privacy.satisfies(manifest.epsilon, manifest.delta):
+        reason = "the implemented probabilities exceed the stated epsilon"
+        yield ManifestFault.UNCERTIFIED, reason
+
+
+def _why_not_kept(manifest: Manifest, survey: Survey) -> str:
+    """Return why the app keeps no response as this manifest asks; an empty text if it does."""
     epochs, kept = manifest.repeat.epochs or 0, manifest.kept_epsilon or manifest.epsilon
     if survey.kept_ceiling is None:
-        why = "it has responses kept for several epochs, and the app declares no max_kept_epsilon"
-    elif epochs > survey.max_kept_epochs:
-        why = (
+        return "it has responses kept for several epochs, and the app declares no max_kept_epsilon"
+    if epochs > survey.max_kept_epochs:
+        return (
             f"responses are kept for {epochs} epochs, more than the app's {survey.max_kept_epochs}"
         )
-    elif exact_epsilon(kept) > survey.kept_ceiling:
-        why = f"the epsilon {kept} of a kept response exceeds the app's {survey.max_kept_epsilon}"
-    else:
-        return
-    raise ManifestRefused(ManifestFault.KEPT_RESPONSES, why)
+    if exact_epsilon(kept) > survey.kept_ceiling:
+        return f"the epsilon {kept} of a kept response exceeds the app's {survey.max_kept_epsilon}"
+    return ""

@@ -36,7 +36,7 @@ from deniable.client.sending.delivery import (
 from deniable.client.sending.outbox import Outbox
 from deniable.client.sending.transport import REQUEST_SECONDS, Transport, TransportError
 from deniable.client.sending.wake import Wake
-from deniable.client.state.forks import keep_through_forks
+from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.messages import MAX_ANSWER_BYTES, MAX_UPLOAD_REPORTS, pack_upload
 
 _LOG = logging.getLogger("deniable")
@@ -59,7 +59,7 @@ class _CalledOff(Exception):
     """The user, or another process, came between the choice of a report and its sending."""
 
 
-class Uploader:
+class Uploader(Forkable):
     """Moves reports from the outbox to the collector.
 
     Args:
@@ -103,9 +103,6 @@ class Uploader:
         self._unsent = 0  # tries that did not leave the device, since the last that did
         self._rests_until = 0.0
         keep_through_forks(self)
-
-    def before_fork(self, deadline: float) -> None:
-        """Do nothing: a request may go on in the parent, and the state can wait for itself."""
 
     def after_fork(self, *, in_child: bool) -> None:
         """Have new locks and no thread in a child, where only the forking thread goes on."""

@@ -17,21 +17,22 @@ import os
 import time
 from functools import partial
 from itertools import count
-from typing import Final, Protocol
+from typing import Final
 from weakref import WeakValueDictionary
 
 _WAIT_SECONDS: Final = 6.0
 """A little longer than a transaction waits for other processes."""
 
 
-class Forkable(Protocol):
+class Forkable:
     """What has to know of forks."""
 
     def before_fork(self, deadline: float) -> None:
-        """Get ready; by a deadline of ``time.monotonic()``."""
+        """Get ready, by a deadline of ``time.monotonic()``; what goes on in the parent need not."""
 
     def after_fork(self, *, in_child: bool) -> None:
         """Go on, in the thread that forked; of a child the only one."""
+        raise NotImplementedError
 
 
 _LIVING: Final[WeakValueDictionary[int, Forkable]] = WeakValueDictionary()

@@ -15,7 +15,7 @@ from pathlib import Path
 from deniable.client.clock import Boot
 from deniable.client.consent import Consent
 from deniable.client.errors import StateUnavailable
-from deniable.client.state.forks import keep_through_forks
+from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.client.state.mark import Mark
 from deniable.client.state.state_file import open_in_memory, open_state_file
 from deniable.sqlite_files import UnknownFile, file_identity, primary_code, writing
@@ -24,7 +24,7 @@ _LOG = logging.getLogger("deniable")
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
-class Transactions:
+class Transactions(Forkable):
     """One SQLite file; or for the path None a database in memory, which is lost when closed.
 
     Safe to share between threads, the file between processes, and both through a fork. A state that
