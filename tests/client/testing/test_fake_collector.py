@@ -102,22 +102,21 @@ def test_what_is_bad_gets_the_code_that_a_real_collector_gives() -> None:
         assert receipts.taken == []
 
 
-def test_what_an_app_reports_is_counted_under_its_name() -> None:
-    with FakeCollector() as collector:
-        collector.publish(THEME)
-        collector.publish(MINUTES, kind="numeric")
-        with device(collector, THEME, MINUTES) as client:
-            assert client.refresh(force=True).errors == {}
-            client.report("theme", "dark", strict=True)
-            client.report("minutes", 30, strict=True)
-            assert client.flush().delivered == 2
-        assert sorted(report.survey for report in collector.reports) == ["minutes", "theme"]
-        assert sum(collector.counts("theme").values()) == 1
-        assert list(collector.counts("theme")) == ["dark", "light"]
-        assert sum(collector.counts("minutes").values()) == 1
-        assert {report.epoch for report in collector.reports} == {0}
-        for report in collector.reports:
-            assert collector.counts(report.survey)[report.response] == 1
+def test_what_an_app_reports_is_counted_under_its_name(collector: FakeCollector) -> None:
+    collector.publish(THEME)
+    collector.publish(MINUTES, kind="numeric")
+    with device(collector, THEME, MINUTES) as client:
+        assert client.refresh(force=True).errors == {}
+        client.report("theme", "dark", strict=True)
+        client.report("minutes", 30, strict=True)
+        assert client.flush().delivered == 2
+    assert sorted(report.survey for report in collector.reports) == ["minutes", "theme"]
+    assert sum(collector.counts("theme").values()) == 1
+    assert list(collector.counts("theme")) == ["dark", "light"]
+    assert sum(collector.counts("minutes").values()) == 1
+    assert {report.epoch for report in collector.reports} == {0}
+    for report in collector.reports:
+        assert collector.counts(report.survey)[report.response] == 1
 
 
 def test_at_the_highest_epsilon_the_response_is_the_answer_and_no_repr_shows_it() -> None:
@@ -132,53 +131,52 @@ def test_at_the_highest_epsilon_the_response_is_the_answer_and_no_repr_shows_it(
         assert "marker" not in repr((collector, collector.reports, collector.requests))
 
 
-def test_the_first_report_of_a_key_is_taken_again_as_a_duplicate_and_never_changed() -> None:
-    with FakeCollector() as collector:
-        survey_id = open_manifest(
-            collector.publish(THEME), bytes.fromhex(collector.authority)
-        ).survey_id
-        first, other = (sign_report(bytes(32), Report(survey_id, 0, each)) for each in (0, 1))
-        assert upload(collector, first) == {"accepted": 1, "duplicates": 0, "refused": []}
-        assert upload(collector, first, other) == {
-            "accepted": 0,
-            "duplicates": 1,
-            "refused": [{"index": 1, "code": "report-conflict"}],
-        }
-        assert len(collector.reports) == 1
+def test_the_first_report_of_a_key_is_taken_again_as_a_duplicate_and_never_changed(
+    collector: FakeCollector,
+) -> None:
+    survey_id = open_manifest(
+        collector.publish(THEME), bytes.fromhex(collector.authority)
+    ).survey_id
+    first, other = (sign_report(bytes(32), Report(survey_id, 0, each)) for each in (0, 1))
+    assert upload(collector, first) == {"accepted": 1, "duplicates": 0, "refused": []}
+    assert upload(collector, first, other) == {
+        "accepted": 0,
+        "duplicates": 1,
+        "refused": [{"index": 1, "code": "report-conflict"}],
+    }
+    assert len(collector.reports) == 1
 
 
-def test_each_fault_of_a_whole_request_has_its_status() -> None:
-    with FakeCollector() as collector:
-        for body, headers, expected in (
-            (b"\x91", {"Content_Type": "text/plain"}, (415, "unsupported-media-type")),
-            (b"\x91", {"Content_Type": "application/msgpack"}, (400, "malformed")),
-            (bytes(65_537), {"Content_Type": "application/msgpack"}, (413, "too-large")),
-            (
-                b"\x91",
-                {"Content_Type": "application/msgpack", "Content_Encoding": "gzip"},
-                (415, "unsupported-media-type"),
-            ),
-        ):
-            status, _, answer = ask(collector, "POST", "/v1/reports", body, **headers)
-            assert problem(status, answer) == expected
-        for path in ("/v1/surveys/theme/manifest", "/v1/surveys//manifest", "/v1/surveys", "/"):
-            status, _, answer = ask(collector, "GET", path)
-            assert problem(status, answer) == (404, "not-found")
+def test_each_fault_of_a_whole_request_has_its_status(collector: FakeCollector) -> None:
+    for body, headers, expected in (
+        (b"\x91", {"Content_Type": "text/plain"}, (415, "unsupported-media-type")),
+        (b"\x91", {"Content_Type": "application/msgpack"}, (400, "malformed")),
+        (bytes(65_537), {"Content_Type": "application/msgpack"}, (413, "too-large")),
+        (
+            b"\x91",
+            {"Content_Type": "application/msgpack", "Content_Encoding": "gzip"},
+            (415, "unsupported-media-type"),
+        ),
+    ):
+        status, _, answer = ask(collector, "POST", "/v1/reports", body, **headers)
+        assert problem(status, answer) == expected
+    for path in ("/v1/surveys/theme/manifest", "/v1/surveys//manifest", "/v1/surveys", "/"):
+        status, _, answer = ask(collector, "GET", path)
+        assert problem(status, answer) == (404, "not-found")
 
 
-def test_a_manifest_is_served_with_its_tag_and_not_twice() -> None:
-    with FakeCollector() as collector:
-        envelope = collector.publish(THEME)
-        manifest = open_manifest(envelope, bytes.fromhex(collector.authority))
-        tag = f'"{manifest.survey_id.hex()}"'
-        path = "/v1/surveys/theme/manifest"
-        status, headers, body = ask(collector, "GET", path)
-        assert (status, headers["etag"], body) == (200, tag, envelope)
-        assert ask(collector, "GET", path, If_None_Match=tag)[0] == 304
-        assert [request.headers.get("if-none-match") for request in collector.requests] == [
-            None,
-            tag,
-        ]
+def test_a_manifest_is_served_with_its_tag_and_not_twice(collector: FakeCollector) -> None:
+    envelope = collector.publish(THEME)
+    manifest = open_manifest(envelope, bytes.fromhex(collector.authority))
+    tag = f'"{manifest.survey_id.hex()}"'
+    path = "/v1/surveys/theme/manifest"
+    status, headers, body = ask(collector, "GET", path)
+    assert (status, headers["etag"], body) == (200, tag, envelope)
+    assert ask(collector, "GET", path, If_None_Match=tag)[0] == 304
+    assert [request.headers.get("if-none-match") for request in collector.requests] == [
+        None,
+        tag,
+    ]
 
 
 def test_all_manifests_that_have_not_ended_are_offered_newest_first() -> None:
@@ -203,24 +201,24 @@ def test_all_manifests_that_have_not_ended_are_offered_newest_first() -> None:
 
 
 @pytest.mark.parametrize("forgery", FORGERIES, ids=str)
-def test_a_forgery_is_offered_alone(forgery: Misbehaviour) -> None:
-    with FakeCollector() as collector:
-        honest = collector.publish(THEME)
-        collector.misbehave(forgery)
-        (forged,) = split_manifests(ask(collector, "GET", "/v1/surveys/theme/manifests")[2])
-        assert forged != honest
+def test_a_forgery_is_offered_alone(collector: FakeCollector, forgery: Misbehaviour) -> None:
+    honest = collector.publish(THEME)
+    collector.misbehave(forgery)
+    (forged,) = split_manifests(ask(collector, "GET", "/v1/surveys/theme/manifests")[2])
+    assert forged != honest
 
 
-def test_a_published_manifest_can_be_bundled_and_follows_the_one_before() -> None:
-    with FakeCollector() as collector:
-        first, second = (
-            open_manifest(collector.publish(THEME), bytes.fromhex(collector.authority))
-            for _ in range(2)
-        )
-        assert (first.sequence, second.sequence) == (1, 2)
-        with device(collector, manifests=[collector.publish(THEME)]) as client:
-            assert client.report("theme", "dark", strict=True).ok
-        assert collector.requests == ()
+def test_a_published_manifest_can_be_bundled_and_follows_the_one_before(
+    collector: FakeCollector,
+) -> None:
+    first, second = (
+        open_manifest(collector.publish(THEME), bytes.fromhex(collector.authority))
+        for _ in range(2)
+    )
+    assert (first.sequence, second.sequence) == (1, 2)
+    with device(collector, manifests=[collector.publish(THEME)]) as client:
+        assert client.report("theme", "dark", strict=True).ok
+    assert collector.requests == ()
 
 
 @pytest.mark.parametrize(
@@ -235,21 +233,23 @@ def test_a_published_manifest_can_be_bundled_and_follows_the_one_before() -> Non
         ({"survey": replace(THEME, question="What did you vote?")}, "not-as-declared"),
     ],
 )
-def test_what_a_device_must_refuse_can_be_published(changes: dict[str, Any], fault: str) -> None:
-    with FakeCollector() as collector:
-        collector.publish(**{"survey": THEME, **changes})
-        with device(collector) as client:
-            error = client.refresh(force=True).errors["theme"]
-        assert isinstance(error, ManifestRefused)
-        assert error.fault.value == fault
+def test_what_a_device_must_refuse_can_be_published(
+    collector: FakeCollector, changes: dict[str, Any], fault: str
+) -> None:
+    collector.publish(**{"survey": THEME, **changes})
+    with device(collector) as client:
+        error = client.refresh(force=True).errors["theme"]
+    assert isinstance(error, ManifestRefused)
+    assert error.fault.value == fault
 
 
-def test_the_default_epsilon_is_the_highest_that_a_manifest_can_write() -> None:
-    with FakeCollector() as collector:
-        key = bytes.fromhex(collector.authority)
-        for given, written in ((1, "1"), (Fraction(2, 3), "0.666666666"), ("10.5", "10.5")):
-            survey = replace(THEME, max_epsilon=given)
-            assert open_manifest(collector.publish(survey), key).epsilon == written
+def test_the_default_epsilon_is_the_highest_that_a_manifest_can_write(
+    collector: FakeCollector,
+) -> None:
+    key = bytes.fromhex(collector.authority)
+    for given, written in ((1, "1"), (Fraction(2, 3), "0.666666666"), ("10.5", "10.5")):
+        survey = replace(THEME, max_epsilon=given)
+        assert open_manifest(collector.publish(survey), key).epsilon == written
 
 
 def test_one_clock_moves_device_and_collector() -> None:
@@ -295,38 +295,35 @@ def test_a_survey_of_any_kind_is_published_and_followed(
             assert len({report.response for report in collector.reports}) == 1
 
 
-def test_a_misbehaviour_happens_so_often_and_only_where_it_can() -> None:
-    with FakeCollector() as collector:
-        collector.publish(THEME)
-        collector.misbehave(Refused(RefusalCode.OVERLOADED), times=2)
-        collector.misbehave(Misbehaviour.MISSING)
-        path = "/v1/surveys/theme/manifest"
-        assert [ask(collector, "GET", path)[0] for _ in range(2)] == [404, 200]
-        for expected in ([{"index": 0, "code": "overloaded"}],) * 2:
-            assert upload(collector, b"\x90")["refused"] == expected
-        assert upload(collector, b"\x90")["refused"] == [{"index": 0, "code": "malformed"}]
+def test_a_misbehaviour_happens_so_often_and_only_where_it_can(collector: FakeCollector) -> None:
+    collector.publish(THEME)
+    collector.misbehave(Refused(RefusalCode.OVERLOADED), times=2)
+    collector.misbehave(Misbehaviour.MISSING)
+    path = "/v1/surveys/theme/manifest"
+    assert [ask(collector, "GET", path)[0] for _ in range(2)] == [404, 200]
+    for expected in ([{"index": 0, "code": "overloaded"}],) * 2:
+        assert upload(collector, b"\x90")["refused"] == expected
+    assert upload(collector, b"\x90")["refused"] == [{"index": 0, "code": "malformed"}]
 
 
-def test_a_misbehaviour_can_be_kept_to_one_route_and_taken_back() -> None:
-    with FakeCollector() as collector:
-        collector.publish(THEME)
-        collector.misbehave(Misbehaviour.PORTAL, on="uploads", times=9)
-        path = "/v1/surveys/theme/manifest"
-        assert ask(collector, "GET", path)[1]["content-type"] == "application/msgpack"
-        assert ask(collector, "POST", "/v1/reports")[1]["content-type"] == "text/html"
-        collector.behave()
-        assert ask(collector, "POST", "/v1/reports")[0] == 415
-        with pytest.raises(ValueError, match="cannot happen to uploads"):
-            collector.misbehave(Misbehaviour.ROLLED_BACK, on="uploads")
+def test_a_misbehaviour_can_be_kept_to_one_route_and_taken_back(collector: FakeCollector) -> None:
+    collector.publish(THEME)
+    collector.misbehave(Misbehaviour.PORTAL, on="uploads", times=9)
+    path = "/v1/surveys/theme/manifest"
+    assert ask(collector, "GET", path)[1]["content-type"] == "application/msgpack"
+    assert ask(collector, "POST", "/v1/reports")[1]["content-type"] == "text/html"
+    collector.behave()
+    assert ask(collector, "POST", "/v1/reports")[0] == 415
+    with pytest.raises(ValueError, match="cannot happen to uploads"):
+        collector.misbehave(Misbehaviour.ROLLED_BACK, on="uploads")
 
 
-def test_forging_needs_something_to_forge() -> None:
-    with FakeCollector() as collector:
-        collector.misbehave(Misbehaviour.EQUIVOCATION)
-        status, _, answer = ask(collector, "GET", "/v1/surveys/theme/manifest")
-        assert problem(status, answer) == (404, "not-found")
-        with pytest.raises(KeyError, match="theme"):
-            collector.counts("theme")
+def test_forging_needs_something_to_forge(collector: FakeCollector) -> None:
+    collector.misbehave(Misbehaviour.EQUIVOCATION)
+    status, _, answer = ask(collector, "GET", "/v1/surveys/theme/manifest")
+    assert problem(status, answer) == (404, "not-found")
+    with pytest.raises(KeyError, match="theme"):
+        collector.counts("theme")
 
 
 def test_a_code_about_one_report_makes_no_problem_document() -> None:
@@ -341,15 +338,16 @@ def test_a_code_may_be_its_text_and_is_checked(kind: Any) -> None:
         kind("too-manny")
 
 
-def test_a_background_clients_reports_can_be_awaited(tmp_path: Path) -> None:
-    with FakeCollector() as collector:
-        collector.publish(THEME)
-        with device(collector, state=tmp_path / "s", background=True, delivery_seconds=0) as client:
-            client.refresh(force=True)
-            client.report("theme", "dark", strict=True)
-            assert len(collector.await_reports(1)) == 1
-        with pytest.raises(TimeoutError, match="1 of 2 reports"):
-            collector.await_reports(2, timeout=0.01)
+def test_a_background_clients_reports_can_be_awaited(
+    collector: FakeCollector, tmp_path: Path
+) -> None:
+    collector.publish(THEME)
+    with device(collector, state=tmp_path / "s", background=True, delivery_seconds=0) as client:
+        client.refresh(force=True)
+        client.report("theme", "dark", strict=True)
+        assert len(collector.await_reports(1)) == 1
+    with pytest.raises(TimeoutError, match="1 of 2 reports"):
+        collector.await_reports(2, timeout=0.01)
 
 
 @pytest.mark.parametrize("misbehaviour", [Misbehaviour.STALL, Misbehaviour.DRIP])
