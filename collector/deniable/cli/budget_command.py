@@ -19,6 +19,7 @@ from deniable.accounting import (
 )
 from deniable.budget import upper_text
 from deniable.cli.fields import Column, Field, print_fields
+from deniable.cli.options import json_option
 from deniable.mechanisms import (
     MAX_CATEGORIES,
     InvalidPrivacyParameter,
@@ -58,7 +59,7 @@ _Composition = Callable[[Fraction], Guarantee]
     show_default=True,
     help="Of the randomised response; with more of them, less adds up.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def budget(
     epsilon: str | None,
     total: str | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deniable.cli.options import directory_option
+from deniable.cli.options import directory_option, json_option
 from deniable.cli.screen import console
 from deniable.cli.surveys import find_survey, published
 from deniable.messages import Manifest
@@ -48,7 +48,7 @@ class _Level(click.FloatRange):
     help="Confidence level of each interval.",
 )
 @click.option("--epochs", "listing", is_flag=True, help="List the epochs that have figures.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 def hist(
     name: str,

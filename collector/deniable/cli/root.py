@@ -91,7 +91,7 @@ COMMANDS: Final = {
     "budget": ("budget_command:budget", "Add up what several reports reveal."),
     "demo": ("demo_command:demo", "Run the whole thing on real data, on this machine."),
     "device": ("device:device", "Look at what a device here stored and sent, and decide."),
-    "doctor": ("doctor:doctor", "Look for what is wrong with a collector."),
+    "doctor": ("doctor.command:doctor", "Look for what is wrong with a collector."),
     "health": ("health_command:health", "Ask the running collector if it is up."),
     "hist": ("histogram_command:hist", "Show the debiased histogram of a survey."),
     "init": ("collector_commands:init", "Make a collector in DIRECTORY."),

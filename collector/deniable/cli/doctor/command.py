@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable.cli.options import directory_option
+from deniable.cli.options import directory_option, json_option
 from deniable.cli.screen import console
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Look for what is wrong with a collector.")
 @directory_option
 @click.option("--online", is_flag=True, help="Also ask the origin, as a device would.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.pass_context
 def doctor(ctx: click.Context, directory: Path, *, online: bool, as_json: bool) -> None:
     """Look at settings, files, machine, store and surveys; say what to do.

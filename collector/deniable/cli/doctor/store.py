@@ -35,8 +35,7 @@ _QUICK_BYTES = 64 << 20
 class Stored:
     """What a store holds, as far as it is judged."""
 
-    where: str
-    origin: str
+    config: Config
     now: float
     ahead: float  # seconds by which its clock differs from this machine's
     faults: list[str] | None  # None if it is too long to recount
@@ -91,8 +90,7 @@ def read_store(config: Config, now: float) -> Stored | Finding:
         chain = await authority_chain(store, config.authority)
         surveys, others = await signed_surveys(store, config)
         return Stored(
-            where=_where(config),
-            origin=config.origin,
+            config=config,
             now=now,
             ahead=ahead,
             faults=faults,
@@ -149,10 +147,12 @@ def _remedy_of_file(error: BaseException | None) -> str:
     )
 
 
-def _where(config: Config) -> str:
+def describe(config: Config) -> Finding:
+    """Say which store has taken a write."""
     if not isinstance(config.store, Path):
-        return "PostgreSQL answers"
-    return f"{config.store}, {config.store.stat().st_size / 2**20:,.1f} MiB, schema {VERSION}"
+        return good("PostgreSQL answers")
+    size = config.store.stat().st_size / 2**20
+    return good(f"{config.store}, {size:,.1f} MiB, schema {VERSION}")
 
 
 def judge_store_clock(ahead: float) -> Finding:
