@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deniable.estimates import Model, covariance, debias, estimated_covariance, standard_errors
-from deniable.mechanisms import Mechanism, RandomisedResponse, SolutionMatrix
+from deniable.mechanisms import Mechanism, SolutionMatrix
 from tests.estimates.matrices import (
     FORMULAS,
     FREQUENCIES,
@@ -108,21 +108,6 @@ def test_the_estimated_sampled_covariance_is_never_negative(mechanism: Mechanism
         if sum(counts) > 1:
             estimated = estimated_covariance(mechanism, counts, Model.SAMPLED)
             assert np.linalg.eigvalsh(estimated).min() > -1e-9 * max(1.0, np.abs(estimated).max())
-
-
-@pytest.mark.parametrize("mechanism", [FORMULAS, RandomisedResponse(50, "2")])
-def test_randomised_response_always_has_a_positive_fixed_error(
-    mechanism: RandomisedResponse,
-) -> None:
-    # n kappa^2 Var is q d if nobody gave the response, and (1 - q)(1 - d) if all did.
-    d, q = mechanism.truth, mechanism.lie
-    counts = [12] + [0] * (mechanism.categories - 1)
-    expected = [(1 - q) * (1 - d)] + [q * d] * (mechanism.categories - 1)
-    np.testing.assert_allclose(
-        standard_errors(mechanism, counts, Model.FIXED) ** 2,
-        as_floats([variance / (12 * mechanism.contraction**2) for variance in expected]),
-        rtol=1e-9,
-    )
 
 
 def test_an_estimated_variance_below_zero_gives_the_error_zero() -> None:

@@ -172,12 +172,6 @@ def test_no_counts_and_no_level_put_nan_into_json(
     assert written["n"] == sum(counts)
 
 
-@pytest.mark.parametrize("counts", [(0,) * 5, (1, 2, 3, 4), (1, 2, 3, 4, 5, 6), (2, 0, 0, 0, -1)])
-def test_counts_that_allow_no_estimate_are_refused(counts: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"counts are expected|nothing to estimate"):
-        estimate_histogram(MANIFEST, 0, counts)
-
-
 def test_a_level_outside_its_range_is_refused() -> None:
     with pytest.raises(ValueError, match="level must be"):
         estimate_histogram(MANIFEST, 0, COUNTS, 1.0)

@@ -62,53 +62,6 @@ def test_the_odds_are_those_of_the_identity_within_one_step_of_the_grid(
     assert privacy.odds > 1 / ((1 - slack) / (below + m) + Fraction(1, 2**64)) - m
 
 
-probabilities = st.integers(2, 1000).flatmap(
-    lambda k: st.integers(1, (2**64 - 1) // k).map(
-        lambda a: TwoValuedPrivacy(Fraction(2**64 - (k - 1) * a, 2**64), Fraction(a, 2**64))
-    )
-)
-deltas = st.integers(0, 10**18 - 1).map(lambda n: Fraction(n, 10**18))
-levels = st.integers(0, 40 * 10**6).map(lambda n: Fraction(n, 10**6))
-
-
-@settings(PROPERTY, max_examples=effort(50))
-@given(probabilities, deltas)
-def test_epsilon_at_is_the_smallest_step_that_holds_with_delta(
-    privacy: TwoValuedPrivacy, delta: Fraction
-) -> None:
-    level = privacy.epsilon_at(delta)
-    assert level == round(level, 12) >= 0
-    holds, _ = exp_bounds(Fraction(level))
-    assert privacy.truth <= holds * privacy.lie + delta
-    if level > 0:
-        _, fails = exp_bounds(Fraction(level - Decimal("1e-12")))
-        assert privacy.truth > fails * privacy.lie + delta
-
-
-@PROPERTY
-@given(probabilities, levels)
-def test_delta_at_is_never_too_small_and_at_most_2_to_the_minus_128_too_large(
-    privacy: TwoValuedPrivacy, epsilon: Fraction
-) -> None:
-    below, above = exp_bounds(epsilon)
-    stated = privacy.delta_at(epsilon)
-    assert stated >= max(Fraction(0), privacy.truth - above * privacy.lie)
-    assert stated <= max(Fraction(0), privacy.truth - below * privacy.lie) + Fraction(1, 2**128)
-
-
-@PROPERTY
-@given(probabilities, levels, deltas)
-def test_satisfies_never_certifies_what_does_not_hold(
-    privacy: TwoValuedPrivacy, epsilon: Fraction, delta: Fraction
-) -> None:
-    if privacy.satisfies(epsilon, delta):
-        assert privacy.truth <= exp_bounds(epsilon)[1] * privacy.lie + delta
-    else:
-        # A refusal may be wrong by the 2^-128 of delta_at, and by no more.
-        least = exp_bounds(epsilon)[0] * privacy.lie + delta
-        assert privacy.truth > least - Fraction(1, 2**128)
-
-
 @PROPERTY
 @given(st.integers(2, 65_536), st.integers(1, 40_000), st.integers(0, 999_999), st.integers(1, 64))
 def test_a_mechanism_certifies_what_was_asked_of_it(
