@@ -60,6 +60,28 @@ def test_a_files_names_order_its_rows_and_columns(tmp_path: Path) -> None:
         published('matrix = "missing.csv"', tmp_path)
 
 
+@pytest.mark.parametrize("order", [("1", "2", "3"), ("3", "2", "1"), ("b", "1", "a")])
+def test_rows_in_the_survey_file_are_in_the_order_of_its_categories(order: tuple[str, ...]) -> None:
+    rows = '[["0.6", "0.3", "0.1"], ["0.3", "0.4", "0.3"], ["0.2", "0.2", "0.6"]]'
+    head = HEAD.replace('["never", "often"]', str(list(order)).replace("'", '"'))
+    survey = SurveyFile.parse(head.replace('"1"\nepoch', '"2"\nepoch') + f"matrix = {rows}\n")
+    weights = survey.specification.parameters["weights"]
+    assert [[round(w / 2**64, 1) for w in row] for row in weights] == [
+        [0.6, 0.3, 0.1],
+        [0.3, 0.4, 0.3],
+        [0.2, 0.2, 0.6],
+    ]
+
+
+@pytest.mark.parametrize("labels", ['["never", "often"]', '["x", "y"]'])
+def test_columns_that_a_csv_file_names_are_not_named_otherwise(tmp_path: Path, labels: str) -> None:
+    (tmp_path / "tea.csv").write_text(",often,never\noften,0.6,0.4\nnever,0.4,0.6\n", "utf-8")
+    tail = 'matrix = "tea.csv"\nresponses = {}'
+    with pytest.raises(InvalidManifest, match="named otherwise"):
+        published(tail.format(labels), tmp_path)
+    assert published(tail.format('["often", "never"]'), tmp_path).mechanism.truth is not None
+
+
 @pytest.mark.parametrize(
     ("tail", "field", "words"),
     [
@@ -68,6 +90,7 @@ def test_a_files_names_order_its_rows_and_columns(tmp_path: Path) -> None:
         ("matrix = [[0.6, 0.4]]", "matrix", "fewer than two categories"),
         ("matrix = [[0.6, 0.4], [0.4, 0.6], [0.5, 0.5]]", "matrix", "row for each category"),
         ("matrix = [[0.6, 0.5], [0.4, 0.6]]", "matrix", "sum to 1"),
+        ('matrix = [["0.6,0.4"], ["0.4,0.6"]]', "matrix", "is no decimal"),
         ("matrix = [[0.5, 0.5], [0.5, 0.5]]", "matrix", "cannot be inverted"),
         ("matrix = [[0.6, 0.4, 0], [0.4, 0.6, 0]]", "matrix", "0 or 1"),
         ("matrix = [[0.8, 0.2], [0.2, 0.8]]", "epsilon", "not private"),

@@ -50,10 +50,12 @@ class _Kind(Kind):
         if (
             type(weights) is not tuple
             or not 2 <= len(weights) <= MAX_MATRIX
-            or not all(type(row) is tuple and 2 <= len(row) <= MAX_MATRIX for row in weights)
+            or not all(
+                type(row) is tuple and len(weights) <= len(row) <= MAX_MATRIX for row in weights
+            )
         ):
             raise InvalidParameter(
-                "mechanism", f"a matrix has 2 to {MAX_MATRIX} rows and as many columns"
+                "mechanism", f"a matrix has 2 to {MAX_MATRIX} rows, and no fewer columns than rows"
             )
         if not all(type(w) is int and 0 < w < _GRID for row in weights for w in row):
             raise InvalidParameter("mechanism", "its weights are integers from 1 to 2^64 - 1")
@@ -108,7 +110,10 @@ class _Kind(Kind):
         return matrix
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> tuple[str, ...]:
-        return parameters["responses"] or categories
+        labels: tuple[str, ...] = parameters["responses"]
+        if sorted(labels) == sorted(categories):  # a survey has one encoding
+            raise InvalidParameter("mechanism", "responses that are the categories have no names")
+        return labels or categories
 
     def terms(self, parameters: Parameters) -> str:
         weights = parameters["weights"]
