@@ -35,10 +35,7 @@ def read_survey_matrix(
         rows = [rows[named.categories.index(category)] for category in categories]
     if named.names_columns and labels not in ((), named.responses):
         raise InvalidManifest("responses", "are named otherwise in the CSV file; leave them out")
-    if labels or named.names_columns or len(rows[0]) != len(categories):
-        responses = labels or named.responses
-    else:
-        responses = categories
+    responses = labels or (named.responses if named.names_columns else ())
     if sorted(responses) == sorted(categories):
         rows = [[row[responses.index(category)] for category in categories] for row in rows]
         responses = ()

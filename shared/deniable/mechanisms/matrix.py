@@ -75,21 +75,28 @@ class _Kind(Kind):
             raise InvalidParameter("matrix", "needs a row for each category, in their order")
         with at_fault("matrix", (ValueError, TypeError)):
             exact = SolutionMatrix.exact(given)
-        with at_fault("epsilon"):
+        _check_no_certainty(exact)
+        try:
             matrix = exact.certified(epsilon, delta)
-        weights = tuple(tuple(matrix.row(x)) for x in range(categories))
-        if not all(0 < weight < _GRID for row in weights for weight in row):
+        except ValueError as error:
+            own = exact.privacy.epsilon_at(delta)
             raise InvalidParameter(
-                "matrix",
-                "has a probability of 0 or 1 (as rounded to 64 bits): then a response excludes an "
-                "answer, and no budget of a device covers that",
-            )
+                "epsilon", f"{error}; its own epsilon is {own} at delta {delta}"
+            ) from error
+        _check_no_certainty(matrix)
+        weights = tuple(tuple(matrix.row(x)) for x in range(categories))
         if not _tells_apart(weights):
             raise InvalidParameter(
                 "matrix",
                 "cannot be inverted: some categories have the same responses as a mixture of "
                 "others, so that their shares cannot be estimated; it needs at least as many "
                 "responses as categories, and rows that are linearly independent",
+            )
+        if not labels and matrix.responses != categories:
+            raise InvalidParameter(
+                "responses",
+                f"is missing: the matrix has {matrix.responses} columns for {categories} "
+                "categories, and each of its responses needs a name",
             )
         parameters = {"weights": weights, "responses": labels}
         with at_fault("matrix"):
@@ -118,6 +125,16 @@ class _Kind(Kind):
     def terms(self, parameters: Parameters) -> str:
         weights = parameters["weights"]
         return f"matrix: {len(weights)} categories, {len(weights[0])} responses"
+
+
+def _check_no_certainty(matrix: SolutionMatrix) -> None:
+    rows = map(matrix.row, range(matrix.categories))
+    if not all(0 < weight < matrix.grid for row in rows for weight in row):
+        raise InvalidParameter(
+            "matrix",
+            "has a probability of 0 or 1 (as rounded to 64 bits): then a response excludes an "
+            "answer, and no budget of a device covers that",
+        )
 
 
 def _tells_apart(weights: tuple[tuple[int, ...], ...]) -> bool:
