@@ -90,7 +90,7 @@ def test_epochs_lists_those_that_have_figures(counted: Workplace) -> None:
 def test_epochs_of_which_too_few_are_counted_are_not_listed(place: Workplace) -> None:
     place.publish(minimum_reports="3")
     place.count([0, 1])
-    assert hist(place, "--epochs") == "no figures yet: they appear from 3 reports of an epoch on\n"
+    assert hist(place, "--epochs") == "no figures yet: they appear once an epoch has 3 reports\n"
     assert as_json(place, "--epochs")["epochs"] == []
     assert as_csv(place, "--epochs") == []
 
@@ -221,7 +221,7 @@ def test_the_table_says_which_fakes_show_no_mark(place: Workplace) -> None:
     assert f"Fakes below about {100 * share:.2g} % of reports may show no mark" in shown
     place.count([0, 1], epoch=1)
     assert as_json(place)["poisoning"]["detectable_share"] is None
-    assert "No share of fake reports would be sure to show a mark" in " ".join(hist(place).split())
+    assert "With this few reports, fake ones cannot be detected." in " ".join(hist(place).split())
 
 
 def test_an_unknown_survey_is_one_line(place: Workplace) -> None:
@@ -235,7 +235,9 @@ def test_an_epoch_beyond_the_last_is_one_line(counted: Workplace) -> None:
 
 def test_without_figures_one_line_says_from_when_there_are(place: Workplace) -> None:
     place.publish(minimum_reports="50")
-    assert "no figures yet: they appear from 50" in fail("hist", "tea", "--dir", place.directory)
+    assert "no figures yet: they appear once an epoch has 50 reports" in fail(
+        "hist", "tea", "--dir", place.directory
+    )
     place.count([0] * 49)
     assert "no figures yet" in fail("hist", "tea", "--dir", place.directory)
     message = fail("hist", "tea", "--dir", place.directory, "--epoch", "29")

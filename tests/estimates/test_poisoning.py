@@ -325,6 +325,17 @@ def test_a_histogram_states_what_fakes_can_do(survey: Manifest) -> None:
     assert stated.fakes_for_one_error == max(filter(None, needed))
 
 
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "2", "5"])
+@pytest.mark.parametrize("k", range(3, 9))
+def test_of_two_different_reports_no_number_of_fakes_moves_an_estimate_by_its_error(
+    k: int, epsilon: str
+) -> None:
+    # The error, half of the range, is exactly as far as fakes without number would move it.
+    survey = manifest(categories=tuple(map(str, range(k))), epsilon=epsilon)
+    counts = (1, 1, *[0] * (k - 2))
+    assert estimate_histogram(survey, 0, counts).poisoning.fakes_for_one_error is None
+
+
 @pytest.mark.parametrize("counts", [(0, 0, 1, 0, 0), (0, 0, 500, 0, 0)])
 def test_without_a_standard_error_no_number_of_fakes_moves_it(counts: tuple[int, ...]) -> None:
     assert estimate_histogram(MANIFEST, 0, counts).poisoning.fakes_for_one_error is None

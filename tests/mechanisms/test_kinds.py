@@ -1,6 +1,5 @@
 """What holds for every kind of mechanism, for one of the tests' own too."""
 
-from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
 from random import Random
@@ -18,7 +17,7 @@ from deniable.client.transparency.terms import Terms
 from deniable.estimates import estimate_histogram
 from deniable.mechanisms import KINDS, InvalidParameter, Mechanism
 from deniable.mechanisms.registry import _MODULES
-from deniable.messages import InvalidManifest, Manifest, Refusal, Repeat, Specification
+from deniable.messages import InvalidManifest, Manifest, Refusal
 from deniable.messages.bundle import declaration_of
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
@@ -30,49 +29,19 @@ from tests.mechanisms.laws import (
     word,
     worst_ratio,
 )
+from tests.support.kinds import EXAMPLES, THREE, example_survey
 from tests.support.surveys import manifest
 
 DOCS = Path(__file__).parents[2] / "docs"
-THREE = ("never", "sometimes", "always")
-NUMBERS = ("-1", "0", "1")
-TABLE = ((0, 1, 3), (1, 0, 2), (3, 2, 0))
-WIDE = (
-    ("0.5", "0.25", "0.125", "0.125"),
-    ("0.25", "0.5", "0.125", "0.125"),
-    ("0.25", "0.25", "0.25", "0.25"),
-)
-THIRDS = (Fraction(1, 3), Fraction(2, 3))
-EXAMPLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
-    "randomised-response": [({}, THREE), ({}, tuple(map(str, range(24))))],
-    "two-round": [({"kept_epsilon": "2"}, THREE)],
-    "ordinal": [({"distance": distance}, THREE) for distance in ("absolute", "circular", TABLE)],
-    "numeric": [({}, NUMBERS)],
-    "matrix": [
-        ({"matrix": WIDE, "responses": ("a", "b", "c", "d")}, THREE),
-        (
-            {"matrix": ((Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 3), Fraction(2, 3)))},
-            ("yes", "no"),
-        ),
-    ],
-    "toy": [({"own": 5}, THREE)],
-}
-CASES = [(name, *example) for name, examples in EXAMPLES.items() for example in examples]
+TOY: dict[str, Any] = {"own": 5}
+ALL = EXAMPLES | {"toy": [(TOY, THREE)]}
+CASES = [(name, *example) for name, examples in ALL.items() for example in examples]
 
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register the toy as the recipe says: by its line in the registry."""
     monkeypatch.setitem(_MODULES, "toy", "tests.support.toy_kind")
-
-
-def survey(name: str, settings: dict[str, Any], categories: tuple[str, ...]) -> Manifest:
-    kept = KINDS[name].first_round_kept
-    return manifest(
-        categories=categories,
-        epsilon="1.1",
-        specification=Specification.calibrated(name, len(categories), "1.1", settings=settings),
-        **({"repeat": Repeat("memoised", 4)} if kept else {}),
-    )
 
 
 made: dict[int, Manifest] = {}
@@ -82,12 +51,12 @@ made: dict[int, Manifest] = {}
 def case(request: pytest.FixtureRequest) -> Manifest:
     """Return a survey of each kind."""
     if request.param not in made:
-        made[request.param] = survey(*CASES[request.param])
+        made[request.param] = example_survey(*CASES[request.param])
     return made[request.param]
 
 
 def test_every_kind_is_tried() -> None:
-    assert set(EXAMPLES) == set(KINDS)
+    assert set(ALL) == set(KINDS)
     assert all(KINDS[name].name == name for name in KINDS)
     assert "exponential" not in KINDS
 
@@ -207,7 +176,8 @@ def test_its_keys_are_documented_and_wanted() -> None:
             assert f'{{"kind": "{name}"' in protocol
             assert all(f"| `{key}` |" in operations for key in kind.keys)
     for name, settings, categories in CASES:
-        for key in settings.keys() - {"responses"}:
+        wanted = set.intersection(*(set(given) for given, _ in ALL[name]))
+        for key in wanted:
             without = {each: settings[each] for each in settings if each != key}
             with pytest.raises(InvalidParameter, match="is missing") as missing:
                 KINDS[name].calibrated(without, len(categories), "1", "0")
@@ -271,6 +241,6 @@ def test_a_kind_that_is_registered_goes_from_a_file_to_a_histogram(tmp_path: Pat
 def test_an_app_that_declares_it_not_refuses_it() -> None:
     with pytest.raises(ManifestRefused, match="mechanisms"):
         check_declaration(
-            survey("toy", {"own": 5}, THREE),
+            example_survey("toy", {"own": 5}, THREE),
             Survey("rating-of-marriage", "How do you rate your marriage?", THREE, "2"),
         )

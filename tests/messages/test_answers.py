@@ -8,32 +8,8 @@ from hypothesis import strategies as st
 
 from deniable.messages import PROBLEM_JSON, RefusalCode, UploadAnswer, pack_problem, read_problem
 from tests.support.effort import effort
+from tests.support.refusal_table import TABLE
 
-# PROTOCOL.md's table: the status of each code when it speaks of a whole request.
-STATUS = {
-    "malformed": 400,
-    "bad-key": None,
-    "bad-signature": None,
-    "not-enrolled": None,
-    "unknown-survey": None,
-    "out-of-domain": None,
-    "too-early": None,
-    "epoch-closed": None,
-    "survey-ended": None,
-    "report-conflict": None,
-    "too-large": 413,
-    "unsupported-media-type": 415,
-    "timeout": 408,
-    "rate-limited": 429,
-    "overloaded": 503,
-    "storage-full": 507,
-    "store-failed": 503,
-    "unauthorised": 401,
-    "forbidden": 403,
-    "not-found": 404,
-    "bad-query": 400,
-    "too-few-reports": 409,
-}
 WHOLE = [code for code in RefusalCode if code.http_status is not None]
 SINGLE = [code for code in RefusalCode if code.http_status is None]
 ALL_GOOD: dict[str, object] = {"accepted": 2, "duplicates": 1, "refused": []}
@@ -45,7 +21,9 @@ def body_of(value: object) -> bytes:
 
 
 def test_the_codes_and_statuses_are_those_of_the_protocol() -> None:
-    assert {code.value: code.http_status for code in RefusalCode} == STATUS
+    assert {code.value: code.http_status for code in RefusalCode} == {
+        code: row.status for code, row in TABLE.items()
+    }
 
 
 @st.composite

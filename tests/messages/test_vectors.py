@@ -11,11 +11,12 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
 from msgpack.fallback import Packer
 from nacl.signing import SigningKey, VerifyKey
 
-from deniable.mechanisms import RandomisedResponse, TwoRound
+from deniable.mechanisms import KINDS, RandomisedResponse, TwoRound
 from deniable.messages import (
     Refusal,
     RefusalCode,
@@ -31,6 +32,7 @@ from deniable.messages import (
     split_upload,
 )
 from tests.mechanisms.taylor import exp_bounds
+from tests.vectors import bad_manifests
 from tests.vectors.generate import documents
 from tests.vectors.golden import matrix_digest
 
@@ -319,6 +321,16 @@ def test_the_bad_vectors_cover_every_code_that_a_message_can_get() -> None:
         "bad-signature",
     }
     assert sum(map(len, LAYERS.values())) == len(BAD["vectors"])
+
+
+def test_every_kind_of_mechanism_has_golden_and_bad_vectors() -> None:
+    golden = [vector["fields"]["mechanism"] for vector in GOLDEN["manifests"]]
+    bad = [
+        msgpack.unpackb(msgpack.unpackb(bytes.fromhex(str(vector["manifest"])))[0])["mechanism"]
+        for vector in bad_manifests.mechanisms()
+    ]
+    for mechanisms in (golden, bad):
+        assert set(KINDS) <= {mechanism.get("kind") for mechanism in mechanisms}
 
 
 def test_the_surveys_of_the_bad_vectors_are_one_of_each_mode() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import fields
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,67 +42,53 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
     )
 
 
-EVERY = {
-    "origin": '"http://127.0.0.1:8080"',
-    "authority": f'"{KEY}"',
-    "host": '"0.0.0.0"',
-    "port": "0",
-    "store": '"elsewhere/reports.sqlite"',
-    "database_connections": "3",
-    "public": '["one-survey", "another"]',
-    "workers": "4",
-    "most_waiting": "256",
-    "most_connections": "50",
-    "address_connections": "20",
-    "head_seconds": "2",
-    "body_seconds": "0.5",
-    "answer_seconds": "3.25",
-    "idle_seconds": "4",
-    "address_rate": "12.5",
-    "issuer_rate": "100",
-    "trusted_proxies": '["10.0.0.0/8", "::1"]',
-    "tls_certificate": '"tls/chain.pem"',
-    "tls_key": '"/etc/deniable/key.pem"',
-    "metrics": '"[::1]:9377"',
-    "log_format": '"json"',
-    "upkeep_seconds": "0",
+EVERY: dict[str, tuple[str, object]] = {
+    "origin": ('"http://127.0.0.1:8080"', "http://127.0.0.1:8080"),
+    "authority": (f'"{KEY}"', AUTHORITY.public_key),
+    "host": ('"0.0.0.0"', "0.0.0.0"),
+    "port": ("0", 0),
+    "store": ('"elsewhere/reports.sqlite"', Path("elsewhere/reports.sqlite")),
+    "database_connections": ("3", 3),
+    "public": ('["one-survey", "another"]', frozenset({"one-survey", "another"})),
+    "workers": ("4", 4),
+    "most_waiting": ("256", 256),
+    "most_connections": ("50", 50),
+    "address_connections": ("20", 20),
+    "head_seconds": ("2", 2.0),
+    "body_seconds": ("0.5", 0.5),
+    "answer_seconds": ("3.25", 3.25),
+    "idle_seconds": ("4", 4.0),
+    "address_rate": ("12.5", 12.5),
+    "issuer_rate": ("100", 100.0),
+    "trusted_proxies": ('["10.0.0.0/8", "::1"]', (ip_network("10.0.0.0/8"), ip_network("::1/128"))),
+    "tls_certificate": ('"tls/chain.pem"', Path("tls/chain.pem")),
+    "tls_key": ('"/etc/deniable/key.pem"', Path("/etc/deniable/key.pem")),
+    "metrics": ('"[::1]:9377"', ("::1", 9377)),
+    "log_format": ('"json"', "json"),
+    "upkeep_seconds": ("0", 0.0),
 }
+"""By setting: what may stand in the file, never its default, and what it is read as.
+
+Paths are relative to the directory.
+"""
 
 
 def everything(directory: Path) -> Config:
     """Return what EVERY says."""
-    return Config(
-        origin="http://127.0.0.1:8080",
-        authority=AUTHORITY.public_key,
-        host="0.0.0.0",
-        port=0,
-        store=directory / "elsewhere" / "reports.sqlite",
-        database_connections=3,
-        public=frozenset({"one-survey", "another"}),
-        workers=4,
-        most_waiting=256,
-        most_connections=50,
-        address_connections=20,
-        head_seconds=2.0,
-        body_seconds=0.5,
-        answer_seconds=3.25,
-        idle_seconds=4.0,
-        address_rate=12.5,
-        issuer_rate=100.0,
-        trusted_proxies=(ip_network("10.0.0.0/8"), ip_network("::1/128")),
-        tls_certificate=directory / "tls" / "chain.pem",
-        tls_key=Path("/etc/deniable/key.pem"),
-        metrics=("::1", 9377),
-        log_format="json",
-        upkeep_seconds=0.0,
-    )
+    values: dict[str, Any] = {name: value for name, (_, value) in EVERY.items()}
+    paths = {name: directory / each for name, each in values.items() if isinstance(each, Path)}
+    return Config(**values | paths)
 
 
 def test_every_setting_is_read(tmp_path: Path) -> None:
     assert set(EVERY) == {setting.name for setting in SETTINGS}
-    config = Config.load(write(tmp_path, **EVERY))
-    assert config == everything(tmp_path)
-    assert type(config.head_seconds) is float
+    minimal = Config.load(write(tmp_path))
+    config = Config.load(write(tmp_path, **{name: text for name, (text, _) in EVERY.items()}))
+    given = everything(tmp_path)
+    assert config == given
+    for name in EVERY:
+        assert type(getattr(config, name)) is type(getattr(given, name))
+        assert name == "authority" or getattr(config, name) != getattr(minimal, name)
 
 
 def test_an_absolute_store_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Environment variables override the settings file, and point to secrets that are in no file."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,9 @@ from deniable.server import SETTINGS, Config, InvalidConfig
 from tests.server.test_config import EVERY, everything, write
 
 VALUES = {
-    name: value.strip('"')
-    for name, value in EVERY.items()
-    if name not in {"public", "trusted_proxies"}
-} | {"public": "one-survey, another", "trusted_proxies": "10.0.0.0/8,::1"}
+    name: ", ".join(re.findall('"(.*?)"', text)) if text.startswith("[") else text.strip('"')
+    for name, (text, _) in EVERY.items()
+} | {"trusted_proxies": "10.0.0.0/8,::1"}
 SECRET = "hunter2"
 URL = f"postgresql://me:{SECRET}@db.example/reports"
 

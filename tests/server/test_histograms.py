@@ -167,7 +167,7 @@ async def test_figures_appear_from_the_minimum_on(collector: Collector) -> None:
         await collector.send(envelope(device, survey=COURTEOUS))
         answer = await collector.client.get(path, headers=token)
         assert await problem(answer) == (409, "too-few-reports")
-        assert "from 3 reports" in (await answer.json(content_type=None))["detail"]
+        assert "once an epoch has 3 reports" in (await answer.json(content_type=None))["detail"]
     for device, shown in ((2, 3), (3, 3), (4, 3), (5, 6)):
         await collector.send(envelope(device, survey=COURTEOUS))
         assert (await read(collector, path=path))["n"] == shown

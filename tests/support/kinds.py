@@ -1,6 +1,10 @@
-"""One survey of each kind of mechanism, published by the tests' authority."""
+"""Surveys of every kind of mechanism, published by the tests' authority."""
 
-from deniable.messages import Manifest, Specification
+from fractions import Fraction
+from typing import Any
+
+from deniable.mechanisms import KINDS as REGISTERED
+from deniable.messages import Manifest, Repeat, Specification
 from tests.support.surveys import manifest
 
 ORDINAL = manifest(
@@ -36,3 +40,37 @@ NUMERIC = manifest(
 KINDS: dict[str, Manifest] = {
     survey.name: survey for survey in (ORDINAL, CIRCULAR, METRIC, NUMERIC)
 }
+
+THREE = ("never", "sometimes", "always")
+NUMBERS = ("-1", "0", "1")
+TABLE = ((0, 1, 3), (1, 0, 2), (3, 2, 0))
+WIDE = (
+    ("0.5", "0.25", "0.125", "0.125"),
+    ("0.25", "0.5", "0.125", "0.125"),
+    ("0.25", "0.25", "0.25", "0.25"),
+)
+EXAMPLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
+    "randomised-response": [({}, THREE), ({}, tuple(map(str, range(24))))],
+    "two-round": [({"kept_epsilon": "2"}, THREE)],
+    "ordinal": [({"distance": distance}, THREE) for distance in ("absolute", "circular", TABLE)],
+    "numeric": [({}, NUMBERS)],
+    "matrix": [
+        ({"matrix": WIDE, "responses": ("a", "b", "c", "d")}, THREE),
+        (
+            {"matrix": ((Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 3), Fraction(2, 3)))},
+            ("yes", "no"),
+        ),
+    ],
+}
+"""By kind: settings of a survey file, and categories. A key that all of them have must be given."""
+
+
+def example_survey(name: str, settings: dict[str, Any], categories: tuple[str, ...]) -> Manifest:
+    """Return the survey of an example."""
+    kept = REGISTERED[name].first_round_kept
+    return manifest(
+        categories=categories,
+        epsilon="1.1",
+        specification=Specification.calibrated(name, len(categories), "1.1", settings=settings),
+        **({"repeat": Repeat("memoised", 4)} if kept else {}),
+    )

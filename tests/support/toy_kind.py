@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import ClassVar, Final
 
 from deniable.mechanisms import InvalidParameter, Kind, Parameters, Settings, SurveyMechanism
+from deniable.mechanisms.kind import at_fault
 from deniable.mechanisms.matrix import SurveyMatrix
 
 _UNIT: Final = 1 << 60
@@ -28,7 +29,8 @@ class _Toy(Kind):
         self, settings: Settings, categories: int, epsilon: str, delta: str
     ) -> Parameters:
         parameters = {"own": self.setting(settings, "own")}
-        self.check(parameters)
+        with at_fault("own"):
+            self.check(parameters)
         return parameters
 
     def mechanism(

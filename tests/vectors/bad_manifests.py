@@ -9,6 +9,7 @@ from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_R
 from tests.vectors import edwards25519 as curve
 from tests.vectors.scene import (
     AUTHORITY,
+    CATEGORIES,
     CERTIFICATE,
     ISSUER,
     OPEN_PAYLOAD,
@@ -279,11 +280,15 @@ def _matrices() -> Iterator[tuple[str, dict[str, object]]]:
         "a number for a name": ["a", "b", "c", 4],
         "one text for names": "abcd",
         "nil for names": None,
+        "the categories for names": list(CATEGORIES),
+        "the categories in another order for names": list(reversed(CATEGORIES)),
     }
     for what, value in weights.items():
         yield f"a matrix: {what}", {"mechanism": good | {"weights": value}}
     for what, value in labels.items():
         yield f"a matrix: {what}", {"mechanism": good | {"responses": value}}
+    narrow = good | {"weights": [[6 * unit, 5 * unit, 5 * unit]] * 4, "responses": ["a", "b", "c"]}
+    yield "a matrix: fewer responses than categories", {"mechanism": narrow}
     swapped: dict[str, object] = {"kind": "matrix", "responses": [], "weights": rows}
     yield "a matrix: keys exchanged", {"mechanism": swapped}
     many = [f"category {number}" for number in range(17)]

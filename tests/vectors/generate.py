@@ -1,4 +1,4 @@
-"""Write golden.json and bad.json. By hand: ``PYTHONPATH=shared python -m tests.vectors.generate``.
+"""Write golden.json and bad.json. By hand: ``.venv/bin/python -m tests.vectors.generate``.
 
 Everything in them follows from names and fixed numbers (scene.py), and Ed25519 is deterministic, so
 a second run changes nothing. A vector that does change is a change of the protocol: devices in the

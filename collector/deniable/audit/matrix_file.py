@@ -8,8 +8,8 @@ rounded unless that is asked for.
 import csv
 import io
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
@@ -45,6 +45,8 @@ class NamedMatrix:
     categories: tuple[str, ...]
     responses: tuple[str, ...]
     rounded: bool = False
+    names_rows: bool = field(default=False, compare=False)  # whether the categories' names are its
+    names_columns: bool = field(default=False, compare=False)  # the same of the responses
 
 
 def read_matrix(data: bytes, *, rounding: bool = False) -> NamedMatrix:
@@ -60,11 +62,27 @@ def read_matrix(data: bytes, *, rounding: bool = False) -> NamedMatrix:
     table = _table(data)
     header, names = _named(table)
     responses = [cell.strip() for cell in table.pop(0)[names:]] if header else []
+    categories = [row.pop(0).strip() for row in table] if names else []
+    return _named_matrix(table, categories, responses, rounding)
+
+
+def read_rows(rows: Iterable[Iterable[str]], *, rounding: bool = False) -> NamedMatrix:
+    """Read a matrix from the cells of its rows, none of which is a name."""
+    return _named_matrix([list(row) for row in rows], [], [], rounding)
+
+
+def _named_matrix(
+    table: Sequence[Sequence[str]],
+    categories: Sequence[str],
+    responses: Sequence[str],
+    rounding: bool,
+) -> NamedMatrix:
     if len(table) < 2:
         raise InvalidMatrixFile("has fewer than two categories, so there is nothing to compare")
-    categories = [row.pop(0).strip() for row in table] if names else _numbered(len(table))
     if not table[0]:
         raise InvalidMatrixFile("has no probabilities")
+    named = bool(categories), bool(responses)
+    categories = categories or _numbered(len(table))
     responses = responses or _numbered(len(table[0]))
     for what, given in (("categories", categories), ("responses", responses)):
         _check_names(what, given)
@@ -73,7 +91,7 @@ def read_matrix(data: bytes, *, rounding: bool = False) -> NamedMatrix:
         order = [responses.index(name) for name in categories]
         rows, responses = [[row[y] for y in order] for row in rows], categories
     matrix, rounded = _matrix(rows, categories, rounding)
-    return NamedMatrix(matrix, tuple(categories), tuple(responses), rounded)
+    return NamedMatrix(matrix, tuple(categories), tuple(responses), rounded, *named)
 
 
 def _table(data: bytes) -> list[list[str]]:

@@ -97,9 +97,9 @@ def budget(
         Column("holds_for", "holds for"),
     )
     note = (
-        f"All of these are true, so the {counts} counts. delta is the probability by which a line "
-        "may fail. A device adds up as in the first line, and stops at its app's lifetime_epsilon "
-        f"({DEFAULT_LIFETIME_EPSILON} by default)."
+        f"All of these are true, so the {counts} counts. With probability "
+        "delta, more than a line's epsilon may be revealed. A device adds up as in the first line, "
+        f"and stops at its app's lifetime_epsilon ({DEFAULT_LIFETIME_EPSILON} by default)."
     )
     fields = (
         Field("times", times, text=f"{times:,} reports of {asked}{slacks}"),

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from deniable.cli.life_terms import instant_text
+from deniable.cli.survey_terms import appear_text
 from deniable.cli.surveys import find_survey
 from deniable.estimates import EpochStanding, epoch_standing, iso_time
 from deniable.messages import Manifest
@@ -69,8 +70,7 @@ async def list_epochs(
 def show_epochs(listed: EpochList, screen: Console) -> None:
     """Print the list as a table."""
     if not listed.epochs:
-        least = max(1, listed.manifest.minimum_reports)
-        click.echo(f"no figures yet: they appear from {least} reports of an epoch on")
+        click.echo(f"no figures yet: they {appear_text(listed.manifest)}")
         return
     table = Table(box=None, pad_edge=False)
     for heading in ("epoch", "begins", "ends", "reports", "state"):

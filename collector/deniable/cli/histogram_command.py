@@ -10,6 +10,7 @@ import click
 
 from deniable.cli.options import directory_option, json_option
 from deniable.cli.screen import console
+from deniable.cli.survey_terms import appear_text
 from deniable.cli.surveys import find_survey, published
 from deniable.messages import Manifest
 from deniable.publishing.collector_directory import with_store
@@ -110,10 +111,7 @@ def _read(
         if figures is None:
             where = "yet" if epoch is None else f"for epoch {epoch}"
             hint = f"; an older survey has some: --survey {older}" if older else ""
-            raise click.ClickException(
-                f"no figures {where}: they appear from {max(1, manifest.minimum_reports)} reports "
-                f"of an epoch on{hint}"
-            )
+            raise click.ClickException(f"no figures {where}: they {appear_text(manifest)}{hint}")
         histogram = estimate_histogram(
             manifest,
             figures.epoch,

@@ -143,13 +143,15 @@ def _numeric_notes(histogram: Histogram, numeric: NumericSummary) -> list[str]:
 def _manipulation(histogram: Histogram, off: str) -> str:
     share = histogram.poisoning.detectable_share
     seen = (
-        "No share of fake reports would be sure to show a mark (!!)"
+        "With this few reports, fake ones cannot be detected. Where they can, suspicious counts "
+        "are marked !!; people who merely lie about their answer are never detected."
         if share is None
-        else f"Fakes below about {_two_digits(100 * share)} % of reports may show no mark (!!)"
+        else f"Fakes below about {_two_digits(100 * share)} % of reports may show no mark (!!), "
+        "and those that only lie about their answer never do."
     )
     return (
-        f"Intervals exclude manipulation: if 1 % of reports are fake, {off}. {seen}, and those "
-        f"that only lie about their answer never do. Devices: {histogram.enrolment}."
+        f"Intervals exclude manipulation: if 1 % of reports are fake, {off}. {seen} "
+        f"Devices: {histogram.enrolment}."
     )
 
 

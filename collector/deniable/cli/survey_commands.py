@@ -151,6 +151,9 @@ def show(name: str, directory: Path) -> None:
     )
     if (terms := mechanism_text(manifest)) is not None:
         click.echo(f"mechanism {terms}")
+    if manifest.responses != manifest.categories:
+        named = f"responses {', '.join(manifest.responses)}"
+        click.echo(textwrap.fill(named, 80, subsequent_indent=" " * 10))
     for label, text in repeat_terms(manifest):
         click.echo(f"{label:<9} {text}")
     click.echo(f"costs     a device at most {cost_text(manifest, manifest.schedule.start)}")

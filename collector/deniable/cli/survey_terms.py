@@ -16,6 +16,12 @@ def figures_text(step: int) -> str:
     return f"{first} and are renewed when\n          at least {step:,} more have come"
 
 
+def appear_text(manifest: Manifest) -> str:
+    """Return from when on there are figures of an epoch."""
+    least = max(1, manifest.minimum_reports)
+    return f"appear once an epoch has {least:,} report{'s' * (least > 1)}"
+
+
 def devices_text(manifest: Manifest) -> str:
     """Return who may report; with their issuers, one a line."""
     issuers = manifest.enrolment.issuers

@@ -54,5 +54,6 @@ def fakes_needed(honest: int, move: float, reach: float) -> int | None:
     The reach is how far it would move if all reports were fake: the larger of :func:`worst_shifts`
     at a share of 1.
     """
-    # M of n + M reports move it by M/(n + M) reach.
-    return math.ceil(honest * move / (reach - move)) if move < reach else None
+    # M of n + M reports move it by M/(n + M) reach. Both are rounded: a move that falls short of
+    # the reach by no more than that is as far.
+    return math.ceil(honest * move / (reach - move)) if move < reach * (1 - 1e-9) else None

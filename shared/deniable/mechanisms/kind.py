@@ -47,6 +47,7 @@ class Kind(Protocol):
     """A kind of mechanism. Every module of :data:`deniable.mechanisms.KINDS` has one as ``KIND``.
 
     Attributes:
+        name: on the wire, and in survey files.
         summary: what it is, behind its name in the help for survey files.
         fields: names of its parameters in a manifest, in their order.
         keys: keys of a survey file that belong to it, with their help.
@@ -54,7 +55,12 @@ class Kind(Protocol):
         first_round_kept: whether each response adds fresh noise to one that the device keeps; then
             surveys of it are memoised.
         numeric: whether its categories are numbers at equal steps.
-        likeness: which of the other responses are sent how often, for people.
+        likeness: which of the other responses are sent how often, for people; ends "Your true
+            answer is sent …, else one of the others, …", which is said if these are the categories.
+
+    An InvalidParameter names the key of the survey file where :meth:`calibrated` raises it. Where
+    :meth:`check` or :meth:`mechanism` does, it names the manifest's field, as a rule "mechanism":
+    ``with at_fault(key)`` turns it into the former.
     """
 
     name: ClassVar[str]

@@ -50,10 +50,12 @@ class _Kind(Kind):
         if (
             type(weights) is not tuple
             or not 2 <= len(weights) <= MAX_MATRIX
-            or not all(type(row) is tuple and 2 <= len(row) <= MAX_MATRIX for row in weights)
+            or not all(
+                type(row) is tuple and len(weights) <= len(row) <= MAX_MATRIX for row in weights
+            )
         ):
             raise InvalidParameter(
-                "mechanism", f"a matrix has 2 to {MAX_MATRIX} rows and as many columns"
+                "mechanism", f"a matrix has 2 to {MAX_MATRIX} rows, and no fewer columns than rows"
             )
         if not all(type(w) is int and 0 < w < _GRID for row in weights for w in row):
             raise InvalidParameter("mechanism", "its weights are integers from 1 to 2^64 - 1")
@@ -73,21 +75,28 @@ class _Kind(Kind):
             raise InvalidParameter("matrix", "needs a row for each category, in their order")
         with at_fault("matrix", (ValueError, TypeError)):
             exact = SolutionMatrix.exact(given)
-        with at_fault("epsilon"):
+        _check_no_certainty(exact)
+        try:
             matrix = exact.certified(epsilon, delta)
-        weights = tuple(tuple(matrix.row(x)) for x in range(categories))
-        if not all(0 < weight < _GRID for row in weights for weight in row):
+        except ValueError as error:
+            own = exact.privacy.epsilon_at(delta)
             raise InvalidParameter(
-                "matrix",
-                "has a probability of 0 or 1 (as rounded to 64 bits): then a response excludes an "
-                "answer, and no budget of a device covers that",
-            )
+                "epsilon", f"{error}; its own epsilon is {own} at delta {delta}"
+            ) from error
+        _check_no_certainty(matrix)
+        weights = tuple(tuple(matrix.row(x)) for x in range(categories))
         if not _tells_apart(weights):
             raise InvalidParameter(
                 "matrix",
                 "cannot be inverted: some categories have the same responses as a mixture of "
                 "others, so that their shares cannot be estimated; it needs at least as many "
                 "responses as categories, and rows that are linearly independent",
+            )
+        if not labels and matrix.responses != categories:
+            raise InvalidParameter(
+                "responses",
+                f"is missing: the matrix has {matrix.responses} columns for {categories} "
+                "categories, and each of its responses needs a name",
             )
         parameters = {"weights": weights, "responses": labels}
         with at_fault("matrix"):
@@ -108,11 +117,24 @@ class _Kind(Kind):
         return matrix
 
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> tuple[str, ...]:
-        return parameters["responses"] or categories
+        labels: tuple[str, ...] = parameters["responses"]
+        if sorted(labels) == sorted(categories):  # a survey has one encoding
+            raise InvalidParameter("mechanism", "responses that are the categories have no names")
+        return labels or categories
 
     def terms(self, parameters: Parameters) -> str:
         weights = parameters["weights"]
         return f"matrix: {len(weights)} categories, {len(weights[0])} responses"
+
+
+def _check_no_certainty(matrix: SolutionMatrix) -> None:
+    rows = map(matrix.row, range(matrix.categories))
+    if not all(0 < weight < matrix.grid for row in rows for weight in row):
+        raise InvalidParameter(
+            "matrix",
+            "has a probability of 0 or 1 (as rounded to 64 bits): then a response excludes an "
+            "answer, and no budget of a device covers that",
+        )
 
 
 def _tells_apart(weights: tuple[tuple[int, ...], ...]) -> bool:

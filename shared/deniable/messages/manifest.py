@@ -168,7 +168,7 @@ class Manifest:
     @cached_property
     def responses(self) -> tuple[str, ...]:
         """Return the label of each response; for most kinds, the categories."""
-        return self.kind.responses(self.specification.parameters, self.categories)
+        return self.specification.responses(self.categories)
 
     @property
     def kept_epsilon(self) -> str | None:

@@ -54,6 +54,11 @@ class Specification:
         with _of_manifest():
             return self.of_kind.mechanism(self.parameters, categories, epsilon, delta)
 
+    def responses(self, categories: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the label of each response."""
+        with _of_manifest():
+            return self.of_kind.responses(self.parameters, categories)
+
     def to_map(self) -> dict[str, object]:
         """Return the canonical map of the wire."""
         return {"kind": self.kind, **self.parameters}

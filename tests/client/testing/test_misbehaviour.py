@@ -28,10 +28,10 @@ from deniable.client.testing import (
     Route,
 )
 from deniable.messages import RefusalCode
-from tests.client.test_delivery import DROPPED
 from tests.client.testing.test_fake_collector import THEME, device
 from tests.support.clock import FakeClock
 from tests.support.effort import THOROUGH
+from tests.support.refusal_table import DROPPED
 from tests.support.surveys import DAY
 from tests.support.watched import until
 

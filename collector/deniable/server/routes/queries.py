@@ -142,9 +142,10 @@ class _Queries:
         making.add_done_callback(heed)
         made = await asyncio.shield(making)
         if made is None:
+            least = max(1, manifest.minimum_reports)
             raise Refusal(
                 RefusalCode.TOO_FEW_REPORTS,
-                f"figures appear from {max(1, manifest.minimum_reports)} reports of an epoch on",
+                f"figures appear once an epoch has {least} report{'s' * (least > 1)}",
             )
         return _json(made)
 
