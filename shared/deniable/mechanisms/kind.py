@@ -54,7 +54,9 @@ class Kind(Protocol):
         first_round_kept: whether each response adds fresh noise to one that the device keeps; then
             surveys of it are memoised.
         numeric: whether its categories are numbers at equal steps.
-        likeness: which of the other responses are sent how often, for people.
+        answers: whether each response is one of the answers, the categories, in every survey.
+        likeness: how often the responses are sent that are not the answer: the end of a sentence
+            for the device's user, such as "near answers more often than far ones".
     """
 
     name: ClassVar[str]
@@ -64,6 +66,7 @@ class Kind(Protocol):
     symmetric: ClassVar[bool] = False
     first_round_kept: ClassVar[bool] = False
     numeric: ClassVar[bool] = False
+    answers: ClassVar[bool] = True
     likeness: ClassVar[str] = "all alike"
 
     def check(self, parameters: Parameters) -> None:
