@@ -113,6 +113,13 @@ class Kind(Protocol):
             raise InvalidParameter("delta", f'must be "0": a mechanism of kind {self.name} is pure')
 
 
+def as_tuples(value: object) -> object:
+    """Return lists, and lists of lists, as tuples; no kind takes deeper ones."""
+    if type(value) is not list:
+        return value
+    return tuple(tuple(item) if type(item) is list else item for item in value)
+
+
 def read_ratio(value: object) -> Fraction:
     """Return the ratio that a numerator and a denominator make."""
     if type(value) is tuple and [type(part) for part in value] == [int, int]:
