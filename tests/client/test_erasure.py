@@ -4,11 +4,12 @@ import random
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from deniable.client import OutcomeStatus
-from deniable.client.state import state_file
+from deniable.client.state import erasing, state_file
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import DAY, DECLARED, START, manifest
@@ -54,6 +55,27 @@ def test_what_another_process_reads_meanwhile_is_erased_later(
     client.flush()
     assert bench.on_disk(envelope) == []
     assert bench.rows("SELECT remains FROM device") == [(0,)]
+
+
+def test_a_flush_tries_once_to_erase_what_another_process_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+    with Bench(tmp_path) as bench:
+        names = [f"survey-{number}" for number in range(4)]
+        for name in names:
+            bench.transport.publish(manifest(name=name))
+        client = bench.ready(
+            surveys=[replace(DECLARED, name=name) for name in names], lifetime_epsilon="50"
+        )
+        assert all(client.report(name, "good").ok for name in names)
+        bench.rows("UPDATE device SET remains = 1")
+        with monkeypatch.context() as reader:  # each try waits for seconds
+            reader.setattr(erasing, "truncate_log", lambda _: tried.append(False))
+            assert client.flush(10.0).delivered == 4
+        assert tried == [False]
+        assert client.flush().pending == 0
+        assert bench.rows("SELECT remains FROM device") == [(0,)]
 
 
 def test_a_crash_before_copies_are_erased_leaves_that_to_the_next_opening(

@@ -92,6 +92,14 @@ def test_d5_a_state_of_another_schema_is_refused_and_not_touched(
     assert bench.draw.count == 1
 
 
+def test_d5_another_programs_database_is_refused_and_not_touched(bench: Bench) -> None:
+    with closing(sqlite3.connect(bench.path)) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    before = bench.files()
+    assert "another program" in str(bench.client().report(NAME, "good").error)
+    assert bench.files() == before
+
+
 def test_d5_a_state_replaced_while_it_is_open_decides_nothing_more_there(bench: Bench) -> None:
     # Else two processes decide the same epochs, each in a file of its own.
     first = bench.reported()

@@ -5,6 +5,7 @@ Every test runs against every record: another one needs a line in ``RECORDS``.
 
 import multiprocessing
 import os
+import shutil
 import sqlite3
 import stat
 import threading
@@ -177,11 +178,25 @@ def test_a_database_that_it_does_not_know_is_not_touched(
     with closing(sqlite3.connect(file)) as connection:
         connection.execute(statement)
         connection.commit()
-        before = connection.execute("SELECT name FROM sqlite_master").fetchall()
+    before = file.read_bytes()
     with pytest.raises(RecordError, match=message):
         SqliteIssuanceRecord(file)
-    with closing(sqlite3.connect(file)) as connection:
-        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == before
+    assert (file.read_bytes(), list(tmp_path.iterdir())) == (before, [file])
+
+
+def test_opening_makes_durable_what_a_killed_process_had_written(
+    tmp_path: Path, record: SqliteIssuanceRecord
+) -> None:
+    record.claim(digest(1), digest(10), END)
+    left = tmp_path / "left"
+    left.mkdir()
+    for name in ("issued.sqlite", "issued.sqlite-wal"):  # as a kill leaves them
+        shutil.copyfile(tmp_path / name, left / name)
+    log = left / "issued.sqlite-wal"
+    before = log.stat().st_size
+    with SqliteIssuanceRecord(left / "issued.sqlite") as opened:
+        assert log.stat().st_size > before  # a commit, which synchronises all that the log holds
+        assert opened.claim(digest(1), digest(11), END) == digest(10)
 
 
 def test_a_disk_that_fails_is_a_record_error_and_the_record_goes_on(

@@ -13,6 +13,7 @@ from deniable.sqlite_files import (
     connect,
     create_private,
     file_identity,
+    make_durable,
     migrate,
     primary_code,
     read_only,
@@ -48,8 +49,12 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def connection(path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(connect(path, 0.05, page_size=1024)) as opened:
+    with closing(connect(path, 0.05, recognise, page_size=1024)) as opened:
         yield opened
+
+
+def recognise(connection: sqlite3.Connection) -> int:
+    return schema_version(connection, 2, OURS)
 
 
 def numbers(connection: sqlite3.Connection) -> list[int]:
@@ -74,7 +79,7 @@ def test_a_file_that_is_there_is_left_as_it_is(path: Path, connection: sqlite3.C
 
 
 def test_migrations_are_done_once_each_and_only_those_that_are_missing(path: Path) -> None:
-    with closing(connect(path, 1.0)) as connection:
+    with closing(connect(path, 1.0, recognise)) as connection:
         assert migrate(connection, [first], OURS) == 0
         with writing(connection):
             connection.execute("INSERT INTO numbers VALUES (1)")
@@ -86,7 +91,7 @@ def test_migrations_are_done_once_each_and_only_those_that_are_missing(path: Pat
 
 def test_any_number_may_migrate_at_once(path: Path) -> None:
     def migrated(_: int) -> int:
-        with closing(connect(path, 10.0)) as connection:
+        with closing(connect(path, 10.0, recognise)) as connection:
             migrate(connection, [first, second], OURS)
             return schema_version(connection, 2, OURS)
 
@@ -125,6 +130,35 @@ def test_what_is_not_ours_is_not_touched(
     assert path.read_bytes() == before
 
 
+def test_what_is_not_ours_is_recognised_before_anything_is_changed(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as theirs:
+        theirs.execute("CREATE TABLE theirs (x)")
+    before = path.read_bytes()
+    with pytest.raises(UnknownFile, match="is another program's"):
+        connect(path, 0.05, recognise)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_was_written_without_being_synchronised_is_made_durable_by_a_write(
+    path: Path, connection: sqlite3.Connection
+) -> None:
+    migrate(connection, [first], OURS)
+    log = path.with_name(path.name + "-wal")
+    before = log.stat().st_size
+    make_durable(connection)
+    assert log.stat().st_size > before
+    assert schema_version(connection, 1, OURS) == 1
+
+
+def test_a_script_needs_no_last_semicolon(connection: sqlite3.Connection) -> None:
+    run_script(connection, "CREATE TABLE a (x);\nCREATE TABLE b (x) -- the last")
+    run_script(connection, "CREATE TABLE c (x);\n-- no more\n")
+    assert connection.execute("SELECT group_concat(name) FROM sqlite_master").fetchone() == (
+        "a,b,c",
+    )
+
+
 def test_a_file_that_bears_no_mark_is_told_by_its_version(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE TABLE theirs (x)")
     assert schema_version(connection, 0) == 0
@@ -148,7 +182,7 @@ def test_a_writer_waits_for_the_other_one_so_long_and_no_longer(
     path: Path, connection: sqlite3.Connection, patience: float | None
 ) -> None:
     migrate(connection, [first])
-    with closing(connect(path, 0.05)) as other:
+    with closing(connect(path, 0.05, lambda _: None)) as other:
         with writing(other), pytest.raises(sqlite3.OperationalError) as raised:  # noqa: SIM117
             with writing(connection, patience):
                 raise AssertionError
@@ -193,5 +227,5 @@ def test_a_file_in_the_place_of_another_is_told_from_it(path: Path) -> None:
 def test_what_is_no_database_is_told_and_left_closed(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no database, but long enough to have a header" * 100)
     with pytest.raises(sqlite3.DatabaseError) as raised:
-        connect(tmp_path / "text", 0.05)
+        connect(tmp_path / "text", 0.05, recognise)
     assert primary_code(raised.value) == sqlite3.SQLITE_NOTADB

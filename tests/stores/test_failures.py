@@ -129,6 +129,18 @@ def test_a_schema_of_a_newer_version_is_refused_and_left_alone(file: Path) -> No
         assert connection.execute("SELECT * FROM sqlite_master").fetchall() == before
 
 
+@pytest.mark.parametrize("number", range(4))
+def test_another_programs_database_is_refused_and_left_alone(tmp_path: Path, number: int) -> None:
+    file = tmp_path / "photos.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(f"CREATE TABLE photos (x); PRAGMA user_version={number}")
+    before = file.read_bytes()
+    for migrates in (True, False):
+        with pytest.raises(UnknownSchema, match="another program's database"):
+            SqliteDatabase(file, migrate=migrates)
+    assert (file.read_bytes(), list(tmp_path.iterdir())) == (before, [file])
+
+
 @pytest.mark.parametrize("kind", ["text", "directory", "no parent"])
 def test_what_is_no_store_is_refused_by_name(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "thing"

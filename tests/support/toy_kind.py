@@ -19,7 +19,7 @@ class _Toy(Kind):
     summary = "a toy of three categories and five responses"
     fields = ("own",)
     keys: ClassVar = {"own": "of a toy survey: how many sixteenths of the time an answer is named"}
-    likeness = "less often"
+    answers = False
 
     def check(self, parameters: Parameters) -> None:
         if type(parameters["own"]) is not int or not 3 <= parameters["own"] <= 8:

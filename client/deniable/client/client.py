@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("deniable")
 _T = TypeVar("_T")
-_Came = TypeVar("_Came", Outcome, Refresh, Delivery, NotRecorded, Mapping[str, NotRecorded])
+_Result = TypeVar("_Result", Outcome, Refresh, Delivery, NotRecorded, Mapping[str, NotRecorded])
 
 DEFAULT_LIFETIME_EPSILON: Final = 20
 """What a device spends on all surveys together unless the app says otherwise."""
@@ -249,7 +249,7 @@ class Client:
         quiet = outcome.status is OutcomeStatus.LOCAL or isinstance(outcome.error, ConsentMissing)
         if self._background and not quiet:
             self._uploader.start()
-        self._say(outcome)
+        self._debugged(outcome)
         if strict and outcome.error is not None:
             raise outcome.error
         return outcome
@@ -264,7 +264,7 @@ class Client:
         Never raises for what the network, the collector or ``enrol`` does; without consent, does
         nothing.
         """
-        return self._say(self._refresh(timeout, force))
+        return self._debugged(self._refresh(timeout, force))
 
     def _refresh(self, timeout: float, force: bool) -> Refresh:
         try:
@@ -295,7 +295,7 @@ class Client:
         device: leave sending to the background thread, where there is one. With ``due_only`` sends
         what is due by its random time: for an app without the thread that flushes regularly.
         """
-        return self._say(self._uploader.flush(timeout, due_only=due_only))
+        return self._debugged(self._uploader.flush(timeout, due_only=due_only))
 
     @property
     def consent(self) -> Consent:
@@ -401,7 +401,7 @@ class Client:
         try:
             self._check_consent()
         except NotRecorded as error:
-            self._say(error)
+            self._debugged(error)
         else:
             self._uploader.start()
 
@@ -470,10 +470,10 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({self._collector!r}, surveys={sorted(self._surveys)})"
 
-    def _say(self, came: _Came) -> _Came:
+    def _debugged(self, result: _Result) -> _Result:
         if self._debug is not None:
-            self._debug.say(came)
-        return came
+            self._debug.say(result)
+        return result
 
     def _declared(self, asked: Survey | str) -> Survey:
         survey = self._surveys.get(asked.name if isinstance(asked, Survey) else asked)
@@ -547,9 +547,9 @@ class Client:
             try:
                 self._manifests.refresh(REQUEST_SECONDS, in_background=True)
             except NotRecorded as error:
-                self._say(error)
+                self._debugged(error)
                 return math.inf  # whoever consents wakes the thread, and so does the next report
-            self._say(self._manifests.errors)
+            self._debugged(self._manifests.errors)
         return self._manifests.next_refresh
 
 

@@ -8,7 +8,6 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
@@ -17,11 +16,11 @@ from deniable.enrolment.errors import RecordError
 
 _APPLICATION_ID: Final = 0x64656E72  # "denr"
 _BUSY_SECONDS: Final = 10.0
+_MIGRATIONS: Final = (sqlite_files.migration_script("deniable.enrolment", "0001_initial.sql"),)
 
 
-def _initial(connection: sqlite3.Connection) -> None:
-    script = files("deniable.enrolment").joinpath("migrations", "0001_initial.sql")
-    sqlite_files.run_script(connection, script.read_text("utf-8"))
+def _version(connection: sqlite3.Connection) -> int:
+    return sqlite_files.schema_version(connection, len(_MIGRATIONS), _APPLICATION_ID)
 
 
 class SqliteIssuanceRecord:
@@ -37,11 +36,13 @@ class SqliteIssuanceRecord:
         self._lock = threading.Lock()
         with self._failing():
             sqlite_files.create_private(path)
-            self._connection = sqlite_files.connect(path, _BUSY_SECONDS)
+            self._connection = sqlite_files.connect(path, _BUSY_SECONDS, _version)
         try:
             self._place = sqlite_files.file_identity(path)
             with self._failing():
-                sqlite_files.migrate(self._connection, (_initial,), _APPLICATION_ID)
+                sqlite_files.migrate(self._connection, _MIGRATIONS, _APPLICATION_ID)
+                # What can be read is the answer to a claim, and must not be lost afterwards.
+                sqlite_files.make_durable(self._connection)
         except RecordError:
             self._connection.close()
             raise

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from deniable.mechanisms import KINDS, InvalidPrivacyParameter
+from deniable.mechanisms.kind import as_tuples
 from deniable.messages import (
     FRESH,
     RANDOMISED_RESPONSE,
@@ -186,16 +187,12 @@ def _settings(
     table: dict[str, object], kind: str, categories: tuple[str, ...], folder: Path
 ) -> dict[str, object]:
     """Return what belongs to the kind, lists as tuples; the kind checks it."""
-    found = {key: _frozen(table[key]) for key in KINDS[kind].keys if key in table}
+    found = {key: as_tuples(table[key]) for key in KINDS[kind].keys if key in table}
     if "kept_epsilon" in found:
         _text(table, "kept_epsilon")
     if "matrix" in found:
         found |= read_survey_matrix(found, categories, folder)
     return found
-
-
-def _frozen(value: object) -> object:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def _repeat(table: dict[str, object]) -> Repeat:

@@ -3,6 +3,17 @@
 A rule is a generator. It yields what it asks and is sent the rows, so that one text of it serves
 SQLite, which answers in a thread, and PostgreSQL, which is awaited. Its SQL is PostgreSQL's. The
 database that asks some statement in another form has a table of these (``driver.py`` of each).
+
+For example, this rule asks once, and is sent the one row that is found::
+
+    def find_survey(survey_id: bytes) -> Rule[tuple[int, int]]:
+        ((survey, minimum),) = yield Statement(
+            "SELECT survey, minimum FROM deniable.surveys WHERE survey_id = $1", (survey_id,)
+        )
+        return survey, minimum
+
+    await postgres.driver.follow(connection, find_survey(survey_id))  # (7, 100)
+    sqlite.driver.follow(connection, find_survey(survey_id))  # (7, 100), after "… survey_id = ?"
 """
 
 from collections.abc import Generator, Sequence
@@ -19,6 +30,7 @@ class Statement(NamedTuple):
 
     sql: str
     values: Row = ()
+    seconds: float | None = None  # how long its answer may take, where a server limits that
 
 
 class ManyTimes(NamedTuple):

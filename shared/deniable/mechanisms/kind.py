@@ -55,6 +55,7 @@ class Kind(Protocol):
         first_round_kept: whether each response adds fresh noise to one that the device keeps; then
             surveys of it are memoised.
         numeric: whether its categories are numbers at equal steps.
+        answers: whether each response is one of the answers, the categories, in every survey.
         likeness: which of the other responses are sent how often, for people; ends "Your true
             answer is sent …, else one of the others, …", which is said if these are the categories.
 
@@ -70,6 +71,7 @@ class Kind(Protocol):
     symmetric: ClassVar[bool] = False
     first_round_kept: ClassVar[bool] = False
     numeric: ClassVar[bool] = False
+    answers: ClassVar[bool] = True
     likeness: ClassVar[str] = "all alike"
 
     def check(self, parameters: Parameters) -> None:
@@ -114,6 +116,13 @@ class Kind(Protocol):
         """Check that no delta is stated."""
         if delta != "0":
             raise InvalidParameter("delta", f'must be "0": a mechanism of kind {self.name} is pure')
+
+
+def as_tuples(value: object) -> object:
+    """Return lists, and lists of lists, as tuples; no kind takes deeper ones."""
+    if type(value) is not list:
+        return value
+    return tuple(tuple(item) if type(item) is list else item for item in value)
 
 
 def read_ratio(value: object) -> Fraction:

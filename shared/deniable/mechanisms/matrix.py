@@ -43,6 +43,7 @@ class _Kind(Kind):
         "responses": "what its responses are called, if they are not the categories; a CSV file "
         "names them itself",
     }
+    answers = False
     likeness = "each as often as the survey's table says"
 
     def check(self, parameters: Parameters) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from deniable.mechanisms import KINDS, InvalidParameter, Kind, Parameters, Settings, SurveyMechanism
+from deniable.mechanisms.kind import as_tuples
 from deniable.messages import codec
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
 
@@ -75,14 +76,7 @@ class Specification:
         if type(kind) is not str or kind not in KINDS:
             raise Refusal(RefusalCode.MALFORMED, "a mechanism of no known kind")
         fields = codec.exact_map(value, ("kind", *KINDS[kind].fields))
-        return cls(kind, {name: _frozen(fields[name]) for name in KINDS[kind].fields})
-
-
-def _frozen(value: object) -> object:
-    """Return arrays, and arrays of arrays, as tuples; no kind takes deeper ones."""
-    if type(value) is not list:
-        return value
-    return tuple(tuple(item) if type(item) is list else item for item in value)
+        return cls(kind, {name: as_tuples(fields[name]) for name in KINDS[kind].fields})
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 1. A file is private to its user from the start (0600), and what is erased in it is overwritten.
 2. A commit is durable before it returns, and with it all that the write-ahead log held before:
    what a process that was killed had written and not synchronised.
-3. A file that a newer version of deniable or another program wrote is refused and not touched.
+3. A file that a newer version of deniable or another program wrote is refused before anything is
+   changed in it.
 4. Whoever opens, migrates or writes waits for other processes, for so many seconds at most.
 
 Whoever uses them turns ``sqlite3.Error``, ``OSError`` and ``UnknownFile`` into errors of its own.
@@ -44,19 +45,26 @@ def create_private(path: Path) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
-def connect(path: Path | str, patience: float, **pragmas: int | str) -> sqlite3.Connection:
+def connect(
+    path: Path | str,
+    patience: float,
+    recognise: Callable[[sqlite3.Connection], object],
+    **pragmas: int | str,
+) -> sqlite3.Connection:
     """Open a file, or ``":memory:"``, to read and write it without implicit transactions.
 
-    Other processes are waited for, ``patience`` seconds. Further pragmas are set first, and
-    therefore of effect on a new file.
+    Other processes are waited for, ``patience`` seconds. ``recognise`` raises for a file that is
+    not to be changed, such as :func:`schema_version`. Further pragmas are set before the file is
+    switched to write-ahead logging, and therefore of effect on a new one.
     """
     connection = sqlite3.connect(
         path, timeout=patience, isolation_level=None, check_same_thread=False
     )
     try:
+        _once_free(patience, lambda: recognise(connection))
         for name, value in pragmas.items():
             connection.execute(f"PRAGMA {name}={value}")
-        _insist(connection, "PRAGMA journal_mode=WAL", patience)
+        _once_free(patience, lambda: connection.execute("PRAGMA journal_mode=WAL"))
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA secure_delete=ON")
     except BaseException:
@@ -89,7 +97,7 @@ def writing(connection: sqlite3.Connection, patience: float | None = None) -> It
     else:
         connection.execute("PRAGMA busy_timeout=0")
         try:
-            _insist(connection, "BEGIN IMMEDIATE", patience)
+            _once_free(patience, lambda: connection.execute("BEGIN IMMEDIATE"))
         finally:
             connection.execute(f"PRAGMA busy_timeout={round(patience * 1000)}")
     try:
@@ -153,6 +161,21 @@ def migrate(
     return found
 
 
+def migration_script(package: str, name: str) -> Migration:
+    """Return the migration that a script in a package's folder ``migrations`` does."""
+    from importlib.resources import files  # no device needs it
+
+    script = files(package).joinpath("migrations", name).read_text("utf-8")
+    return lambda connection: run_script(connection, script)
+
+
+def make_durable(connection: sqlite3.Connection, patience: float | None = None) -> None:
+    """Make durable what the log holds, such as what a killed process had written: by a write."""
+    with writing(connection, patience):
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.execute(f"PRAGMA user_version={version}")  # written, though it is the same
+
+
 def run_script(connection: sqlite3.Connection, script: str) -> None:
     """Execute statements inside a transaction, which ``executescript`` would commit first."""
     statement = ""
@@ -161,6 +184,8 @@ def run_script(connection: sqlite3.Connection, script: str) -> None:
         if sqlite3.complete_statement(statement):
             connection.execute(statement)
             statement = ""
+    if statement.strip():  # it has no semicolon behind it
+        connection.execute(statement)
 
 
 def truncate_log(connection: sqlite3.Connection) -> bool:
@@ -187,12 +212,12 @@ def primary_code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _insist(connection: sqlite3.Connection, statement: str, patience: float) -> None:
-    """Execute a statement as soon as no other process is in its way."""
+def _once_free(patience: float, work: Callable[[], object]) -> None:
+    """Do this as soon as no other process is in its way."""
     deadline = time.monotonic() + patience
     while True:
         try:
-            connection.execute(statement)
+            work()
         except sqlite3.OperationalError as error:
             if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                 raise

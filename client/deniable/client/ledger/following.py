@@ -139,7 +139,7 @@ class Following:
         return [self._opened[survey_id] for survey_id, _ in rows if survey_id in self._opened]
 
     def fits(self, manifest: Manifest, survey: Survey) -> bool:
-        """Tell whether a manifest fits its name's declaration, of which a client has but one."""
+        """Tell whether a manifest fits the declaration of its name; each is judged once."""
         fits = self._fits.get(manifest.survey_id)
         if fits is None:
             fits = self._fits[manifest.survey_id] = fits_declaration(manifest, survey)

@@ -85,19 +85,23 @@ class Outbox:
         What is over caps, or was sent for the last time, is dropped.
         """
         with self._state.existing(now) as connection:
-            found = [] if connection is None else self._pending(connection, now)
-        self._state.erase_remains()
+            found, dropped = ([], 0) if connection is None else self._pending(connection, now)
+        if dropped:
+            self._state.erase_remains()
         return found
 
-    def _pending(self, connection: sqlite3.Connection, now: float) -> list[PendingReport]:
+    def _pending(
+        self, connection: sqlite3.Connection, now: float
+    ) -> tuple[list[PendingReport], int]:
+        """Return what may be sent, and how many were dropped."""
         if self._state.effective_consent(connection) is not Consent.ON:
-            return []
-        drop_over_caps(connection, self._caps, self._lived(connection, now), now)
-        connection.execute(  # sent for the last time by a process that was killed then
+            return [], 0
+        dropped = drop_over_caps(connection, self._caps, self._lived(connection, now), now)
+        dropped += connection.execute(  # sent for the last time by a process that was killed then
             "UPDATE decisions SET status = 'dropped', verdict = ?, settled = ?, envelope = NULL"
             " WHERE status = 'pending' AND attempts >= ? AND due <= ?",
             (UNANSWERED, int(now), MOST_SENDS, now),
-        )
+        ).rowcount
         rows = connection.execute(
             "SELECT d.name, d.epoch, d.envelope, d.starts, d.closes, d.attempts, d.unanswered,"
             " d.due, d.held, c.renewal IS 0 AND :enrols, c.renewal IS 1 AND :enrols"
@@ -114,7 +118,7 @@ class Outbox:
             self._in_reach(connection, PendingReport(*row[:9], *map(bool, row[9:])), now)
             for row in rows
         ]
-        return sorted(reports, key=lambda report: report.due)
+        return sorted(reports, key=lambda report: report.due), dropped
 
     def _in_reach(
         self, connection: sqlite3.Connection, report: PendingReport, now: float
@@ -207,6 +211,7 @@ class Outbox:
 
         Returns what is pending then, as :meth:`pending` does.
         """
+        refused = 0
         with self._state.transaction(now) as connection:
             for report, step in steps:
                 key = {"name": report.name, "epoch": report.epoch}
@@ -216,6 +221,7 @@ class Outbox:
                         " WHERE name = :name AND epoch = :epoch",
                         key,
                     )
+                refused += isinstance(step, Drop)
                 if isinstance(step, (Delivered, Drop)):
                     status = "delivered" if isinstance(step, Delivered) else "dropped"
                     connection.execute(
@@ -230,8 +236,10 @@ class Outbox:
                     renew_credential(connection, report.name, report.epoch, step.due)
                 due = max(step.due, step.held)
                 _put_off(connection, report, report.attempts + 1, due, step.held)
-            found = self._pending(connection, now)
-        self._state.erase_remains()
+            found, dropped = self._pending(connection, now)
+        # Only then: a reader may make this wait for seconds, and each end of a flush does it too.
+        if refused or dropped:
+            self._state.erase_remains()
         return found
 
     def end_flush(self, now: float) -> Remainder:
@@ -241,7 +249,7 @@ class Outbox:
                 no_consent = self._state.consent_in(None).effective is not Consent.ON
                 return Remainder(unconsented=0 if no_consent else None)
             self._erase_settled(connection, now)
-            pending = self._pending(connection, now)
+            pending, _ = self._pending(connection, now)
             dropped = connection.execute(
                 "SELECT verdict, count(*) FROM decisions WHERE status = 'dropped' AND origin = ?"
                 " GROUP BY verdict ORDER BY verdict",

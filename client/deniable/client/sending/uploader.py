@@ -154,25 +154,25 @@ class Uploader(Forkable):
         later; with ``due_only`` also what is not due, and what fails, as the thread would.
         """
         end, interrupt = self._clock.monotonic() + timeout, self._interrupt
-        course = _Course(due_only)
+        progress = _Progress(due_only)
         with _held(self._flushing, timeout) as alone:
             try:
                 if alone:
-                    self._flush(end, interrupt, course)
+                    self._flush(end, interrupt, progress)
                 now = self._clock.now()
                 left = self._outbox.end_flush(now)
             except NotRecorded as error:
                 _LOG.info("nothing could be sent: %s", error)  # the state has warned of its outage
-                return Delivery(course.delivered, course.dropped, None, drop_frames(error))
-        waiting = dict(course.why_waiting(left.pending, now))
+                return Delivery(progress.delivered, progress.dropped, None, drop_frames(error))
+        waiting = dict(progress.why_waiting(left.pending, now))
         if left.unconsented is not None:
             waiting = {"no-consent": left.unconsented} if left.unconsented else {}
         pending = len(left.pending)
         return Delivery(
-            course.delivered, course.dropped, pending, reasons=left.dropped, waiting=waiting
+            progress.delivered, progress.dropped, pending, reasons=left.dropped, waiting=waiting
         )
 
-    def _flush(self, end: float, interrupt: threading.Event, course: "_Course") -> None:
+    def _flush(self, end: float, interrupt: threading.Event, progress: "_Progress") -> None:
         known: Sequence[PendingReport] | None = None
         while (left := end - self._clock.monotonic()) > 0 and not interrupt.is_set():
             rest = 0.0
@@ -183,18 +183,18 @@ class Uploader(Forkable):
                 if alone and left > 0:
                     waiting = self._outbox.pending(now) if known is None else known
                 known = None
-                due = [report for report in waiting if course.may_send(report, now)]
+                due = [report for report in waiting if progress.may_send(report, now)]
                 if due:
                     batch = batch_of(due, self._most)
                     sent = self._send(batch, min(left, REQUEST_SECONDS))
-                    course.note(batch, sent)
+                    progress.note(batch, sent)
                     rest = self._rest()
                     if not rest:
                         known = sent.pending
                         continue
             dues = [max(each.due, each.held) - now for each in waiting if not each.renewing]
             pause = rest or min(dues, default=left)
-            if course.due_only or not waiting or pause >= end - self._clock.monotonic():
+            if progress.due_only or not waiting or pause >= end - self._clock.monotonic():
                 break
             self._clock.wait(interrupt, max(pause, 0.001))
 
@@ -303,8 +303,8 @@ class Uploader(Forkable):
         return max(0.0, self._rest(), min(dues, default=_LONGEST_NAP))
 
 
-class _Course:
-    """What a flush has done so far, and what it leaves."""
+class _Progress:
+    """What a flush has sent so far, and why the rest waits."""
 
     def __init__(self, due_only: bool) -> None:
         self.due_only = due_only

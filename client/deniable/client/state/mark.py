@@ -43,7 +43,7 @@ class Mark(NamedTuple):
 
     @classmethod
     def of(cls, connection: sqlite3.Connection, *, erases: bool = False) -> "Mark":
-        """Return the mark of a state as it is with."""
+        """Return the mark for a state as the open transaction leaves it."""
         token, generation, instant, lived, consent = connection.execute(
             "SELECT mark, generation, ledger_time, lived, consent FROM device"
         ).fetchone()

@@ -86,7 +86,15 @@ def open_in_memory(consent: str, now: int, boot: Boot | None = None) -> sqlite3.
 
 def _connect(path: Path) -> sqlite3.Connection:
     # What VACUUM copies is for no other file.
-    return connect(path, _BUSY_SECONDS, temp_store="MEMORY")
+    return connect(path, _BUSY_SECONDS, _version, temp_store="MEMORY")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    """Return the version of the schema, 0 for a new file; UnknownFile if it is not ours."""
+    found = schema_version(connection, _SCHEMA_VERSION, _APPLICATION_ID)
+    if found not in (0, _SCHEMA_VERSION):
+        raise UnknownFile("was written by a version of deniable from before the first release")
+    return found
 
 
 def _create(
@@ -104,7 +112,7 @@ def _create(
     from deniable.client.state.schema import SCHEMA  # only a new state needs it
 
     with writing(connection):
-        if schema_version(connection, _SCHEMA_VERSION, _APPLICATION_ID):
+        if _version(connection):
             return
         run_script(connection, SCHEMA)
         insert_device(connection, mark, consent, now, boot)
@@ -119,9 +127,7 @@ def _check(connection: sqlite3.Connection) -> bool:
     try:
         # One snapshot: what another process is creating meanwhile must not look damaged.
         connection.execute("BEGIN")
-        version = schema_version(connection, _SCHEMA_VERSION, _APPLICATION_ID)
-        if version not in (0, _SCHEMA_VERSION):
-            raise UnknownFile("was written by a version of deniable from before the first release")
+        version = _version(connection)
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         sound = _SOUND_DEVICE if version else "SELECT count(*) = 0 FROM sqlite_master"
         if verdict != "ok" or connection.execute(sound).fetchone() != (1,):

@@ -18,13 +18,14 @@ from deniable.client.transparency.plain_text import (
     shown_guess,
     times_likelier,
 )
-from deniable.mechanisms import odds_ceiling
+from deniable.mechanisms import KINDS, odds_ceiling
 
 _AGAIN = (
     "drawn anew or, for up to {:,} times, sent again: that links them, and can show that your "
     "answer changed"
 )
 _NEAR = "Answers near yours may be sent more often than others."
+_OTHERS = "Responses may be others than the answers, and some be sent more often than others."
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Promise(Figures):
         again = "" if self.kept is None else _AGAIN.format(self.kept_epochs)
         return (
             f"Whatever the collector publishes, {shown_guess(self.guess)}{odds}.",
-            *((_NEAR,) if self.mechanisms else ()),
+            *dict.fromkeys(_NEAR if KINDS[kind].answers else _OTHERS for kind in self.mechanisms),
             f"At most one is made in each {every} or longer, {again or 'drawn anew'}.",
             self._together(),
         )

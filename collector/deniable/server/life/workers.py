@@ -111,7 +111,7 @@ class _Supervisor:
             # Where the wait was interrupted by a stop, what Python returns is no signal at all.
             elif got is not None and got.si_signo in _ENDING:
                 return
-            self._bury()
+            self._reap()
             self._kill_frozen()
             for number, worker in enumerate(self._workers):
                 if not worker.pid and worker.due <= time.monotonic():
@@ -135,7 +135,8 @@ class _Supervisor:
             if worker.pid:
                 os.kill(worker.pid, number)
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
+        """Collect the workers that ended, and set when their places are filled again."""
         for number, worker in enumerate(self._workers):
             if not worker.pid:
                 continue
@@ -187,7 +188,7 @@ class _Supervisor:
         except KeyboardInterrupt:
             status = 0
         except Exception as error:  # noqa: BLE001 - whatever it is, the supervisor tells it
-            _say(said, " ".join(str(error).split()).encode())
+            _send_status(said, " ".join(str(error).split()).encode())
             _LOG.error("worker %d cannot serve: %s", number, error)
         finally:
             logging.shutdown()
@@ -199,7 +200,7 @@ class _Supervisor:
         beating = asyncio.create_task(self._heartbeats.keep_beating(number))
         await serve(
             self._config,
-            lambda _: _say(said, _SERVING),
+            lambda _: _send_status(said, _SERVING),
             meters=Meters(self._memory, number),
             share_port=True,
             until_closed=self._life_read,
@@ -213,7 +214,8 @@ def _pause(deaths: int) -> float:
     return min(_LONGEST_PAUSE, 2.0 ** (deaths - 2)) if deaths > 1 else 0.0
 
 
-def _say(descriptor: int, what: bytes) -> None:
+def _send_status(descriptor: int, what: bytes) -> None:
+    """Tell the supervisor that this worker serves, or why it cannot."""
     with suppress(BrokenPipeError):
         os.write(descriptor, what)
 

@@ -21,7 +21,7 @@ from deniable.server.operations.settings import Config
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import Estimating, Shown
 from deniable.server.routes.routing import JSON, MSGPACK, Handler
-from deniable.server.routes.shared_answers import heed
+from deniable.server.routes.shared_answers import retrieve_outcome
 from deniable.server.routes.tokens import require_role
 from deniable.stores import Role, Store, shown_figures
 
@@ -139,7 +139,7 @@ class _Queries:
         making = asyncio.create_task(
             estimating.made(request, (manifest.survey_id, level), read, estimated)
         )
-        making.add_done_callback(heed)
+        making.add_done_callback(retrieve_outcome)
         made = await asyncio.shield(making)
         if made is None:
             least = max(1, manifest.minimum_reports)

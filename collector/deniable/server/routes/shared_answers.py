@@ -38,7 +38,7 @@ class SharedAnswer(Generic[Result]):
         asking = self._asking
         if asking is None or (asking.done() and now - self._asked >= _FRESH_SECONDS):
             asking = self._asking = asyncio.ensure_future(self._ask())
-            asking.add_done_callback(heed)
+            asking.add_done_callback(retrieve_outcome)
             self._asked = now
         await asyncio.wait({asking}, timeout=max(0.0, self._asked + self._patience - now))
         if not asking.done():
@@ -46,7 +46,7 @@ class SharedAnswer(Generic[Result]):
         return asking.result()
 
 
-def heed(asked: "asyncio.Future[Any]") -> None:
-    """Look at what became of it: perhaps whoever asked is gone."""
+def retrieve_outcome(asked: "asyncio.Future[Any]") -> None:
+    """Look at an error, which asyncio logs if nobody does: perhaps whoever asked is gone."""
     if not asked.cancelled():
         asked.exception()

@@ -144,7 +144,7 @@ class Connection(web.RequestHandler):
 
     __slots__ = (
         *("_slots", "_limits", "_meters", "_headers", "_socket", "_stream", "_request", "_parsed"),
-        *("_head_bytes", "_told", "_held", "_leaving", "_overdue_at"),
+        *("_head_bytes", "_body_ended", "_reading_held", "_hanging_up", "_overdue_at"),
     )
 
     def __init__(self, server: CollectorServer, loop: asyncio.AbstractEventLoop) -> None:
@@ -169,7 +169,9 @@ class Connection(web.RequestHandler):
         self._request: web.BaseRequest | None = None
         self._parsed = False  # a request's head has come, and its answer is not made
         self._head_bytes = 0  # of the head that is arriving, or behind the request being answered
-        self._told = self._held = self._leaving = False
+        self._body_ended = False  # whoever reads the body was told that no more of it comes
+        self._reading_held = False  # nothing is read from the socket before the answer
+        self._hanging_up = False  # a problem was sent, and the connection closes
         self._overdue_at = loop.time() + self._limits.head_seconds
 
     def shake_hands(self, accepted: socket.socket, peer: str) -> bool:
@@ -198,8 +200,12 @@ class Connection(web.RequestHandler):
         elif request is not None and request.content.is_eof():
             # Nothing more is read before the answer, if enough has come behind its request.
             self._head_bytes += len(data)
-            if self._head_bytes > _MOST_BUFFERED and not self._held and self.transport is not None:
-                self._held = True
+            if (
+                self._head_bytes > _MOST_BUFFERED
+                and not self._reading_held
+                and self.transport is not None
+            ):
+                self._reading_held = True
                 self.transport.pause_reading()
         super().data_received(data)
         if self._messages:
@@ -216,15 +222,15 @@ class Connection(web.RequestHandler):
         Nothing is parsed behind an incomplete body but the error that ends it.
         """
         if self._messages and not request.content.is_eof():
-            if self._told:
+            if self._body_ended:
                 request.content.feed_eof()  # it is read to be thrown away
             else:
-                self._told = True
+                self._body_ended = True
                 request.content.set_exception(web.RequestPayloadError())
 
     def begin(self, request: web.BaseRequest) -> None:
         """Start a request's time: its head is complete."""
-        self._request, self._told, self._head_bytes = request, False, 0
+        self._request, self._body_ended, self._head_bytes = request, False, 0
         if request.content.is_eof():
             self._work()
         else:
@@ -280,15 +286,15 @@ class Connection(web.RequestHandler):
                 self._end()
             else:
                 # aiohttp reads the rest for some seconds, and closes.
-                self._told = True
+                self._body_ended = True
                 self._overdue_at = self._loop.time() + 2 * _LINGER_SECONDS
 
     def _end(self) -> None:
         self._request, self._head_bytes = None, 0
         self._parsed = bool(self._messages)
         self._overdue_at = self._loop.time() + self._limits.idle_seconds
-        if self._held:
-            self._held = False
+        if self._reading_held:
+            self._reading_held = False
             if self.transport is not None and not (self._reading_paused or self._buffer_paused):
                 self.transport.resume_reading()
 
@@ -297,22 +303,22 @@ class Connection(web.RequestHandler):
         if now < self._overdue_at:
             return
         request = self._request
-        if request is not None and not request.content.is_eof() and not self._told:
+        if request is not None and not request.content.is_eof() and not self._body_ended:
             # Whoever reads the body gets this, and answers with a problem.
-            self._told = True
+            self._body_ended = True
             self._overdue_at = now + self._limits.answer_seconds
             request.content.set_exception(TimeoutError())
             return
-        if not self._leaving:
+        if not self._hanging_up:
             self._meters.count("connections_overdue")
-        if request is None and self._head_bytes and not self._leaving:
+        if request is None and self._head_bytes and not self._hanging_up:
             self._hang_up(RefusalCode.TIMEOUT, "the request took too long to arrive")
         else:
             self._cut_off()
 
     def _hang_up(self, code: RefusalCode, detail: str) -> None:
         """Say why, and close; whoever does not read it is cut off by a sweep."""
-        self._leaving = True
+        self._hanging_up = True
         self._overdue_at = self._loop.time() + _LINGER_SECONDS
         if self.transport is not None:
             self.transport.write(bare_problem(code, detail, self._headers))

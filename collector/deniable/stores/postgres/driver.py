@@ -66,9 +66,10 @@ def _step(rule: Rule[Any], rows: Rows | None) -> tuple[Request | None, Any]:
 
 async def _answer(connection: Connection, request: Request, seconds: float | None) -> Rows:
     match request:
-        case Statement(sql, values):
+        case Statement(sql, values, own):
+            limit = seconds if own is None else own
             rows = cast(
-                "Rows", await connection.fetch(_FORMS.get(sql, sql), *values, timeout=seconds)
+                "Rows", await connection.fetch(_FORMS.get(sql, sql), *values, timeout=limit)
             )
             return await asyncio.to_thread(_cells, rows) if sql in _CELLS_BY_ISSUER else rows
         case ManyTimes(sql, rows):

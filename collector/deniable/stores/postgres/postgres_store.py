@@ -196,7 +196,8 @@ def _prune(survey_id: bytes, epoch: int, now: int) -> Rule[int]:
     ((exists,),) = yield Statement("SELECT to_regclass($1) IS NOT NULL", (table,))
     if exists:
         yield Statement(f"SET LOCAL statement_timeout = '{LONG_SECONDS}s'")
-        ((erased,),) = yield Statement(f"SELECT count(*) FROM {table}")  # noqa: S608 - of numbers
+        count = f"SELECT count(*) FROM {table}"  # noqa: S608 - named by numbers
+        ((erased,),) = yield Statement(count, seconds=LONG_SECONDS)
         yield Statement(f"DROP TABLE {table}")
     yield from note_pruned(survey_id, epoch, now)
     return erased

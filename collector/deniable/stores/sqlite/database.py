@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.resources import files
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -35,9 +35,7 @@ _CACHE_KIBIBYTES: Final = 32 << 10
 """Of each connection: the upper levels of the tree fit for some hundred million receipts."""
 
 
-def _script(name: str) -> sqlite_files.Migration:
-    script = files("deniable.stores.sqlite").joinpath("migrations", name).read_text("utf-8")
-    return lambda connection: sqlite_files.run_script(connection, script)
+_script = partial(sqlite_files.migration_script, "deniable.stores.sqlite")
 
 
 def _to_version_2(connection: sqlite3.Connection) -> None:
@@ -61,11 +59,15 @@ VERSION: Final = len(_MIGRATIONS)
 
 
 def version(connection: sqlite3.Connection) -> int:
-    """Return the version of the schema, 0 if there is none; UnknownSchema if it is a newer one."""
+    """Return the version of the schema, 0 if there is none; UnknownSchema if it is not ours."""
     try:
-        return sqlite_files.schema_version(connection, VERSION)
+        found = sqlite_files.schema_version(connection, VERSION)
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        if names and "surveys" not in names:  # a store bears no application id
+            raise sqlite_files.UnknownFile("is another program's database; name another file")
     except sqlite_files.UnknownFile as error:
         raise UnknownSchema(f"the store {error}") from error
+    return found
 
 
 @contextmanager
@@ -99,7 +101,7 @@ class SqliteDatabase:
             _check_schema(path)
         try:
             sqlite_files.create_private(path)
-            self._connection = sqlite_files.connect(path, patience, page_size=_PAGE_BYTES)
+            self._connection = sqlite_files.connect(path, patience, version, page_size=_PAGE_BYTES)
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"{path} cannot be opened: {error}") from error
         try:
@@ -112,8 +114,8 @@ class SqliteDatabase:
             self.found_version = sqlite_files.migrate(self._connection, _MIGRATIONS)
             # What a killed process had written is durable before it is read. Where nothing can be
             # written, it is read all the same: each answer to a report makes a write of its own.
-            with suppress(StoreError), self.transaction(though_moved=True):
-                pass
+            with suppress(sqlite3.Error):
+                sqlite_files.make_durable(self._connection, patience)
         except sqlite_files.UnknownFile as error:
             self.close()
             raise UnknownSchema(f"the store {error}") from error
