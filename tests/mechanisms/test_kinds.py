@@ -1,5 +1,7 @@
 """What holds for every kind of mechanism, for one of the tests' own too."""
 
+import inspect
+import re
 from itertools import accumulate
 from pathlib import Path
 from random import Random
@@ -8,6 +10,7 @@ from typing import Any
 import msgpack
 import pytest
 
+from deniable import mechanisms
 from deniable.budget import RangeCost
 from deniable.client import IN_MEMORY, Client, ManifestRefused, Survey
 from deniable.client.ledger.admission import check_declaration
@@ -244,3 +247,11 @@ def test_an_app_that_declares_it_not_refuses_it() -> None:
             example_survey("toy", {"own": 5}, THREE),
             Survey("rating-of-marriage", "How do you rate your marriage?", THREE, "2"),
         )
+
+
+def test_what_freezes_apps_sees_every_kind_imported() -> None:
+    modules = {name for name in _MODULES.values() if name.startswith("deniable.")}
+    imported = re.findall(
+        r"^    from (deniable\.\S+) import", inspect.getsource(mechanisms), re.MULTILINE
+    )
+    assert modules <= set(imported)

@@ -71,7 +71,9 @@ class _Kind(Kind):
         given = self.setting(settings, "matrix")
         labels = settings.get("responses", ())
         if type(given) is not tuple or not all(type(row) is tuple for row in given):
-            raise InvalidParameter("matrix", f"is {self.keys['matrix']}")
+            raise InvalidParameter(
+                "matrix", 'must be rows of strings, such as [["0.75", "0.25"], …]'
+            )
         if len(given) != categories:
             raise InvalidParameter("matrix", "needs a row for each category, in their order")
         with at_fault("matrix", (ValueError, TypeError)):

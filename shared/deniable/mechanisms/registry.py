@@ -13,7 +13,10 @@ _MODULES: Final = {
     "numeric": "deniable.mechanisms.numeric",
     "matrix": "deniable.mechanisms.matrix",
 }
-"""By the name on the wire, the module whose ``KIND`` it is."""
+"""By the name on the wire, the module whose ``KIND`` it is.
+
+What freezes apps finds these modules by the imports under ``if TYPE_CHECKING`` of the package.
+"""
 
 
 class _Kinds(Mapping[str, Kind]):

@@ -43,12 +43,13 @@ class Specification:
     ) -> "Specification":
         """Return the mechanism that lies least with a tight epsilon not above the one asked for.
 
-        Settings are the kind's own keys of a survey file.
+        Settings are the kind's own keys of a survey file; lists may stand for tuples.
         """
         if kind not in KINDS:
             raise InvalidManifest("mechanism", "is of no known kind")
+        given = {key: as_tuples(value) for key, value in (settings or {}).items()}
         with _of_manifest():
-            return cls(kind, KINDS[kind].calibrated(settings or {}, categories, epsilon, delta))
+            return cls(kind, KINDS[kind].calibrated(given, categories, epsilon, delta))
 
     def mechanism(self, categories: int, epsilon: str, delta: str) -> SurveyMechanism:
         """Return the matrix for so many categories, certified to be as private as is stated."""

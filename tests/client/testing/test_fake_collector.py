@@ -33,6 +33,7 @@ THEME = Survey(
     "theme", "Which theme do you use?", ("dark", "light"), max_epsilon="1", max_kept_epsilon="1"
 )
 MINUTES = Survey.numeric("minutes", "How long?", low=0, high=60, max_epsilon="0.5")
+TEA = Survey("tea", "Tea?", ("rarely", "often"), max_epsilon="1", mechanisms={"matrix"})
 
 BAD: dict[str, Any] = json.loads(
     Path(__file__).parents[2].joinpath("vectors", "bad.json").read_text("utf-8")
@@ -103,14 +104,18 @@ def test_what_is_bad_gets_the_code_that_a_real_collector_gives() -> None:
 
 
 def test_what_an_app_reports_is_counted_under_its_name(collector: FakeCollector) -> None:
+    rows = [["0.5", "0.25", "0.25"], ["0.25", "0.5", "0.25"]]
     collector.publish(THEME)
     collector.publish(MINUTES, kind="numeric")
-    with device(collector, THEME, MINUTES) as client:
+    collector.publish(TEA, kind="matrix", settings={"matrix": rows, "responses": ["p", "q", "r"]})
+    with device(collector, THEME, MINUTES, TEA) as client:
         assert client.refresh(force=True).errors == {}
         client.report("theme", "dark", strict=True)
         client.report("minutes", 30, strict=True)
-        assert client.flush().delivered == 2
-    assert sorted(report.survey for report in collector.reports) == ["minutes", "theme"]
+        client.report("tea", "often", strict=True)
+        assert client.flush().delivered == 3
+    assert sorted(report.survey for report in collector.reports) == ["minutes", "tea", "theme"]
+    assert list(collector.counts("tea")) == ["p", "q", "r"]
     assert sum(collector.counts("theme").values()) == 1
     assert list(collector.counts("theme")) == ["dark", "light"]
     assert sum(collector.counts("minutes").values()) == 1
