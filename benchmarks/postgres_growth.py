@@ -64,9 +64,9 @@ async def _reopened(server: PostgresServer) -> None:
         for first in range(0, _RESPONSES, _AT_ONCE):
             await _stored(store, _AT_ONCE, 0, range(first, first + _AT_ONCE))
     print(f"\na store that was opened {_OPENINGS} times, {_RESPONSES:,} responses each time")
-    await _show("histogram", store.counts(MANIFEST.survey_id, 0, _RESPONSES))
+    await _show("histogram", store.counts(MANIFEST.survey_id, 0))
     await _show("seal", store.seal(MANIFEST.survey_id, 0, MANIFEST.schedule.closes(0)))
-    await _show("histogram, sealed", store.counts(MANIFEST.survey_id, 0, _RESPONSES))
+    await _show("histogram, sealed", store.counts(MANIFEST.survey_id, 0))
     await store.close()
 
 
@@ -101,7 +101,7 @@ async def _show_reads(store: PostgresStore, what: str) -> None:
     waits: list[float] = []
     while not adding.done() and len(waits) < _READS:
         started = time.perf_counter()
-        await store.counts(MANIFEST.survey_id, 0, 16)
+        await store.counts(MANIFEST.survey_id, 0)
         waits.append(time.perf_counter() - started)
         await asyncio.sleep(0.05)
     await adding

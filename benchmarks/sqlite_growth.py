@@ -71,7 +71,7 @@ async def _measure(file: Path, stored: int) -> None:
         taken = await commits(_COMMITS)
         print(f"{_milliseconds(taken)}, behind a snapshot and a log of {log / 1e6:,.0f} MB")
     _room(file, "full")
-    await beside("histogram", store.counts(survey, 0, _CATEGORIES))
+    await beside("histogram", store.counts(survey, 0))
     now = manifest.schedule.closes(1)
     await beside("seal, and receipts in the order of their keys", store.seal(survey, 0, now))
     await beside("prune", store.prune(survey, 0, now + KEPT_SECONDS))

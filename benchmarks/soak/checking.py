@@ -11,7 +11,7 @@ import asyncpg
 import numpy as np
 
 from benchmarks.soak.books import ROW_BYTES, Books, Rows
-from benchmarks.soak.signing import RESPONSES, Slot
+from benchmarks.soak.signing import Slot
 from deniable.stores import Store
 
 
@@ -78,8 +78,8 @@ async def compare(store: Store, receipts: Rows, books: Books, slots: Sequence[Sl
     kept = Counter({cell: int(n) for cell, n in _cells(receipts)})
     counted = Counter[tuple[int, int]]()
     for number, (survey_id, epoch) in enumerate(slots):
-        for row in (await store.counts(survey_id, epoch, RESPONSES)).values():
-            for response, reports in enumerate(row):
+        for vouched in (await store.counts(survey_id, epoch)).values():
+            for response, reports in vouched.items():
                 counted[number, response] += reports
     # A receipt without its count is lost, a count without its receipt is one too many.
     uncounted, uncovered = (kept - counted).total(), (counted - kept).total()

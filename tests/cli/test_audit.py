@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 
 from deniable.audit import MAX_FILE_BYTES
 from deniable.cli.root import deniable
+from deniable.mechanisms.design import Design, DesignMechanism
 from deniable.messages import Manifest, Specification, sign_manifest
 from tests.cli.commands import fail, run, succeed
 from tests.support.kinds import KINDS
@@ -232,6 +234,64 @@ def test_a_matrix_survey_has_the_names_of_its_responses_in_every_command(
     assert lies == [None, None] if own else None not in lies
     assert "total variance" in succeed("audit", "compare", file)
     assert ("only a square matrix" in succeed("audit", file)) == bool(own)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "size", "checked"),
+    [
+        ("subset", {"d": 2}, 8, "all rows, entry by entry"),
+        ("affine", {"q": 53, "m": 1, "s": 14}, 50, "all rows, entry by entry"),
+        (
+            "affine",
+            {"q": 107, "m": 1, "s": 29},
+            105,
+            "counted for all categories and all pairs of them",
+        ),
+        ("affine", {"q": 1021, "m": 1, "s": 275}, 1000, "of the categories, each with all others"),
+    ],
+)
+def test_a_design_is_checked_and_its_witness_described(
+    kind: str, parameters: dict[str, int], size: int, checked: str, tmp_path: Path
+) -> None:
+    names = tuple(f"c{x}" for x in range(size))
+    survey = manifest(categories=names, specification=Specification(kind, parameters))
+    file = written(tmp_path, sign_manifest(survey, AUTHORITY), "manifest")
+    shown = " ".join(succeed("audit", file, "--delta", "0.001", "--epsilon", "0.5").split())
+    assert checked in shown
+    mechanism = survey.mechanism
+    assert isinstance(mechanism, DesignMechanism)
+    design = mechanism.design
+    described = f'the {design.replication - design.together:,} responses that hold "c0" and not '
+    assert shown.count(described) == 3
+    found = as_json(file, "--delta", "0.001", "--epsilon", "0.5")
+    assert len(str(found)) < 4000
+    numbers = found["design"]["replication"], found["design"]["together"]
+    assert numbers == (design.replication, design.together)
+    assert found["pure"]["odds"]["exact"] == str(mechanism.privacy.odds)
+    for finding in ("pure", "at_delta", "at_epsilon"):
+        witness = found[finding]["witness"]
+        assert witness["responses"] is None
+        assert witness["set"].startswith(described)
+        excess = Fraction(witness["probability"]["exact"]) - Fraction(
+            found[finding]["odds"]["exact"]
+        ) * Fraction(witness["other_probability"]["exact"])
+        assert excess == Fraction(found[finding]["delta"]["exact"])
+    variance = as_json("compare", file)["criteria"][-1]
+    assert 1 - 1e-12 < variance["ratio"] < 1.06
+
+
+def test_a_design_that_is_none_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    survey = manifest(categories=tuple("abcdef"), specification=Specification("subset", {"d": 3}))
+    file = written(tmp_path, sign_manifest(survey, AUTHORITY), "manifest")
+    monkeypatch.setattr(Design, "__init__", unbalanced(Design.__init__))
+    assert "not every category is held by 10 responses" in fail("audit", file)
+
+
+def unbalanced(made: Callable[..., None]) -> Callable[..., None]:
+    def init(design: Design, categories: int, **numbers: int) -> None:
+        made(design, categories, **{**numbers, "together": numbers["together"] + 1})
+
+    return init
 
 
 def test_a_signature_is_verified_if_the_authority_is_given_and_else_that_is_said(

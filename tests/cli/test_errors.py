@@ -101,6 +101,7 @@ def test_a_store_of_a_newer_version_is_one_line(place: Workplace) -> None:
         ("demo", "--devices", "1"),
         ("demo", "--devices", "999999"),
         ("demo", "--survey", "none"),
+        ("demo", "--by", "destination"),
     ],
     ids=" ".join,
 )

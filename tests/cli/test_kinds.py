@@ -20,7 +20,8 @@ from deniable.estimates import (
 )
 from deniable.estimates.numeric import numeric_summary
 from deniable.estimates.planning import even_counts
-from deniable.mechanisms import ClampedGeometric, RandomisedResponse
+from deniable.mechanisms import ClampedGeometric
+from deniable.messages import Specification
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
 from tests.cli.commands import Workplace, succeed, without_places
@@ -144,7 +145,7 @@ def test_publishing_tells_what_shares_take_and_a_survey_that_gives_them(place: W
     place.publish("\n".join([*lines, alternative]))
     plain = place.manifest("session-minutes")
     assert plain.categories == tuple(group.label for group in summary.bins)
-    assert isinstance(plain.mechanism, RandomisedResponse)
+    assert plain.specification == Specification("subset", {"d": 3})
     takes = reports_for_half_width(plain.mechanism, 0.1)
     assert f"at most {takes:,}: publish" in prose
     # And so does the document that shows this survey.

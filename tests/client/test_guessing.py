@@ -7,6 +7,9 @@ import pytest
 
 from deniable.client.transparency.guessing import guess_of, guess_within
 from deniable.mechanisms import ClampedGeometric, RandomisedResponse, SurveyMechanism, TwoRound
+from deniable.mechanisms.affine import Affine
+from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.subset import Subset
 from tests.support.kinds import KINDS
 
 HALF = Fraction(1, 2)
@@ -16,6 +19,8 @@ MECHANISMS: dict[str, SurveyMechanism] = {
     "delta": RandomisedResponse(4, "0.5", "0.1"),
     "two rounds": TwoRound(4, "1", "3"),
     "numbers": ClampedGeometric(6, Fraction(3, 4)),
+    "subsets": DesignMechanism(Subset(5, 2), "1"),
+    "some points": DesignMechanism(Affine(5, 7, 1, 3), "0.5", "0.01"),
     **{name: survey.mechanism for name, survey in KINDS.items() if name != "numeric"},
 }
 

@@ -8,6 +8,8 @@ from typing import TypeVar
 import pytest
 
 from deniable.client import (
+    IN_MEMORY,
+    Client,
     EnrolmentEntry,
     EventEntry,
     Journal,
@@ -18,7 +20,7 @@ from deniable.client import (
     StateUnavailable,
     Survey,
 )
-from deniable.client.testing import FakeIssuer
+from deniable.client.testing import FakeCollector, FakeIssuer
 from deniable.messages import (
     RefusalCode,
     Repeat,
@@ -313,3 +315,26 @@ def test_no_text_reaches_the_terminal_as_a_command(bench: Bench) -> None:
     assert all(line.isprintable() for line in text.split("\n"))
     assert max(map(width, text.split("\n"))) <= 80
     assert json.dumps(hostile.to_dict()).isprintable()
+
+
+def test_a_response_that_supports_many_categories_is_named_by_the_first_of_them() -> None:
+    categories = tuple(f"category {j}" for j in range(1024))
+    declared = Survey("tea", "Which?", categories, "1")
+    with FakeCollector() as collector:
+        collector.publish(declared, kind="affine", settings={"q": 37, "m": 2, "s": 14})
+        with Client(
+            collector.origin,
+            authority=collector.authority,
+            surveys=[declared],
+            state=IN_MEMORY,
+            consent="on",
+            background=False,
+        ) as client:
+            client.refresh()
+            client.report("tea", "category 7", strict=True)
+            (entry,) = (e for e in client.journal().entries if isinstance(e, ReportEntry))
+    assert entry.response is not None
+    *named, more = entry.response.split(", ")
+    assert more == "…"
+    assert len(named) == 5
+    assert set(named) <= set(categories)

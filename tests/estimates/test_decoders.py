@@ -262,6 +262,14 @@ def test_decoders_are_shared_by_equal_mechanisms_and_kept() -> None:
     assert decoder_of(RandomisedResponse(5, "2")) is not made
 
 
+def test_checked_counts_are_taken_as_they_are_but_not_of_another_mechanism() -> None:
+    tally = decoder_of(FORMULAS).tally((1, 2, 3, 4))
+    assert decoder_of(FORMULAS).tally(tally) is tally
+    assert frequency_intervals(FORMULAS, tally, 0.95).methods
+    with pytest.raises(ValueError, match="another mechanism"):
+        decoder_of(RandomisedResponse(5, "1")).tally(tally)
+
+
 @pytest.mark.parametrize(
     ("counts", "problem"),
     [({4: 1}, "numbered from 0 to 3"), ({0: 0}, "no reports"), ({}, "no reports"), ({1: -1}, "no")],

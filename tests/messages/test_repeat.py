@@ -83,6 +83,12 @@ def test_constant_responses_of_many_categories_are_refused_for_they_link_epochs(
     assert fault.value.field == "repeat"
     manifest(categories=names(17))
     manifest(repeat=MEMOISED, categories=names(17), specification=TWO_ROUND)
+    # A design of few categories may have many responses.
+    manifest(repeat=MEMOISED, categories=names(5), specification=Specification("subset", {"d": 2}))
+    with pytest.raises(InvalidManifest, match="16 categories and responses"):
+        manifest(
+            repeat=MEMOISED, categories=names(6), specification=Specification("subset", {"d": 3})
+        )
 
 
 def test_two_rounds_have_something_to_keep() -> None:

@@ -183,7 +183,7 @@ async def test_after_each_histogram_of_theirs_strangers_wait_three_times_as_long
     async def read() -> Shown:
         nonlocal now
         now += 0.5
-        return Shown(Figures(0, [1, 1], 0), EpochStanding(EpochState.OPEN))
+        return Shown(Figures(0, {0: 1, 1: 1}, 0), EpochStanding(EpochState.OPEN))
 
     def made(_: Shown) -> dict[str, object]:
         nonlocal now

@@ -27,7 +27,7 @@ def padded(size: int) -> bytes:
 
 
 async def nothing_stored(collector: Collector) -> bool:
-    return not await collector.store.counts(MANIFEST.survey_id, 0, len(MANIFEST.categories))
+    return not await collector.store.counts(MANIFEST.survey_id, 0)
 
 
 @pytest.mark.asyncio(loop_scope="module")

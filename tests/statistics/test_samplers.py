@@ -19,6 +19,8 @@ from deniable.mechanisms import (
     SolutionMatrix,
     os_random_word,
 )
+from deniable.mechanisms.affine import Affine
+from deniable.mechanisms.design import DesignMechanism
 from tests.support.effort import THOROUGH
 
 PER_ANSWER = 8_000 if THOROUGH else 5_000
@@ -30,15 +32,16 @@ MECHANISMS: list[Mechanism] = [
     ClampedGeometric(4, Fraction(2, 3)),
     Metric([[0, 1, 5, 2], [1, 0, 1, 3], [5, 1, 0, 1], [2, 3, 1, 0]], Fraction(3, 4)),
     SolutionMatrix.approximate([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.25, 0.25, 0.5]], bits=64),
+    DesignMechanism(Affine(4, 5, 1, 2), "1"),
 ]
 
 # Exact enumeration (tests/mechanisms) shows that uniform words give the rows; what is left to see
-# is that each sampler draws its word where it should. The count of each response is binomial, and
+# is that each sampler draws its words where it should. The count of each response is binomial, and
 # by Chernoff's bound
 #     P(n KL(count/n || p) >= t, and the count on a given side of np) <= e^-t
 # at any n and p, with no limit theorem. Each cell has two sides, and there are
-# 16 + 16 + 25 + 16 + 16 + 9 = 98 cells: with t = ln(2 * 98 * 10^9) a sound sampler fails the test
-# of its mechanism, or any of the six, with a probability of at most 1e-9.
+# 16 + 16 + 25 + 16 + 16 + 9 + 80 = 178 cells: with t = ln(2 * 178 * 10^9) a sound sampler fails
+# the test of its mechanism, or any of the seven, with a probability of at most 1e-9.
 CELLS = sum(mechanism.categories * mechanism.responses for mechanism in MECHANISMS)
 LIMIT = log(2 * CELLS * 10**9)
 

@@ -50,6 +50,6 @@ async def everything(store: Store) -> dict[str, object]:
         seen[survey.name] = (
             await store.seals(survey.survey_id),
             await store.newest_epoch(survey.survey_id),
-            [await store.counts(survey.survey_id, epoch, 5) for epoch in range(4)],
+            [await store.counts(survey.survey_id, epoch) for epoch in range(4)],
         )
     return seen

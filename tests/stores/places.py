@@ -70,9 +70,9 @@ async def publish(store: Store, manifest: Manifest = MANIFEST) -> bytes:
 
 
 async def counts(store: Store, epoch: int = 0, survey: Manifest = MANIFEST) -> list[int]:
-    by_issuer = await store.counts(survey.survey_id, epoch, len(survey.categories))
-    none = [0] * len(survey.categories)
-    return [sum(column) for column in zip(none, *by_issuer.values(), strict=True)]
+    by_issuer = await store.counts(survey.survey_id, epoch)
+    responses = range(len(survey.categories))
+    return [sum(each.get(y, 0) for each in by_issuer.values()) for y in responses]
 
 
 def reports(

@@ -46,7 +46,7 @@ WRITES: dict[str, Callable[[Store], Awaitable[object]]] = {
     "publish": lambda store: publish(store, manifest(name="new")),
     "publish again": publish,
     "rotate": _rotate,
-    "step of figures": lambda store: store.counts(COURTEOUS.survey_id, 0, 5),
+    "step of figures": lambda store: store.counts(COURTEOUS.survey_id, 0),
     "seal": lambda store: store.seal(MANIFEST.survey_id, 0, NOW),
     "prune": lambda store: store.prune(MANIFEST.survey_id, 1, NOW + KEPT_SECONDS),
     "end": lambda store: store.end(MANIFEST.survey_id, NOW),

@@ -61,6 +61,11 @@ EXAMPLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
             ("yes", "no"),
         ),
     ],
+    "subset": [({"d": 2}, tuple("abcd")), ({"d": 3}, tuple("abcdef"))],
+    "affine": [
+        ({"q": 3, "m": 2, "s": 1}, tuple("abcdefg")),
+        ({"q": 2, "m": 3, "s": 1}, tuple("abcdefgh")),
+    ],
 }
 """By kind: settings of a survey file, and categories. A key that all of them have must be given."""
 

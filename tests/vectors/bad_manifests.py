@@ -216,6 +216,7 @@ def mechanisms() -> Iterator[Vector]:
     }
     changes |= dict(_two_rounds())
     changes |= dict(_matrices())
+    changes |= dict(_designs())
     for what, change in changes.items():
         envelope = manifest_envelope(pack(manifest_fields(**change)))
         yield vector("manifest mechanism", what, "malformed", manifest=envelope)
@@ -302,3 +303,39 @@ def _matrices() -> Iterator[tuple[str, dict[str, object]]]:
             "repeat": {"kind": "memoised", "epochs": 2},
         },
     )
+
+
+def _designs() -> Iterator[tuple[str, dict[str, object]]]:
+    """Return designs that are none, have too few or too many points, or say nothing."""
+    plane: dict[str, object] = {"kind": "affine", "q": 3, "m": 2, "s": 1}
+    pairs: dict[str, object] = {"kind": "subset", "d": 2}
+    parameters: dict[str, dict[str, object]] = {
+        "q is no prime": {"q": 4},
+        "q is 1": {"q": 1},
+        "q is above 1,021": {"q": 1031, "m": 1, "s": 300},
+        "fewer points than categories": {"m": 1},
+        "m is 0": {"m": 0},
+        "more than 2^20 responses": {"q": 103, "m": 3, "s": 27},
+        "s is 0": {"s": 0},
+        "s is q": {"s": 3},
+        "true for 1": {"s": True},
+        "a float for q": {"q": 3.0},
+        "a negative s": {"s": -1},
+        "nil for m": {"m": None},
+    }
+    for what, changed in parameters.items():
+        yield f"an affine design: {what}", {"mechanism": plane | changed}
+    for what, size in {"0": 0, "all": 4, "more than all": 5, "a text": "2", "true": True}.items():
+        yield f"a subset design: {what}", {"mechanism": pairs | {"d": size}}
+    many: dict[str, object] = {"categories": [f"category {number}" for number in range(30)]}
+    yield "a subset design of more than 2^20 subsets", many | {"mechanism": pairs | {"d": 15}}
+    kept: dict[str, object] = {"repeat": {"kind": "memoised", "epochs": 2}}
+    for what, mechanism in {"an affine": plane, "a subset": pairs}.items():
+        yield f"{what} design of epsilon and delta 0", {"mechanism": mechanism, "epsilon": "0"}
+        yield (
+            f"{what} design whose delta allows anything",
+            {"mechanism": mechanism, "delta": "0.9"},
+        )
+    yield "a memoised design of 24 responses", kept | {"mechanism": plane}
+    swapped: dict[str, object] = {"kind": "affine", "m": 2, "q": 3, "s": 1}
+    yield "an affine design: keys exchanged", {"mechanism": swapped}

@@ -7,6 +7,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
+from deniable.mechanisms.design import DesignMechanism
 from deniable.messages import (
     Manifest,
     Report,
@@ -119,6 +120,13 @@ MANIFESTS: dict[str, dict[str, object]] = {
         },
         repeat={"kind": "memoised", "epochs": 5},
     ),
+    "a subset design": manifest_fields(mechanism={"kind": "subset", "d": 2}),
+    "a memoised subset design": manifest_fields(
+        mechanism={"kind": "subset", "d": 2}, repeat={"kind": "memoised", "epochs": 5}
+    ),
+    "an affine design, of some of its points, with delta": manifest_fields(
+        mechanism={"kind": "affine", "q": 3, "m": 2, "s": 1}, delta="0.000001"
+    ),
     "memoised": manifest_fields(repeat={"kind": "memoised", "epochs": 5}),
     "memoised ordinal": manifest_fields(
         mechanism={"kind": "ordinal", "distance": "absolute", "ratio": [3, 4]},
@@ -164,6 +172,29 @@ TABLES: list[tuple[dict[str, object], int]] = [
     ({"kind": "numeric", "ratio": [1, 2]}, 2),
     ({"kind": "numeric", "ratio": [3, 7]}, 5),
     ({"kind": "numeric", "ratio": [99, 100]}, 101),
+]
+
+DESIGNS: list[tuple[dict[str, object], int, str, str]] = [
+    ({"kind": "subset", "d": 1}, 2, "1", "0"),
+    ({"kind": "subset", "d": 2}, 4, "0.5", "0"),
+    ({"kind": "subset", "d": 3}, 6, "1", "0"),
+    ({"kind": "subset", "d": 6}, 9, "0.1", "0.001"),
+    ({"kind": "subset", "d": 4}, 16, "1", "0"),
+    ({"kind": "subset", "d": 8}, 20, "0.5", "0"),
+    ({"kind": "subset", "d": 2}, 105, "4", "0"),
+    ({"kind": "affine", "q": 2, "m": 2, "s": 1}, 3, "1", "0"),
+    ({"kind": "affine", "q": 2, "m": 18, "s": 1}, 65_536, "0.5", "0"),
+    ({"kind": "affine", "q": 3, "m": 3, "s": 2}, 20, "1", "0.01"),
+    ({"kind": "affine", "q": 17, "m": 1, "s": 5}, 16, "1", "0"),
+    ({"kind": "affine", "q": 107, "m": 1, "s": 29}, 105, "1", "0"),
+    ({"kind": "affine", "q": 107, "m": 1, "s": 40}, 105, "0.5", "0.000000001"),
+    ({"kind": "affine", "q": 11, "m": 2, "s": 3}, 105, "1", "0"),
+    ({"kind": "affine", "q": 11, "m": 3, "s": 3}, 1_024, "1", "0"),
+    ({"kind": "affine", "q": 37, "m": 2, "s": 14}, 1_024, "0.5", "0"),
+    ({"kind": "affine", "q": 53, "m": 2, "s": 1}, 1_024, "4", "0"),
+    ({"kind": "affine", "q": 101, "m": 2, "s": 27}, 10_000, "1", "0"),
+    ({"kind": "affine", "q": 7, "m": 6, "s": 2}, 65_536, "1", "0"),
+    ({"kind": "affine", "q": 1021, "m": 1, "s": 1}, 1_021, "12.345678901234567891", "0"),
 ]
 
 REPORTS = {
@@ -232,6 +263,37 @@ def table_vector(specification: dict[str, object], categories: int) -> dict[str,
         "middle_row": [str(weight) for weight in mechanism.row(categories // 2)],
         "odds": [str(odds.numerator), str(odds.denominator)],
         "matrix_sha256": matrix_digest(mechanism),
+    }
+
+
+def design_vector(
+    specification: dict[str, object], categories: int, epsilon: str, delta: str
+) -> dict[str, object]:
+    """Return a design: its weights, its tight odds, and what some words make of some answers."""
+    mechanism = Specification.from_map(specification).mechanism(categories, epsilon, delta)
+    assert isinstance(mechanism, DesignMechanism)
+    odds, drawn = mechanism.privacy.odds, []
+    for number in range(3):
+        name = f"{pack(specification).hex()} {categories} {number}"
+        words = [int.from_bytes(seed(name)[start : start + 8]) for start in (0, 8, 16)]
+        answer = number * (categories - 1) // 2
+        response = mechanism.randomise(answer, iter(words).__next__)
+        drawn.append({"words": list(map(str, words)), "answer": answer, "response": response})
+    # The last words send the base block as it is, where any do.
+    response = mechanism.randomise(categories - 1, iter([2**64 - 1, 0, 0]).__next__)
+    drawn.append(
+        {"words": [str(2**64 - 1), "0", "0"], "answer": categories - 1, "response": response}
+    )
+    return {
+        "mechanism": specification,
+        "categories": categories,
+        "epsilon": epsilon,
+        "delta": delta,
+        "responses": mechanism.responses,
+        "inside": str(mechanism.inside),
+        "outside": str(mechanism.outside),
+        "odds": [str(odds.numerator), str(odds.denominator)],
+        "drawn": drawn,
     }
 
 
@@ -309,6 +371,7 @@ def golden() -> dict[str, object]:
         ],
         "two_rounds": [two_round_vector(*given) for given in TWO_ROUNDS],
         "tables": [table_vector(*table) for table in TABLES],
+        "designs": [design_vector(*design) for design in DESIGNS],
         "manifests": [manifest_vector(name, fields) for name, fields in MANIFESTS.items()],
         "reports": [report_vector(name, *given) for name, given in REPORTS.items()],
         "enrolment": {

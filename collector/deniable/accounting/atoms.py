@@ -21,8 +21,8 @@ from deniable.accounting.lattice import (
     placed,
     power,
 )
-from deniable.accounting.symmetry import telling_rows
-from deniable.mechanisms import Rows
+from deniable.mechanisms import Mechanism
+from deniable.mechanisms.privacy import Apart
 
 Pair = tuple[int, tuple[Atom, ...]]
 """The grid, and the atoms by falling ratio."""
@@ -50,18 +50,28 @@ def merged(grid: int, atoms: Iterable[Atom]) -> Pair:
     return grid // unit, tuple((p // unit, q // unit) for p, q in ordered)
 
 
-def dominating_pair(mechanism: Rows) -> Pair:
+def pair_apart(apart: Iterable[Apart]) -> Pair:
+    """Return the pair of two rows that differ so, both ways round."""
+    grid = math.lcm(*(mass.denominator for more, less, _ in apart for mass in (more, less)))
+    told = [(int(more * grid), int(less * grid)) for more, less, _ in apart]
+    rest = grid - sum(map(sum, told))
+    return merged(grid, [*told, (rest, rest), *((q, p) for p, q in told)])
+
+
+def dominating_pair(mechanism: Mechanism) -> Pair:
     """Return the least pair of laws whose curve lies nowhere below that of any two rows.
 
     Source: Zhu, Dong and Wang 2022 (dominating pairs); docs/mathematics.md, section 12.
     """
+    if (apart := mechanism.privacy.apart) is not None:
+        return pair_apart(apart)
     # delta(E) = max over sets S of P(S) - E Q(S), so the largest delta of all pairs of rows is read
     # off the upper hull of all points (Q(S), P(S)); sets of the largest ratios suffice (Neyman and
     # Pearson). The hull is itself the curve of one pair of laws: its edges are the atoms (q, p),
     # already in the grid's integers.
-    grid, rows = mechanism.grid, telling_rows(mechanism)
+    grid = mechanism.grid
     hull = [(0, 0), (grid, grid)]
-    for other, one in combinations(map(rows.row, range(rows.categories)), 2):
+    for other, one in combinations(map(mechanism.row, range(mechanism.categories)), 2):
         points = list(_frontier(one, other, grid))
         # In the other order the complements of the same sets have the largest ratios.
         mirrored = [(grid - above, grid - below) for below, above in points]

@@ -23,13 +23,14 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
-from deniable.accounting.atoms import composed_pairs, dominating_pair, merged
+from deniable.accounting.atoms import composed_pairs, dominating_pair, merged, pair_apart
 from deniable.accounting.lattice import Atom
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
+    Mechanism,
     Number,
     Privacy,
-    Rows,
+    TwoValuedPrivacy,
     exact_delta,
     exact_number,
     odds_floor,
@@ -71,13 +72,12 @@ class PrivacyLoss(Privacy):
             raise ValueError("the masses of a privacy loss must sum to at most 1")
 
     @classmethod
-    def of_mechanism(cls, mechanism: Rows) -> "PrivacyLoss":
+    def of_mechanism(cls, mechanism: Mechanism) -> "PrivacyLoss":
         """Return the least loss that dominates every pair of a mechanism's rows.
 
         One report's curve is exact. So is that of several if one pair of rows dominates all others,
-        as in randomised response; otherwise it is an upper bound. All pairs of rows are compared,
-        which takes about a second for a hundred categories; where all pairs are alike, as in a
-        block design, :meth:`of_pair` says the same at once.
+        as in randomised response and block designs, of which none are compared; otherwise it is an
+        upper bound, for which all pairs are: about a second for a hundred categories.
         """
         return cls(*dominating_pair(mechanism))
 
@@ -86,11 +86,19 @@ class PrivacyLoss(Privacy):
         """Return the loss of any two rows of randomised response of these pure odds, d/q."""
         if categories < 2 or odds < 1:
             raise ValueError("randomised response has at least 2 categories, and odds of 1 or more")
-        # d : q = u : v and d + (k-1) q = 1. The two answers' own responses have the ratios r and
-        # 1/r; the k - 2 others tell nothing.
-        u, v = odds.as_integer_ratio()
-        rest = (categories - 2) * v
-        return cls(*merged(u + v + rest, [(u, v), (rest, rest), (v, u)]))
+        return cls.of_design(categories, 1, 1, odds)
+
+    @classmethod
+    def of_design(
+        cls, responses: int, supporting: int, separating: int, odds: Fraction
+    ) -> "PrivacyLoss":
+        """Return the loss of any two rows of a block design, where all pairs are alike.
+
+        So many of the responses support an answer, and ``separating`` of them not the other one; a
+        response that supports the answer is sent at these odds to one that does not.
+        """
+        lie = 1 / (supporting * odds + responses - supporting)
+        return cls(*pair_apart(TwoValuedPrivacy(odds * lie, lie, separating).apart))
 
     @classmethod
     def of_pair(cls, one: Sequence[int], other: Sequence[int]) -> "PrivacyLoss":

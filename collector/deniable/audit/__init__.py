@@ -56,6 +56,7 @@ from deniable.audit.sufficient_sets import (
 )
 from deniable.audit.theorems import (
     TheoremDoesNotApply,
+    delta_of_design,
     delta_of_exponent,
     delta_of_lie,
     epsilon_above,
@@ -72,6 +73,7 @@ from deniable.audit.theorems import (
     odds_of_lie,
     parent_matrix,
     pure_odds,
+    pure_odds_of_design,
 )
 from deniable.audit.tight import pure_level, tight_delta, tight_delta_at_odds, tight_epsilon
 from deniable.central_model.exact_choice import UnboundedSelection, exact_choice
@@ -113,6 +115,7 @@ __all__ = [
     "corollary_1",
     "corollary_2",
     "count_checks",
+    "delta_of_design",
     "delta_of_exponent",
     "delta_of_lie",
     "distance_utility",
@@ -143,6 +146,7 @@ __all__ = [
     "privacy_curve",
     "pure_level",
     "pure_odds",
+    "pure_odds_of_design",
     "query_matrix",
     "read_matrix",
     "released_epsilon",

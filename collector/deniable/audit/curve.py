@@ -12,14 +12,13 @@ from itertools import pairwise
 from typing import Final
 
 from deniable.accounting import PrivacyLoss
-from deniable.accounting.symmetry import telling_rows
 from deniable.audit.findings import MatrixTooLarge
 from deniable.audit.theorems import odds_below
 from deniable.audit.tight import tight_delta_at_odds
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
+    Mechanism,
     Number,
-    Rows,
     exact_epsilon,
     exact_number,
 )
@@ -49,16 +48,17 @@ class PrivacyCurve:
         return self.points[-1][1]
 
 
-def privacy_curve(matrix: Rows, epsilons: Iterable[Number] | None = None) -> PrivacyCurve:
+def privacy_curve(matrix: Mechanism, epsilons: Iterable[Number] | None = None) -> PrivacyCurve:
     """Return the whole privacy curve, or for larger matrices its points at 0 and these epsilons.
 
-    Without epsilons it has all its breakpoints, exactly; k^2 |Y| above 2^20 is MatrixTooLarge then.
+    Without epsilons it has all its breakpoints, exactly; k^2 |Y| above 2^20 is MatrixTooLarge then,
+    where the rows have to be compared.
     """
     if epsilons is not None:
         levels = map(odds_below, sorted({Fraction(0), *map(exact_epsilon, epsilons)}))
         points = tuple((odds, tight_delta_at_odds(matrix, odds).delta) for odds in levels)
         return PrivacyCurve(points, exact=False)
-    if telling_rows(matrix).categories ** 2 * matrix.responses > _MOST_EXACT:
+    if matrix.privacy.apart is None and matrix.categories**2 * matrix.responses > _MOST_EXACT:
         raise MatrixTooLarge("so many pairs have no exact curve; give the epsilons of interest")
     # The loss that dominates those of all pairs has this very curve, and its atoms' ratios are
     # where it bends.

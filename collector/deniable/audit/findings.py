@@ -5,12 +5,14 @@ that x makes more than E times as likely as x' does. So that pair and that set s
 subtraction, that nothing smaller holds.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from functools import cached_property
+from typing import Final, overload
 
-from deniable.mechanisms import Rows, epsilon_of_odds
+from deniable.mechanisms import Mechanism, Rows, epsilon_of_odds
 
 MAX_CELLS: Final = 1 << 26
 """Most entries of a matrix whose rows are compared in pairs."""
@@ -22,11 +24,14 @@ class MatrixTooLarge(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A category x that makes the responses S likelier than another, x', with P(x, S), P(x', S)."""
+    """A category x that makes the responses S likelier than another, x', with P(x, S), P(x', S).
+
+    S may be large: where all pairs of rows are alike, it is listed only when it is read.
+    """
 
     category: int
     other: int
-    responses: tuple[int, ...]
+    responses: Sequence[int]
     probability: Fraction
     other_probability: Fraction
 
@@ -66,11 +71,56 @@ def witness_of(
     these odds, and show that smaller ones do not hold.
     """
     one, two = matrix.row(category), matrix.row(other)
-    u, v = odds.numerator, odds.denominator
-    responses = tuple(
-        y
-        for y, (w, z) in enumerate(zip(one, two, strict=True))
-        if w and (v * w > u * z or (ties and v * w == u * z))
-    )
+    responses = _likelier(one, two, odds, ties=ties)
     mass, mass_other = (Fraction(sum(row[y] for y in responses), matrix.grid) for row in (one, two))
     return Witness(category, other, responses, mass, mass_other)
+
+
+def telling_witness(matrix: Mechanism, odds: Fraction) -> Witness:
+    """Return the responses that are likelier in the first row than in the second, E times or more.
+
+    For mechanisms whose guarantee says how any two rows differ.
+    """
+    apart = matrix.privacy.apart or ()
+    told = [part for part in apart if part.more > part.less and part.more >= odds * part.less]
+    listed = _Likelier(matrix, odds, sum(part.responses for part in told))
+    mass, mass_other = (sum(part[i] for part in told) for i in (0, 1))
+    return Witness(0, 1, listed, Fraction(mass), Fraction(mass_other))
+
+
+class _Likelier(Sequence[int]):
+    """So many responses, likelier in the first row than in the second, E times or more."""
+
+    def __init__(self, matrix: Rows, odds: Fraction, number: int) -> None:
+        self._matrix, self._odds, self._number = matrix, odds, number
+
+    @cached_property
+    def _listed(self) -> tuple[int, ...]:
+        return _likelier(self._matrix.row(0), self._matrix.row(1), self._odds, ties=self._odds > 1)
+
+    def __len__(self) -> int:
+        return self._number
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[int]: ...
+    def __getitem__(self, index: int | slice) -> int | Sequence[int]:
+        return self._listed[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._listed == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._listed)
+
+
+def _likelier(
+    one: Sequence[int], other: Sequence[int], odds: Fraction, *, ties: bool
+) -> tuple[int, ...]:
+    u, v = odds.numerator, odds.denominator
+    return tuple(
+        y
+        for y, (w, z) in enumerate(zip(one, other, strict=True))
+        if w and (v * w > u * z or (ties and v * w == u * z))
+    )

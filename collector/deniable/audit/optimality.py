@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from deniable.accounting.symmetry import is_symmetric
 from deniable.audit.findings import MAX_CELLS, MatrixTooLarge
 from deniable.audit.theorems import odds_above, odds_below
 from deniable.audit.tight import pure_level, tight_delta, tight_epsilon
-from deniable.mechanisms import Number, Rows, exact_delta
+from deniable.mechanisms import Mechanism, Number, TwoValuedMechanism, exact_delta
+from deniable.mechanisms.design import DesignMechanism
 
 _INFINITE: Final = "no finite epsilon holds with this delta"
 _NOT_SQUARE: Final = "only a square matrix, whose responses are its categories, can lie"
@@ -60,7 +60,7 @@ class Comparison:
     criteria: tuple[Criterion, ...]
 
 
-def compare(matrix: Rows, epsilon: Number | None = None, delta: Number = "0") -> Comparison:
+def compare(matrix: Mechanism, epsilon: Number | None = None, delta: Number = "0") -> Comparison:
     """Compare a matrix of at least two categories with the optimal mechanisms of its privacy.
 
     Without an epsilon these are allowed the matrix's own tight one. More than 2^26 entries are
@@ -80,30 +80,28 @@ def compare(matrix: Rows, epsilon: Number | None = None, delta: Number = "0") ->
     return Comparison(odds, slack, holds, (*lies, *_variances(matrix, odds, slack)))
 
 
-def largest_lie(matrix: Rows, odds: Fraction | None, delta: Fraction) -> Criterion:
+def largest_lie(matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Criterion:
     """Compare the probability of a lie, for the category that it is largest for (Theorem 10)."""
     return _lie("largest lie", matrix, odds, delta)
 
 
-def average_lie(matrix: Rows, odds: Fraction | None, delta: Fraction) -> Criterion:
+def average_lie(matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Criterion:
     """Compare the average probability of a lie, for which the bound of Theorem 10 holds too."""
     return _lie("average lie", matrix, odds, delta)
 
 
-def total_variance(matrix: Rows) -> float | None:
+def total_variance(matrix: Mechanism) -> float | None:
     """Return n times the summed variances of the estimate at uniform frequencies.
 
-    The data are fixed; only the mechanism is random. No other unbiased estimate has less. None if
-    nothing can be estimated. More than 2^26 entries are MatrixTooLarge, unless all rows are alike.
+    The data are fixed; only the mechanism is random. No other unbiased estimate has less; but for
+    designs that leave points out, whose estimate is that of histograms. None if nothing can be
+    estimated. More than 2^26 entries are MatrixTooLarge, unless all rows are alike.
     """
     k = matrix.categories
-    if is_symmetric(matrix):
-        # Generalised least squares have tr C^-1 / k - 1, C = P D^-1 P^T with D the columns' masses.
-        # Here D = k/|Y| I, and C = (a - b) I + b 11^T with rows that sum to 1.
-        one, two = matrix.row(0), matrix.row(1)
-        scale = Fraction(matrix.responses, k * matrix.grid**2)
-        apart = scale * sum(w * (w - z) for w, z in zip(one, two, strict=True))
-        return float((1 - Fraction(1, k)) * (1 / apart - 1)) if apart else None
+    if isinstance(matrix, TwoValuedMechanism):
+        return float(_support_variance(k, matrix.truth, matrix.lie))
+    if isinstance(matrix, DesignMechanism):
+        return float(_support_variance(k, matrix.hit, matrix.miss)) - _regained(matrix)
     if k * matrix.responses > MAX_CELLS:
         raise MatrixTooLarge(f"at most {MAX_CELLS:,} entries have their variance computed")
     import numpy as np  # only where a variance is asked for
@@ -135,13 +133,13 @@ def least_variance(categories: int, odds: Fraction) -> Fraction | None:
     return (k - 1) ** 2 * least / (k * (u - v) ** 2) - 1 + Fraction(1, k)
 
 
-def _lie(name: str, matrix: Rows, odds: Fraction | None, delta: Fraction) -> Criterion:
+def _lie(name: str, matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Criterion:
     against = "optimal mechanism"
     k = matrix.categories
     # A matrix with responses of its own has no truth to tell, even if they are as many.
     if k != matrix.responses or getattr(matrix, "truth", k) is None:
         return Criterion(name, against, None, None, _NOT_SQUARE)
-    truths = [matrix.row(x)[x] for x in range(1 if is_symmetric(matrix) else k)]
+    truths = [matrix.row(x)[x] for x in range(1 if matrix.privacy.apart else k)]
     truth = Fraction(sum(truths), len(truths)) if name == "average lie" else min(truths)
     value = 1 - Fraction(truth) / matrix.grid
     if odds is None:
@@ -149,16 +147,16 @@ def _lie(name: str, matrix: Rows, odds: Fraction | None, delta: Fraction) -> Cri
     return Criterion(name, against, value, (k - 1) * _least_lie(k, odds, delta))
 
 
-def _variances(matrix: Rows, odds: Fraction | None, delta: Fraction) -> tuple[Criterion, Criterion]:
+def _variances(
+    matrix: Mechanism, odds: Fraction | None, delta: Fraction
+) -> tuple[Criterion, Criterion]:
     name, k = "total variance", matrix.categories
     value = total_variance(matrix)
     response, bound, why, why_not = None, None, _INFINITE, _INFINITE
     if odds is not None:
         lie, why = _least_lie(k, odds, delta), _NO_ESTIMATE
         if k * lie < 1:
-            # [d(1-d) + (k-1) q(1-q)] / (d-q)^2, whatever the frequencies are.
-            truth = 1 - (k - 1) * lie
-            response = (truth * (1 - truth) + (k - 1) * lie * (1 - lie)) / (truth - lie) ** 2
+            response = _support_variance(k, 1 - (k - 1) * lie, lie)
     # The bound is for delta 0. With a delta, what the matrix guarantees without one stands in.
     pure = odds if delta == 0 else pure_level(matrix).odds
     if pure is not None:
@@ -175,6 +173,27 @@ def _variances(matrix: Rows, odds: Fraction | None, delta: Fraction) -> tuple[Cr
         criterion("randomised response", response, why),
         criterion("any mechanism", bound, why_not),
     )
+
+
+def _support_variance(k: int, hit: Fraction, miss: Fraction) -> Fraction:
+    """Return it for estimates from support counts, whatever the frequencies are."""
+    return (hit * (1 - hit) + (k - 1) * miss * (1 - miss)) / (hit - miss) ** 2
+
+
+def _regained(mechanism: DesignMechanism) -> float:
+    """Return what n sum Var falls by where estimates f^ of some points get (1 - sum f^)/k each."""
+    # It takes Var(sum f^)/k away. The sum is G(y) = (b_y - k q)/kappa, b_y the categories that the
+    # response holds, of mean 1 whatever the answer is.
+    import numpy as np
+
+    from deniable.estimates.decoders.designs import design_decoder
+
+    k, hit, miss = mechanism.categories, float(mechanism.hit), float(mechanism.miss)
+    decoder = design_decoder(mechanism)
+    held = np.rint(decoder.supported(np.ones(k)))
+    sums = (held - k * miss) / (hit - miss)
+    shares = decoder.response_shares(np.full(k, 1 / k))
+    return (float(shares @ sums**2) - 1) / k
 
 
 def _least_lie(k: int, odds: Fraction, delta: Fraction) -> Fraction:

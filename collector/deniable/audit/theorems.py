@@ -61,6 +61,34 @@ def pure_odds(categories: int, odds: Number, delta: Number) -> Fraction:
     return (_odds("odds", odds) + m * slack) / (1 - slack)
 
 
+def pure_odds_of_design(
+    responses: int, supporting: int, separating: int, odds: Number, delta: Number
+) -> Fraction:
+    """Return ((r - t) E + delta (K - r))/((r - t) - delta r): Theorem 4, for block designs.
+
+    Of K responses r support an answer, r - t of these not another given one: a design is (epsilon,
+    delta)-private if and only if the former are sent at these odds at most. TheoremDoesNotApply if
+    delta allows any odds. docs/mathematics.md, section 17.
+    """
+    _check_design(responses, supporting, separating)
+    exact, slack = _odds("odds", odds), exact_delta(delta)
+    if slack * supporting >= separating:
+        raise TheoremDoesNotApply("delta is so large that it allows any response; lower it")
+    rest = responses - supporting
+    return (separating * exact + slack * rest) / (separating - slack * supporting)
+
+
+def delta_of_design(
+    responses: int, supporting: int, separating: int, design_odds: Number, odds: Number
+) -> Fraction:
+    """Return the smallest delta, at these odds, of a design whose own are ``design_odds``."""
+    _check_design(responses, supporting, separating)
+    t, e = _odds("design_odds", design_odds), _odds("odds", odds)
+    # (r - t)(T - E) of the weights rT + K - r.
+    total = supporting * t + responses - supporting
+    return max(Fraction(0), separating * (t - e) / total)
+
+
 def delta_of_exponent(categories: int, exponent_odds: Number, odds: Number) -> Fraction:
     """Return the smallest delta of the exponential mechanism at these odds (Theorem 4)."""
     m = _others(categories)
@@ -193,6 +221,11 @@ def _odds(name: str, value: Number) -> Fraction:
     if odds < 1:
         raise InvalidPrivacyParameter(f"{name} must be at least 1: neither exponent is negative")
     return odds
+
+
+def _check_design(responses: int, supporting: int, separating: int) -> None:
+    if not 1 <= separating <= supporting < responses:
+        raise ValueError("1 <= separating <= supporting < responses is needed")
 
 
 def _lie(value: Number, m: int) -> Fraction:

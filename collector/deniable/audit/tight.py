@@ -13,6 +13,8 @@ rule out pairs that provably are not. If more pairs come as close to the worst a
 than integers can look at (2^22 entries; never while k^2 |Y| is below that), the result is an upper
 bound, larger by some 10^-12 of itself, and says so. Of equally bad pairs the first is reported.
 
+Where all pairs are alike, as in randomised response and block designs, none is compared.
+
 Source: Holohan, Leith and Mason (2016), Theorem 2; docs/mathematics.md, section 7.
 """
 
@@ -20,11 +22,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from deniable.accounting.symmetry import telling_rows
-from deniable.audit.findings import Finding, Witness, witness_of
+from deniable.audit.findings import Finding, Witness, telling_witness, witness_of
 from deniable.audit.theorems import odds_below
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
+    Mechanism,
     Number,
     Rows,
     column_extremes,
@@ -42,33 +44,34 @@ _MOST_EXACT: Final = 1 << 22
 """How many entries are looked at in integers, at about a quarter of a microsecond each."""
 
 
-def pure_level(matrix: Rows) -> Finding:
-    """Return the tight epsilon at delta = 0, with the two categories and the response behind it.
+def pure_level(matrix: Mechanism) -> Finding:
+    """Return the tight epsilon at delta = 0, with two categories and a response that show it.
 
-    One pass over the entries, in integers.
+    One pass over the entries, in integers; none where all pairs of rows are alike.
     """
-    rows = telling_rows(matrix)
+    if matrix.privacy.apart is not None:
+        return _told_epsilon(matrix, Fraction(0))
     # P(x, S) <= E P(x', S) for all S if and only if it holds for single responses.
-    most, least = column_extremes(rows)
+    most, least = column_extremes(matrix)
     seen = {extremes for extremes in zip(most, least, strict=True) if extremes[0]}
     if not all(low for _, low in seen):
-        excluding = [y for y in range(rows.responses) if most[y] and not least[y]]
-        return _first_pair(rows, None, excluding, [1] * rows.responses, least)
+        excluding = [y for y in range(matrix.responses) if most[y] and not least[y]]
+        return _first_pair(matrix, None, excluding, [1] * matrix.responses, least)
     odds = max(Fraction(high, low) for high, low in seen)
     if odds == 1:
         return Finding(odds, Fraction(0), None)
     u, v = odds.as_integer_ratio()
-    worst = [y for y in range(rows.responses) if most[y] and v * most[y] == u * least[y]]
-    return _first_pair(rows, odds, worst, most, least)
+    worst = [y for y in range(matrix.responses) if most[y] and v * most[y] == u * least[y]]
+    return _first_pair(matrix, odds, worst, most, least)
 
 
-def tight_delta(matrix: Rows, epsilon: Number) -> Finding:
+def tight_delta(matrix: Mechanism, epsilon: Number) -> Finding:
     """Return the smallest delta that holds with this epsilon, at most 2^-128 too large."""
     # A lower bound of e^epsilon makes delta larger, never smaller.
     return tight_delta_at_odds(matrix, odds_below(epsilon))
 
 
-def tight_delta_at_odds(matrix: Rows, odds: Number) -> Finding:
+def tight_delta_at_odds(matrix: Mechanism, odds: Number) -> Finding:
     """Return the smallest delta that holds with e^epsilon = ``odds`` (Theorem 2).
 
     Its witness is the set S = {y: P_xy > E P_x'y} with P(x, S) = E P(x', S) + delta. More than
@@ -77,14 +80,16 @@ def tight_delta_at_odds(matrix: Rows, odds: Number) -> Finding:
     exact = exact_number("odds", odds)
     if exact < 1:
         raise InvalidPrivacyParameter("odds are e^epsilon, at least 1")
-    pure = pure_level(matrix)
+    pure, privacy = pure_level(matrix), matrix.privacy
     if pure.witness is None or (pure.odds is not None and pure.odds <= exact):
         return Finding(exact, Fraction(0), None)
+    if privacy.apart is not None:
+        return Finding(exact, privacy.delta_at_odds(exact), telling_witness(matrix, exact))
     bad = pure.witness.category, pure.witness.other
-    return _delta_above_zero(telling_rows(matrix), exact, bad)
+    return _delta_above_zero(matrix, exact, bad)
 
 
-def tight_epsilon(matrix: Rows, delta: Number) -> Finding:
+def tight_epsilon(matrix: Mechanism, delta: Number) -> Finding:
     """Return the smallest epsilon that holds with this delta.
 
     Its witness is the set S = {y: P_xy >= E P_x'y} with P(x, S) = E P(x', S) + delta, so that no
@@ -94,15 +99,24 @@ def tight_epsilon(matrix: Rows, delta: Number) -> Finding:
     pure = pure_level(matrix)
     if slack == 0 or pure.witness is None:
         return Finding(pure.odds, slack, pure.witness)
-    rows, bad = telling_rows(matrix), (pure.witness.category, pure.witness.other)
+    if matrix.privacy.apart is not None:
+        return _told_epsilon(matrix, slack)
+    bad = pure.witness.category, pure.witness.other
     if pure.odds is None:
         # Beyond every finite ratio, which is at most the grid, phi is P(x, {y: P_x'y = 0}).
-        beyond = _delta_above_zero(rows, Fraction(matrix.grid + 1), bad)
+        beyond = _delta_above_zero(matrix, Fraction(matrix.grid + 1), bad)
         assert beyond.witness is not None
         if beyond.delta > slack:
             certain = beyond.witness.probability > slack
             return Finding(None, slack, beyond.witness if certain else None, exact=certain)
-    return _odds_above_one(rows, slack, bad)
+    return _odds_above_one(matrix, slack, bad)
+
+
+def _told_epsilon(matrix: Mechanism, slack: Fraction) -> Finding:
+    """Return the smallest odds where any two rows show all, by the first two."""
+    odds = matrix.privacy.odds_at(slack)
+    assert odds is not None  # some factor lies between any two rows
+    return Finding(odds, slack, telling_witness(matrix, odds) if odds > 1 else None)
 
 
 def _first_pair(
@@ -152,7 +166,7 @@ def _delta_above_zero(matrix: Rows, odds: Fraction, bad: _Pair) -> Finding:
     return Finding(odds, best[0], witness_of(matrix, *best[1], odds))
 
 
-def _odds_above_one(matrix: Rows, slack: Fraction, bad: _Pair) -> Finding:
+def _odds_above_one(matrix: Mechanism, slack: Fraction, bad: _Pair) -> Finding:
     """Return the tight odds at a delta > 0 with which finite ones hold."""
     bounds = _bounds(matrix)
     # Up from below: solve phi = delta for one bad pair, look for a pair that is bad there, and so
@@ -186,7 +200,7 @@ def _odds_above_one(matrix: Rows, slack: Fraction, bad: _Pair) -> Finding:
 
 
 def _odds_enough(
-    matrix: Rows, bounds: "PairBounds", odds: Fraction, slack: Fraction, pair: _Pair
+    matrix: Mechanism, bounds: "PairBounds", odds: Fraction, slack: Fraction, pair: _Pair
 ) -> Finding:
     """Return odds just above these that certainly hold, where too many pairs are near the worst."""
     witness = witness_of(matrix, *pair, odds, ties=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -22,7 +22,10 @@ from deniable.audit import (
 )
 from deniable.cli.audit_forms import Subject, audit_fields, comparison_fields
 from deniable.cli.fields import Field, print_fields
-from deniable.mechanisms import InvalidPrivacyParameter
+from deniable.mechanisms import InvalidPrivacyParameter, SurveyMechanism
+
+if TYPE_CHECKING:
+    from deniable.audit.incidences import Incidences
 
 _ENVELOPE: Final = b"\x92"
 """How a signed manifest begins, an array of two; no UTF-8 text begins so."""
@@ -150,16 +153,34 @@ def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> Subjec
             manifest = open_manifest(envelope, _public_key(authority))
     except Refusal as error:
         raise click.ClickException(f"{file} is no manifest that can be used: {error}") from error
+    mechanism = manifest.mechanism
     checked = "verified" if authority else "not checked; give --authority to do so"
     one = "" if manifest.repeat == FRESH else "; the matrix is that of one report"
     return Subject(
         manifest.name,
-        manifest.mechanism,
+        mechanism,
         manifest.categories,
         manifest.responses,
         f"a survey's manifest, its signature {checked}{one}",
         repeat_terms(manifest),
+        sets=mechanism.hit is not None,
+        design=_counted(mechanism),
     )
+
+
+def _counted(mechanism: SurveyMechanism) -> "Incidences | None":
+    if mechanism.hit is None:
+        return None
+    from deniable.audit.incidences import (
+        NoDesign,
+        incidences,
+    )  # numpy only where there is much to count
+    from deniable.mechanisms.design import DesignMechanism
+
+    try:
+        return incidences(mechanism) if isinstance(mechanism, DesignMechanism) else None
+    except NoDesign as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _public_key(text: str) -> bytes:

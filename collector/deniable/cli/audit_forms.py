@@ -2,15 +2,18 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from deniable.audit import Comparison, Criterion, Finding, Witness
 from deniable.budget import upper_text
 from deniable.cli.fields import Column, Field, cell_text
-from deniable.mechanisms import Rows, epsilon_of_odds
+from deniable.mechanisms import Mechanism, epsilon_of_odds
+
+if TYPE_CHECKING:
+    from deniable.audit.incidences import Incidences
 
 _DIGITS: Final = 12
 _LONGEST_FRACTION: Final = 46
@@ -37,11 +40,13 @@ class Subject:
     """What is audited: a file's matrix or a survey's, whose terms are about several reports."""
 
     title: str
-    matrix: Rows
+    matrix: Mechanism
     categories: Sequence[str]
     responses: Sequence[str]
     note: str
     terms: Sequence[tuple[str, str]] = ()
+    sets: bool = False  # whether a response holds a set of categories
+    design: "Incidences | None" = None  # what was counted of it, if it is a design
 
     def fields(self) -> list[Field]:
         """Return what is audited."""
@@ -58,6 +63,7 @@ class Subject:
             Field("categories", k),
             Field("responses", n),
             Field("grid", str(grid)),
+            *([] if self.design is None else [_design(k, self.design)]),
         ]
 
 
@@ -127,23 +133,52 @@ def _finding(key: str, subject: Subject, found: Finding | None, label: str, text
     }
     lines = [(label, text)]
     if (witness := found.witness) is not None:
-        names = [f'"{subject.responses[y]}"' for y in witness.responses[:_MOST_NAMES]]
-        if more := len(witness.responses) - len(names):
-            names.append(f"and {more:,} more (--json has all)")
         one, other = (_cut(subject.categories[x]) for x in (witness.category, witness.other))
         lines += [
-            ("  worst set S", ", ".join(names)),
+            ("  worst set S", _set(subject, witness)),
             (f"  P(S | {one})", _number(witness.probability)),
             (f"  P(S | {other})", _number(witness.other_probability)),
         ]
     return Field(key, value, lines)
 
 
+def _set(subject: Subject, witness: Witness) -> str:
+    """Return the witness's responses: some by their names, or by what they hold."""
+    if subject.sets:
+        one, other = (subject.categories[x] for x in (witness.category, witness.other))
+        return f'the {len(witness.responses):,} responses that hold "{one}" and not "{other}"'
+    names = [f'"{subject.responses[y]}"' for y in witness.responses[:_MOST_NAMES]]
+    if more := len(witness.responses) - len(names):
+        names.append(f"and {more:,} more (--json has all)")
+    return ", ".join(names)
+
+
+def _design(categories: int, found: "Incidences") -> Field:
+    if found.listed:
+        checked = "all rows, entry by entry"
+    elif found.counted == categories:
+        checked = "counted for all categories and all pairs of them"
+    else:
+        checked = (
+            f"counted for {found.counted:,} of the categories, each with all others: "
+            f"{found.pairs:,} of {math.comb(categories, 2):,} pairs"
+        )
+    says = (
+        f"a response holds a set of categories; each category is held by {found.replication:,} "
+        f"responses, any two by {found.together:,}"
+    )
+    return Field("design", asdict(found), [("design", says), ("checked", checked)])
+
+
 def _witness_json(subject: Subject, witness: Witness) -> dict[str, object]:
+    if subject.sets:
+        responses: dict[str, object] = {"responses": None, "set": _set(subject, witness)}
+    else:
+        responses = {"responses": [subject.responses[y] for y in witness.responses]}
     return {
         "category": subject.categories[witness.category],
         "other": subject.categories[witness.other],
-        "responses": [subject.responses[y] for y in witness.responses],
+        **responses,
         "probability": _both(witness.probability),
         "other_probability": _both(witness.other_probability),
     }

@@ -13,13 +13,16 @@ from typing import Any, Final
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from deniable.choosing import PLAIN
+from deniable.cli.choice_terms import choice_of, users_text
 from deniable.cli.demo_data import DemoSurvey
 from deniable.cli.demo_fleet import report_all
 from deniable.cli.demo_result import show_result
 from deniable.cli.screen import console
 from deniable.client import HttpTransport, NotRecorded, Survey
-from deniable.messages import Manifest, Specification
+from deniable.messages import Manifest
 from deniable.publishing.authority_keys import default_key_file
+from deniable.publishing.chosen_mechanism import specified
 from deniable.publishing.collector_directory import create_collector, with_store
 from deniable.publishing.publish import publish
 from deniable.publishing.survey_file import SurveyFile
@@ -42,6 +45,10 @@ def demonstrate(
     kinds = (mechanism,) if mechanism == "ordinal" else ()
     declared = Survey(data.name, data.question, tuple(data.counts()), epsilon, mechanisms=kinds)
     screen.print(f"{data.question}\n{data.source}", style="bold")
+    choice = choice_of(manifest)
+    if choice is not None and choice.candidate.kind != PLAIN:
+        terms = manifest.kind.terms(manifest.specification.parameters)
+        screen.print(f"{terms}\nUsers: {users_text(choice)}.")
     with _running_collector(directory):
         started = time.monotonic()
         with Progress(*_PROGRESS, console=screen) as progress:
@@ -57,7 +64,14 @@ def demonstrate(
         f"\n{len(answers):,} devices reported in {seconds:.1f} s; the collector counted "
         f"{histogram['n']:,} responses at epsilon {epsilon}.\n"
     )
-    show_result(answers, histogram, manifest.mechanism.privacy, screen)
+    show_result(answers, histogram, manifest.mechanism, screen)
+    for other in choice.alternatives if choice is not None else ():
+        if other.candidate.kind == PLAIN:
+            needed = other.users * len(answers)
+            screen.print(
+                f"\nRandomised response would have needed {needed:,.0f} devices for estimates as "
+                f"exact as these of {len(answers):,}."
+            )
     if mechanism == "ordinal":
         screen.print(
             "\nThis was the ordinal mechanism: it keeps each response near its answer, and pays "
@@ -72,6 +86,7 @@ def _set_up(
     key_file = default_key_file(directory)
     create_collector(directory, origin, int(origin.rpartition(":")[2]), key_file)
     config = Config.load(directory)
+    settings = {"distance": "absolute"} if mechanism == "ordinal" else {}
     written = SurveyFile(
         name=data.name,
         question=data.question,
@@ -83,9 +98,7 @@ def _set_up(
         grace_seconds=86_400,
         start=int(time.time()),
         minimum_reports=1,
-        specification=Specification.calibrated(
-            mechanism, len(data.counts()), epsilon, settings={"distance": "absolute"}
-        ),
+        specification=specified(mechanism, len(data.counts()), epsilon, settings=settings),
     )
     token = new_token()
     held = Token(token_digest(token), Role.ANALYST, "demo", int(time.time()))

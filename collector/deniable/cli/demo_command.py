@@ -17,13 +17,18 @@ from deniable.cli.screen import console
     show_default=True,
     help="Which data.",
 )
+@click.option(
+    "--by",
+    type=click.Choice([by for asked in DEMO_SURVEYS.values() for by in asked]),
+    help="What is asked of them, of flights the airline or the destination.",
+)
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of one report.")
 @click.option(
     "--mechanism",
-    type=click.Choice(["randomised-response", "ordinal"]),
-    default="randomised-response",
+    type=click.Choice(["auto", "randomised-response", "subset", "affine", "ordinal"]),
+    default="auto",
     show_default=True,
-    help="How answers are randomised; ordinal confuses neighbours more often.",
+    help="How answers are randomised: by what needs the fewest users, or by what is named.",
 )
 @click.option("--devices", type=click.IntRange(2), help="How many take part.")
 @click.option(
@@ -31,7 +36,14 @@ from deniable.cli.screen import console
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep the collector in this new directory, to look at it afterwards.",
 )
-def demo(survey: str, epsilon: str, mechanism: str, devices: int | None, keep: Path | None) -> None:
+def demo(
+    survey: str,
+    by: str | None,
+    epsilon: str,
+    mechanism: str,
+    devices: int | None,
+    keep: Path | None,
+) -> None:
     """Run the whole thing on real data: devices, collector, debiased histogram.
 
     Every person of the data is a device of its own, with its own secret, that randomises, signs and
@@ -39,7 +51,11 @@ def demo(survey: str, epsilon: str, mechanism: str, devices: int | None, keep: P
     """
     from deniable.cli.demo import demonstrate  # with numpy, for which --help does not wait
 
-    data = DEMO_SURVEYS[survey]
+    asked = DEMO_SURVEYS[survey]
+    if by is not None and by not in asked:
+        known = " or ".join(asked)
+        raise click.BadParameter(f"{survey} can be asked by {known}", param_hint="--by")
+    data = asked[by or next(iter(asked))]
     try:
         answers = data.population(devices)
     except ValueError as error:

@@ -41,8 +41,13 @@ def _marriage() -> dict[str, int]:
     return dict(counts)
 
 
-def _flights() -> dict[str, int]:
+def _airlines() -> dict[str, int]:
     return {row["name"]: int(row["flights"]) for row in _rows("flights2013_carrier.csv")}
+
+
+def _destinations() -> dict[str, int]:
+    rows = _rows("flights2013_destination.csv")
+    return {row["destination"]: int(row["flights"]) for row in rows}
 
 
 def _rows(file: str) -> list[dict[str, str]]:
@@ -52,19 +57,35 @@ def _rows(file: str) -> list[dict[str, str]]:
     return list(csv.DictReader(data.joinpath(file).read_text("utf-8").splitlines()))
 
 
+_FLIGHTS: Final = (
+    "US Bureau of Transportation Statistics: 336,776 flights from New York City in 2013"
+)
+
 DEMO_SURVEYS: Final = {
-    "marriage": DemoSurvey(
-        "rating-of-marriage",
-        "How do you rate your marriage?",
-        "Ray C. Fair, 1978: 6,366 respondents of a magazine's survey",
-        _marriage,
-        None,
-    ),
-    "flights": DemoSurvey(
-        "airline-of-flight",
-        "Which airline operates your flight?",
-        "US Bureau of Transportation Statistics: 336,776 flights from New York City in 2013",
-        _flights,
-        20_000,
-    ),
+    "marriage": {
+        "rating": DemoSurvey(
+            "rating-of-marriage",
+            "How do you rate your marriage?",
+            "Ray C. Fair, 1978: 6,366 respondents of a magazine's survey",
+            _marriage,
+            None,
+        ),
+    },
+    "flights": {
+        "airline": DemoSurvey(
+            "airline-of-flight",
+            "Which airline operates your flight?",
+            _FLIGHTS,
+            _airlines,
+            20_000,
+        ),
+        "destination": DemoSurvey(
+            "destination-of-flight",
+            "Where does your flight go?",
+            _FLIGHTS,
+            _destinations,
+            6_000,
+        ),
+    },
 }
+"""By the data's name, what they can be asked; the first unless something else is named."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -10,23 +10,40 @@ from rich.text import Text
 
 from deniable.budget import upper_text
 from deniable.cli.bars import bar
-from deniable.mechanisms import Privacy
+from deniable.mechanisms import SurveyMechanism
 
 _Row = dict[str, Any]
 
+_MOST_ROWS: Final = 20
+_FREQUENT: Final = 10
+"""So many answers are shown where there are too many for all of them."""
+
 
 def show_result(
-    answers: Sequence[str], histogram: Mapping[str, Any], privacy: Privacy, screen: Console
+    answers: Sequence[str],
+    histogram: Mapping[str, Any],
+    mechanism: SurveyMechanism,
+    screen: Console,
 ) -> None:
-    """Print the collector's histogram (JSON) beside the truth that only the demonstration knows."""
+    """Print the collector's histogram (JSON) beside the truth that only the demonstration knows.
+
+    A response of a design supports many answers, so that its raw counts are no shares.
+    """
     truth, n = Counter(answers), len(answers)
     rows = [
         {**row, "truth": truth[row["category"]] / n, "share": row["raw"] / n}
         for row in histogram["categories"]
     ]
-    screen.print(_table(rows))
+    shown, rest, shares = rows, rows[:0], mechanism.hit is None
+    if len(rows) > _MOST_ROWS:
+        ordered = sorted(rows, key=lambda row: -row["truth"])
+        shown, rest = ordered[:_FREQUENT], ordered[_FREQUENT:]
+    screen.print(_table(shown, "raw count" if shares else "supported by"))
+    if rest:
+        most = rest[0]["truth"]
+        screen.print(f"and {len(rest)} answers more, each of them the truth of at most {most:.1%}")
     screen.print()
-    screen.print(_drawing(rows))
+    screen.print(_drawing(shown, raw=shares))
     worst = max(abs(row["estimate"] - row["truth"]) for row in rows)
     screen.print(
         f"{sum(map(_covers, rows))} of {len(rows)} intervals cover the truth (each does so in "
@@ -36,6 +53,7 @@ def show_result(
         "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it."
         + (" !: the whole interval lay outside." if any(row["outside"] for row in rows) else "")
     )
+    privacy = mechanism.privacy
     assert privacy.odds is not None
     screen.print(
         "\nWhat the collector could learn about one person: whatever odds it gave to any two "
@@ -48,10 +66,10 @@ def _covers(row: _Row) -> bool:
     return bool(row["low"] <= row["truth"] <= row["high"])
 
 
-def _table(rows: list[_Row]) -> Table:
+def _table(rows: list[_Row], raw: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("answer", overflow="fold")
-    for heading in ("truth", "raw count", "estimate", "95 % interval", "error"):
+    for heading in ("truth", raw, "estimate", "95 % interval", "error"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("covers", justify="center")
     for row in rows:
@@ -67,15 +85,15 @@ def _table(rows: list[_Row]) -> Table:
     return table
 
 
-def _drawing(rows: list[_Row]) -> Text:
+def _drawing(rows: list[_Row], *, raw: bool) -> Text:
     width = max(len(row["category"]) for row in rows)
-    scale = max(row[key] for row in rows for key in ("truth", "share", "high"))
+    scale = max(row[key] for row in rows for key in ("truth", *["share"] * raw, "high"))
     drawing = Text()
     for row in rows:
-        name, truth, raw = row["category"], row["truth"], row["share"]
+        name, truth, share = row["category"], row["truth"], row["share"]
         for label, ends, style in (
             ("truth", (truth, truth, truth), "green"),
-            ("raw", (raw, raw, raw), "dim"),
+            *[("raw", (share, share, share), "dim")] * raw,
             ("estimate", (row["estimate"], row["low"], row["high"]), "cyan"),
         ):
             drawing.append(f"{name:>{width}}  {label:<8}  ")

@@ -60,10 +60,10 @@ async def list_epochs(
     seals = {seal.epoch: seal.digest for seal in await store.seals(manifest.survey_id)}
     epochs = []
     for epoch in range(0 if newest is None else newest + 1):
-        counts = await store.counts(manifest.survey_id, epoch, manifest.mechanism.responses)
-        if counts:
+        reports = await store.reports(manifest.survey_id, epoch)
+        if reports:
             standing = epoch_standing(manifest.schedule, epoch, now, seals.get(epoch))
-            epochs.append((epoch, sum(map(sum, counts.values())), standing))
+            epochs.append((epoch, reports, standing))
     return EpochList(manifest, tuple(epochs))
 
 

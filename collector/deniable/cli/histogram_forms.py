@@ -121,7 +121,7 @@ def _numeric_notes(histogram: Histogram, numeric: NumericSummary) -> list[str]:
             "Not shown, since intervals cover more than half of what is possible: "
             f"{', '.join(hidden)}. Shares within ± 10 percentage points take about "
             f"{histogram.reports_for_shares:,} reports if answers are spread evenly; "
-            "randomised response over groups takes far fewer, as `survey publish` says."
+            "asking for groups takes far fewer, as `survey publish` says."
         )
     notes.append("Single values, and what is not shown, are in --json.")
     if impossible := histogram.impossible:

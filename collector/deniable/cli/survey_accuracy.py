@@ -15,6 +15,7 @@ from deniable.estimates.numeric import group_labels
 from deniable.estimates.planning import even_counts
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest
+from deniable.publishing.chosen_mechanism import AUTO, specified
 
 _POINTS: Final = 0.1
 """Half the width of an interval of which a numeric survey's shares are of some use."""
@@ -51,12 +52,13 @@ def shares_text(manifest: Manifest) -> str | None:
         max(each.high - each.value, each.value - each.low)
         for each in quantiles(mechanism, even_counts(mechanism, reports), values)
     )
-    plain = reports_for_half_width(RandomisedResponse(len(groups), manifest.epsilon), _POINTS)
+    chosen = specified(AUTO, len(groups), manifest.epsilon, repeat=manifest.repeat)
+    asked = reports_for_half_width(chosen.mechanism(len(groups), manifest.epsilon, "0"), _POINTS)
     text = (
         f"of {len(groups)} groups within ± {100 * _POINTS:.0f} percentage points take about "
         f"{reports:,} reports, quartiles within ± {reach:.15g} as well, if answers are spread "
-        "evenly; `hist` leaves out what is too wide. By randomised response these shares take at "
-        f"most {plain:,}: publish another survey, whose file has instead of mechanism, low, high "
+        "evenly; `hist` leaves out what is too wide. Asked for as categories these shares take at "
+        f"most {asked:,}: publish another survey, whose file has instead of mechanism, low, high "
         "and step"
     )
     # A text of TOML must not be broken, so that its spaces are none until the lines are made.

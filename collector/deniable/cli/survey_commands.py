@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from deniable.budget import format_nano, upper_text
+from deniable.cli.choice_terms import choice_terms
 from deniable.cli.life_terms import left_behind_text, life_terms
 from deniable.cli.options import a_file, directory_option
 from deniable.cli.repeat_terms import repeat_terms
@@ -76,6 +77,8 @@ def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bo
     click.echo(f"epochs    {epochs_text(manifest)}")
     if (mechanism := mechanism_text(manifest)) is not None:
         click.echo(f"mechanism {mechanism}")
+    for label, text in choice_terms(manifest):
+        click.echo(_wrapped(label, text))
     for label, text in repeat_terms(manifest):
         click.echo(f"{label:<9} {text}")
     if manifest.enrolment.issuers:
@@ -90,12 +93,15 @@ def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bo
     if (shares := shares_text(manifest)) is not None:
         click.echo(f"shares    {shares}")
     for before, follows in left_behind(manifest, older, offered, now):
-        left = left_behind_text(manifest, before, follows)
-        click.echo(textwrap.fill(f"older     {left}", 80, subsequent_indent=" " * 10))
+        click.echo(_wrapped("older", left_behind_text(manifest, before, follows)))
     for warning in _warnings(manifest, together, now):
         click.echo(f"warning   {warning}")
     click.echo("\ndeclare it in your app, or bundle what `deniable survey export` writes:\n")
     click.echo(declared_in_python(declaration_of(manifest)))
+
+
+def _wrapped(label: str, text: str) -> str:
+    return textwrap.fill(f"{label:<9} {text}", 80, subsequent_indent=" " * 10)
 
 
 def _warnings(manifest: Manifest, together: int, now: float) -> list[str]:
@@ -151,9 +157,11 @@ def show(name: str, directory: Path) -> None:
     )
     if (terms := mechanism_text(manifest)) is not None:
         click.echo(f"mechanism {terms}")
-    if manifest.responses != manifest.categories:
+    if type(manifest.responses) is tuple and manifest.responses != manifest.categories:
         named = f"responses {', '.join(manifest.responses)}"
         click.echo(textwrap.fill(named, 80, subsequent_indent=" " * 10))
+    for label, text in choice_terms(manifest):
+        click.echo(_wrapped(label, text))
     for label, text in repeat_terms(manifest):
         click.echo(f"{label:<9} {text}")
     click.echo(f"costs     a device at most {cost_text(manifest, manifest.schedule.start)}")

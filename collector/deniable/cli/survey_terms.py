@@ -1,5 +1,7 @@
 """A manifest's terms in words, for whoever publishes it or looks at it."""
 
+import textwrap
+
 from deniable.budget import format_nano, pure_cost
 from deniable.cli.life_terms import instant_text
 from deniable.mechanisms import exact_epsilon, odds_floor
@@ -49,6 +51,7 @@ def mechanism_text(manifest: Manifest) -> str | None:
     odds = manifest.mechanism.privacy.odds
     if terms is None or odds is None:
         return None
+    terms = "\n          ".join(textwrap.wrap(terms, 70))
     if manifest.delta != "0":
         return f"{terms}\n          pure epsilon {manifest.mechanism.privacy.epsilon}"
     # ln(E/odds) = E/odds - 1 for two numbers that agree to many places.

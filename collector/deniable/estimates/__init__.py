@@ -35,6 +35,7 @@ from deniable.estimates.influence import (
     influence,
     query_influence,
     query_shifts,
+    set_influence,
     worst_shifts,
 )
 from deniable.estimates.numeric import Bin, NumericSummary
@@ -89,6 +90,7 @@ __all__ = [
     "reports_for_half_width",
     "reports_for_mean",
     "reports_for_shares",
+    "set_influence",
     "solution_matrix",
     "standard_errors",
     "wilson",

@@ -59,7 +59,9 @@ def _blurs(mechanism: Mechanism) -> tuple[list[int], Floats]:
     blurs = [0]
     while (wider := blurs[-1] + max(1, blurs[-1] // 2)) < k / 2:
         blurs.append(wider)
-    weights = np.concatenate([averaged_shares(k, [(k - 1) // 2], b, 0) for b in blurs])
     decoder = decoder_of(mechanism)
-    g, shares = decoder.kernels(weights), decoder.even_shares
-    return blurs, np.maximum(g**2 @ shares - (g @ shares) ** 2, 0.0)
+    shares, variance = decoder.even_shares, []
+    for blur in blurs:
+        (g,) = decoder.kernels(averaged_shares(k, [(k - 1) // 2], blur, 0))
+        variance.append(max(0.0, float(g**2 @ shares - (g @ shares) ** 2)))
+    return blurs, np.array(variance)

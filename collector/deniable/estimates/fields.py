@@ -115,6 +115,7 @@ _NUMERIC: Final = (
 )
 _POISONING: Final = (
     Field("influence", _NUMBER),
+    Field("set_influence", _NUMBER),
     Field("bias_at_1_percent", _NUMBER, lambda poisoning: poisoning.bias(0.01)),
     Field("bias_at_5_percent", _NUMBER, lambda poisoning: poisoning.bias(0.05)),
     Field("fakes_for_one_error", _or_null(_COUNT)),

@@ -1,6 +1,7 @@
 """The true frequencies: their unbiased estimates, covariance and intervals."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,8 @@ from numpy.typing import NDArray
 from deniable.estimates.binomial import IntervalMethod, check_level
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, decoder_of
 from deniable.mechanisms import Mechanism
+
+_MOST_WEIGHTS: Final = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,10 +66,15 @@ def _report_covariance(decoder: Decoder, f: Floats, shares: Floats, model: Model
     C = diag lam - lam lam^T in the sampled model, diag lam - P^T diag(f) P in the fixed one.
     """
     # G lam = f and, since G P^T = I, G P^T diag(f) P G^T = diag f.
-    inverse = decoder.kernels(np.eye(decoder.categories))
-    mean = inverse @ shares
-    mixed = np.outer(mean, mean) if model is Model.SAMPLED else np.diag(f)
-    return np.asarray((inverse * shares) @ inverse.T - mixed, dtype=np.float64)
+    mean = decoder.sums(shares)
+    covariance = np.outer(-mean, mean) if model is Model.SAMPLED else np.diag(-f)
+    # Some rows of G at a time: it may have 2^20 columns.
+    k = decoder.categories
+    step = max(1, _MOST_WEIGHTS // decoder.responses)
+    for first in range(0, k, step):
+        rows = covariance[first : first + step]
+        rows += decoder.sums(decoder.kernels(np.eye(len(rows), k, first)) * shares)
+    return covariance
 
 
 def frequency_intervals(mechanism: Mechanism, counts: Counts, level: float) -> Intervals:

@@ -32,7 +32,9 @@ class Histogram:
     Attributes:
         survey_id: histograms of different ids are never pooled.
         start, end: of the epochs, Unix seconds.
-        responses: what devices send, if these are not the categories; else empty.
+        responses: what devices send, if it has names of its own; else empty.
+        raw: how many reports each of these has; or, if it is empty, each of the categories: how
+            many name it, or support it.
         estimate: unbiased frequencies; they sum to 1 and may leave [0, 1].
         standard_error: of each estimate, in the model named; NaN for a single report.
         low, high: ends of each category's confidence interval, within [0, 1]. They are about
@@ -150,16 +152,18 @@ def estimate_histogram(
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts)
     estimate = decoder.frequencies(tally)
-    labels = () if manifest.responses == manifest.categories else manifest.responses
+    labels = manifest.responses
+    if type(labels) is not tuple or labels == manifest.categories:
+        labels = ()
     if model is Model.SAMPLED and tally.n < 2:
         errors = np.full(mechanism.categories, np.nan)
     else:
         errors = decoder.standard_errors(tally, model)
     numeric = shares = None
     if values is not None:
-        numeric = numeric_summary(mechanism, counts, manifest.categories, values, level, model)
+        numeric = numeric_summary(mechanism, tally, manifest.categories, values, level, model)
         shares = reports_for_shares(mechanism, 0.1)
-    intervals = frequency_intervals(mechanism, counts, level)
+    intervals = frequency_intervals(mechanism, tally, level)
     kept = manifest.repeat.memo_range(epoch)
     last = manifest.schedule.epochs - 1
     return Histogram(
@@ -172,7 +176,7 @@ def estimate_histogram(
         n=tally.n,
         categories=manifest.categories,
         responses=labels,
-        raw=tally.counts,
+        raw=tally.counts if labels else decoder.tested_counts(tally),
         estimate=estimate,
         standard_error=errors,
         low=intervals.low,
@@ -186,7 +190,7 @@ def estimate_histogram(
         delta=manifest.delta,
         pure_epsilon=str(mechanism.privacy.epsilon),
         enrolment=_vouched(manifest),
-        poisoning=poisoning(mechanism, counts, estimate, errors, same=not labels),
+        poisoning=poisoning(mechanism, tally, estimate, errors, same=not labels),
         reports_for_five_points=reports_for_half_width(mechanism, 0.05),
         reports_for_shares=shares,
         distrusted=distrusted,

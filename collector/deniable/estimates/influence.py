@@ -31,6 +31,20 @@ def query_influence(mechanism: Mechanism, weights: Floats) -> float:
     return float(max(g.max() - weights.min(), weights.max() - g.min()))
 
 
+def set_influence(mechanism: Mechanism, size: int | None = None) -> float:
+    """Return the largest influence on the share of a set of so many categories; by default, of any.
+
+    As :func:`query_influence` has it of the weights 1 within the set and 0 without, for the worst
+    set. A report that supports many categories moves them all at once.
+    """
+    decoder, k = decoder_of(mechanism), mechanism.categories
+    if size is None:
+        return decoder.most_of_sets(None)
+    if not 0 <= size <= k:
+        raise ValueError(f"a set has 0 to {k} categories")
+    return max(decoder.most_of_sets(size), decoder.most_of_sets(k - size))
+
+
 def worst_shifts(mechanism: Mechanism, frequencies: Floats, share: float) -> tuple[Floats, Floats]:
     """Return how far down and up fake reports bias each estimated frequency at most.
 

@@ -92,9 +92,9 @@ def numeric_summary(
     above = np.array([float(value - values[0]) for value in values])
     return NumericSummary(
         span=float(above[-1]),
-        mean=mean(mechanism, counts, values, level, model),
+        mean=mean(mechanism, tally, values, level, model),
         influence=query_influence(mechanism, above),
-        quartiles=quantiles(mechanism, counts, values, tuple(QUARTILES), level),
+        quartiles=quantiles(mechanism, tally, values, tuple(QUARTILES), level),
         blur=blur,
         bins=tuple(map(Bin, group_labels(categories, blur), shares)),
     )

@@ -14,8 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from deniable.estimates.decoders import Counts, Decoder, Floats, Tally, decoder_of
-from deniable.estimates.influence import fakes_needed, influence
+from deniable.estimates.decoders import (
+    Counts,
+    Decoder,
+    DesignDecoder,
+    Floats,
+    Tally,
+    decoder_of,
+)
+from deniable.estimates.influence import fakes_needed, influence, set_influence
 from deniable.mechanisms import Mechanism
 
 Flags = NDArray[np.bool_]
@@ -30,6 +37,8 @@ class Poisoning:
 
     Attributes:
         influence: the largest kernel value, as :func:`~deniable.estimates.influence` has it.
+        set_influence: the same of the share of any set of categories: what one response supports
+            moves at once.
         fakes_for_one_error: this many more reports, all fake, move any one of the estimates by its
             standard error; None if no number does, or there is no standard error.
         detectable_share: from which share of fake reports on a category that no honest device holds
@@ -38,11 +47,13 @@ class Poisoning:
         false_alarm: the chance is at most this that honest devices alone cause any flag, and that
             fewer fakes were there than ``fewest_fakes``.
         fewest_fakes: at least so many of the reports are fake; 0 where nothing is flagged.
-        impossible: which categories' counts honest devices do not cause. What is not flagged may be
-            as wrong: the fakes that leave one category too rare are somewhere.
+        impossible: which categories' counts honest devices do not cause, those among them that a
+            response supports which was sent too often. What is not flagged may be as wrong: the
+            fakes that leave one category too rare are somewhere.
     """
 
     influence: float
+    set_influence: float
     fakes_for_one_error: int | None
     detectable_share: float | None
     false_alarm: float
@@ -64,7 +75,9 @@ def poisoning(
     tests = _Tests(decoder, FALSE_ALARM)
     responses, categories = tests.flags(tally)
     if not decoder.kernels_tested:
-        responses, categories = np.zeros(decoder.responses, dtype=np.bool_), responses
+        categories = responses
+    if isinstance(decoder, DesignDecoder) and (often := tests.too_often(tally)).any():
+        categories = responses = responses | (decoder.supports(often.astype(np.int64)) > 0)
     reach = decoder.extremes
     furthest = np.maximum(reach.most - estimate, estimate - reach.least)
     # The number of fakes rises with errors/furthest, so only the largest ratio counts.
@@ -72,6 +85,7 @@ def poisoning(
     error, n = float(errors[worst]), tally.n
     return Poisoning(
         influence=influence(mechanism),
+        set_influence=set_influence(mechanism),
         fakes_for_one_error=fakes_needed(n, error, float(furthest[worst])) if error > 0 else None,
         detectable_share=tests.detectable_share(n),
         false_alarm=FALSE_ALARM,
@@ -88,11 +102,16 @@ def impossible_counts(
 
     Which responses were sent more rarely than by those who send them most rarely, or more often
     than by those who send them most often; and which categories have estimates too far below 0. If
-    responses support sets of categories, the former is told of the support counts instead, and the
-    latter of none, since it is the same.
+    responses support sets of categories, which of them were sent too often; and which categories
+    are supported too rarely, or too often. Of randomised response the latter is told of none, since
+    it is the same.
     """
     decoder = decoder_of(mechanism)
-    return _Tests(decoder, false_alarm).flags(decoder.tally(counts))
+    tests, tally = _Tests(decoder, false_alarm), decoder.tally(counts)
+    counted, below_zero = tests.flags(tally)
+    if isinstance(decoder, DesignDecoder):
+        return tests.too_often(tally), counted
+    return counted, below_zero
 
 
 def fewest_fakes(mechanism: Mechanism, counts: Counts, false_alarm: float = FALSE_ALARM) -> int:
@@ -119,13 +138,18 @@ def detectable_share(
 class _Tests:
     """Tests of a mechanism's counts, each with the same part of the false alarm.
 
-    A union bound adds their chances: two for each tested count, and one for each kernel.
+    A union bound adds their chances: two for each tested count, and one for each kernel. Of a
+    design the support counts share one half of the false alarm, and the responses the other.
     """
 
     def __init__(self, decoder: Decoder, false_alarm: float) -> None:
         self._decoder, self._reach = decoder, decoder.extremes
         kernels = decoder.categories if decoder.kernels_tested else 0
         self.each = false_alarm / (2 * len(self._reach.rarest) + kernels)
+        if isinstance(decoder, DesignDecoder):
+            self.each /= 2
+            self._each_response = false_alarm / (2 * decoder.responses)
+            self._rarest_others = 1 - decoder.likeliest_response
 
     def flags(self, tally: Tally) -> tuple[Flags, Flags]:
         """Return which tested counts and which categories' estimates are flagged."""
@@ -139,6 +163,11 @@ class _Tests:
         if not self._decoder.kernels_tested:
             return counted, np.zeros(self._decoder.categories, dtype=np.bool_)
         return counted, self._decoder.frequencies(tally) < -self.chance_below_zero(n)
+
+    def too_often(self, tally: Tally) -> Flags:
+        """Return which responses of a design were sent too often, whoever is honest."""
+        others = (tally.n - tally.counts).astype(np.float64)
+        return _too_few(others, tally.n, self._rarest_others, self._each_response)
 
     def detectable_share(self, n: int) -> float | None:
         """Return from which share of fakes on a flag is likelier than none."""
@@ -161,6 +190,10 @@ class _Tests:
             _most_honest(seen, n, self._reach.rarest[counted], self.each),
             _most_honest(n - seen, n, 1 - self._reach.likeliest[counted], self.each),
         ]
+        if isinstance(self._decoder, DesignDecoder):
+            # The same chance for all of them: the most frequent one tells most.
+            others = np.array([n - tally.counts.max()], dtype=np.float64)
+            most.append(_most_honest(others, n, self._rarest_others, self._each_response))
         if below_zero.any():
             sums = n * self._decoder.frequencies(tally)
             most.append(self._most_honest_sums(sums, n)[below_zero])
@@ -206,8 +239,9 @@ class _Tests:
         return np.asarray(best + r * r * depth / 6)
 
 
-def _too_few(seen: Floats, n: int, p: Floats, chance: float) -> Flags:
+def _too_few(seen: Floats, n: int, p: Floats | float, chance: float) -> Flags:
     """Return which binomial counts have a lower tail below this chance."""
+    p = np.broadcast_to(p, seen.shape)
     deviations = (seen - n * p) / np.sqrt(np.maximum(n * p * (1 - p), np.finfo(np.float64).tiny))
     # Tails take long to compute, and are at least about e^(-z^2) at z deviations below the mean: a
     # normal quantile's half is too near. At z = 0 nothing is too few.
@@ -217,7 +251,7 @@ def _too_few(seen: Floats, n: int, p: Floats, chance: float) -> Flags:
     return np.asarray(flags)
 
 
-def _most_honest(seen: Floats, n: int, p: Floats, chance: float) -> Floats:
+def _most_honest(seen: Floats, n: int, p: Floats | float, chance: float) -> Floats:
     """Return of up to how many honest reports these binomial counts have no such lower tail."""
     low, high = np.minimum(seen, n), np.full(len(seen), float(n))
     low[~_too_few(seen, n, p, chance)] = n

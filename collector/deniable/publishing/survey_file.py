@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -20,6 +21,7 @@ from deniable.messages import (
     exact_value,
     value_range,
 )
+from deniable.publishing.chosen_mechanism import AUTO, MEANING, specified
 from deniable.publishing.survey_matrix import read_survey_matrix
 
 _DAY: Final = 86_400
@@ -32,7 +34,13 @@ FIELDS: Final = {
     "name": "lasting name: a-z, 0-9 and -, at most 64",
     "question": "what the user is told is being asked",
     "categories": "every possible answer; their order is kept",
-    "mechanism": "; ".join(f'"{name}", {kind.summary}' for name, kind in KINDS.items()),
+    "mechanism": "; ".join(
+        f'"{name}", {meaning}'
+        for name, meaning in {
+            AUTO: MEANING,
+            **{name: kind.summary for name, kind in KINDS.items()},
+        }.items()
+    ),
     **{key: meaning for kind in KINDS.values() for key, meaning in kind.keys.items()},
     "epsilon": 'privacy of one report, as a string such as "1"; smaller is more private',
     "delta": 'slack, as a string; leave it at "0"',
@@ -54,7 +62,7 @@ FIELDS: Final = {
 """Every field of a survey file; the documentation's table is tested against it."""
 
 _DEFAULTS: Final[dict[str, object]] = {
-    "mechanism": "randomised-response",
+    "mechanism": AUTO,
     "delta": "0",
     "repeat": "fresh",
     "grace": "1 day",
@@ -121,10 +129,11 @@ class SurveyFile:
             raise InvalidManifest("TOML", str(error)) from error
         kind = _kind(table)
         for field in table:
-            if field not in FIELDS and field not in KINDS[kind].keys:
+            if field not in FIELDS and field not in _keys(kind):
                 raise InvalidManifest(field, f"is unknown; the fields are {', '.join(FIELDS)}")
-        categories = _values(table) if KINDS[kind].numeric else _texts(table, "categories")
+        categories = _values(table) if _is_numeric(kind) else _texts(table, "categories")
         epsilon, delta = _text(table, "epsilon"), _text(table, "delta")
+        repeat = _repeat(table)
         return cls(
             name=_text(table, "name"),
             question=_text(table, "question"),
@@ -136,10 +145,15 @@ class SurveyFile:
             grace_seconds=_duration(table, "grace"),
             start=_instant(table, "start"),
             minimum_reports=_count(table, "minimum_reports"),
-            specification=Specification.calibrated(
-                kind, len(categories), epsilon, delta, _settings(table, kind, categories, folder)
+            specification=specified(
+                kind,
+                len(categories),
+                epsilon,
+                delta,
+                _settings(table, kind, categories, folder),
+                repeat,
             ),
-            repeat=_repeat(table),
+            repeat=repeat,
             enrolment=_enrolment(table),
         )
 
@@ -172,22 +186,30 @@ def _text(table: dict[str, object], field: str) -> str:
 
 def _kind(table: dict[str, object]) -> str:
     name = _text(table, "mechanism")
-    if name not in KINDS:
+    if name != AUTO and name not in KINDS:
         raise InvalidManifest("mechanism", f"must be {FIELDS['mechanism']}")
     for other, kind in KINDS.items():
         for key in kind.keys:
             if key in table and name != other:
                 raise InvalidManifest(key, f'belongs to a survey with mechanism = "{other}"')
-    if KINDS[name].numeric and "categories" in table:
+    if _is_numeric(name) and "categories" in table:
         raise InvalidManifest("categories", "follow from low, high and step; leave them out")
     return name
+
+
+def _keys(kind: str) -> Mapping[str, str]:
+    return {} if kind == AUTO else KINDS[kind].keys
+
+
+def _is_numeric(kind: str) -> bool:
+    return kind != AUTO and KINDS[kind].numeric
 
 
 def _settings(
     table: dict[str, object], kind: str, categories: tuple[str, ...], folder: Path
 ) -> dict[str, object]:
     """Return what belongs to the kind, lists as tuples; the kind checks it."""
-    found = {key: as_tuples(table[key]) for key in KINDS[kind].keys if key in table}
+    found = {key: as_tuples(table[key]) for key in _keys(kind) if key in table}
     if "kept_epsilon" in found:
         _text(table, "kept_epsilon")
     if "matrix" in found:

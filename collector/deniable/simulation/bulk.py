@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms import Circular, ClampedGeometric, Mechanism, TwoRound, TwoValuedMechanism
+from deniable.mechanisms.design import DesignMechanism
+from deniable.simulation import designs
 from deniable.simulation.words import CipherWords, Words
 
 _CHUNK = 1 << 16
@@ -23,17 +25,19 @@ def randomise_many(mechanism: Mechanism, answers: ArrayLike, words: Words | None
     """Return one response an answer, each with the exact probabilities of the matrix.
 
     The words, cryptographic by default, give what they give on a device, for every kind that
-    devices know. Answers are indices of categories, of any integer type and shape, which responses
-    have as well: TypeError and IndexError for others. The mechanism is on the 2^64 grid, as surveys
-    use it, or two rounds of such: ValueError otherwise.
+    devices know. Answers are indices of categories, of any integer type and shape: TypeError and
+    IndexError for others. Responses have the same shape and type, or the next type that holds them
+    all. The mechanism is on the 2^64 grid, as surveys use it, a block design, or two rounds of
+    such: ValueError otherwise.
     """
     truth = np.asarray(answers)
     if truth.dtype.kind not in "iu":
         raise TypeError("answers must be integer category indices")
     if truth.size and not (truth.min() >= 0 and truth.max() < mechanism.categories):
         raise IndexError(f"a category index must be in [0, {mechanism.categories})")
-    if mechanism.responses - 1 > np.iinfo(truth.dtype).max:
-        raise ValueError(f"{truth.dtype} does not hold {mechanism.responses} responses")
+    last = mechanism.responses - 1
+    if last > np.iinfo(truth.dtype).max:
+        truth = truth.astype(np.promote_types(truth.dtype, np.min_scalar_type(last)))
     drawn = _drawn(mechanism, truth.reshape(-1), words or CipherWords())
     return drawn.reshape(truth.shape)
 
@@ -66,6 +70,7 @@ def _two_rounds(mechanism: TwoRound, truth: Indices, source: Words) -> Indices:
 
 @_drawn.register
 def _truth_or_lie(mechanism: TwoValuedMechanism, truth: Indices, source: Words) -> Indices:
+    _check_grid(mechanism)
     # As on the device, word // a names a category, or with k and more tells the truth. 2^64 itself
     # does not fit 64 bits; as the last bound it needs no test.
     lies, categories = np.uint64(mechanism.lies), np.uint64(mechanism.categories)
@@ -74,22 +79,37 @@ def _truth_or_lie(mechanism: TwoValuedMechanism, truth: Indices, source: Words) 
         np.floor_divide(words, lies, out=words)
         return np.where(words < categories, words.astype(truth.dtype), truth)
 
-    return _in_chunks(mechanism, truth, source, sample)
+    return _in_chunks(truth, source, sample)
+
+
+@_drawn.register
+def _blocks(mechanism: DesignMechanism, truth: Indices, source: Words) -> Indices:
+    # Of the words of a chunk, the first third are the answers' first words, and so on.
+    turned = designs.turner(mechanism.design)
+
+    def sample(truth: Indices, words: Block) -> Indices:
+        first, second, third = words.reshape(designs.WORDS, -1)
+        base = designs.base_blocks(mechanism.design, second, third)
+        return turned(base, designs.positions(mechanism, first), truth)
+
+    return _in_chunks(truth, source, sample, designs.WORDS)
 
 
 @_drawn.register
 def _turned(mechanism: Circular, truth: Indices, source: Words) -> Indices:
+    _check_grid(mechanism)
     # As on the device, row 0 says how far round, whatever the answer.
     boundaries, k = _boundaries(mechanism.row(0)), mechanism.categories
 
     def sample(truth: Indices, words: Block) -> Indices:
         return np.asarray((truth.astype(np.int64) + _below(boundaries, words)) % k)
 
-    return _in_chunks(mechanism, truth, source, sample)
+    return _in_chunks(truth, source, sample)
 
 
 @_drawn.register
 def _with_noise(mechanism: ClampedGeometric, truth: Indices, source: Words) -> Indices:
+    _check_grid(mechanism)
     # As on the device: the noise is j or more upwards if word < A_j, downwards if N - 1 - word is.
     # From the low end, A_j is the weight of all responses from j on; they rise from A_m to A_1.
     m = mechanism.categories - 1
@@ -99,21 +119,21 @@ def _with_noise(mechanism: ClampedGeometric, truth: Indices, source: Words) -> I
         up, down = m - _below(rising, words), m - _below(rising, ~words)
         return np.asarray(np.clip(truth.astype(np.int64) + up - down, 0, m))
 
-    return _in_chunks(mechanism, truth, source, sample)
+    return _in_chunks(truth, source, sample)
 
 
 def _in_chunks(
-    mechanism: Mechanism, truth: Indices, source: Words, sample: Callable[[Indices, Block], Indices]
+    truth: Indices, source: Words, sample: Callable[[Indices, Block], Indices], each: int = 1
 ) -> Indices:
-    """Return what ``sample`` makes of the answers and as many words, which it may overwrite."""
-    _check_grid(mechanism)
+    """Return what ``sample`` makes of the answers and as many words each, to be overwritten."""
     responses = np.empty_like(truth)
-    words = np.empty(min(_CHUNK, truth.size), dtype=np.uint64)
-    for start in range(0, truth.size, _CHUNK):
-        chunk = truth[start : start + _CHUNK]
-        fresh = words[: chunk.size]
+    step = _CHUNK // each
+    words = np.empty(each * min(step, truth.size), dtype=np.uint64)
+    for start in range(0, truth.size, step):
+        chunk = truth[start : start + step]
+        fresh = words[: each * chunk.size]
         source.fill(fresh)
-        responses[start : start + _CHUNK] = sample(chunk, fresh)
+        responses[start : start + step] = sample(chunk, fresh)
     return responses
 
 

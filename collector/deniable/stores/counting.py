@@ -1,25 +1,17 @@
 """Counts of an epoch, and the digest of them that a seal vouches for."""
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Iterable
 
 from deniable.messages.codec import encode
 from deniable.stores.values import Counts
 
 
-def as_counts(rows: Collection[tuple[bytes, int, int]], responses: int | None = None) -> Counts:
-    """Return rows of issuer, response and reports as counts; the issuer b"" is nobody.
-
-    There are lists of as many responses, by default of as many as were seen.
-    """
-    if responses is None:
-        responses = 1 + max((response for _, response, _ in rows), default=-1)
+def as_counts(rows: Iterable[tuple[bytes, int, int]]) -> Counts:
+    """Return rows of issuer, response and reports as counts; the issuer b"" is nobody."""
     counts: Counts = {}
     for issuer, response, reports in rows:
-        vouched = counts.get(issuer or None)
-        if vouched is None:
-            vouched = counts[issuer or None] = [0] * responses
-        vouched[response] = reports
+        counts.setdefault(issuer or None, {})[response] = reports
     return counts
 
 
@@ -29,10 +21,11 @@ def counts_digest(survey_id: bytes, epoch: int, counts: Counts) -> bytes:
     It is over the canonical msgpack of ``[survey_id, epoch, [[issuer, response, reports], …]]``,
     sorted, without zeros; the issuer is empty where nobody vouched.
     """
+    by_issuer = {issuer or b"": vouched for issuer, vouched in counts.items()}
     rows = [
-        [issuer or b"", response, reports]
-        for issuer, row in counts.items()
-        for response, reports in enumerate(row)
-        if reports
+        (issuer, response, by_issuer[issuer][response])
+        for issuer in sorted(by_issuer)
+        for response in sorted(by_issuer[issuer])
+        if by_issuer[issuer][response]
     ]
-    return hashlib.sha256(encode([survey_id, epoch, sorted(rows)])).digest()
+    return hashlib.sha256(encode([survey_id, epoch, rows])).digest()

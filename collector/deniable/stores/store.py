@@ -101,20 +101,27 @@ class Store(ABC):
         """Return the envelopes of all rotations, oldest first."""
         return await self._read(surveys.rotations)
 
-    async def counts(self, survey_id: bytes, epoch: int, responses: int) -> Counts:
+    async def counts(self, survey_id: bytes, epoch: int) -> Counts:
         """Return how often each response was counted, as figures may show it.
 
         Figures stand until max(1, minimum_reports) more are counted than they show. That is judged
         when they are read: reading takes the step, for every reader alike, and ``add`` does nothing
-        for it. Lists have as many entries as there are responses; there are none while too few
-        reports are counted.
+        for it. There are no counts while too few reports are counted.
         """
-        view = partial(published_counts.shown_counts, survey_id, epoch, responses)
-        shown, due = await self._read(view)
+        return await self._shown(published_counts.shown_counts, survey_id, epoch)
+
+    async def reports(self, survey_id: bytes, epoch: int) -> int:
+        """Return how many reports :meth:`counts` would tell of, without reading them one by one."""
+        return await self._shown(published_counts.shown_reports, survey_id, epoch)
+
+    async def _shown(
+        self, view: Callable[[bytes, int], Rule[tuple[Result, bool]]], survey_id: bytes, epoch: int
+    ) -> Result:
+        shown, due = await self._read(lambda: view(survey_id, epoch))
         if due:
             await self._write(lambda: published_counts.take_step(survey_id, epoch))
             # Once: under load the next step may be due by now.
-            shown, _ = await self._read(view)
+            shown, _ = await self._read(lambda: view(survey_id, epoch))
         return shown
 
     async def newest_epoch(self, survey_id: bytes) -> int | None:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-Counts = dict[bytes | None, list[int]]
+Counts = dict[bytes | None, dict[int, int]]
 """How often each response was counted, by the issuer that vouched; None where nobody did.
 
-An issuer is in it if at least one of its reports was counted.
+Issuers and responses are in it if at least one of their reports was counted: there may be 2^20
+responses.
 """
 
 

@@ -39,18 +39,26 @@ from deniable.mechanisms.registry import KINDS
 from deniable.mechanisms.two_valued import MAX_CATEGORIES, TwoValuedMechanism
 
 if TYPE_CHECKING:
+    from deniable.mechanisms.affine import Affine
+    from deniable.mechanisms.design import MAX_RESPONSES, Design, DesignMechanism
     from deniable.mechanisms.distance import DistanceMechanism
     from deniable.mechanisms.matrix import SurveyMatrix
     from deniable.mechanisms.numeric import ClampedGeometric
     from deniable.mechanisms.ordinal import MAX_DISTANCE, MAX_METRIC, Circular, Metric, Ordinal
     from deniable.mechanisms.randomised_response import RandomisedResponse
     from deniable.mechanisms.solution_matrix import InvalidMatrix, NotOnGrid, SolutionMatrix
+    from deniable.mechanisms.subset import Subset
     from deniable.mechanisms.two_round import TwoRound
 else:
     __getattr__ = on_demand(
         __name__,
         {
             "MAX_DISTANCE": "ordinal",
+            "MAX_RESPONSES": "design",
+            "Affine": "affine",
+            "Design": "design",
+            "DesignMechanism": "design",
+            "Subset": "subset",
             "MAX_METRIC": "ordinal",
             "Circular": "ordinal",
             "ClampedGeometric": "numeric",
@@ -73,9 +81,13 @@ __all__ = [
     "MAX_DISTANCE",
     "MAX_EPSILON",
     "MAX_METRIC",
+    "MAX_RESPONSES",
     "RATIO_LIMIT",
+    "Affine",
     "Circular",
     "ClampedGeometric",
+    "Design",
+    "DesignMechanism",
     "DistanceMechanism",
     "Draw",
     "GridTooCoarse",
@@ -96,6 +108,7 @@ __all__ = [
     "Rows",
     "Settings",
     "SolutionMatrix",
+    "Subset",
     "SurveyMatrix",
     "SurveyMechanism",
     "TwoRound",

@@ -46,6 +46,7 @@ class DistanceMechanism(ABC):
         self.grid: Final = GRID
         self.ratio: Final = ratio
         self.rounds: Final = None
+        self.hit: Final = None
 
     @cached_property
     def privacy(self) -> Privacy:

@@ -4,7 +4,7 @@ A manifest carries a kind's name and its parameters, plain values from which dev
 derive the same matrix by fixed integer rules.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from math import gcd
@@ -51,7 +51,8 @@ class Kind(Protocol):
         summary: what it is, behind its name in the help for survey files.
         fields: names of its parameters in a manifest, in their order.
         keys: keys of a survey file that belong to it, with their help.
-        symmetric: whether it treats any two answers alike; only then do apps accept it undeclared.
+        symmetric: whether it treats any two answers alike, so that :attr:`Privacy.apart` tells how
+            their rows differ; only then do apps accept it undeclared.
         first_round_kept: whether each response adds fresh noise to one that the device keeps; then
             surveys of it are memoised.
         numeric: whether its categories are numbers at equal steps.
@@ -90,8 +91,11 @@ class Kind(Protocol):
         """Return the solution matrix, certified to be as private as is stated."""
         ...
 
-    def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the label of each response; by default the categories are the responses."""
+    def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
+        """Return the label of each response; by default the categories are the responses.
+
+        A tuple, if each has a name of its own.
+        """
         return categories
 
     def kept_epsilon(self, parameters: Parameters) -> str | None:

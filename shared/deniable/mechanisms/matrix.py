@@ -25,6 +25,7 @@ class SurveyMatrix(SolutionMatrix):
     """
 
     __slots__ = ("truth",)
+    hit: Final = None
 
     def __init__(self, weights: tuple[tuple[int, ...], ...], *, truthful: bool) -> None:
         super().__init__(weights, _GRID)

@@ -70,3 +70,10 @@ class SurveyMechanism(Mechanism, Protocol):
 
         None where the responses are not the categories.
         """
+
+    @property
+    def hit(self) -> Fraction | None:
+        """Return the probability that the response supports the answer.
+
+        None where a response does not stand for a set of categories.
+        """

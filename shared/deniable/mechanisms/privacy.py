@@ -7,12 +7,23 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise, permutations
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from deniable.mechanisms.exact import Number, exact_delta, exact_epsilon
 from deniable.mechanisms.exponential import log_ceiling, odds_floor
 
 _PLACES = 12
+
+
+class Apart(NamedTuple):
+    """Responses that one row makes likelier than another, all of them by the same factor.
+
+    Together they have the probability ``more`` in the one row, and ``less`` in the other.
+    """
+
+    more: Fraction
+    less: Fraction
+    responses: int
 
 
 class Privacy(ABC):
@@ -37,6 +48,14 @@ class Privacy(ABC):
     @abstractmethod
     def delta_at_odds(self, odds: Fraction) -> Fraction:
         """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1."""
+
+    @property
+    def apart(self) -> tuple[Apart, ...] | None:
+        """Return how two rows differ, any two; None where they have to be compared.
+
+        As many other responses differ the other way round; all the rest are alike in both rows.
+        """
+        return None
 
     @property
     def epsilon(self) -> Decimal:
@@ -64,11 +83,15 @@ class Privacy(ABC):
 class TwoValuedPrivacy(Privacy):
     """The guarantee of a matrix with d = ``truth`` on and q = ``lie`` off the diagonal, 0 < q <= d.
 
-    Source: Holohan, Leith and Mason, Theorem 8; docs/mathematics.md, section 1.
+    Or, in a design, in as many places each; then any two rows differ in ``separating`` responses
+    either way.
+
+    Source: Holohan, Leith and Mason, Theorem 8; docs/mathematics.md, sections 1 and 17.
     """
 
     truth: Fraction
     lie: Fraction
+    separating: int = 1
 
     def __post_init__(self) -> None:
         if not 0 < self.lie <= self.truth:
@@ -80,17 +103,24 @@ class TwoValuedPrivacy(Privacy):
         # d/q = (1 - mq)/q, which at q = (1-delta)/(E+m) is (E + m*delta)/(1-delta).
         return self.truth / self.lie
 
+    @property
+    def apart(self) -> tuple[Apart, ...]:
+        """Return how any two rows differ."""
+        c = self.separating
+        return (Apart(c * self.truth, c * self.lie, c),)
+
     def odds_at(self, delta: Number) -> Fraction:
         """Return the smallest e^epsilon that holds with this delta."""
-        # d <= E q + delta  <=>  E >= (d - delta)/q; and E is never below 1.
-        return max(Fraction(1), (self.truth - exact_delta(delta)) / self.lie)
+        # c (d - E q) <= delta  <=>  E >= (d - delta/c)/q; and E is never below 1.
+        slack = exact_delta(delta) / self.separating
+        return max(Fraction(1), (self.truth - slack) / self.lie)
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
         """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1."""
         if odds < 1:
             raise ValueError("odds must be at least 1")
-        # Two rows differ in two columns only: (d - Eq)_+ + (q - Ed)_+; the second is 0 as E >= 1.
-        return max(Fraction(0), self.truth - odds * self.lie)
+        # Two rows differ in c columns each way: c ((d - Eq)_+ + (q - Ed)_+), the second being 0.
+        return self.separating * max(Fraction(0), self.truth - odds * self.lie)
 
 
 class Rows(Protocol):

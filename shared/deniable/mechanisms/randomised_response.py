@@ -76,7 +76,7 @@ class RandomisedResponse(TwoValuedMechanism):
 
 class _Kind(Kind):
     name = "randomised-response"
-    summary = "the default"
+    summary = "for few categories: the answer, or by chance another"
     symmetric = True
 
     def mechanism(

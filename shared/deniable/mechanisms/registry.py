@@ -12,6 +12,8 @@ _MODULES: Final = {
     "ordinal": "deniable.mechanisms.ordinal",
     "numeric": "deniable.mechanisms.numeric",
     "matrix": "deniable.mechanisms.matrix",
+    "subset": "deniable.mechanisms.subset",
+    "affine": "deniable.mechanisms.affine",
 }
 """By the name on the wire, the module whose ``KIND`` it is.
 

@@ -31,8 +31,7 @@ class TwoValuedMechanism:
 
     __slots__ = ("categories", "grid", "lies", "responses")
 
-    symmetric: Final = True
-    """Any two categories are alike: renamed with the responses, P is itself."""
+    hit: Final = None
 
     def __init__(self, categories: int, lies: int, *, bits: int = 64) -> None:
         check_size(categories, bits)

@@ -4,7 +4,7 @@ A manifest is immutable: its id is the SHA-256 of its payload, so any change is 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -137,7 +137,7 @@ class Manifest:
         if not 0 <= self.minimum_reports <= codec.MAX_UINT:
             raise InvalidManifest("minimum_reports", "must not be negative")
         _ = self.values, self.mechanism
-        if self.responses != self.categories:
+        if type(self.responses) is tuple and self.responses != self.categories:
             check_labels("mechanism", self.responses)
         self._check_repeat()
         if len(self.payload) > MAX_MANIFEST_BYTES:
@@ -147,12 +147,13 @@ class Manifest:
         two_round, memoised = self.kind.first_round_kept, self.repeat != FRESH
         if two_round and not memoised:
             raise InvalidManifest("repeat", "must be memoised: two rounds keep the first response")
-        most = max(len(self.categories), len(self.responses))
+        most = max(len(self.categories), self.mechanism.responses)
         if memoised and not two_round and most > MAX_MEMOISED_CATEGORIES:
             raise InvalidManifest(
                 "repeat",
-                f"may be memoised with at most {MAX_MEMOISED_CATEGORIES} categories, since "
-                "responses that stay the same link the epochs; a two-round mechanism may have more",
+                f"may be memoised with at most {MAX_MEMOISED_CATEGORIES} categories and responses, "
+                "since those that stay the same link the epochs; a two-round mechanism may have "
+                "more",
             )
 
     @property
@@ -166,7 +167,7 @@ class Manifest:
         return self.specification.mechanism(len(self.categories), self.epsilon, self.delta)
 
     @cached_property
-    def responses(self) -> tuple[str, ...]:
+    def responses(self) -> Sequence[str]:
         """Return the label of each response; for most kinds, the categories."""
         return self.specification.responses(self.categories)
 

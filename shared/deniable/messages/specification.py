@@ -1,6 +1,6 @@
 """Which mechanism a manifest asks for: its kind, and the parameters from which it follows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -56,7 +56,7 @@ class Specification:
         with _of_manifest():
             return self.of_kind.mechanism(self.parameters, categories, epsilon, delta)
 
-    def responses(self, categories: tuple[str, ...]) -> tuple[str, ...]:
+    def responses(self, categories: tuple[str, ...]) -> Sequence[str]:
         """Return the label of each response."""
         with _of_manifest():
             return self.of_kind.responses(self.parameters, categories)

@@ -8,7 +8,7 @@ from deniable.messages import RefusalCode, UploadAnswer
 from deniable.stores import Seal, Store, counts_digest
 from tests.support.surveys import DAY
 from tests.system.simulation.operations import EPOCHS, SURVEYS, VALID, Item, Kind
-from tests.system.simulation.reports import RESPONSES, issuer, response, survey
+from tests.system.simulation.reports import issuer, response, survey
 
 Slot = tuple[int, int]  # survey and epoch
 
@@ -113,16 +113,16 @@ class Books:
             seals = {seal.epoch: seal for seal in await store.seals(asked.survey_id)}
             for epoch in range(EPOCHS):
                 slot = number, epoch
-                counts = await store.counts(asked.survey_id, epoch, RESPONSES)
-                for row in counts.values():
-                    for each, reports in enumerate(row):
+                counts = await store.counts(asked.survey_id, epoch)
+                for vouched in counts.values():
+                    for each, reports in vouched.items():
                         counted[slot, each] += reports
                 seal = seals.get(epoch)
                 if seal is not None:
                     known = self.final.seals.setdefault(slot, seal)
                     assert replace(known, pruned_at=None) == replace(seal, pruned_at=None)
                     assert seal.digest == counts_digest(asked.survey_id, epoch, counts)
-                    assert seal.reports == sum(map(sum, counts.values()))
+                    assert seal.reports == sum(sum(each.values()) for each in counts.values())
                     pruned_at = seal.pruned_at or seal.sealed_at + DAY
                     assert pruned_at - seal.sealed_at >= DAY, "pruned too early (S6)"
                 assert seal is not None or slot not in self.final.seals, "a seal is gone"

@@ -18,11 +18,12 @@ from deniable.client.transparency.plain_text import (
 )
 from deniable.client.transparency.promise import Promise
 from deniable.client.transparency.terms import Terms, beyond
-from deniable.mechanisms import KINDS
 
 _MOST_SHOWN = 12
-_STAYS = "Your answer stays on this device and is not stored. A response, drawn at random{}, is "
-_PERHAPS_TRUE = ", which may or may not be your answer"
+_STAYS = (
+    "Your answer stays on this device and is not stored. A response, drawn at random, which may or "
+    "may not stand for your answer, "
+)
 _PERHAPS_VOUCHED = (
     "An issuer, as a rule the app's own backend, may be asked to vouch for this device. It then "
     "sees account and key together, and with the collector can tell which response came from which "
@@ -139,12 +140,6 @@ class SurveyExplanation(Figures):
         ]
         return [*wrapped(self.question), *text_of(rows)]
 
-    def sends_answers(self) -> bool:
-        """Tell whether each response is one of the answers, as it is but for some kinds."""
-        if self.terms is not None and self.terms.truth is None:
-            return False
-        return self.promise is None or all(KINDS[kind].answers for kind in self.promise.mechanisms)
-
     def _present(self, said: list[str]) -> Row:
         """Return what holds today, and that it may change."""
         changes = self.terms is not None and self.promise is not None and not self.promise.pinned
@@ -206,17 +201,15 @@ class Explanation(Figures):
         if not self.surveys:
             return [*rows, ("Questions", "none so far")]
         whom = f"{', '.join(sorted({each.collector for each in self.surveys}))}, {self._when()}."
-        answers = all(each.sends_answers() for each in self.surveys)
-        stays = _STAYS.format(_PERHAPS_TRUE * answers)
         if brief:
             return [
                 *rows,
-                ("How it works", f"{stays}sent to {whom}"),
+                ("How it works", f"{_STAYS}is sent to {whom}"),
                 ("Not hidden", "That you take part, when, and your network address."),
             ]
         return [
             *rows,
-            ("How it works", f"{stays}all that is sent."),
+            ("How it works", f"{_STAYS}is all that is sent."),
             (
                 "To whom",
                 f"By POST /v1/reports to {whom} What is being asked is fetched from there by GET "

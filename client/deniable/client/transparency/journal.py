@@ -5,7 +5,7 @@ kind of entry is one table of the state: its query names the fields, its rows ar
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final, TypeVar
@@ -304,7 +304,7 @@ class Journal(Figures):
             return "\n".join([*lines, *labelled("Journal", "nothing was stored or sent", indent=0)])
         lines += labelled(
             "Responses",
-            "drawn at random: each may or may not be the answer, which is stored nowhere",
+            "drawn at random: each may or may not stand for the answer, which is stored nowhere",
             indent=0,
         )
         for entry in self.entries:
@@ -329,7 +329,7 @@ def read_journal(state: State, now: float) -> Journal:
         entries: list[JournalEntry] = []
         for kind in (EventEntry, RotationEntry, ManifestEntry, EnrolmentEntry):
             entries += _read(kind, connection)
-        labels: dict[bytes, tuple[str, ...]] = {}
+        labels: dict[bytes, Sequence[str]] = {}
         entries += _read(ReportEntry, connection, labels)
         entries += _read(PreviewEntry, connection, labels)
         dropped = connection.execute(
@@ -355,7 +355,7 @@ _IN_HEX: Final = frozenset({"survey_id", "authority", "old_key", "new_key", "iss
 def _read(
     kind: type[_E],
     connection: sqlite3.Connection,
-    labels: dict[bytes, tuple[str, ...]] | None = None,
+    labels: dict[bytes, Sequence[str]] | None = None,
 ) -> Iterator[_E]:
     """Read the entries of a kind; with ``labels``, which grows, what their responses are called."""
     types = {each.name: each.type for each in fields(kind)}
@@ -383,7 +383,7 @@ def _response(
     connection: sqlite3.Connection,
     content: bytes | None,
     kind: type[Figures],
-    labels: dict[bytes, tuple[str, ...]],
+    labels: dict[bytes, Sequence[str]],
 ) -> str | None:
     """Return the label of the response that bytes hold; None if they or the survey are gone."""
     if content is None:

@@ -119,7 +119,7 @@ class Terms(Figures):
             change_shows=_change_shows(mechanism) if memoised else None,
             most=most,
             most_any=most_any,
-            sent=_fields(least, largest),
+            sent=_fields(least, largest, named=mechanism.truth is not None),
             sent_bytes=(len(pack_upload([least])), len(pack_upload([largest]))),
             guarantee=f"Whatever you answer, each response is {times_likelier(odds)} than with "
             f"any other answer; {shown_guess(guess)}.",
@@ -134,6 +134,11 @@ class Terms(Figures):
 
 def _truthfulness(manifest: Manifest) -> str:
     mechanism, kind = manifest.mechanism, manifest.kind
+    if mechanism.hit is not None:
+        return (
+            "What is sent stands for a set of answers, drawn at random: yours is among them at "
+            f"most {shown_percent(mechanism.hit, 'most')} of the time."
+        )
     if mechanism.truth is None:
         rows = map(mechanism.row, range(mechanism.categories))
         most = Fraction(max(map(max, rows)), mechanism.grid)
@@ -219,12 +224,14 @@ def _example(manifest: Manifest, epoch: int, response: int) -> bytes:
     return sign_report(bytes(32), report, bytes(SIGNATURE_BYTES) if certified else None)
 
 
-def _fields(least: bytes, most: bytes) -> tuple[SentField, ...]:
+def _fields(least: bytes, most: bytes, *, named: bool) -> tuple[SentField, ...]:
+    """Return the parts of a report; ``named`` where a response is the name of an answer."""
     small, large = SignedReport.from_envelope(least), SignedReport.from_envelope(most)
     epochs = _uint_bytes(small.report.epoch), _uint_bytes(large.report.epoch)
     responses = _uint_bytes(small.report.response), _uint_bytes(large.report.response)
     credential = small.credential is not None
     vouched = SIGNATURE_BYTES if credential else 1
+    number = "an answer's" if named else "its"
     rest = [
         len(pack_upload([envelope])) - 32 - 32 - 64 - vouched - epochs[end] - responses[end]
         for end, envelope in enumerate((least, most))
@@ -232,7 +239,7 @@ def _fields(least: bytes, most: bytes) -> tuple[SentField, ...]:
     return (
         SentField("survey id", 32, 32, "which survey; the same for everybody"),
         SentField("epoch", *epochs, "the number of the time slice"),
-        SentField("response", *responses, "what was drawn at random, as an answer's number"),
+        SentField("response", *responses, f"what was drawn at random, as {number} number"),
         SentField("public key", 32, 32, "made for this one report; no other report bears it"),
         SentField("signature", 64, 64, "under that key, so that nobody can change the report"),
         SentField("credential", vouched, vouched, _CREDENTIAL[credential]),

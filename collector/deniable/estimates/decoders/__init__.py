@@ -13,13 +13,16 @@ from deniable.estimates.decoders.decoder import (
     cautious_errors,
 )
 from deniable.estimates.decoders.dense import DenseDecoder, left_inverse, solution_matrix
+from deniable.estimates.decoders.designs import DesignDecoder, design_decoder
 from deniable.estimates.decoders.support import SupportDecoder, TwoValuedDecoder
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
+from deniable.mechanisms.design import DesignMechanism
 
 __all__ = [
     "Counts",
     "Decoder",
     "DenseDecoder",
+    "DesignDecoder",
     "Floats",
     "Model",
     "NotInvertible",
@@ -38,6 +41,7 @@ def _made(mechanism: Mechanism) -> Decoder:
 
 # Here a kind of another structure names its decoder.
 _made.register(TwoValuedMechanism, TwoValuedDecoder)
+_made.register(DesignMechanism, design_decoder)
 
 # A dense decoder of 4,096 categories holds two matrices of 128 MiB: few are kept.
 _kept = lru_cache(maxsize=2)(_made)

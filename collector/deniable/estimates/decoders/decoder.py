@@ -8,11 +8,11 @@ A linear query w.f is estimated by the mean over the reports y of a kernel g(y),
 any left inverse G, g = G^T w, since P G^T = I; a frequency f_j has the kernel G_jy.
 """
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from deniable.estimates.binomial import IntervalMethod
 
 Floats = NDArray[np.float64]
-Counts = Sequence[int] | Mapping[int, int]
-"""How often each response was seen; or only those that were, by their index."""
 
 
 class NotInvertible(ValueError):
@@ -39,14 +37,14 @@ class Model(StrEnum):
     FIXED = "fixed"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Tally:
     """Checked counts: how often each response was seen, and the number n of reports, at least 1."""
 
     n: int
     counts: NDArray[np.int64]
 
-    @property
+    @cached_property
     def shares(self) -> Floats:
         """Return the counted frequencies of the responses."""
         return self.counts.astype(np.float64) / self.n
@@ -60,6 +58,13 @@ class Tally:
         if self.n < 2:
             raise ValueError("one report has no standard error; wait for more")
         return self.n - 1
+
+
+Counts = Sequence[int] | Mapping[int, int] | Tally
+"""How often each response was seen; or only those that were, by their index; or what was checked.
+
+Whoever wants several figures of the same counts has them checked and added up once, by ``tally``.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,23 +103,27 @@ class Decoder(ABC):
 
     def tally(self, counts: Counts) -> Tally:
         """Return checked counts."""
-        listed = list(counts.values()) if isinstance(counts, Mapping) else counts
+        if isinstance(counts, Tally):
+            if len(counts.counts) != self.responses:
+                raise ValueError("these are counts of another mechanism's responses")
+            return counts
+        where: slice | NDArray[np.int64] = slice(None)
         if isinstance(counts, Mapping):
-            if not all(0 <= response < self.responses for response in counts):
+            where = np.array(list(counts), dtype=np.int64)
+            if not ((where >= 0) & (where < self.responses)).all():
                 raise ValueError(f"responses are numbered from 0 to {self.responses - 1}")
+            counts = list(counts.values())
         elif len(counts) != self.responses:
             raise ValueError(f"{self.responses} counts are expected, one a response")
-        try:
-            # Ints of Python's own: numpy's wrap around when they are summed.
-            n = sum(map(operator.index, listed))
-        except TypeError:
-            raise TypeError(
-                "counts are integers: give them as they were counted, unscaled"
-            ) from None
-        if n < 1 or min(listed) < 0:
+        listed = np.array(counts)
+        if len(listed) and listed.dtype.kind not in "biu":
+            raise TypeError("counts are integers: give them as they were counted, unscaled")
+        # Ints of Python's own: numpy's wrap around when they are summed.
+        n = sum(listed.tolist())
+        if n < 1 or listed.min() < 0:
             raise ValueError("there is nothing to estimate from: no reports")
         dense = np.zeros(self.responses, dtype=np.int64)
-        dense[list(counts) if isinstance(counts, Mapping) else slice(None)] = listed
+        dense[where] = listed
         return Tally(n, dense)
 
     @property
@@ -128,8 +137,22 @@ class Decoder(ABC):
         """Return how far one report's weight can go, and how likely the tested counts can be."""
 
     @abstractmethod
+    def most_of_sets(self, size: int | None) -> float:
+        """Return the largest kernel value of the share of any set of so many categories.
+
+        By default of any set at all. The least of n categories is 1 less the largest of the others.
+        """
+
+    @abstractmethod
     def kernels(self, weights: Floats) -> Floats:
         """Return g with P g = w: (…, categories) to (…, responses)."""
+
+    @abstractmethod
+    def sums(self, values: Floats) -> Floats:
+        """Return sum_y v_y G_jy for each category j: (…, responses) to (…, categories).
+
+        The transpose of :meth:`kernels`.
+        """
 
     @abstractmethod
     def second_moments(self, kernels: Floats) -> Floats:

@@ -59,9 +59,21 @@ class DenseDecoder(Decoder):
             self._matrix.max(axis=0),
         )
 
+    def most_of_sets(self, size: int | None) -> float:
+        """Return the sum of the largest entries of G's columns, for the largest such sum."""
+        if size is None:
+            return float(self._inverse.sum(axis=0, where=self._inverse > 0).max())
+        least = self.categories - size
+        largest = np.partition(self._inverse, least, axis=0)[least:] if size else self._inverse[:0]
+        return float(largest.sum(axis=0).max())
+
     def kernels(self, weights: Floats) -> Floats:
         """Return G^T w."""
         return np.asarray(weights @ self._inverse)
+
+    def sums(self, values: Floats) -> Floats:
+        """Return G v."""
+        return np.asarray(values @ self._inverse.T)
 
     def second_moments(self, kernels: Floats) -> Floats:
         """Return P g^2."""

@@ -10,7 +10,9 @@ a category is binomial with q + kappa f_j, kappa = p - q, and everything follows
 
 from abc import abstractmethod
 from fractions import Fraction
+from functools import cached_property
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +21,7 @@ from deniable.estimates.binomial import IntervalMethod, binomial_intervals
 from deniable.estimates.decoders.decoder import Decoder, Extremes, Floats, Model, Moments, Tally
 from deniable.mechanisms import TwoValuedMechanism
 
-_Number = TypeVar("_Number", np.float64, np.int64)
+Number = TypeVar("Number", np.float64, np.int64)
 
 
 class SupportDecoder(Decoder):
@@ -40,9 +42,10 @@ class SupportDecoder(Decoder):
         super().__init__(categories, responses)
         self._hit, self._miss, self._kappa = hit, miss, hit - miss
         self._inside, self._outside = inside, outside
+        self._tested: WeakKeyDictionary[Tally, NDArray[np.int64]] = WeakKeyDictionary()
 
     @abstractmethod
-    def supports(self, values: NDArray[_Number]) -> NDArray[_Number]:
+    def supports(self, values: NDArray[Number]) -> NDArray[Number]:
         """Return the sum of the responses' values for each category that they support.
 
         Along the last axis, of (many, responses) to (many, categories) as well.
@@ -69,11 +72,30 @@ class SupportDecoder(Decoder):
         p, q = self._hit, self._miss
         return Extremes(*(self._alike(x) for x in (-q / self._kappa, (1 - q) / self._kappa, q, p)))
 
+    def most_of_sets(self, size: int | None) -> float:
+        """Return the largest (|y and A| - |A| b/k)/kappa + |A|/k, b being how many y supports."""
+        # The kernels of all categories add up to 1, so that q is b/k less kappa/k. The sets that y
+        # moves most are within what it supports, or around it; of all sizes, just that.
+        b, k = self._supported_sizes, self.categories
+        a = b if size is None else size
+        return float(((np.minimum(a, b) - a * b / k) / float(self._kappa) + a / k).max())
+
+    @cached_property
+    def _supported_sizes(self) -> Floats:
+        """Return of how many categories there are responses that support so many."""
+        return np.unique(np.rint(self.supported(np.ones(self.categories))))
+
     def kernels(self, weights: Floats) -> Floats:
         """Return the supported weights less q times all, by kappa."""
         total = weights.sum(axis=-1, keepdims=True)
         g = (self.supported(weights) - float(self._miss) * total) / float(self._kappa)
         return np.asarray(g)
+
+    def sums(self, values: Floats) -> Floats:
+        """Return the supports of the values less q times all, by kappa."""
+        total = values.sum(axis=-1, keepdims=True)
+        found = (self.supports(values) - float(self._miss) * total) / float(self._kappa)
+        return np.asarray(found)
 
     def second_moments(self, kernels: Floats) -> Floats:
         """Return P g^2, by the responses inside and outside."""
@@ -90,7 +112,7 @@ class SupportDecoder(Decoder):
         """Return (S/n - q)/kappa, in integers: nothing cancels however small kappa is."""
         n, grid = tally.n, self._miss.denominator * self._kappa.denominator
         missed, denominator = n * int(self._miss * grid), n * int(self._kappa * grid)
-        supports = self.supports(tally.counts).tolist()
+        supports = self.tested_counts(tally).tolist()
         return np.array([(count * grid - missed) / denominator for count in supports])
 
     def standard_errors(self, tally: Tally, model: Model) -> Floats:
@@ -98,7 +120,7 @@ class SupportDecoder(Decoder):
         kappa, degrees = float(self._kappa), tally.degrees(model)
         if model is Model.SAMPLED:
             # Var f_j = lam_j (1 - lam_j) / (n kappa^2), estimated with n - 1.
-            share = self.supports(tally.counts).astype(np.float64) / tally.n
+            share = self.tested_counts(tally).astype(np.float64) / tally.n
             return np.asarray(np.sqrt(share * (1 - share) / degrees) / kappa)
         # n Var f_j = [f p (1-p) + (1-f) q (1-q)] / kappa^2, linear in f.
         p, q = float(self._hit), float(self._miss)
@@ -113,14 +135,17 @@ class SupportDecoder(Decoder):
 
         f = (lambda - q)/kappa rises, so an interval covers f exactly as often as lambda.
         """
-        supports = self.supports(tally.counts).astype(np.float64)
+        supports = self.tested_counts(tally).astype(np.float64)
         low, high, methods = binomial_intervals(supports, tally.n, level)
         q, kappa = float(self._miss), float(self._kappa)
         return (low - q) / kappa, (high - q) / kappa, methods
 
     def tested_counts(self, tally: Tally) -> NDArray[np.int64]:
-        """Return the support counts."""
-        return self.supports(tally.counts)
+        """Return the support counts, added up once for all figures of a tally."""
+        found = self._tested.get(tally)
+        if found is None:
+            found = self._tested[tally] = self.supports(tally.counts)
+        return found
 
     def _alike(self, value: Fraction) -> Floats:
         return np.full(self.categories, float(value))
@@ -133,7 +158,7 @@ class TwoValuedDecoder(SupportDecoder):
         d, q = mechanism.truth, mechanism.lie
         super().__init__(mechanism.categories, mechanism.responses, d, q, d, q)
 
-    def supports(self, values: NDArray[_Number]) -> NDArray[_Number]:
+    def supports(self, values: NDArray[Number]) -> NDArray[Number]:
         """Return the values as they are."""
         return values
 

@@ -20,6 +20,7 @@ _MOST_KEPT_BYTES: Final = 32 << 20
 _MOST_WAITING: Final = 32
 
 _Key = tuple[bytes, int, float]
+_Mark = tuple[int, int, "EpochStanding"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Estimating:
         self._rested_at = 0.0
         self._waiting = 0
         self._turn = Lock()
-        self._kept: dict[_Key, tuple[Shown, bytes]] = {}
+        self._kept: dict[_Key, tuple[_Mark, bytes]] = {}
 
     async def made(
         self,
@@ -54,7 +55,7 @@ class Estimating:
     ) -> bytes | None:
         """Return a histogram as JSON, made once while nothing new has come; None if there is none.
 
-        Also the store is asked in turn only: reading 65,536 counts takes a while, too.
+        Also the store is asked in turn only: reading a million counts takes a while, too.
 
         Raises:
             Overloaded: if too many wait.
@@ -89,8 +90,10 @@ class Estimating:
         survey_id, level = asked
         key = survey_id, shown.figures.epoch, level
         kept = self._kept.pop(key, None)
-        if kept is None or kept[0] != shown:
-            kept = shown, await to_thread(lambda: _packed(estimated(shown)))
+        # There may be a million counts; they only grow, so that their sum tells them apart.
+        mark = shown.figures.reports, shown.figures.distrusted, shown.standing
+        if kept is None or kept[0] != mark:
+            kept = mark, await to_thread(lambda: _packed(estimated(shown)))
         self._kept[key] = kept  # the one asked for last is forgotten last
         while (
             len(self._kept) > _MOST_KEPT

@@ -33,7 +33,7 @@ _CELLS_BY_ISSUER: Final = {
     published_counts.COUNTED: _CELLS.format("counted"),
     published_counts.SHOWN: _CELLS.format("published_counts"),
 }
-"""There may be 65,536 responses of every issuer: in arrays, taken apart in a thread."""
+"""There may be 2^20 responses of every issuer: in arrays, taken apart in a thread."""
 _FORMS: Final = _CELLS_BY_ISSUER | {
     # By the keys' order, where asking the view would read all that was counted.
     published_counts.NEWEST_COUNTED: """

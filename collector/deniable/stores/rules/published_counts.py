@@ -61,11 +61,23 @@ def fold() -> Rule[None]:
     yield Statement(FOLD)
 
 
-def shown_counts(survey_id: bytes, epoch: int, responses: int) -> Rule[tuple[Counts, bool]]:
+def shown_counts(survey_id: bytes, epoch: int) -> Rule[tuple[Counts, bool]]:
     """Return the counts that figures show now, and if a step of theirs is due."""
     survey, minimum, due = yield from _figures(survey_id, epoch)
     rows = yield Statement(SHOWN if minimum > 1 else COUNTED, (survey, epoch))
-    return as_counts(rows, responses), due
+    return as_counts(rows), due
+
+
+def shown_reports(survey_id: bytes, epoch: int) -> Rule[tuple[int, bool]]:
+    """Return of how many reports these are, and if a step is due."""
+    survey, minimum, due = yield from _figures(survey_id, epoch)
+    table = "published_counts" if minimum > 1 else "counted"
+    ((reports,),) = yield Statement(
+        f"SELECT coalesce(sum(reports), 0) FROM deniable.{table}"  # noqa: S608 - of the two
+        " WHERE survey = $1 AND epoch = $2",
+        (survey, epoch),
+    )
+    return int(reports), due
 
 
 def take_step(survey_id: bytes, epoch: int) -> Rule[None]:

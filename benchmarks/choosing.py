@@ -1,0 +1,189 @@
+"""``python -m benchmarks.choosing``: draw the pictures of docs/choosing.md."""
+
+from collections.abc import Iterable, Iterator
+from math import log10
+from pathlib import Path
+from typing import Final
+
+from deniable.choosing import Candidate, best, candidates
+from deniable.choosing.candidates import lower_bound
+
+_DOCS: Final = Path(__file__).parents[1] / "docs"
+
+_COLOURS: Final = {"randomised-response": "#8a8f98", "subset": "#d98200", "affine": "#1769aa"}
+_INK: Final = "#222"
+
+_SIZES: Final = (
+    *(2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 50, 105, 128, 256, 512, 1024, 2048, 4096),
+    *(10_000, 16_384, 32_768, 65_536),
+)
+_EPSILONS: Final = ("0.25", "0.5", "0.75", "1", "1.5", "2", "2.5", "3", "3.5", "4", "5", "6")
+
+_ERROR: Final = 0.01
+"""The standard error, as a root mean square over the categories, for which users are counted."""
+
+
+def main() -> None:
+    """Draw both."""
+    for name, svg in (("kinds", _kinds()), ("users", _users())):
+        target = _DOCS / f"choosing-{name}.svg"
+        target.write_text(svg, "utf-8")
+        print(target)
+
+
+def _randomised_response(categories: int, epsilon: float) -> float:
+    return Candidate("randomised-response", categories, categories, 1, 0).cost(epsilon)
+
+
+def _kinds() -> str:
+    """Return the table of the kinds that ``best`` chooses, and how much they save."""
+    wide, high, left, top = 38, 30, 60, 74
+    title = "The mechanism chosen, and how many times its users randomised response needs"
+    parts = [_text(16, 24, title, 15)]
+    for number, (kind, colour) in enumerate(_COLOURS.items()):
+        x = left + 190 * number
+        parts += [_box(x, 38, 14, 14, colour), _text(x + 20, 50, kind.replace("-", " "), 12)]
+    for row, epsilon in enumerate(reversed(_EPSILONS)):
+        y = top + high * row
+        parts.append(_text(left - 8, y + 20, epsilon, 11, "end"))
+        for column, k in enumerate(_SIZES):
+            choice = best(k, epsilon)
+            times = max(1.0, _randomised_response(k, float(epsilon)) / choice.cost)
+            # From pale, where randomised response is as good, to full at 1,000 times its users.
+            shade = min(1.0, 0.25 + 0.25 * log10(times))
+            x = left + wide * column
+            colour = _COLOURS[choice.candidate.kind]
+            ink = "#fff" if shade > 0.7 else _INK
+            parts += [
+                _box(x, y, wide - 1, high - 1, colour, shade),
+                _text(x + wide / 2, y + 19, _short(times), 10, "middle", ink),
+            ]
+    bottom = top + high * len(_EPSILONS)
+    for column, k in enumerate(_SIZES):
+        middle = left + wide * column + wide / 2
+        parts.append(_text(middle, bottom + 16, f"{k:,}", 9, "middle"))
+    parts += [
+        _text(left + wide * len(_SIZES) / 2, bottom + 36, "categories, k", 12, "middle"),
+        _text(left - 8, top - 8, "epsilon", 12, "end"),
+    ]
+    return _svg(left + wide * len(_SIZES) + 16, bottom + 48, parts)
+
+
+def _short(times: float) -> str:
+    if times >= 1000:
+        return f"{times / 1000:.1f}k" if times < 10_000 else f"{times / 1000:.0f}k"
+    return f"{times:.0f}" if times >= 10 else f"{times:.1f}"
+
+
+def _users() -> str:
+    """Return the curves of the users that each kind needs, beside the bound."""
+    title = f"Users for a standard error of {100 * _ERROR:.0f} percentage point a category"
+    parts = [_text(16, 24, title, 15)]
+    for number, epsilon in enumerate((1.0, 3.0)):
+        parts += _panel(70 + 430 * number, 60, epsilon)
+    return _svg(880, 440, parts)
+
+
+_SIDES: Final = 340, 310
+_MOST_CATEGORIES: Final = 65_536
+_LEAST_USERS: Final = 1e2
+_MOST_USERS: Final = 1e9
+
+
+def _panel(left: int, top: int, epsilon: float) -> Iterator[str]:
+    wide, high = _SIDES
+
+    def at(k: float, users: float) -> tuple[float, float]:
+        across = log10(k / 2) / log10(_MOST_CATEGORIES / 2)
+        up = log10(users / _LEAST_USERS) / log10(_MOST_USERS / _LEAST_USERS)
+        return left + wide * across, top + high * (1 - up)
+
+    yield _text(left + wide / 2, top - 10, f"epsilon {epsilon:g}", 13, "middle")
+    for power in range(2, 10):
+        x, y = at(2, 10**power)
+        yield _line([(x, y), (x + wide, y)], "#ddd", 1)
+        yield _text(x - 6, y + 4, f"10{_superscript(power)}", 11, "end")
+    for k in (2, 16, 128, 1024, 8192, 65_536):
+        x, y = at(k, _LEAST_USERS)
+        yield _line([(x, y), (x, y + 5)], _INK, 1)
+        yield _text(x, y + 18, f"{k:,}", 11, "middle")
+    yield _text(left + wide / 2, top + high + 38, "categories, k", 12, "middle")
+    sizes = sorted({round(2 * 32_768 ** (i / 60)) for i in range(61)})
+    bounds = [(k, lower_bound(k, epsilon)) for k in sizes]
+    curves: dict[str, list[tuple[int, float]]] = {kind: [] for kind in _COLOURS}
+    lines: list[str] = []
+    for k in sizes:
+        for kind, cost in _best_of_kinds(k, epsilon).items():
+            curves[kind].append((k, cost))
+    # Where they meet, each is seen beside the next.
+    for width, (kind, points) in zip((2, 3.5, 6), curves.items(), strict=True):
+        lines.append(_line([at(*_needed(*point)) for point in points], _COLOURS[kind], width))
+    yield from reversed(lines)
+    yield _line([at(*_needed(*point)) for point in bounds], _INK, 1.2, dashed=True)
+    ends = {"randomised-response": "randomised response", "affine": "affine"}
+    for kind, name in ends.items():
+        x, y = at(*_needed(*curves[kind][-1]))
+        yield _text(x - (4 if kind == "affine" else 24), y - 9, name, 12, "end", _COLOURS[kind])
+    x, y = at(*_needed(*curves["subset"][-1]))
+    yield _text(x, y + 20, "subset", 12, "start", _COLOURS["subset"])
+    x, y = at(*_needed(*bounds[-1]))
+    yield _text(x - 4, y + 18, "the least possible", 12, "end")
+
+
+def _best_of_kinds(categories: int, epsilon: float) -> dict[str, float]:
+    """Return the least cost of each kind."""
+    costs: dict[str, float] = {}
+    for each in candidates(categories, epsilon):
+        costs[each.kind] = min(each.cost(epsilon), costs.get(each.kind, float("inf")))
+    return costs
+
+
+def _needed(categories: int, cost: float) -> tuple[int, float]:
+    return categories, cost / categories / _ERROR**2
+
+
+def _superscript(number: int) -> str:
+    return "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(number))
+
+
+def _box(x: float, y: float, wide: float, high: float, colour: str, shade: float = 1.0) -> str:
+    return (
+        f'<rect x="{x:g}" y="{y:g}" width="{wide:g}" height="{high:g}"'
+        f' fill="{colour}" fill-opacity="{shade:.2f}"/>'
+    )
+
+
+def _text(
+    x: float, y: float, text: str, size: int, anchor: str = "start", colour: str = _INK
+) -> str:
+    return (
+        f'<text x="{x:g}" y="{y:.4g}" font-size="{size}" text-anchor="{anchor}"'
+        f' fill="{colour}">{text}</text>'
+    )
+
+
+def _line(
+    points: Iterable[tuple[float, float]], colour: str, width: float, *, dashed: bool = False
+) -> str:
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    dashes = ' stroke-dasharray="5 4"' if dashed else ""
+    return (
+        f'<polyline points="{path}" fill="none" stroke="{colour}"'
+        f' stroke-width="{width:g}"{dashes}/>'
+    )
+
+
+def _svg(wide: float, high: float, parts: Iterable[str]) -> str:
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:g}"'
+            f' width="{wide:g}" height="{high:g}" font-family="system-ui, sans-serif">',
+            _box(0, 0, wide, high, "#fff"),
+            *parts,
+            "</svg>\n",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

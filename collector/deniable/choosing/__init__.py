@@ -1,0 +1,18 @@
+"""Which mechanism is the most accurate for so many categories, by proof: :func:`best`."""
+
+from deniable.choosing.candidates import DESIGNS, PLAIN, Candidate, candidates, lower_bound
+from deniable.choosing.choice import COMPOSED_DELTA, Alternative, Choice, best, compared, composed
+
+__all__ = [
+    "COMPOSED_DELTA",
+    "DESIGNS",
+    "PLAIN",
+    "Alternative",
+    "Candidate",
+    "Choice",
+    "best",
+    "candidates",
+    "compared",
+    "composed",
+    "lower_bound",
+]

@@ -1,0 +1,240 @@
+"""The choice among the candidates, with what the others would cost."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from deniable.accounting import PrivacyLoss, epsilon_each
+from deniable.choosing.candidates import PLAIN, Candidate, candidates, lower_bound
+from deniable.mechanisms import (
+    InvalidParameter,
+    Number,
+    exact_delta,
+    exact_epsilon,
+    odds_ceiling,
+)
+from deniable.mechanisms.design import MAX_RESPONSES
+from deniable.mechanisms.two_valued import check_size
+
+COMPOSED_DELTA: Final = "0.000001"
+"""By how much all reports together may reveal more, unless something else is said."""
+
+_SIMPLEST_WITHIN: Final = 1.02
+"""Randomised response is chosen while nothing needs more than 2 % fewer users."""
+
+_SMALLEST_WITHIN: Final = 1.002
+"""Of designs, that of the fewest responses is chosen within 0.2 % of the best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A mechanism that was not chosen, or not this time.
+
+    Attributes:
+        candidate: which one it is.
+        epsilon: of one of its reports.
+        users: how many times as many users it needs for the same accuracy.
+    """
+
+    candidate: Candidate
+    epsilon: Decimal
+    users: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A mechanism, and how it compares.
+
+    Attributes:
+        candidate: the mechanism.
+        epsilon: of one report.
+        cost: n times the sum of the variances of all frequencies.
+        bound: what no unbiased estimates cost less than; it is known for reports of delta 0.
+        composed: epsilon of all the reports planned, at the composed delta; None if none were.
+        alternatives: the best of each kind, but for the mechanism itself; the best first.
+    """
+
+    candidate: Candidate
+    epsilon: Decimal
+    cost: float
+    bound: float | None
+    composed: Decimal | None
+    alternatives: tuple[Alternative, ...]
+
+    def __str__(self) -> str:
+        """Return the reasons, a line each."""
+        responses = f"{self.candidate.responses:,} responses"
+        lines = [f"{self.candidate} at epsilon {self.epsilon}: {responses}"]
+        if self.bound is not None:
+            lines[0] += f", {self.cost / self.bound:.4f} of the least variance possible"
+        lines += [
+            f"{other.candidate} would need {other.users:,.2f} times as many users"
+            + ("" if other.epsilon == self.epsilon else f", at epsilon {other.epsilon}")
+            for other in self.alternatives
+        ]
+        if self.composed is not None:
+            lines.append(f"all reports of a device together: epsilon {self.composed}")
+        return "\n".join(lines)
+
+
+def best(
+    categories: int,
+    epsilon: Number,
+    *,
+    delta: Number = "0",
+    kind: str | None = None,
+    most_responses: int = MAX_RESPONSES,
+    reports: int | None = None,
+    composed_delta: Number = COMPOSED_DELTA,
+) -> Choice:
+    """Return the mechanism that needs the fewest users for its estimates of all frequencies.
+
+    Of randomised response, subsets and affine designs, by their exact variances at equal privacy of
+    one report. With ``reports``, at equal privacy of so many reports of one device: designs add up
+    faster than randomised response, so the best of each kind competes at the epsilon of one report
+    at which all together keep the total that the winner for one report adds up to.
+
+    Args:
+        categories: k, 2 to 65,536.
+        epsilon: of one report.
+        delta: the slack of one report, 0 but for mechanisms that are not purely private.
+        kind: the only kind to choose from.
+        most_responses: the most that a design may have; randomised response is among them anyway.
+        reports: how many of one device are planned, each randomised afresh.
+        composed_delta: the slack of their total, whatever the delta of each; of no meaning without
+            ``reports``.
+
+    Raises:
+        InvalidPrivacyParameter: for an epsilon or a delta outside its domain.
+        InvalidParameter: if there is none of the kind.
+        ValueError: if epsilon and delta are both 0, or no survey has so many categories.
+    """
+    level, slack = _checked(categories, epsilon, delta)
+    those = candidates(categories, float(level), float(slack), most_responses)
+    ranked = _ranked(((one, level) for one in those if kind in {None, one.kind}), slack)
+    if not ranked:
+        raise InvalidParameter(
+            "mechanism",
+            f"no {kind} design for {categories:,} categories has {most_responses:,} responses or "
+            "fewer",
+        )
+    if reports is None:
+        return _choice(ranked, slack)
+    total = composed(ranked[0].candidate, level, reports, slack, composed_delta)
+
+    def alike(candidate: Candidate) -> Fraction:
+        """Return the epsilon of one report at which all add up to the same."""
+
+        def adds_up(one: Fraction) -> Decimal:
+            return composed(candidate, one, reports, slack, composed_delta)
+
+        return Fraction(epsilon_each(total, adds_up, guess=level))
+
+    ranked = _ranked(((one.candidate, alike(one.candidate)) for one in _firsts(ranked)), slack)
+    return _choice(ranked, slack, total)
+
+
+def compared(
+    candidate: Candidate,
+    epsilon: Number,
+    *,
+    delta: Number = "0",
+    most_responses: int = MAX_RESPONSES,
+) -> Choice:
+    """Return a mechanism as if it had been chosen, beside what :func:`best` chooses from.
+
+    Raises:
+        InvalidPrivacyParameter, ValueError: as best.
+    """
+    level, slack = _checked(candidate.categories, epsilon, delta)
+    those = candidates(candidate.categories, float(level), float(slack), most_responses)
+    others = _ranked(((one, level) for one in those), slack)
+    return _choice([_entry(candidate, level, slack), *others], slack)
+
+
+def composed(
+    candidate: Candidate,
+    epsilon: Number,
+    reports: int,
+    delta: Number = "0",
+    composed_delta: Number = COMPOSED_DELTA,
+) -> Decimal:
+    """Return what so many reports of one device add up to, at the composed delta; rounded up."""
+    pure = odds_ceiling(exact_epsilon(epsilon), 64) - 1
+    loss = PrivacyLoss.of_design(
+        candidate.responses,
+        candidate.replication,
+        candidate.separating,
+        1 + candidate.excess(pure, exact_delta(delta)),
+    )
+    return loss.repeat(reports).epsilon_at(composed_delta)
+
+
+class _Entry(NamedTuple):
+    candidate: Candidate
+    epsilon: Fraction
+    cost: float
+
+
+def _checked(categories: int, epsilon: Number, delta: Number) -> tuple[Fraction, Fraction]:
+    check_size(categories, 64)
+    level, slack = exact_epsilon(epsilon), exact_delta(delta)
+    if level == slack == 0:
+        raise ValueError("epsilon and delta are both 0")
+    return level, slack
+
+
+def _entry(candidate: Candidate, epsilon: Fraction, slack: Fraction) -> _Entry:
+    return _Entry(candidate, epsilon, candidate.cost(float(epsilon), float(slack)))
+
+
+def _ranked(those: Iterable[tuple[Candidate, Fraction]], slack: Fraction) -> list[_Entry]:
+    """Return the candidates at their epsilons, the chosen one first, then by their cost."""
+    entries = sorted((_entry(*one, slack) for one in those), key=lambda entry: entry.cost)
+    if entries:
+        chosen = _chosen(entries, entries[0].cost)
+        entries.remove(chosen)
+        entries.insert(0, chosen)
+    return entries
+
+
+def _chosen(entries: Sequence[_Entry], least: float) -> _Entry:
+    for entry in entries:
+        if entry.candidate.kind == PLAIN and entry.cost <= least * _SIMPLEST_WITHIN:
+            return entry
+    near = [entry for entry in entries if entry.cost <= least * _SMALLEST_WITHIN]
+    return min(near, key=lambda entry: entry.candidate.responses)
+
+
+def _firsts(entries: Iterable[_Entry]) -> list[_Entry]:
+    """Return the first of each kind."""
+    firsts: dict[str, _Entry] = {}
+    for entry in entries:
+        firsts.setdefault(entry.candidate.kind, entry)
+    return list(firsts.values())
+
+
+def _choice(ranked: Sequence[_Entry], slack: Fraction, total: Decimal | None = None) -> Choice:
+    """Return the first, and the best of each kind of the others."""
+    (candidate, epsilon, cost), *others = ranked
+    # Of its own kind, another one counts if it is not as good as the same.
+    told = (
+        other
+        for other in sorted(_firsts(others), key=lambda entry: entry.cost)
+        if other.candidate.kind != candidate.kind or other.cost * _SMALLEST_WITHIN < cost
+    )
+    return Choice(
+        candidate,
+        _decimal(epsilon),
+        cost,
+        None if slack else lower_bound(candidate.categories, float(epsilon)),
+        total,
+        tuple(Alternative(one.candidate, _decimal(one.epsilon), one.cost / cost) for one in told),
+    )
+
+
+def _decimal(epsilon: Fraction) -> Decimal:
+    # Any epsilon of a survey is a decimal of few digits.
+    return Decimal(epsilon.numerator) / Decimal(epsilon.denominator)

@@ -1,0 +1,225 @@
+"""Block designs: support counts of all categories at once, by Fourier transforms or by listing."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.estimates.binomial import IntervalMethod
+from deniable.estimates.decoders.decoder import Extremes, Floats, Model, Tally
+from deniable.estimates.decoders.support import Number, SupportDecoder
+from deniable.mechanisms.affine import Affine
+from deniable.mechanisms.design import Design, DesignMechanism
+from deniable.mechanisms.subset import Subset
+
+Spectra = NDArray[np.complex128]
+
+
+class DesignDecoder(SupportDecoder):
+    """A block design, of which the survey may use some of the points only.
+
+    Then the estimates of those do not sum to 1 by themselves; what is missing is shared out evenly,
+
+        f~_j = f^_j + (1 - sum f^)/k,    with the kernel    g_j(y) + (1 - G(y))/k,  G = sum_j g_j,
+
+    which is unbiased, since f sums to 1, and varies less.
+    """
+
+    def __init__(self, mechanism: DesignMechanism, *, whole: bool) -> None:
+        guarantee = mechanism.privacy
+        super().__init__(
+            mechanism.categories,
+            mechanism.responses,
+            mechanism.hit,
+            mechanism.miss,
+            guarantee.truth,
+            guarantee.lie,
+        )
+        self._whole = whole
+        self.likeliest_response = float(guarantee.truth)
+
+    @cached_property
+    def _missing(self) -> Floats:
+        """Return (1 - G(y))/k for each response."""
+        ones = np.ones(self.categories)
+        return np.asarray((1 - super().kernels(ones)) / self.categories)
+
+    def kernels(self, weights: Floats) -> Floats:
+        """Return g with P g = w."""
+        g = super().kernels(weights)
+        if self._whole:
+            return g
+        return np.asarray(g + weights.sum(axis=-1, keepdims=True) * self._missing)
+
+    def sums(self, values: Floats) -> Floats:
+        """Return sum_y v_y G_jy for each category j."""
+        found = super().sums(values)
+        return found if self._whole else np.asarray(found + (values @ self._missing)[..., None])
+
+    def frequencies(self, tally: Tally) -> Floats:
+        """Return the unbiased estimate of the true frequencies; it sums to 1."""
+        f = super().frequencies(tally)
+        return f if self._whole else f + (1 - f.sum()) / self.categories
+
+    def standard_errors(self, tally: Tally, model: Model) -> Floats:
+        """Return the errors of the estimates, exactly, in as many steps as they take."""
+        if self._whole:
+            return super().standard_errors(tally, model)
+        # With c = (1 - G)/k, E (g_j + c)^2 = E g_j^2 + 2 E g_j c + E c^2; g_j has two values, and
+        # E g_j c is a support count of the responses weighed by c. As for any unbiased kernel,
+        # n Var is that less f^2 if devices are sampled, or less f if they are fixed.
+        kappa, q = float(self._kappa), float(self._miss)
+        missing = self._missing
+        share = self.tested_counts(tally).astype(np.float64) / tally.n
+        squares = (share * (1 - q) ** 2 + (1 - share) * q**2) / kappa**2
+        weighed = tally.shares * missing
+        products = super().sums(weighed)
+        f = self.frequencies(tally)
+        less = f**2 if model is Model.SAMPLED else f
+        variance = squares + 2 * products + weighed @ missing - less
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0) / tally.degrees(model)))
+
+    def intervals(
+        self, tally: Tally, level: float
+    ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
+        """Return the intervals of the support counts, moved with the estimates."""
+        low, high, methods = super().intervals(tally, level)
+        if self._whole:
+            return low, high, methods
+        # The estimates vary a little less than the intervals allow for.
+        move = (1 - super().frequencies(tally).sum()) / self.categories
+        return low + move, high + move, methods
+
+    @cached_property
+    def extremes(self) -> Extremes:
+        """Return the ends of the kernels, and of the chance to support a category."""
+        reach = super().extremes
+        if self._whole:
+            return reach
+        # The fewer categories a response holds, the more is missing.
+        size = np.rint(self.supported(np.ones(self.categories)))
+        order = np.argsort(size, kind="stable")
+        some, not_all = order[size[order] > 0], order[size[order] < self.categories]
+        return Extremes(
+            reach.least + self._first_missing(not_all[::-1], held=False),
+            reach.most + self._first_missing(some, held=True),
+            reach.rarest,
+            reach.likeliest,
+        )
+
+    def _first_missing(self, order: NDArray[np.int64], *, held: bool) -> Floats:
+        """Return what is missing from the first response that holds each category, or does not."""
+        found = np.full(self.categories, np.nan)
+        for response in order.tolist():
+            found[np.isnan(found) & (self.held(response) == held)] = self._missing[response]
+            if not np.isnan(found).any():
+                break
+        return found
+
+    @abstractmethod
+    def held(self, response: int) -> NDArray[np.bool_]:
+        """Return which categories a response supports."""
+
+
+class SubsetDecoder(DesignDecoder):
+    """All subsets of a size, listed: K d numbers."""
+
+    def __init__(self, mechanism: DesignMechanism, design: Subset) -> None:
+        super().__init__(mechanism, whole=True)
+        # Descending tuples of a descending range come in the opposite of colexicographic order.
+        listed = combinations(range(design.categories - 1, -1, -1), design.size)
+        members = np.fromiter((each for one in listed for each in one), dtype=np.int32)
+        self._members = members.reshape(-1, design.size)[::-1]
+
+    def supports(self, values: NDArray[Number]) -> NDArray[Number]:
+        """Return the sum of the responses' values for each category that they support."""
+        sums = np.zeros((self.categories, *values.shape[:-1]), dtype=values.dtype)
+        for member in self._members.T:
+            np.add.at(sums, member, np.moveaxis(values, -1, 0))
+        return np.moveaxis(sums, 0, -1)
+
+    def held(self, response: int) -> NDArray[np.bool_]:
+        """Return which categories a response supports."""
+        return np.isin(np.arange(self.categories), self._members[response])
+
+    def supported(self, weights: Floats) -> Floats:
+        """Return the sum of the weights of the categories that each response supports."""
+        return np.asarray(sum(weights[..., member] for member in self._members.T))
+
+
+class AffineDecoder(DesignDecoder):
+    """An affine design, by one Fourier transform along b and one over the vectors.
+
+    A response (a, b) tests z = <a, x> with T(z + b), T = 1 below s and 0 from there on. Its part
+    of the support count of x is W_a(<a, x>), W_a(z) = sum_b C_ab T(z + b), of which the transform
+    is T^(w) times the conjugate of C_a^(w); and e^(2 pi i w <a, x>/q) is the same for all (w, a)
+    with the same product w a. So the parts are added up by that vector, and transformed back once.
+    """
+
+    def __init__(self, mechanism: DesignMechanism, design: Affine) -> None:
+        self._q, self._m, self._size = design.order, design.dimension, design.size
+        super().__init__(mechanism, whole=design.categories == self._q**self._m)
+        self._test = np.fft.rfft(np.arange(self._q) < design.size)
+        self._powers = self._q ** np.arange(self._m)
+        self._digits = np.arange(1, self._q**self._m) // self._powers[:, None] % self._q
+
+    def supports(self, values: NDArray[Number]) -> NDArray[Number]:
+        """Return the sum of the responses' values for each category that they support."""
+        many: tuple[int, ...] = values.shape[:-1]
+        q = self._q
+        parts: Spectra = self._test * np.fft.rfft(values.reshape((*many, -1, q))).conj()
+        sums = np.zeros((*many, q**self._m), dtype=np.complex128)
+        sums[..., 0] = parts[..., 0].sum(axis=-1)
+        for w in range(1, q // 2 + 1):
+            sums[..., self._multiples(w)] += parts[..., w]
+            if 2 * w != q:  # q - w adds the conjugate at the opposite vector
+                sums[..., self._multiples(-w)] += parts[..., w].conj()
+        shape, axes = self._vectors(many)
+        found = np.fft.ifftn(sums.reshape(shape), axes=axes).real.reshape(*many, -1)
+        found = found[..., : self.categories] * q ** (self._m - 1)
+        # Counts of integers are integers; the transforms are off by far less than a half.
+        whole = np.issubdtype(values.dtype, np.integer)
+        return np.asarray(np.rint(found) if whole else found, dtype=values.dtype)
+
+    def held(self, response: int) -> NDArray[np.bool_]:
+        """Return which categories a response supports."""
+        base, turn = divmod(response, self._q)
+        vectors = np.arange(self.categories) // self._powers[:, None] % self._q
+        products = self._digits[:, base] @ vectors
+        return np.asarray((products + turn) % self._q < self._size)
+
+    def supported(self, weights: Floats) -> Floats:
+        """Return the sum of the weights of the categories that each response supports."""
+        q, many = self._q, weights.shape[:-1]
+        points = np.zeros((*many, q**self._m))
+        points[..., : self.categories] = weights
+        shape, axes = self._vectors(many)
+        spectrum = np.fft.fftn(points.reshape(shape), axes=axes).reshape(*many, -1)
+        parts = np.empty((*many, q**self._m - 1, q // 2 + 1), dtype=np.complex128)
+        for w in range(q // 2 + 1):
+            parts[..., w] = spectrum[..., self._multiples(w)]
+        return np.asarray(np.fft.irfft(self._test * parts.conj(), n=q).reshape((*many, -1)))
+
+    def _multiples(self, factor: int) -> NDArray[np.int64]:
+        """Return the rank of ``factor`` times each vector a."""
+        return np.asarray(self._powers @ (factor * self._digits % self._q))
+
+    def _vectors(self, many: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the shape of values of all vectors, digit by digit, and the axes of these."""
+        return (*many, *(self._q,) * self._m), tuple(range(-self._m, 0))
+
+
+# Here another design names its decoder.
+_DECODERS: Final[dict[type[Design], Callable[[DesignMechanism, Any], DesignDecoder]]] = {
+    Affine: AffineDecoder,
+    Subset: SubsetDecoder,
+}
+
+
+def design_decoder(mechanism: DesignMechanism) -> DesignDecoder:
+    """Return the decoder of a mechanism by its design."""
+    return _DECODERS[type(mechanism.design)](mechanism, mechanism.design)

@@ -1,0 +1,57 @@
+"""Which mechanism a survey gets: the one that its operator names, or the one that is best."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from deniable.choosing import DESIGNS, best
+from deniable.mechanisms import InvalidParameter
+from deniable.mechanisms.design import MAX_RESPONSES
+from deniable.messages import (
+    FRESH,
+    MAX_MEMOISED_CATEGORIES,
+    RANDOMISED_RESPONSE,
+    InvalidManifest,
+    Repeat,
+    Specification,
+)
+
+AUTO: Final = "auto"
+MEANING: Final = "the default: of randomised response, subset and affine the most accurate"
+
+
+def specified(
+    mechanism: str,
+    categories: int,
+    epsilon: str,
+    delta: str = "0",
+    settings: Mapping[str, object] | None = None,
+    repeat: Repeat = FRESH,
+) -> Specification:
+    """Return a kind of mechanism with the parameters that settings calibrate; or what is best.
+
+    The best of all is chosen for ``auto``; the best of its kind for a design without settings.
+
+    Raises:
+        InvalidManifest: naming the field at fault.
+    """
+    if mechanism == AUTO or (mechanism in DESIGNS and not settings):
+        try:
+            candidate = best(
+                categories,
+                epsilon,
+                delta=delta,
+                kind=None if mechanism == AUTO else mechanism,
+                most_responses=most_responses(repeat),
+            ).candidate
+        except InvalidParameter as error:
+            raise InvalidManifest(error.name, error.reason) from error
+        except ValueError:
+            # No survey has these categories, epsilon or delta; the manifest says which it is.
+            return RANDOMISED_RESPONSE
+        mechanism, settings = candidate.kind, candidate.parameters
+    return Specification.calibrated(mechanism, categories, epsilon, delta, settings)
+
+
+def most_responses(repeat: Repeat) -> int:
+    """Return how many responses a design may have: kept ones link epochs, unless they are few."""
+    return MAX_RESPONSES if repeat == FRESH else MAX_MEMOISED_CATEGORIES

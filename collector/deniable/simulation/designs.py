@@ -1,0 +1,115 @@
+"""Block designs in bulk: what a device makes of its three words, for many answers at once."""
+
+from collections.abc import Callable
+from functools import singledispatch
+from itertools import combinations
+from math import comb
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.mechanisms.affine import Affine
+from deniable.mechanisms.design import Design, DesignMechanism
+from deniable.mechanisms.subset import Subset
+
+WORDS: Final = 3
+"""Random words an answer."""
+
+Indices = NDArray[np.integer]
+Integers = NDArray[np.int64]
+Block = NDArray[np.uint64]
+
+Turn = Callable[[Integers, Integers, Indices], Integers]
+"""Base blocks, the positions that come to lie at the answers, and the answers: to responses."""
+
+
+def positions(mechanism: DesignMechanism, words: Block) -> Integers:
+    """Return the positions that the words name, as on a device."""
+    n, s = mechanism.design.positions, mechanism.design.size
+    first = (n - s) * mechanism.outside
+    blank = first + s * mechanism.inside
+    missed, covered = s + words // mechanism.outside, (words - first) // mechanism.inside
+    found = np.where(words < first, missed, covered)
+    if blank < 1 << 64:
+        found[words >= blank] = n
+    return found.view(np.int64)
+
+
+def base_blocks(design: Design, high: Block, low: Block) -> Integers:
+    """Return floor(w bases / 2^128), w being the 128 bits of each pair of words."""
+    bases = design.bases  # below 2^32, so that its products with half a word fit one
+    found = (high >> 32) * bases
+    found += (high & 0xFFFFFFFF) * bases >> 32
+    found >>= 32
+    # What the low words add is below bases: it counts where that carries, once in 2^44 answers.
+    for at in np.flatnonzero(high * bases >= (1 << 64) - bases):
+        found[at] = (int(high[at]) << 64 | int(low[at])) * bases >> 128
+    return found.view(np.int64)
+
+
+@singledispatch
+def turner(design: Design) -> Turn:
+    """Return ``design.turned`` for many at once; this one is right for every design, and slow."""
+
+    def turned(base: Integers, position: Integers, category: Indices) -> Integers:
+        triples = zip(base.tolist(), position.tolist(), category.tolist(), strict=True)
+        return np.array([design.turned(*triple) for triple in triples], dtype=np.int64)
+
+    return turned
+
+
+@turner.register
+def _affine(design: Affine) -> Turn:
+    q, m = design.order, design.dimension
+    vectors, points = _digits(np.arange(1, q**m), q, m), _digits(np.arange(design.categories), q, m)
+
+    def turned(base: Integers, position: Integers, category: Indices) -> Integers:
+        at = category.astype(np.int64)
+        turn = position.astype(np.uint32)
+        turn += m * q * q  # more than <a, x>
+        for a, x in zip(vectors, points, strict=True):
+            turn -= a.take(base) * x.take(at)
+        turn -= turn // q * q  # as % q, but numpy divides vectors faster than it takes remainders
+        return base * q + turn
+
+    return turned
+
+
+@turner.register
+def _subset(design: Subset) -> Turn:
+    k, d, blocks = design.categories, design.size, design.responses
+    # Descending tuples of a descending range come in the opposite of colexicographic order. Here,
+    # row i has the i-th least member of each block.
+    listed = combinations(range(k - 1, -1, -1), d)
+    descending = np.fromiter(listed, dtype=np.dtype((np.int32, d)), count=blocks)
+    members: NDArray[np.int32] = np.ascontiguousarray(descending[::-1, ::-1].T)
+    # Row i has what each category adds to the rank as the i-th least member, counted from 0. What
+    # exceeds all ranks is never looked up.
+    rows = [[min(comb(c, place), blocks) for c in range(k)] for place in range(1, d + 1)]
+    ranks = np.array(rows, dtype=np.int32).ravel()
+    starts = np.arange(0, d * k, k, dtype=np.int32)[:, None]
+
+    def turned(base: Integers, position: Integers, category: Indices) -> Integers:
+        block = members.take(base, axis=1)
+        # The first d positions are the members from the greatest down, the next ones the others
+        # from the least up, and the last is wherever the answer is.
+        covered = members.take((d - 1 - np.minimum(position, d - 1)) * blocks + base)
+        other = position.astype(np.int32) - d
+        for member in block:
+            other += other >= member
+        answer = category.astype(np.int32)
+        turn = answer - np.where(position < d, covered, np.where(position < k, other, answer))
+        block += turn + k * (turn < 0)
+        # Members that the turn takes past the end come first; else their order stays. So each moves
+        # up by as many rows as there are such, and such a one down by all d.
+        past = block >= k
+        block -= (d + 1) * k * past
+        block += starts + k * past.sum(axis=0, dtype=np.int32)
+        return np.asarray(ranks.take(block).sum(axis=0))
+
+    return turned
+
+
+def _digits(numbers: Integers, base: int, places: int) -> list[NDArray[np.uint32]]:
+    return [(numbers // base**place % base).astype(np.uint32) for place in range(places)]

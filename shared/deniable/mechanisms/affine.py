@@ -1,0 +1,133 @@
+"""Affine designs: the mechanism of large domains, and of any size.
+
+q is a prime. A category is a vector x of m digits base q, k <= q^m of them; a response is a pair
+(a, b) of a vector a other than 0 and a number b, and holds x if <a, x> + b mod q < s. So
+
+    K = q (q^m - 1),    r = s (q^m - 1),    t = q^(m-1) s^2 - s,
+
+since <a, x' - x> is uniform over all a, 0 among them (docs/mathematics.md, section 17).
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+from deniable.mechanisms.design import MAX_RESPONSES, BlockLabels, Design, DesignMechanism
+from deniable.mechanisms.kind import Kind, Parameters, Settings, at_fault
+
+MAX_ORDER: Final = 1021
+"""The largest q: with m = 1, K = q (q - 1) is 2^20 at most."""
+
+
+class Affine(Design):
+    """Blocks of about a share s/q of all categories, from a prime q.
+
+    A response is the index (rank(a) - 1) q + b, where rank(a) is a as a number base q.
+    """
+
+    __slots__ = ("dimension", "order")
+
+    def __init__(self, categories: int, order: int, dimension: int, size: int) -> None:
+        check_affine(order, dimension, size)
+        points = order**dimension
+        if categories > points:
+            raise ValueError(f"affine({order}, {dimension}, …) has {points} categories at most")
+        self.order, self.dimension = order, dimension
+        super().__init__(
+            categories,
+            responses=order * (points - 1),
+            replication=size * (points - 1),
+            together=points // order * size**2 - size,
+            positions=order,
+            size=size,
+            bases=points - 1,
+        )
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """Return k, q, m and s."""
+        return (self.categories, self.order, self.dimension, self.size)
+
+    def holds(self, response: int, category: int) -> bool:
+        """Return whether the response supports the category."""
+        base, turn = divmod(response, self.order)
+        return (self._product(base + 1, category) + turn) % self.order < self.size
+
+    def turned(self, base: int, position: int, category: int) -> int:
+        """Return the response (a, b) with <a, x> + b = position, the rank of a being base + 1."""
+        turn = (position - self._product(base + 1, category)) % self.order
+        return base * self.order + turn
+
+    def _product(self, one: int, other: int) -> int:
+        total = 0
+        for _ in range(self.dimension):
+            one, digit = divmod(one, self.order)
+            other, factor = divmod(other, self.order)
+            total += digit * factor
+        return total
+
+
+def check_affine(order: object, dimension: object, size: object) -> None:
+    """Check q, m and s: that there is such a design, of at most 2^20 responses."""
+    if not (type(order) is type(dimension) is type(size) is int):
+        raise TypeError("q, m and s are whole numbers")
+    if not (1 <= dimension <= 20 and 2 <= order <= MAX_ORDER and is_prime(order)):
+        raise ValueError(f"q is a prime up to {MAX_ORDER}, and m is 1 to 20")
+    if not 1 <= size < order:
+        raise ValueError("s is 1 to q - 1")
+    if order * (order**dimension - 1) > MAX_RESPONSES:
+        raise ValueError(f"q (q^m - 1), the number of responses, is at most {MAX_RESPONSES}")
+
+
+def is_prime(number: int) -> bool:
+    """Return whether a small number is a prime."""
+    return number > 1 and all(number % factor for factor in range(2, int(number**0.5) + 1))
+
+
+class _Kind(Kind):
+    name = "affine"
+    summary = "for many categories: a response supports a share of them"
+    fields = ("q", "m", "s")
+    keys: ClassVar = {
+        "q": "of an affine survey: a prime; default, with m and s: the most accurate",
+        "m": "the number of digits of a category, base q",
+        "s": "of q residues, how many a response supports",
+    }
+    symmetric = True
+    answers = False
+
+    def check(self, parameters: Parameters) -> None:
+        with at_fault("mechanism", (ValueError, TypeError)):
+            check_affine(*(parameters[name] for name in self.fields))
+
+    def calibrated(
+        self, settings: Settings, categories: int, epsilon: str, delta: str
+    ) -> Parameters:
+        parameters = {name: self.setting(settings, name) for name in self.fields}
+        self.check(parameters)
+        return parameters
+
+    def mechanism(
+        self, parameters: Parameters, categories: int, epsilon: str, delta: str
+    ) -> DesignMechanism:
+        design = self._design(parameters, categories)
+        with at_fault("epsilon"):
+            return DesignMechanism(design, epsilon, delta)
+
+    def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
+        return BlockLabels(self._design(parameters, len(categories)), categories)
+
+    def described(self, parameters: Parameters) -> dict[str, str]:
+        return {name: str(parameters[name]) for name in self.fields}
+
+    def terms(self, parameters: Parameters) -> str:
+        q, m, s = (parameters[name] for name in self.fields)
+        return (
+            f"affine design: {q * (q**m - 1):,} responses, each supports {s}/{q} of the categories"
+        )
+
+    def _design(self, parameters: Parameters, categories: int) -> Affine:
+        with at_fault("categories"):
+            return Affine(categories, *(parameters[name] for name in self.fields))
+
+
+KIND: Final = _Kind()

@@ -1,0 +1,266 @@
+"""Block designs: each response supports a set of categories, its block.
+
+Of the K blocks of a 2-design, r hold a category and t hold any two. A mechanism that sends the
+blocks of the answer e^epsilon times as often as the others,
+
+    P(x, y) = e^epsilon / Z  if y holds x,    1 / Z  if not,    Z = r e^epsilon + K - r,
+
+estimates frequencies as well as any mechanism can, at the best share of categories a block
+(Ye and Barg 2018). Randomised response is the design of single points.
+
+The designs here are *turned*: the categories lie on a circle of n positions, of which a base block
+covers s. The device draws the base block without a look at the answer, and a position, one that the
+block covers with the weight ``inside``, one that it does not with the weight ``outside``; then it
+turns the block until that position lies at the answer. A block that holds the answer and one that
+does not come equally often but for these weights, so epsilon rests on two integers, and on no more.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import islice
+from math import gcd
+from typing import Final
+
+from deniable.mechanisms.exact import (
+    GridTooCoarse,
+    InvalidPrivacyParameter,
+    Number,
+    exact_delta,
+    exact_epsilon,
+)
+from deniable.mechanisms.exponential import ceil_div, exp_enclosure
+from deniable.mechanisms.mechanism import category_index
+from deniable.mechanisms.privacy import TwoValuedPrivacy
+from deniable.mechanisms.randomness import Draw, os_random_word
+from deniable.mechanisms.two_valued import check_size
+
+MAX_RESPONSES: Final = 1 << 20
+"""Most blocks of a design."""
+
+_WORD: Final = 64
+_GRID: Final = 1 << _WORD
+_SHOWN: Final = 5
+
+
+class Design(ABC):
+    """A 2-design that is turned: which categories each response holds.
+
+    Attributes:
+        categories: how many of the design's points are used.
+        responses: K, the number of blocks, at most 2^20.
+        replication: r, the number of blocks that hold a category.
+        together: t, the number of blocks that hold any two.
+        positions, size: n and s, of the circle and of what a base block covers of it.
+        bases: how many base blocks there are to draw from.
+    """
+
+    __slots__ = (
+        "bases",
+        "categories",
+        "positions",
+        "replication",
+        "responses",
+        "size",
+        "together",
+    )
+
+    def __init__(
+        self,
+        categories: int,
+        *,
+        responses: int,
+        replication: int,
+        together: int,
+        positions: int,
+        size: int,
+        bases: int,
+    ) -> None:
+        check_size(categories, _WORD)
+        if responses > MAX_RESPONSES:
+            raise ValueError(f"a design has at most {MAX_RESPONSES} responses, not {responses}")
+        self.categories, self.responses = categories, responses
+        self.replication, self.together = replication, together
+        self.positions, self.size, self.bases = positions, size, bases
+
+    @property
+    @abstractmethod
+    def parameters(self) -> tuple[int, ...]:
+        """Return the number of categories, and what names the design among those of its kind."""
+
+    @abstractmethod
+    def holds(self, response: int, category: int) -> bool:
+        """Return whether the response supports the category."""
+
+    @abstractmethod
+    def turned(self, base: int, position: int, category: int) -> int:
+        """Return the base block of this index, turned until the position lies at the category.
+
+        Positions below s are those that it covers; at the position n it is not turned.
+        """
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.parameters == self.parameters
+
+    def __hash__(self) -> int:
+        return hash(self.parameters)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}{self.parameters}"
+
+
+class DesignMechanism:
+    """Send a block that holds the answer e^epsilon times as often as one that does not.
+
+    ``inside`` and ``outside`` are the weights, over 2^64, of a position that the base block covers
+    and of one that it does not.
+
+    Raises:
+        InvalidPrivacyParameter: if epsilon and delta are both 0, or delta allows anything.
+        GridTooCoarse: if 2^64 does not tell the weights apart.
+
+    Source: docs/mathematics.md, section 17.
+    """
+
+    __slots__ = ("_blank", "categories", "design", "inside", "outside", "responses")
+    rounds: Final = None
+    truth: Final = None
+
+    def __init__(self, design: Design, epsilon: Number, delta: Number = "0") -> None:
+        self.design = design
+        self.categories, self.responses = design.categories, design.responses
+        level, slack = exact_epsilon(epsilon), exact_delta(delta)
+        n, s = design.positions, design.size
+        self.outside = _certified_outside(design, level, slack)
+        self.inside, self._blank = divmod(_GRID - (n - s) * self.outside, s)
+        if self.inside <= self.outside:
+            raise GridTooCoarse("2^64 does not resolve this design at this epsilon; raise epsilon")
+        # A bug above must end here, not in somebody's answer. A base block is drawn with 128 random
+        # bits: none is likelier than 1/bases by a factor above 1 + bases/2^128. That is the same
+        # for all answers, so that it matters to delta alone.
+        most = 1 + Fraction(design.bases if slack else 0, 1 << 2 * _WORD)
+        inside, outside = (most * each for each in self._probabilities)
+        if not TwoValuedPrivacy(inside, outside, self._separating).satisfies(level, slack):
+            raise AssertionError("the privacy certificate failed; please report this as a bug")
+
+    @property
+    def privacy(self) -> TwoValuedPrivacy:
+        """Return the tight guarantee of the implemented integers."""
+        return TwoValuedPrivacy(*self._probabilities, self._separating)
+
+    @property
+    def hit(self) -> Fraction:
+        """Return p*, the probability that the response holds the answer."""
+        return self.design.replication * self._probabilities[0]
+
+    @property
+    def miss(self) -> Fraction:
+        """Return q*, the probability that the response holds another given category."""
+        inside, outside = self._probabilities
+        return self.design.together * inside + self._separating * outside
+
+    @property
+    def grid(self) -> int:
+        """Return the common denominator of the matrix's entries."""
+        return self.responses * _GRID
+
+    def row(self, category: int) -> Sequence[int]:
+        """Return one row's integer weights over the grid, K of them."""
+        category = self._index(category)
+        return [self._weight(self.design.holds(y, category)) for y in range(self.responses)]
+
+    def probability(self, category: int, response: int) -> Fraction:
+        """Return the probability of a response given a true category."""
+        category = self._index(category)
+        response = category_index(response, self.responses, "a response")
+        return Fraction(self._weight(self.design.holds(response, category)), self.grid)
+
+    def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
+        """Return a response to the true category ``answer``; it takes three words."""
+        answer, n, s = self._index(answer), self.design.positions, self.design.size
+        # Words below (n - s) outside are positions that the block does not cover, s to n - 1; the
+        # next s inside of them positions that it covers, 0 to s - 1; the rest are blank, n. All are
+        # computed and one is selected: a branch would time what a public response hides.
+        word, first = draw(), (n - s) * self.outside
+        missed, covered = s + word // self.outside, (word - first) // self.inside
+        position = ((missed, covered)[word >= first], n)[word >= _GRID - self._blank]
+        base = (draw() << _WORD | draw()) * self.design.bases >> 2 * _WORD
+        return self.design.turned(base, position, answer)
+
+    @property
+    def _separating(self) -> int:
+        return self.design.replication - self.design.together
+
+    @property
+    def _probabilities(self) -> tuple[Fraction, Fraction]:
+        """Return those of a response that holds the answer, and of one that does not."""
+        return Fraction(self._weight(True), self.grid), Fraction(self._weight(False), self.grid)
+
+    def _weight(self, held: bool) -> int:
+        # A response has n turns from as many base blocks, or is drawn blank; each is 1/K.
+        return self.design.positions * (self.outside, self.inside)[held] + self._blank
+
+    def _index(self, value: int) -> int:
+        return category_index(value, self.categories)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DesignMechanism):
+            return NotImplemented
+        return (self.design, self.outside) == (other.design, other.outside)
+
+    def __hash__(self) -> int:
+        return hash((self.design, self.outside))
+
+    def __repr__(self) -> str:
+        return f"DesignMechanism({self.design})"
+
+
+class BlockLabels(Sequence[str]):
+    """What the responses of a design are called: the first few categories of each."""
+
+    def __init__(self, design: Design, categories: Sequence[str]) -> None:
+        self._design, self._categories = design, categories
+
+    def __len__(self) -> int:
+        return self._design.responses
+
+    def __getitem__(self, response: int) -> str:  # type: ignore[override]
+        response = range(len(self))[response]
+        held = (x for x in range(len(self._categories)) if self._design.holds(response, x))
+        names = [self._categories[x] for x in islice(held, _SHOWN + 1)]
+        return ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
+
+
+def _certified_outside(design: Design, epsilon: Fraction, delta: Fraction) -> int:
+    """Return the least weight outside that is private, on the grid."""
+    if epsilon == 0 and delta == 0:
+        raise InvalidPrivacyParameter(
+            "epsilon and delta are both 0: the responses would say nothing; raise epsilon"
+        )
+    r, t, n, s = design.replication, design.together, design.positions, design.size
+    if delta * r >= r - t:
+        raise InvalidPrivacyParameter("delta is so large that it allows any response; lower it")
+    # Two answers are told apart by r - t blocks each, so delta = (r - t)(E' - e^epsilon)/Z at
+    # the odds E' of inside to outside (Theorem 4 for designs):
+    #   E' = ((r - t) e^epsilon + delta (K - r)) / ((r - t) - delta r).
+    # s inside + (n - s) outside = N, so outside = N/(s E' + n - s), rounded *up*: to privacy.
+    bits = 192
+    while True:
+        low, high = (
+            ((r - t) * Fraction(end, 1 << bits) + delta * (design.responses - r))
+            / ((r - t) - delta * r)
+            for end in exp_enclosure(epsilon, bits)
+        )
+        outside, other = (_ceiling(_GRID / (s * odds + n - s)) for odds in (low, high))
+        if outside == other:
+            break
+        bits *= 2
+    # And further, by less than s, until the weights share N as evenly as they can; what is left is
+    # less than gcd(n, s) and goes to blocks that are not turned at all.
+    while (_GRID - (n - s) * outside) % s != _GRID % gcd(n, s):
+        outside += 1
+    return outside
+
+
+def _ceiling(value: Fraction) -> int:
+    return ceil_div(value.numerator, value.denominator)

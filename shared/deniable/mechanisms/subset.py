@@ -1,0 +1,123 @@
+"""Subset designs: a response is a set of d categories (subset selection).
+
+K = C(k, d),    r = C(k-1, d-1),    t = C(k-2, d-2). At the best d nothing estimates frequencies
+better (Ye and Barg 2018); there are so many subsets that it is for up to some 20 categories.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import comb
+from typing import ClassVar, Final
+
+from deniable.mechanisms.design import MAX_RESPONSES, BlockLabels, Design, DesignMechanism
+from deniable.mechanisms.kind import Kind, Parameters, Settings, at_fault
+
+
+class Subset(Design):
+    """All sets of d categories.
+
+    A response is the set's colexicographic rank: sets in the order of their largest members, then
+    of their second largest ones, and so on.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, categories: int, size: int) -> None:
+        check_subset(size)
+        if size >= categories:
+            raise ValueError(f"{size} is not below the number of categories")
+        blocks = comb(categories, size)
+        super().__init__(
+            categories,
+            responses=blocks,
+            replication=comb(categories - 1, size - 1),
+            together=comb(categories - 2, size - 2) if size > 1 else 0,
+            positions=categories,
+            size=size,
+            bases=blocks,
+        )
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """Return k and d."""
+        return (self.categories, self.size)
+
+    def holds(self, response: int, category: int) -> bool:
+        """Return whether the response supports the category."""
+        return category in self.members(response)
+
+    def members(self, response: int) -> list[int]:
+        """Return the categories that a response supports, the greatest first."""
+        found, category = [], self.categories
+        for places in range(self.size, 0, -1):
+            category -= 1
+            while comb(category, places) > response:
+                category -= 1
+            response -= comb(category, places)
+            found.append(category)
+        return found
+
+    def turned(self, base: int, position: int, category: int) -> int:
+        """Return the set, moved round the circle of categories."""
+        covered = self.members(base)
+        others = sorted(set(range(self.categories)) - set(covered))
+        turn = category - [*covered, *others, category][position]
+        return rank((member + turn) % self.categories for member in covered)
+
+
+def rank(members: Iterable[int]) -> int:
+    """Return the colexicographic rank of a set."""
+    return sum(comb(member, places) for places, member in enumerate(sorted(members), 1))
+
+
+def check_subset(size: object) -> None:
+    """Check d."""
+    if type(size) is not int:
+        raise TypeError("d is a whole number")
+    if not 1 <= size <= MAX_RESPONSES:
+        raise ValueError("d is at least 1")
+
+
+class _Kind(Kind):
+    name = "subset"
+    summary = "for 4 to some 20 categories: a response is a set of d of them"
+    fields = ("d",)
+    keys: ClassVar = {
+        "d": "of a subset survey: how many categories a response supports; "
+        "default: the most accurate",
+    }
+    symmetric = True
+    answers = False
+
+    def check(self, parameters: Parameters) -> None:
+        with at_fault("mechanism", (ValueError, TypeError)):
+            check_subset(parameters["d"])
+
+    def calibrated(
+        self, settings: Settings, categories: int, epsilon: str, delta: str
+    ) -> Parameters:
+        parameters = {"d": self.setting(settings, "d")}
+        self.check(parameters)
+        return parameters
+
+    def mechanism(
+        self, parameters: Parameters, categories: int, epsilon: str, delta: str
+    ) -> DesignMechanism:
+        design = self._design(parameters, categories)
+        with at_fault("epsilon"):
+            return DesignMechanism(design, epsilon, delta)
+
+    def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
+        return BlockLabels(self._design(parameters, len(categories)), categories)
+
+    def described(self, parameters: Parameters) -> dict[str, str]:
+        return {"d": str(parameters["d"])}
+
+    def terms(self, parameters: Parameters) -> str:
+        return f"subset design: a response supports {parameters['d']} categories"
+
+    def _design(self, parameters: Parameters, categories: int) -> Subset:
+        with at_fault("categories"):
+            return Subset(categories, parameters["d"])
+
+
+KIND: Final = _Kind()

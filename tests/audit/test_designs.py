@@ -1,0 +1,241 @@
+"""Block designs in closed form: what their rows say, entry by entry, without reading them."""
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+
+from deniable.accounting import PrivacyLoss
+from deniable.audit import (
+    Finding,
+    TheoremDoesNotApply,
+    compare,
+    delta_of_design,
+    odds_above,
+    privacy_curve,
+    pure_level,
+    pure_odds,
+    pure_odds_of_design,
+    tight_delta_at_odds,
+    tight_epsilon,
+    total_variance,
+)
+from deniable.audit import incidences as incidences_module
+from deniable.audit.incidences import Incidences, NoDesign, incidences
+from deniable.estimates.decoders.designs import design_decoder
+from deniable.mechanisms import MatrixPrivacy, SolutionMatrix
+from deniable.mechanisms.affine import Affine
+from deniable.mechanisms.design import Design, DesignMechanism
+from deniable.mechanisms.subset import Subset
+from tests.audit.matrices import of_weights
+
+WHOLE: list[Design] = [
+    Affine(9, 3, 2, 1),
+    Affine(9, 3, 2, 2),
+    Affine(8, 2, 3, 1),
+    Subset(6, 3),
+    Subset(5, 1),
+]
+PARTS: list[Design] = [Affine(7, 3, 2, 1), Affine(5, 7, 1, 3), Affine(20, 5, 2, 2)]
+LARGEST = Affine(1000, 1021, 1, 270)
+LARGE: list[Design] = [LARGEST, Affine(65_536, 7, 6, 2), Subset(22, 7)]
+
+
+@pytest.fixture(params=["0", "0.01"])
+def delta(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def check_witness(mechanism: DesignMechanism, finding: Finding) -> None:
+    witness = finding.witness
+    assert witness is not None
+    design = mechanism.design
+    expected = [y for y in range(design.responses) if design.holds(y, 0) > design.holds(y, 1)]
+    assert (witness.category, witness.other) == (0, 1)
+    assert len(witness.responses) == len(expected)
+    assert list(witness.responses) == expected
+    for category, mass in ((0, witness.probability), (1, witness.other_probability)):
+        assert mass == sum(mechanism.probability(category, y) for y in expected)
+
+
+@pytest.mark.parametrize("design", WHOLE + PARTS, ids=repr)
+def test_the_guarantee_is_that_of_all_rows(design: Design, delta: str) -> None:
+    mechanism = DesignMechanism(design, "1", delta)
+    rows = SolutionMatrix.of(mechanism)
+    found = pure_level(mechanism)
+    assert (found.odds, found.delta, found.exact) == (pure_level(rows).odds, Fraction(0), True)
+    check_witness(mechanism, found)
+    at = tight_epsilon(mechanism, "0.02")
+    assert at.odds == tight_epsilon(rows, "0.02").odds
+    check_witness(mechanism, at)
+    assert at.odds is not None
+    assert at.witness is not None
+    assert at.witness.excess(at.odds) == Fraction("0.02")
+    for level in (Fraction(1), Fraction(3, 2), Fraction(2)):
+        least = tight_delta_at_odds(mechanism, level)
+        assert least.delta == tight_delta_at_odds(rows, level).delta
+        check_witness(mechanism, least)
+        assert least.witness is not None
+        assert least.witness.excess(level) == least.delta
+    assert tight_delta_at_odds(mechanism, 4) == tight_delta_at_odds(rows, 4)
+    assert tight_epsilon(mechanism, "0.99") == tight_epsilon(rows, "0.99")
+    assert privacy_curve(mechanism) == privacy_curve(rows)
+
+
+@pytest.mark.parametrize("design", LARGE, ids=repr)
+def test_no_row_of_a_large_design_is_listed(
+    design: Design, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism = DesignMechanism(design, "1")
+    for name in ("row", "probability"):
+        monkeypatch.setattr(DesignMechanism, name, lambda *_: pytest.fail("a row was listed"))
+    odds = pure_level(mechanism).odds
+    assert odds == mechanism.privacy.odds
+    assert privacy_curve(mechanism).points[-1] == (odds, Fraction(0))
+    assert tight_epsilon(mechanism, "0.001").odds == mechanism.privacy.odds_at("0.001")
+    witness = tight_delta_at_odds(mechanism, 2).witness
+    assert witness is not None
+    assert len(witness.responses) == design.replication - design.together
+    found = compare(mechanism)
+    assert found.odds == odds
+    bound = found.criteria[-1]
+    assert bound.ratio is not None
+    assert 1 <= bound.ratio < 1.1
+
+
+# Theorem 4 for designs
+
+
+NUMBERS = [(design, str(e), d) for design in (WHOLE[1], *PARTS) for e, d in (
+    (1, "0"), ("1.5", "0.01"), (2, "0.1"), ("7.25", "0.001"),
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("design", "odds", "slack"), NUMBERS)
+def test_a_design_is_private_up_to_the_odds_of_the_theorem(
+    design: Design, odds: str, slack: str
+) -> None:
+    numbers = design.responses, design.replication, design.replication - design.together
+    own = pure_odds_of_design(*numbers, odds, slack)
+    held = [[design.holds(y, x) for y in range(design.responses)] for x in range(design.categories)]
+    for more in (Fraction(1), Fraction(1001, 1000)):
+        u, v = (own * more).as_integer_ratio()
+        rows = of_weights([[u if each else v for each in row] for row in held])
+        tight = MatrixPrivacy(rows).delta_at_odds(Fraction(odds))
+        assert tight == delta_of_design(*numbers, own * more, odds)
+        assert (tight == Fraction(slack)) == (more == 1)
+
+
+def test_randomised_response_is_a_design_of_single_points() -> None:
+    for k, odds, slack in ((2, "3", "0.1"), (7, "2.5", "0")):
+        assert pure_odds_of_design(k, 1, 1, odds, slack) == pure_odds(k, odds, slack)
+
+
+def test_what_no_design_is_and_a_delta_that_allows_all_are_refused() -> None:
+    with pytest.raises(TheoremDoesNotApply):
+        pure_odds_of_design(12, 6, 3, 2, "0.5")
+    for numbers in ((6, 6, 3), (12, 3, 4), (12, 3, 0)):
+        with pytest.raises(ValueError, match="separating"):
+            delta_of_design(*numbers, 3, 2)
+
+
+# Incidences
+
+
+@pytest.mark.parametrize("design", WHOLE + PARTS, ids=repr)
+def test_listed_and_counted_incidences_are_the_same(
+    design: Design, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism, k = DesignMechanism(design, "1"), design.categories
+    stated = design.responses, design.replication, design.together
+    pairs = k * (k - 1) // 2
+    assert incidences(mechanism) == Incidences(*stated, True, k, pairs)
+    monkeypatch.setattr(incidences_module, "_MOST_LISTED", 0)
+    assert incidences(mechanism) == Incidences(*stated, False, k, pairs)
+
+
+def test_of_large_designs_some_categories_are_counted_with_all_others() -> None:
+    found = incidences(DesignMechanism(LARGEST, "1"))
+    assert not found.listed
+    assert 2 <= found.counted < 1000
+    assert found.pairs == sum(1000 - i for i in range(1, found.counted + 1))
+
+
+class Moved(Affine):
+    """A design of which one block holds one category too many, or too few."""
+
+    __slots__ = ()
+
+    def holds(self, response: int, category: int) -> bool:
+        return super().holds(response, category) != ((response, category) == (0, 0))
+
+
+@pytest.mark.parametrize("most", [0, 1 << 18])
+@pytest.mark.parametrize("fault", ["replication", "together", "block"])
+def test_what_is_not_balanced_is_no_design(
+    most: int, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism = DesignMechanism(PARTS[2], "1")
+    decoder = design_decoder(mechanism)
+    monkeypatch.setattr(incidences_module, "_MOST_LISTED", most)
+    monkeypatch.setattr(incidences_module, "design_decoder", lambda _: decoder)
+    mechanism.design = (Moved if fault == "block" else Affine)(*PARTS[2].parameters)
+    if fault != "block":
+        setattr(mechanism.design, fault, getattr(mechanism.design, fault) + 1)
+    with pytest.raises(NoDesign):
+        incidences(mechanism)
+
+
+# Variances
+
+
+def fixed_variance(mechanism: DesignMechanism) -> float:
+    """Return n sum Var of the estimates that histograms give, by their kernels, entry by entry."""
+    rows = np.array([[float(Fraction(w, mechanism.grid)) for w in mechanism.row(x)]
+                     for x in range(mechanism.categories)])  # fmt: skip
+    kernels = design_decoder(mechanism).kernels(np.eye(mechanism.categories))
+    return float(((rows @ (kernels**2).T) - (rows @ kernels.T) ** 2).mean(axis=0).sum())
+
+
+@pytest.mark.parametrize("design", WHOLE + PARTS, ids=repr)
+def test_the_variance_is_that_of_the_estimates_of_histograms(design: Design) -> None:
+    mechanism = DesignMechanism(design, "1")
+    found = total_variance(mechanism)
+    assert found == pytest.approx(fixed_variance(mechanism), rel=1e-9)
+    best = total_variance(SolutionMatrix.of(mechanism))
+    assert found is not None
+    assert best is not None
+    # Weighted by how likely each response is, they could be a little better if points are left out.
+    assert best <= found * (1 + 1e-9)
+    if design in WHOLE:
+        assert found == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("design", "expected", "bound"),
+    [
+        (Affine(16, 17, 1, 5), 51.55596957224, 50.97639305798),
+        (Affine(105, 11, 2, 3), 379.619029906, 378.3748814733),
+        (Affine(1024, 11, 3, 3), 3765.21297582, 3762.721869885),
+        (Affine(65_536, 7, 6, 2), 241767.8005067, 241340.693406),
+        (Subset(16, 4), 50.97639305798, 50.97639305798),
+    ],
+    ids=repr,
+)
+def test_the_variance_is_between_the_bound_and_the_published_one(
+    design: Design, expected: float, bound: float
+) -> None:
+    criterion = compare(DesignMechanism(design, "1")).criteria[-1]
+    assert isinstance(criterion.value, float)
+    assert criterion.optimum == pytest.approx(bound, rel=1e-10)
+    # The published figure is of estimates that need not sum to 1.
+    assert bound * (1 - 1e-10) <= criterion.value <= expected * (1 + 1e-10)
+    assert criterion.value > expected * 0.995
+
+
+def test_reports_of_a_design_add_up_to_the_published_epsilon() -> None:
+    # 52 reports at epsilon 0.5, all sets of 40 of 105 categories, delta 1e-6.
+    separating = comb(104, 39) - comb(103, 38)
+    loss = PrivacyLoss.of_design(comb(105, 40), comb(104, 39), separating, odds_above("0.5"))
+    assert float(loss.repeat(52).epsilon_at("0.000001")) == pytest.approx(14.29, abs=0.005)

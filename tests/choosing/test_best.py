@@ -1,0 +1,215 @@
+"""The most accurate mechanism, against published figures, matrices and all candidates."""
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from deniable.accounting import PrivacyLoss
+from deniable.choosing import PLAIN, Candidate, best, candidates, compared, composed, lower_bound
+from deniable.mechanisms import (
+    KINDS,
+    InvalidParameter,
+    InvalidPrivacyParameter,
+    SurveyMechanism,
+    odds_ceiling,
+)
+from deniable.mechanisms.design import MAX_RESPONSES, DesignMechanism
+
+BEST = [  # categories, epsilon, n sum Var of a good design, bound
+    (16, "1", 51.55596957224, 50.97639305798),
+    (105, "0.5", 1613.969858508, 1613.335140706),
+    (105, "1", 378.5457309304, 378.3748814733),
+    (105, "2", 73.66683846665, 73.62951144407),
+    (105, "4", 6.882611021974, 6.847179361517),
+    (256, "1", 937.3619426235, 934.4247652211),
+    (1_024, "0.5", 16023.00846375, 16014.57703529),
+    (1_024, "1", 3765.21297582, 3762.721869885),
+    (1_024, "2", 740.4505213099, 738.9927663202),
+    (1_024, "4", 78.07683699817, 76.70596570979),
+    (10_000, "1", 36819.3869278, 36818.57925642),
+    (65_536, "1", 241767.8005067, 241340.693406),
+]
+PLAIN_TO_BOUND = {
+    16: ("2.81", "1.94", "1.14", "1"),
+    105: ("16.3", "10.1", "4.08", "1.12"),
+    1_024: ("156", "94.6", "35.2", "5.25"),
+    10_000: ("1517", "920", "339", "46"),
+}
+SURVEYS = [(k, e) for k in (2, 3, 5, 6, 9, 16, 29, 105, 300) for e in ("0.3", "1", "2.5", "4")]
+
+
+def plain(categories: int) -> Candidate:
+    return Candidate.of(PLAIN, categories, {})
+
+
+def affine(categories: int, *parameters: int) -> Candidate:
+    return Candidate.of("affine", categories, dict(zip("qms", parameters, strict=True)))
+
+
+@pytest.mark.parametrize(("k", "epsilon", "cost", "bound"), BEST)
+def test_what_is_chosen_costs_no_more_than_the_table_says(
+    k: int, epsilon: str, cost: float, bound: float
+) -> None:
+    chosen = best(k, epsilon)
+    assert chosen.bound == lower_bound(k, float(epsilon)) == pytest.approx(bound, rel=1e-11)
+    assert chosen.bound <= chosen.cost * (1 + 1e-12) <= 1.002 * cost
+    assert chosen.candidate.responses <= MAX_RESPONSES
+
+
+@pytest.mark.parametrize("k", PLAIN_TO_BOUND)
+def test_what_randomised_response_needs(k: int) -> None:
+    for epsilon, printed in zip((0.5, 1.0, 2.0, 4.0), PLAIN_TO_BOUND[k], strict=True):
+        ratio = plain(k).cost(epsilon) / lower_bound(k, epsilon)
+        unit = Decimal(printed).as_tuple().exponent
+        assert isinstance(unit, int)
+        assert round(ratio, -unit) == float(printed)
+
+
+def mechanism(candidate: Candidate, epsilon: str, delta: str) -> SurveyMechanism:
+    kind, k = KINDS[candidate.kind], candidate.categories
+    return kind.mechanism(candidate.parameters, k, epsilon, delta)
+
+
+@pytest.mark.parametrize("delta", ["0", "0.01"])
+@pytest.mark.parametrize(
+    "candidate",
+    [plain(7), affine(7, 7, 1, 2), affine(6, 3, 2, 1), Candidate.of("subset", 7, {"d": 3})],
+    ids=str,
+)
+def test_costs_and_compositions_are_those_of_the_mechanism(
+    candidate: Candidate, delta: str
+) -> None:
+    made, k = mechanism(candidate, "0.8", delta), candidate.categories
+    if isinstance(made, DesignMechanism):
+        p, q = made.hit, made.miss
+    else:
+        p, q = made.probability(0, 0), made.probability(0, 1)
+    cost = (p * (1 - p) + (k - 1) * q * (1 - q)) / (p - q) ** 2
+    assert candidate.cost(0.8, float(delta)) == pytest.approx(float(cost), rel=1e-12)
+    loss = PrivacyLoss.of_pair(*(list(made.row(x)) for x in (0, 1))).repeat(5).epsilon_at("0.001")
+    told = composed(candidate, "0.8", 5, delta, "0.001")
+    assert 0 <= told - loss < Decimal("1e-9")
+
+
+@pytest.mark.parametrize(("k", "epsilon"), SURVEYS)
+@pytest.mark.parametrize("delta", ["0", "0.001"])
+def test_the_simplest_is_chosen_that_is_nearly_the_best(k: int, epsilon: str, delta: str) -> None:
+    level, slack = float(epsilon), float(delta)
+    costs = {each: each.cost(level, slack) for each in candidates(k, level, slack)}
+    least, chosen = min(costs.values()), best(k, epsilon, delta=delta)
+    assert chosen.cost == costs[chosen.candidate]
+    if costs[plain(k)] <= 1.02 * least:
+        assert chosen.candidate == plain(k)
+    else:
+        near = [each for each, cost in costs.items() if cost <= 1.002 * least]
+        assert chosen.candidate in near
+        assert chosen.candidate.responses == min(each.responses for each in near)
+    assert (chosen.bound is None) == (delta != "0")
+    for other in chosen.alternatives:
+        assert other.users == pytest.approx(costs[other.candidate] / chosen.cost)
+        assert costs[other.candidate] == min(
+            cost for each, cost in costs.items() if each.kind == other.candidate.kind
+        )
+    kinds = [chosen.candidate.kind, *(other.candidate.kind for other in chosen.alternatives)]
+    assert len(kinds) == len(set(kinds)) == len({each.kind for each in costs})
+
+
+def test_randomised_response_is_optimal_up_to_five_categories_at_epsilon_1() -> None:
+    assert [best(k, "1").candidate.kind == PLAIN for k in range(2, 8)] == 4 * [True] + 2 * [False]
+    assert str(best(16, "1").candidate) == "subset(4)"
+
+
+def test_the_reports_of_a_year_add_up_faster_by_a_design() -> None:
+    assert round(composed(plain(105), "0.5", 52), 2) == Decimal("3.44")
+    assert round(composed(affine(105, 107, 1, 40), "0.5", 52), 2) == Decimal("14.26")
+
+
+@pytest.mark.parametrize(
+    ("k", "epsilon", "reports", "users"),
+    [
+        (105, "0.5", 52, 0.825),
+        (105, "1", 52, 0.524),
+        (1_024, "1", 52, 0.353),
+        (105, "0.5", 12, 1.716),
+        (105, "1", 12, 1.061),
+        (1_024, "1", 12, 1.003),
+    ],
+)
+def test_with_reports_mechanisms_compete_at_equal_totals(
+    k: int, epsilon: str, reports: int, users: float
+) -> None:
+    alone, chosen = best(k, epsilon), best(k, epsilon, reports=reports)
+    total = composed(alone.candidate, epsilon, reports)
+    assert chosen.composed == total
+    assert alone.composed is None
+    epsilons = {chosen.candidate: chosen.epsilon} | {
+        other.candidate: other.epsilon for other in chosen.alternatives
+    }
+    assert set(epsilons) == {plain(k), alone.candidate}
+    for candidate, each in epsilons.items():
+        assert composed(candidate, each, reports) <= total
+        assert composed(candidate, each + Decimal("0.000001"), reports) > total
+    costs = {candidate: candidate.cost(float(each)) for candidate, each in epsilons.items()}
+    ratio = costs[plain(k)] / costs[alone.candidate]
+    assert ratio == pytest.approx(users, abs=0.001)
+    assert (chosen.candidate == plain(k)) == (ratio <= 1.02)
+    assert all(f"at epsilon {each}" in str(chosen) for each in epsilons.values())
+
+
+def test_the_delta_of_a_report_is_not_that_of_all() -> None:
+    one, all_ = best(16, "1", delta="0.001"), best(16, "1", reports=9, composed_delta="0.001")
+    assert one.cost < best(16, "1").cost  # a report may be the more exact for it
+    assert one.composed is None
+    strict = best(16, "1", reports=9).composed
+    assert strict is not None
+    assert all_.composed is not None
+    assert strict > all_.composed
+    assert all_.bound is not None
+
+
+def test_the_choice_can_be_limited() -> None:
+    assert best(8, "0.1", most_responses=16).candidate == affine(8, 2, 3, 1)
+    assert best(40, "1", most_responses=16).candidate == plain(40)
+    assert best(40, "1", kind="affine").alternatives == ()
+    assert str(best(16, "1", kind="affine").candidate) == "affine(17, 1, 5)"
+
+
+def test_another_mechanism_is_compared_with_what_would_be_chosen() -> None:
+    told = compared(affine(105, 11, 2, 3), "0.5")
+    assert told.candidate.responses == 1_320
+    users = {str(other.candidate): round(other.users, 2) for other in told.alternatives}
+    assert users == {"affine(107, 1, 40)": 0.94, PLAIN: 15.33}
+    assert compared(best(105, "0.5").candidate, "0.5") == best(105, "0.5")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "changes", "error"),
+    [
+        ((1, "1"), {}, ValueError),
+        ((65_537, "1"), {}, ValueError),
+        ((4, "0"), {}, ValueError),
+        ((4, "41"), {}, InvalidPrivacyParameter),
+        ((4, "1"), {"delta": "1"}, InvalidPrivacyParameter),
+        ((4, 1.5), {}, TypeError),
+        ((2, "1"), {"kind": "subset"}, InvalidParameter),
+        ((105, "1"), {"kind": "subset"}, InvalidParameter),
+        ((105, "1"), {"kind": "affine", "most_responses": 16}, InvalidParameter),
+        ((105, "1"), {"kind": "ordinal"}, InvalidParameter),
+        ((4, "1"), {"reports": 3, "composed_delta": "2"}, InvalidPrivacyParameter),
+    ],
+)
+def test_what_nothing_can_be_chosen_for_is_refused(
+    arguments: tuple[Any, Any], changes: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        best(*arguments, **changes)
+
+
+@pytest.mark.parametrize("epsilon", ["0.0000000000000001", "40"])
+def test_nothing_is_lost_to_rounding(epsilon: str) -> None:
+    k, odds = 3, odds_ceiling(Fraction(epsilon), 256)
+    exact = (k - 1) * (2 * odds + k - 2) / (odds - 1) ** 2  # a lie has weight 1, the truth the odds
+    assert plain(k).cost(float(epsilon)) == pytest.approx(float(exact), rel=1e-12)
+    assert best(k, epsilon).cost == pytest.approx(lower_bound(k, float(epsilon)), rel=1e-12)

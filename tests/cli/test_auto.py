@@ -1,0 +1,127 @@
+"""The mechanism of a survey file that names none, and what is told about it."""
+
+import re
+
+import pytest
+
+from deniable.choosing import best
+from deniable.messages import RANDOMISED_RESPONSE, InvalidManifest, Specification
+from deniable.publishing.numbering import next_manifest
+from deniable.publishing.survey_file import SurveyFile
+from tests.cli.commands import SURVEY, Workplace, fail, succeed, without_places
+
+KEPT = {"repeat": '"memoised"', "memoised_epochs": "10"}
+
+
+def written(count: int, epsilon: str = "1", **changes: str) -> str:
+    listed = ", ".join(f'"c{number}"' for number in range(count))
+    changes = {"categories": f"[{listed}]", "epsilon": f'"{epsilon}"', **changes}
+    lines = [line for line in SURVEY.splitlines() if line.partition(" =")[0] not in changes]
+    return "\n".join(lines + [f"{field} = {value}" for field, value in changes.items()])
+
+
+def specification(text: str) -> Specification:
+    """Return the mechanism of the manifest that a file makes."""
+    return next_manifest(SurveyFile.parse(text), [], "http://[::1]", bytes(16), 0).specification
+
+
+@pytest.mark.parametrize("count", [2, 5, 6, 16, 40, 1_024])
+@pytest.mark.parametrize("delta", ["0", "0.001"])
+def test_the_manifest_has_the_parameters_of_the_best(count: int, delta: str) -> None:
+    chosen = best(count, "1", delta=delta).candidate
+    made = specification(written(count, delta=f'"{delta}"'))
+    assert made == Specification(chosen.kind, chosen.parameters)
+    assert made == specification(written(count, delta=f'"{delta}"', mechanism='"auto"'))
+    assert (made == RANDOMISED_RESPONSE) == (count <= 5)
+
+
+def test_a_delta_alone_is_something_to_choose_for() -> None:
+    made = specification(written(6, "0", delta='"0.1"', mechanism='"affine"'))
+    assert made.kind == "affine"
+
+
+def test_kept_responses_are_few() -> None:
+    assert specification(written(6, "0.3")) == Specification("subset", {"d": 3})
+    kept = specification(written(6, "0.3", **KEPT))
+    assert kept == Specification("subset", {"d": 2})  # 15 responses, not 20
+    assert specification(written(16, "1", **KEPT)) == RANDOMISED_RESPONSE
+    with pytest.raises(InvalidManifest, match="repeat: may be memoised with at most 16"):
+        specification(written(17, **KEPT))
+
+
+def test_a_kind_without_parameters_is_the_best_of_its_kind() -> None:
+    found = specification(written(16, mechanism='"affine"'))
+    assert found == Specification("affine", {"q": 17, "m": 1, "s": 5})
+    assert specification(written(4, mechanism='"subset"')) == Specification("subset", {"d": 2})
+    own = {"mechanism": '"affine"', "q": "19", "m": "1", "s": "2"}
+    assert specification(written(16, **own)) == Specification("affine", {"q": 19, "m": 1, "s": 2})
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        (written(16, mechanism='"affine"', q="17"), "m"),
+        (written(16, mechanism='"affine"', q="16", m="1", s="2"), "mechanism"),
+        (written(16, mechanism='"affine"', q="13", m="1", s="2"), "categories"),
+        (written(16, mechanism='"subset"', d='"2"'), "mechanism"),
+        (written(105, mechanism='"subset"'), "mechanism"),
+        (written(10, mechanism='"subset"', **KEPT), "mechanism"),
+        (written(16, "0", mechanism='"affine"'), "epsilon"),
+        (written(16, mechanism='"affine"', delta='"1"'), "delta"),
+        (written(1, mechanism='"affine"'), "categories"),
+        (written(16, q="17"), "q"),
+        (written(16, mechanism='"subset"', s="17"), "s"),
+    ],
+)
+def test_a_design_that_cannot_be_is_refused_by_its_field(text: str, field: str) -> None:
+    with pytest.raises(InvalidManifest) as refused:
+        specification(text)
+    assert refused.value.field == field
+
+
+def test_publishing_and_showing_explain_the_choice(place: Workplace) -> None:
+    shown = place.publish(written(105, "0.5", epochs="52"))
+    for text in (shown, succeed("survey", "show", "tea", "--dir", place.directory)):
+        told = " ".join(text.split())
+        for part in (
+            "mechanism affine design: 11,342 responses, each supports 40/107 of the categories",
+            "within 0.1 % of the fewest possible; randomised response would take 16.28 times as",
+            "52 reports of a device to epsilon 14.26 (randomised response: 3.442), by exact "
+            "composition at delta 0.000001; each is charged in full, as pure epsilon",
+        ):
+            assert part in told
+    terms = without_places(shown.partition("costs")[0])
+    assert max(map(len, terms)) <= 80
+
+
+def test_so_they_do_where_randomised_response_is_as_good_as_any(place: Workplace) -> None:
+    shown = " ".join(place.publish().split())
+    assert "mechanism randomised response users the fewest possible; affine(5, 1, 1)" in shown
+    assert "30 reports of a device to epsilon 25.63, by exact composition" in shown
+
+
+def test_one_report_or_a_kept_one_adds_up_to_nothing_more(place: Workplace) -> None:
+    assert "adds up" not in place.publish(epochs="1")
+    assert "adds up" not in place.publish(**KEPT)
+
+
+def test_a_poor_design_is_told_to_be_one(place: Workplace) -> None:
+    own = {"mechanism": '"affine"', "q": "19", "m": "1", "s": "9"}
+    shown = " ".join(place.publish(written(16, **own)).split())
+    found = re.search(
+        r"users ([0-9.]+) times the fewest possible; subset\(4\) would take 0\.", shown
+    )
+    assert found is not None
+    assert float(found[1]) > 1.1
+
+
+def test_other_mechanisms_have_no_such_terms(place: Workplace) -> None:
+    shown = place.publish(mechanism='"ordinal"', distance='"absolute"')
+    assert "users " not in shown
+    assert "adds up" not in shown
+
+
+def test_a_file_that_names_no_mechanism_is_the_same_again(place: Workplace) -> None:
+    place.publish(written(16))
+    again = place.written(written(16))
+    assert "nothing has changed" in fail("survey", "publish", again, "--dir", place.directory)

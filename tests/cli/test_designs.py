@@ -1,0 +1,55 @@
+"""The commands on surveys of up to 2^20 responses: what they print has a line a category."""
+
+import asyncio
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import SURVEY, Workplace, succeed
+from tests.support.designs import SIZES
+from tests.support.postgres import postgres_server
+
+
+@pytest.mark.parametrize(
+    ("database", "categories"), [("a file", 1024), ("a file", 10_000), ("PostgreSQL", 1024)]
+)
+def test_a_large_design_is_published_read_sealed_checked_and_backed_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: str, categories: int
+) -> None:
+    if database == "PostgreSQL":
+        server = postgres_server()
+        monkeypatch.setenv("DENIABLE_STORE", server.url(asyncio.run(server.create())))
+    directory = tmp_path / "collector"
+    succeed("init", directory)
+    place, here = Workplace(directory), ("--dir", directory)
+    q, m, s = SIZES[categories]
+    labels = [f"category {j}" for j in range(categories)]
+    place.publish(
+        SURVEY,
+        categories=json.dumps(labels),
+        mechanism='"affine"',
+        **{name: str(value) for name, value in zip("qms", (q, m, s), strict=True)},
+        start="2026-01-05T00:00:00Z",
+    )
+    responses = q * (q**m - 1)
+    place.count([responses - 1, 0, *range(3, responses, responses // 100)])
+
+    whole = json.loads(succeed("hist", "tea", "--json", *here))
+    assert [row["category"] for row in whole["categories"]] == labels
+    assert "responses" not in whole
+    rows = list(csv.DictReader(io.StringIO(succeed("hist", "tea", "--csv", *here))))
+    assert [row["category"] for row in rows] == labels
+    assert [int(row["raw"]) for row in rows] == [row["raw"] for row in whole["categories"]]
+    shown = succeed("hist", "tea", *here).splitlines()
+    assert categories < len(shown) < categories + 40
+    assert f"{whole['n']}" in succeed("hist", "tea", "--epochs", *here)
+
+    assert whole["n"] > 100
+    succeed("survey", "seal", "tea", "0", "--yes", *here)
+    assert succeed("store", "check", *here) == "the store is in order\n"
+    backup = tmp_path / "copy.backup"
+    succeed("store", "backup", backup, *here)
+    assert backup.stat().st_size < 200_000 + 100 * categories

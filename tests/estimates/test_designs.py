@@ -1,0 +1,294 @@
+"""Decoders of designs: each figure against its definition, in Fractions, small and large."""
+
+from collections import Counter
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
+from itertools import combinations_with_replacement
+from math import factorial, prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable.estimates import (
+    Model,
+    covariance,
+    debias,
+    decoder_of,
+    estimate_histogram,
+    estimated_covariance,
+    fewest_fakes,
+    impossible_counts,
+    influence,
+    linear_query,
+    query_influence,
+    query_shifts,
+    set_influence,
+    standard_errors,
+    worst_shifts,
+)
+from deniable.estimates.decoders.designs import DesignDecoder
+from deniable.mechanisms import RandomisedResponse
+from deniable.mechanisms.affine import Affine
+from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.subset import Subset
+from deniable.messages import Specification
+from tests.estimates.matrices import SURVEYED, Floats
+from tests.support.surveys import manifest
+
+SMALL = {
+    repr(design): DesignMechanism(design, "1")
+    for design in (
+        *(Affine(9, 3, 2, 1), Affine(7, 3, 2, 2), Affine(20, 5, 2, 2), Affine(6, 7, 1, 3)),
+        *(Affine(8, 2, 3, 1), Affine(5, 2, 3, 1), Affine(3, 11, 1, 2), Affine(20, 3, 3, 1)),
+        *(Affine(2, 31, 1, 1), Affine(3, 31, 1, 30)),
+        *(Subset(5, 2), Subset(6, 3)),
+    )
+}
+LARGE = {
+    repr(design): DesignMechanism(design, "1")
+    for design in (Affine(1024, 37, 2, 14), Affine(1024, 11, 3, 3), Affine(10_000, 101, 2, 27))
+}
+every_small = pytest.mark.parametrize("mechanism", SMALL.values(), ids=SMALL)
+every_large = pytest.mark.parametrize("mechanism", LARGE.values(), ids=LARGE)
+
+
+def kernels(mechanism: DesignMechanism, response: int) -> list[Fraction]:
+    """Return the weight of a response in each estimate, by definition."""
+    k, kappa = mechanism.categories, mechanism.hit - mechanism.miss
+    held = [mechanism.design.holds(response, j) for j in range(k)]
+    missing = (1 - (sum(held) - k * mechanism.miss) / kappa) / k
+    either = [missing + (supported - mechanism.miss) / kappa for supported in (False, True)]
+    return [either[supported] for supported in held]
+
+
+@cache
+def matrix(mechanism: DesignMechanism) -> tuple[Floats, Floats]:
+    """Return P and G of a small one; that P g = w is checked in Fractions."""
+    k, responses = mechanism.categories, range(mechanism.responses)
+    g = [kernels(mechanism, y) for y in responses]
+    row = [mechanism.probability(1, y) for y in responses]
+    assert [sum(p * g[y][j] for y, p in enumerate(row)) for j in range(k)] == [
+        j == 1 for j in range(k)
+    ]
+    p = [[float(mechanism.probability(x, y)) for y in responses] for x in range(k)]
+    return np.array(p), np.array(g, dtype=np.float64).T
+
+
+@every_small
+def test_kernels_and_their_transpose_and_extremes_are_exact(mechanism: DesignMechanism) -> None:
+    decoder, k = decoder_of(mechanism), mechanism.categories
+    p, g = matrix(mechanism)
+    np.testing.assert_allclose(g @ p.T, np.eye(k), atol=1e-12)
+    np.testing.assert_allclose(decoder.kernels(np.eye(k)), g, atol=1e-12)
+    np.testing.assert_allclose(decoder.sums(np.eye(mechanism.responses)), g.T, atol=1e-12)
+    np.testing.assert_allclose(decoder.second_moments(g), g**2 @ p.T, atol=1e-9)
+    np.testing.assert_allclose(decoder.extremes.least, g.min(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(decoder.extremes.most, g.max(axis=1), rtol=1e-12)
+    assert influence(mechanism) == pytest.approx(max(g.max(), 1 - g.min()), rel=1e-12)
+
+
+@every_small
+@pytest.mark.parametrize("model", Model)
+def test_covariances_and_errors_are_exact(mechanism: DesignMechanism, model: Model) -> None:
+    p, g = matrix(mechanism)
+    generator = np.random.default_rng(4)
+    f = generator.dirichlet(np.ones(mechanism.categories))
+    lam = f @ p
+
+    def expected(shares: Floats, f: Floats) -> Floats:
+        of_categories = np.outer(f, f) if model is Model.SAMPLED else np.diag(f)
+        return np.asarray((g * shares) @ g.T - of_categories)
+
+    found = covariance(mechanism, f, 1000, model)
+    np.testing.assert_allclose(found, expected(lam, f) / 1000, atol=1e-12)
+    counts = generator.multinomial(1000, lam).tolist()
+    shares, degrees = np.array(counts) / 1000, 1000 - (model is Model.SAMPLED)
+    right = expected(shares, g @ shares) / degrees
+    np.testing.assert_allclose(
+        estimated_covariance(mechanism, counts, model), right, rtol=1e-9, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        standard_errors(mechanism, counts, model) ** 2, right.diagonal(), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [*SMALL.values(), RandomisedResponse(7, "1"), *SURVEYED.values()],
+    ids=[*SMALL, "randomised response", *SURVEYED],
+)
+def test_the_influence_on_a_set_is_that_on_the_worst_of_its_size(mechanism: Any) -> None:
+    k = mechanism.categories
+    g = decoder_of(mechanism).kernels(np.eye(k))
+    # Of all sets of a size, a response moves those most in which its kernels are the largest.
+    ordered = np.sort(g, axis=0)
+    worst = [
+        max(ordered[k - size :].sum(axis=0).max(), 1 - ordered[:size].sum(axis=0).min())
+        for size in range(k + 1)
+    ]
+    found = [set_influence(mechanism, size) for size in range(k + 1)]
+    assert found == pytest.approx(worst, rel=1e-9)
+    assert set_influence(mechanism) == pytest.approx(max(worst), rel=1e-9)
+    assert found[1] == pytest.approx(influence(mechanism), rel=1e-9)
+    with pytest.raises(ValueError, match=f"0 to {k}"):
+        set_influence(mechanism, k + 1)
+
+
+@every_large
+def test_a_large_design_moves_a_set_as_far_as_it_says(mechanism: DesignMechanism) -> None:
+    k, holds = mechanism.categories, mechanism.design.holds
+    decoder = decoder_of(mechanism)
+    assert isinstance(decoder, DesignDecoder)
+    b = decoder.supported(np.ones(k))
+    # The worst set is all that one response supports.
+    worst = int(np.argmax(b * (k - b)))
+    block = np.array([holds(worst, j) for j in range(k)], dtype=np.float64)
+    assert decoder.held(worst).tolist() == block.astype(bool).tolist()
+    assert query_influence(mechanism, block) == pytest.approx(set_influence(mechanism), rel=1e-9)
+    f = np.full(k, 1 / k)
+    up = query_shifts(mechanism, block, f, 1.0)[1]
+    assert up == pytest.approx(set_influence(mechanism) - block @ f, rel=1e-9)
+    for size in (1, 10, int(block.sum())):
+        some = np.zeros(k)
+        some[np.flatnonzero(block)[:size]] = 1
+        within = query_influence(mechanism, some)
+        assert within <= set_influence(mechanism, size) * (1 + 1e-9)
+        assert set_influence(mechanism, size) <= set_influence(mechanism) * (1 + 1e-9)
+    down, up_each = worst_shifts(mechanism, f, 1.0)
+    for j in (0, k // 2, k - 1):
+        reached = query_shifts(mechanism, np.eye(1, k, j)[0], f, 1.0)
+        assert reached == pytest.approx((down[j], up_each[j]), rel=1e-9)
+
+
+@cache
+def few(mechanism: DesignMechanism) -> tuple[Mapping[int, int], Floats]:
+    """Return some counts, the last response's among them, and the weights of what was seen."""
+    generator = np.random.default_rng(11)
+    seen = sorted({mechanism.responses - 1, *generator.integers(mechanism.responses, size=30)})
+    counts = {int(y): int(generator.integers(1, 50)) for y in seen}
+    return counts, np.array([kernels(mechanism, y) for y in counts], dtype=np.float64)
+
+
+@every_large
+def test_figures_of_a_large_design_are_those_of_the_few_responses_seen(
+    mechanism: DesignMechanism,
+) -> None:
+    counts, g = few(mechanism)
+    n, times = sum(counts.values()), np.array([*counts.values()])
+    estimate = times @ g / n
+    np.testing.assert_allclose(debias(mechanism, counts), estimate, atol=1e-12)
+    assert debias(mechanism, counts).sum() == pytest.approx(1)
+    squares = times @ g**2 / n
+    for model, less, degrees in (
+        (Model.SAMPLED, estimate**2, n - 1),
+        (Model.FIXED, estimate, n),
+    ):
+        np.testing.assert_allclose(
+            standard_errors(mechanism, counts, model) ** 2,
+            np.maximum(squares - less, 0) / degrees,
+            rtol=1e-9,
+            atol=1e-12,
+        )
+    # A query's error is from the sample variance of its kernel over the reports.
+    weights = np.random.default_rng(2).uniform(size=mechanism.categories)
+    found = linear_query(mechanism, counts, weights.tolist())
+    values = np.repeat(g @ weights, times)
+    assert found.value == pytest.approx(values.mean(), rel=1e-9)
+    assert found.standard_error == pytest.approx(values.std(ddof=1) / np.sqrt(n), rel=1e-9)
+
+
+@every_large
+def test_large_histograms_are_short_and_tell_fakes(
+    mechanism: DesignMechanism, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    design = mechanism.design
+    assert isinstance(design, Affine)
+    k = mechanism.categories
+    survey = manifest(
+        categories=tuple(f"category {j}" for j in range(k)),
+        specification=Specification(
+            "affine", {"q": design.order, "m": design.dimension, "s": design.size}
+        ),
+    )
+    decoder = decoder_of(mechanism)
+    supports, added = decoder.supports, []  # type: ignore[attr-defined]
+
+    def counting(values: Any) -> Any:
+        added.append(values.dtype.kind)
+        return supports(values)
+
+    monkeypatch.setattr(decoder, "supports", counting)
+    f = 1 / np.arange(1, k + 1)
+    law = decoder.response_shares(f / f.sum())
+    drawn = np.random.default_rng(3).multinomial(10**6, law / law.sum())
+    counts = {int(y): int(drawn[y]) for y in np.flatnonzero(drawn)}
+    honest = estimate_histogram(survey, 0, counts)
+    assert added.count("i") == 1  # for all that a histogram tells
+    assert honest.impossible == ()
+    assert honest.poisoning.fewest_fakes == 0
+    z = (honest.estimate - f / f.sum()) / honest.standard_error
+    assert 0.8 < np.sqrt(np.mean(z**2)) < 1.2
+    told: Any = honest.to_dict()
+    assert len(told["categories"]) == k
+    assert "responses" not in told
+    assert [row["raw"] for row in told["categories"]] == honest.raw.tolist()
+    assert sum(counts[y] for y in counts if design.holds(y, k - 1)) == honest.raw[-1]
+    assert told["poisoning"]["set_influence"] == set_influence(mechanism)
+    # Few fakes that all say the same move no category far, but no honest devices say it so often.
+    fakes = 300
+    few = counts | {7: counts.get(7, 0) + fakes}
+    often, supported = impossible_counts(mechanism, few)
+    assert np.flatnonzero(often).tolist() == [7]
+    assert not supported.any()
+    poisoned = estimate_histogram(survey, 0, few)
+    assert poisoned.poisoning.impossible.tolist() == [design.holds(7, j) for j in range(k)]
+    assert fakes / 2 < fewest_fakes(mechanism, few) <= fakes
+    # A fifth of fakes that say anything but what supports one category leave it too rare.
+    shunned = [y for y in range(mechanism.responses // 4) if not design.holds(y, 5)]
+    many = counts | {y: counts.get(y, 0) + -(-250_000 // len(shunned)) for y in shunned}
+    often, supported = impossible_counts(mechanism, many)
+    assert supported[5]
+    assert 0 < fewest_fakes(mechanism, many) <= sum(many.values()) - honest.n
+
+
+@pytest.mark.parametrize("name", ["Affine(5, 2, 3, 1)", "Subset(5, 2)"])
+def test_honest_devices_are_flagged_at_most_so_often_and_fakes_are_there_exactly(name: str) -> None:
+    # Three devices with one answer, and up to three fakes that all say one thing.
+    mechanism, chance, found = SMALL[name], 0.5, set()
+    k, responses = mechanism.categories, mechanism.responses
+    for answer in (0, k - 1):
+        entry = [mechanism.probability(answer, y) for y in range(responses)]
+        law = []
+        for seen in combinations_with_replacement(range(responses), 3):
+            counts = Counter(seen)
+            ways = 6 // prod(factorial(count) for count in counts.values())
+            law.append((counts, ways * prod((entry[y] for y in seen), start=Fraction(1))))
+        alarm = sum(
+            p
+            for counts, p in law
+            if any(flags.any() for flags in impossible_counts(mechanism, counts, chance))
+        )
+        assert alarm <= chance
+        for fakes, response in ((0, 0), (1, 0), (3, 0), (3, responses - 1)):
+            wrong = Fraction()
+            for counts, p in law:
+                least = fewest_fakes(mechanism, counts + Counter({response: fakes}), chance)
+                found.add(least)
+                wrong += p * (least > fakes)
+            assert wrong <= chance
+    assert max(found) > 0
+
+
+def test_check_values_of_what_one_report_can_move() -> None:
+    """Of docs/mathematics.md, section 6."""
+    of_three_digits = LARGE[repr(Affine(1024, 11, 3, 3))]
+    assert influence(of_three_digits) == pytest.approx(4.071393, abs=1e-6)
+    assert set_influence(of_three_digits) == pytest.approx(1009.3, abs=0.05)
+    named = RandomisedResponse(1024, "1")
+    assert (
+        influence(named) == pytest.approx(set_influence(named)) == pytest.approx(596.36, abs=0.01)
+    )
+    best = DesignMechanism(Subset(16, 4), "1")
+    assert influence(best) == pytest.approx(3.182413, abs=1e-6)

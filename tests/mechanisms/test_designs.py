@@ -1,0 +1,158 @@
+"""Block designs, enumerated: incidences, guarantee, sampler; and the table of published figures."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations
+from math import comb, exp
+
+import numpy as np
+import pytest
+
+from deniable.mechanisms import InvalidPrivacyParameter, MatrixPrivacy, SolutionMatrix
+from deniable.mechanisms.affine import Affine, is_prime
+from deniable.mechanisms.design import MAX_RESPONSES, Design, DesignMechanism
+from deniable.mechanisms.subset import Subset, rank
+from tests.support.effort import some
+
+AFFINE = [
+    (q**m, q, m, s)
+    for q in (2, 3, 5, 7)
+    for m in range(1, 7)
+    if 2 < q**m <= 125
+    for s in range(1, q)
+]
+SUBSETS = [(k, d) for k in range(2, 9) for d in range(1, k)]
+
+
+def designs() -> Iterator[DesignMechanism]:
+    for k, *parameters in AFFINE:
+        yield DesignMechanism(Affine(k, *parameters), "1")
+        yield DesignMechanism(Affine(max(2, k - 2), *parameters), "0.5", "0.001")
+    for k, d in SUBSETS:
+        yield DesignMechanism(Subset(k, d), "1")
+        yield DesignMechanism(Subset(k, d), "0.5", "0.001")
+
+
+ALL = list(designs())
+
+
+@pytest.mark.parametrize("made", some(ALL), ids=repr)
+def test_each_category_is_in_as_many_blocks_and_so_is_each_pair(made: DesignMechanism) -> None:
+    design, k, blocks = made.design, made.categories, made.responses
+    incidence = np.array([[design.holds(y, x) for y in range(blocks)] for x in range(k)], dtype=int)
+    met = incidence @ incidence.T
+    expected = np.full((k, k), design.together)
+    np.fill_diagonal(expected, design.replication)
+    assert (met == expected).all()
+    inside, outside = made.privacy.truth, made.privacy.lie
+    assert design.replication * inside + (blocks - design.replication) * outside == 1
+
+
+@pytest.mark.parametrize("design", some([d for d in ALL if d.responses <= 400]), ids=repr)
+def test_it_guarantees_what_its_entries_say(design: DesignMechanism) -> None:
+    exact = MatrixPrivacy(SolutionMatrix.of(design))
+    odds = [Fraction(1), Fraction(3, 2), Fraction(2)]
+    assert design.privacy.odds == exact.odds
+    # All pairs of rows are alike, so that two of them tell all.
+    pair = MatrixPrivacy(SolutionMatrix([design.row(0), design.row(1)], design.grid))
+    assert [design.privacy.delta_at_odds(e) for e in odds] == [pair.delta_at_odds(e) for e in odds]
+    assert design.privacy.odds_at("0.001") == pair.odds_at("0.001")
+
+
+@pytest.mark.parametrize("delta", ["0", "0.001"])
+@pytest.mark.parametrize("design", [Affine(20, 5, 2, 2), Subset(6, 3)], ids=repr)
+def test_nothing_on_the_grid_is_better(design: Design, delta: str) -> None:
+    made = DesignMechanism(design, "0.5", delta)
+    assert made.privacy.satisfies("0.5", delta)
+    # As much less for what does not hold the answer as the grid has steps of, and it is not.
+    step = Fraction(design.positions * design.size, made.grid)
+    less = made.privacy.lie - step
+    more = (1 - (design.responses - design.replication) * less) / design.replication
+    assert not type(made.privacy)(more, less, made.privacy.separating).satisfies("0.5", delta)
+
+
+@pytest.mark.parametrize(
+    "design", [Affine(5, 5, 1, 2), Affine(7, 3, 2, 2), Affine(6, 2, 3, 1), Subset(6, 3)], ids=repr
+)
+def test_the_sampler_meets_each_entry(design: Design) -> None:
+    # Every position of the first word, with every base block: the words' weights, exactly.
+    made, bases = DesignMechanism(design, "1"), design.bases
+    first = (design.positions - design.size) * made.outside
+    starts = [i * made.outside for i in range(design.positions - design.size)]
+    starts += [first + i * made.inside for i in range(design.size)]
+    starts.append(first + design.size * made.inside)  # the blank, if there is one
+    ends = [*starts[1:], 1 << 64]
+    for answer in range(design.categories):
+        found = [Fraction(0)] * design.responses
+        for base in range(bases):
+            middle = ((2 * base + 1) << 127) // bases
+            for start, end in zip(starts, ends, strict=True):
+                if start == end:
+                    continue
+                for word in {start, end - 1}:
+                    words = iter([word, middle >> 64, middle & (1 << 64) - 1])
+                    response = made.randomise(answer, words.__next__)
+                found[response] += Fraction(end - start, bases << 64)
+        assert found == [made.probability(answer, y) for y in range(design.responses)]
+
+
+def test_subsets_stand_in_colexicographic_order() -> None:
+    design = Subset(7, 3)
+    expected = sorted(combinations(range(7), 3), key=lambda members: members[::-1])
+    assert [tuple(sorted(design.members(y))) for y in range(design.responses)] == expected
+    assert [rank(members) for members in expected] == list(range(comb(7, 3)))
+
+
+@pytest.mark.parametrize(
+    ("design", "epsilon", "responses", "p", "q", "cost"),
+    [
+        ((16, 17, 1, 5), "1", 272, 0.5310926438917, 0.2793067097568, 51.55596957224),
+        ((105, 107, 1, 40), "0.5", 11342, 0.4960467910574, 0.3726788038579, 1613.969858508),
+        ((105, 11, 2, 3), "1", 1320, 0.5047925399694, 0.2707933955003, 379.619029906),
+        ((105, 107, 1, 29), "1", 11342, 0.5026467261028, 0.2688429554141, 378.5457309304),
+        ((105, 107, 1, 13), "2", 11342, 0.5054134322604, 0.1178734581862, 73.66683846665),
+        ((105, 107, 1, 2), "4", 11342, 0.5097954541348, 0.01405853345156, 6.882611021974),
+        ((256, 19, 2, 5), "1", 6840, 0.4925956870199, 0.2625205675361, 937.3619426235),
+        ((1024, 37, 2, 14), "0.5", 50616, 0.5008907774791, 0.3782888225311, 16023.00846375),
+        ((1024, 11, 3, 3), "1", 14630, 0.5047925399694, 0.2725527875639, 3765.21297582),
+        ((1024, 41, 2, 5), "2", 68880, 0.5064793807649, 0.1217223337019, 740.4505213099),
+        ((1024, 53, 2, 1), "4", 148824, 0.5121866562991, 0.01869224121927, 78.07683699817),
+        ((10000, 101, 2, 27), "1", 1030200, 0.4979429548058, 0.2673041232397, 36819.3869278),
+        ((65536, 7, 6, 2), "1", 823536, 0.5209151053579, 0.2857122865233, 241767.8005067),
+    ],
+)
+def test_the_published_figures(
+    design: tuple[int, int, int, int],
+    epsilon: str,
+    responses: int,
+    p: float,
+    q: float,
+    cost: float,
+) -> None:
+    made = DesignMechanism(Affine(*design), epsilon)
+    hit, miss = float(made.hit), float(made.miss)
+    assert made.responses == responses
+    assert (hit, miss) == pytest.approx((p, q), rel=1e-12)
+    k = made.categories
+    variance = (hit * (1 - hit) + (k - 1) * miss * (1 - miss)) / (hit - miss) ** 2
+    assert variance == pytest.approx(cost, rel=1e-11)
+    assert float(made.privacy.odds) == pytest.approx(exp(float(epsilon)), rel=1e-14)
+
+
+def test_no_design_is_made_of_what_is_none() -> None:
+    for parameters in ((5, 4, 2, 1), (5, 5, 1, 5), (5, 5, 1, 0), (6, 5, 1, 2), (5, 1031, 1, 3)):
+        with pytest.raises(ValueError, match=r"prime|categories|s is"):
+            Affine(*parameters)
+    with pytest.raises(ValueError, match="responses"):
+        Affine(1000, 1021, 2, 3)
+    with pytest.raises(ValueError, match="responses"):
+        Subset(30, 15)
+    with pytest.raises(ValueError, match="not below"):
+        Subset(4, 4)
+    for design in (Affine(5, 5, 1, 2), Subset(5, 2)):
+        with pytest.raises(InvalidPrivacyParameter, match="both 0"):
+            DesignMechanism(design, "0")
+        with pytest.raises(InvalidPrivacyParameter, match="allows any"):
+            DesignMechanism(design, "1", "0.9")
+    assert 1021 * 1020 <= MAX_RESPONSES < 1031 * 1030
+    assert [n for n in range(30) if is_prime(n)] == [2, 3, 5, 7, 11, 13, 17, 19, 23, 29]
