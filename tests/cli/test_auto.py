@@ -61,8 +61,13 @@ def test_a_kind_without_parameters_is_the_best_of_its_kind() -> None:
     ("text", "field"),
     [
         (written(16, mechanism='"affine"', q="17"), "m"),
-        (written(16, mechanism='"affine"', q="16", m="1", s="2"), "mechanism"),
-        (written(16, mechanism='"affine"', q="13", m="1", s="2"), "categories"),
+        (written(16, mechanism='"affine"', q="16", m="1", s="2"), "q"),
+        (written(16, mechanism='"affine"', q="5000", m="1", s="2"), "q"),
+        (written(16, mechanism='"affine"', q="0", m="1", s="2"), "mechanism"),
+        (written(16, mechanism='"affine"', q="17", m="1", s="17"), "s"),
+        (written(12, mechanism='"subset"', d="12"), "d"),
+        (written(120, mechanism='"subset"', d="60"), "d"),
+        (written(16, mechanism='"affine"', q="13", m="1", s="2"), "m"),
         (written(16, mechanism='"subset"', d='"2"'), "mechanism"),
         (written(105, mechanism='"subset"'), "mechanism"),
         (written(10, mechanism='"subset"', **KEPT), "mechanism"),
@@ -85,19 +90,35 @@ def test_publishing_and_showing_explain_the_choice(place: Workplace) -> None:
         told = " ".join(text.split())
         for part in (
             "mechanism affine design: 11,342 responses, each supports 40/107 of the categories",
-            "within 0.1 % of the fewest possible; randomised response would take 16.28 times as",
-            "52 reports of a device to epsilon 14.26 (randomised response: 3.442), by exact "
-            "composition at delta 0.000001; each is charged in full, as pure epsilon",
+            "users all shares together: within 0.1 % of the fewest possible; randomised response "
+            "would take 16.28 times as",
+            "adds up to epsilon 14.26 at most, but with chance 0.000001, if all 52 reports of a "
+            "device are made (randomised response: 3.442, with 16.28 times the users); for "
+            "information: devices charge 26.000",
+            "guarantee: epsilon 0.5 exactly",
         ):
             assert part in told
+    told = " ".join(shown.split())
+    assert (
+        'no device answers this unless its app sets lifetime_epsilon = "26": it costs 26.000, and '
+        "devices spend 20 at most. It fits with 40 epochs, with epsilon 0.38, or with fewer, longer"
+    ) in told
+    assert "whatever the share; within ± 0.5, as many small shares need, " in told
+    assert 'in your app, with Client(lifetime_epsilon="26"), or bundle' in told
     terms = without_places(shown.partition("costs")[0])
     assert max(map(len, terms)) <= 80
 
 
 def test_so_they_do_where_randomised_response_is_as_good_as_any(place: Workplace) -> None:
     shown = " ".join(place.publish().split())
-    assert "mechanism randomised response users the fewest possible; affine(5, 1, 1)" in shown
-    assert "30 reports of a device to epsilon 25.63, by exact composition" in shown
+    assert "mechanism randomised response users all shares together: the fewest possible; " in shown
+    assert "to epsilon 25.63 at most, but with chance 0.000001, if all 30 reports" in shown
+
+
+def test_a_large_delta_is_warned_of(place: Workplace) -> None:
+    shown = " ".join(place.publish(written(16, delta='"0.5"', epochs="3")).split())
+    assert "warning delta 0.5 lets up to 50 % of reports reveal more than epsilon 1; " in shown
+    assert "warning" not in place.publish(written(16, delta='"0.001"', epochs="3"))
 
 
 def test_one_report_or_a_kept_one_adds_up_to_nothing_more(place: Workplace) -> None:
@@ -109,7 +130,8 @@ def test_a_poor_design_is_told_to_be_one(place: Workplace) -> None:
     own = {"mechanism": '"affine"', "q": "19", "m": "1", "s": "9"}
     shown = " ".join(place.publish(written(16, **own)).split())
     found = re.search(
-        r"users ([0-9.]+) times the fewest possible; subset\(4\) would take 0\.", shown
+        r"together: ([0-9.]+) times the fewest possible; subset\(4\) would take [0-9.]+ times",
+        shown,
     )
     assert found is not None
     assert float(found[1]) > 1.1

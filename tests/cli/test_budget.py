@@ -23,6 +23,7 @@ def test_the_check_values_are_shown_rounded_up() -> None:
         "Kairouz et al.": Decimal("5.756106"),
         "optimal": Decimal("4.774568"),
         "exact": Decimal("2.070720"),
+        "exact, auto": Decimal("3.467315"),  # subset(5)
     }
     assert composed(*times)["exact"] == Decimal("4.774568")
 
@@ -77,7 +78,7 @@ def test_parameters_outside_their_domain_are_one_line(options: tuple[str, ...]) 
 
 def test_the_table_fits_eighty_columns() -> None:
     shown = succeed("budget", "--epsilon", "12.5", "--times", "160", "--categories", "65536")
-    table, _, _ = shown.partition("\n\nAll of these")
+    table, _, _ = shown.partition("\n\nThe smallest")
     assert max(map(len, table.splitlines())) <= 80
 
 
@@ -101,7 +102,8 @@ def test_who_shares_out_a_total_reads_what_one_report_may_have() -> None:
     assert "epsilon each" in shown
     # 10/52 = .1923076…
     assert ["basic", "0.192307"] in [line.split()[:2] for line in shown.splitlines()]
-    assert "so the largest counts" in shown
+    assert "The largest that holds for your mechanism counts" in shown
+    assert "auto" not in shown
 
 
 @pytest.mark.parametrize("options", [(), ("--epsilon", "1", "--total", "2"), ("--total", "9999")])

@@ -97,7 +97,7 @@ def test_a_two_round_survey_is_published_with_both_its_levels(place: Workplace) 
 
 
 def test_a_memoised_survey_may_last_where_a_fresh_one_is_warned_of(place: Workplace) -> None:
-    assert "they will refuse this survey" in place.publish()
+    assert "no device answers this unless its app" in place.publish()
     succeed("survey", "end", "tea", "--yes", "--dir", place.directory)
     published = place.publish(**MEMOISED | {"memoised_epochs": "30"})
     assert "epsilon 4.000 in all" in published

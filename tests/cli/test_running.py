@@ -107,7 +107,7 @@ TENTH = {"categories": '["never", "sometimes", "often", "always", "by the bucket
 def test_publishing_tells_what_all_surveys_cost_and_whom_the_new_one_leaves_behind(
     place: Workplace,
 ) -> None:
-    assert "together" not in place.publish(epochs="8")
+    assert "\ntogether" not in place.publish(epochs="8")
     shown = place.publish(name='"coffee"', epochs="8")
     assert "together  with all else that runs, epsilon 16.000 at most" in shown
     shown = place.publish(**TENTH)
@@ -122,7 +122,9 @@ def test_publishing_tells_what_all_surveys_cost_and_whom_the_new_one_leaves_behi
     assert "warning" not in shown
     shown = place.publish(name='"juice"', epochs="8")
     assert "epsilon 24.000 at most" in shown
-    assert "sets lifetime_epsilon: they will refuse what comes last of all" in shown
+    told = " ".join(shown.split())
+    assert 'sets lifetime_epsilon = "24": they will refuse what comes last of all' in told
+    assert 'declare it in your app, with Client(lifetime_epsilon="24"), or bundle' in told
     succeed("survey", "end", "juice", "--yes", "--dir", place.directory)
     assert "warning" not in place.publish(**TENTH | {"epsilon": '"0.5"'})
 

@@ -16,6 +16,7 @@ from deniable.messages import (
     Rotation,
     Schedule,
     SigningKey,
+    Specification,
     pack_manifests,
     sign_manifest,
     sign_rotation,
@@ -61,6 +62,27 @@ def test_an_answer_by_number_sends_one_response(
     assert shown.err == ""
     (body,) = shell.transport.uploads
     assert read_upload(body).report.response in range(len(CATEGORIES))
+
+
+@pytest.mark.parametrize("kind", ["one-question", "joint"])
+def test_several_questions_are_asked_one_after_the_other(
+    shell: Shell, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    several = {"dimensions": (("plan", "free", "paid"), ("theme", "light", "dark", "system"))}
+    specification = Specification.calibrated(kind, 0, "1", settings=several)
+    survey = replace(
+        running(),
+        specification=specification,
+        categories=specification.labels(several["dimensions"]),
+    )
+    shell.transport.publish(survey)
+    assert shell.run("y", "2", "3") == 0
+    shown = capsys.readouterr()
+    assert "Sent: one randomised response" in shown.out
+    assert "Please type a number from 1 to 2." not in shown.out
+    assert "plan 1 free 2 paid theme 1 light 2 dark 3 system" in " ".join(shown.out.split())
+    (body,) = shell.transport.uploads
+    assert read_upload(body).report.response < survey.mechanism.responses
 
 
 def test_a_key_that_was_rotated_is_followed(

@@ -56,6 +56,7 @@ def test_what_is_told_is_true_of_sets_of_answers(bench: Bench) -> None:
     for said in (text, brief):
         assert "which may or may not stand for your answer" in said
         assert "What is sent stands for a set of answers, drawn at random" in said
+        assert "of the time, any other answer at least " in said
         assert "true answer" not in said
     assert "response, 1 to 5 bytes: what was drawn at random, as its number" in text
     client.report("routes", "route 7", strict=True)

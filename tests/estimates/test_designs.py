@@ -19,6 +19,7 @@ from deniable.estimates import (
     estimate_histogram,
     estimated_covariance,
     fewest_fakes,
+    frequency_intervals,
     impossible_counts,
     influence,
     linear_query,
@@ -292,3 +293,48 @@ def test_check_values_of_what_one_report_can_move() -> None:
     )
     best = DesignMechanism(Subset(16, 4), "1")
     assert influence(best) == pytest.approx(3.182413, abs=1e-6)
+
+
+FEW_POINTS = [
+    (Affine(2, 5, 1, 4), "5", 0.99),
+    (Affine(3, 2, 4, 1), "5", 0.99),
+    (Affine(7, 3, 2, 2), "5", 0.9),
+    (Affine(3, 31, 1, 1), "4", 1.0),
+]
+"""Designs of which few points are used, and how frequent one answer is."""
+
+
+@pytest.mark.parametrize(("design", "epsilon", "frequent"), FEW_POINTS, ids=repr)
+def test_moments_of_a_design_of_which_few_points_are_used(
+    design: Affine, epsilon: str, frequent: float
+) -> None:
+    mechanism = DesignMechanism(design, epsilon)
+    decoder, k = decoder_of(mechanism), design.categories
+    matrix = np.array([mechanism.row(x) for x in range(k)], dtype=np.float64) / mechanism.grid
+    squares = matrix @ (decoder.kernels(np.eye(k)) ** 2).T
+    moments = decoder.moments
+    assert moments.own == pytest.approx(squares.diagonal())
+    others = np.where(np.eye(k, dtype=np.bool_), 0.0, squares)
+    assert (moments.other >= others.max(axis=0) - 1e-12).all()
+    assert (moments.least_variance <= (squares - np.eye(k)).min(axis=0) + 1e-12).all()
+
+
+@pytest.mark.parametrize(("design", "epsilon", "frequent"), FEW_POINTS, ids=repr)
+def test_intervals_cover_a_frequent_answer_of_a_design_of_which_few_points_are_used(
+    design: Affine, epsilon: str, frequent: float
+) -> None:
+    mechanism, k, runs = DesignMechanism(design, epsilon), design.categories, 400
+    decoder, rng = decoder_of(mechanism), np.random.default_rng(17)
+    f = np.full(k, (1 - frequent) / (k - 1))
+    f[1] = frequent
+    shares = decoder.response_shares(f)
+    covered = 0
+    for _ in range(runs):
+        counts = rng.multinomial(2000, shares / shares.sum())
+        intervals = frequency_intervals(mechanism, counts.tolist(), 0.95)
+        covered += bool(intervals.low[1] <= f[1] <= intervals.high[1])
+        estimate = decoder.frequencies(decoder.tally(counts.tolist()))
+        low, high = decoder.intervals(decoder.tally(counts.tolist()), 0.95)[:2]
+        assert ((low <= estimate) & (estimate <= high)).all()
+    # At 94 % or more, fewer than 90 % of 400 runs come with a chance below 0.2 %.
+    assert covered >= 0.9 * runs

@@ -10,7 +10,7 @@ import pytest
 
 from deniable.mechanisms import InvalidPrivacyParameter, MatrixPrivacy, SolutionMatrix
 from deniable.mechanisms.affine import Affine, is_prime
-from deniable.mechanisms.design import MAX_RESPONSES, Design, DesignMechanism
+from deniable.mechanisms.design import MAX_RESPONSES, BlockLabels, Design, DesignMechanism
 from deniable.mechanisms.subset import Subset, rank
 from tests.support.effort import some
 
@@ -139,6 +139,22 @@ def test_the_published_figures(
     assert float(made.privacy.odds) == pytest.approx(exp(float(epsilon)), rel=1e-14)
 
 
+@pytest.mark.parametrize("delta", ["0.5", "0.25", "0.125", "0.000000000000000001"])
+def test_delta_alone_is_kept_where_the_weights_are_exact(delta: str) -> None:
+    # At epsilon 0 some weights are whole numbers before they are rounded up: nothing is to spare.
+    for design in (Subset(4, 2), Affine(2, 2, 1, 1), Affine(4, 2, 2, 1), Affine(8, 2, 3, 1)):
+        if Fraction(delta) * design.replication < design.replication - design.together:
+            made = DesignMechanism(design, "0", delta)
+            most = 1 + Fraction(design.bases, 2**128)
+            assert most * made.privacy.delta_at_odds(Fraction(1)) <= Fraction(delta)
+
+
+def test_the_largest_designs_name_what_a_response_supports_at_once() -> None:
+    assert Subset(65_536, 1).held(40_000) == [40_000]
+    labels = BlockLabels(Subset(1448, 2), [f"c{x}" for x in range(1448)])
+    assert labels[rank([7, 1000])] == "c7, c1000"
+
+
 def test_no_design_is_made_of_what_is_none() -> None:
     for parameters in ((5, 4, 2, 1), (5, 5, 1, 5), (5, 5, 1, 0), (6, 5, 1, 2), (5, 1031, 1, 3)):
         with pytest.raises(ValueError, match=r"prime|categories|s is"):
@@ -146,7 +162,9 @@ def test_no_design_is_made_of_what_is_none() -> None:
     with pytest.raises(ValueError, match="responses"):
         Affine(1000, 1021, 2, 3)
     with pytest.raises(ValueError, match="responses"):
-        Subset(30, 15)
+        Subset(1449, 2)
+    with pytest.raises(ValueError, match="too many sets"):
+        Subset(400, 398)
     with pytest.raises(ValueError, match="not below"):
         Subset(4, 4)
     for design in (Affine(5, 5, 1, 2), Subset(5, 2)):

@@ -134,6 +134,7 @@ def response_by_rule(mechanism: dict[str, Any], k: int, base: int, position: int
 def test_golden_designs_follow_from_their_levels_by_the_rules(vector: dict[str, Any]) -> None:
     mechanism, k, delta = vector["mechanism"], vector["categories"], Fraction(vector["delta"])
     n, s, blocks, r, t, bases = design_numbers(mechanism, k)
+    delta /= 1 + Fraction(bases, 2**128)  # a base block may be as much likelier than another
     ends = set()
     for end in exp_bounds(Fraction(vector["epsilon"])):
         odds = ((r - t) * end + delta * (blocks - r)) / ((r - t) - delta * r)
@@ -216,6 +217,27 @@ def test_golden_tables_follow_from_their_ratio_by_the_rules(vector: dict[str, An
     mechanism = Specification.from_map(vector["mechanism"]).mechanism(categories, "40", "0")
     assert [list(mechanism.row(x)) for x in range(categories)] == rows
     assert mechanism.privacy.odds == odds
+
+
+@pytest.mark.parametrize("vector", GOLDEN["questions"], ids=lambda v: str(len(v["sizes"])))
+def test_golden_questions_are_drawn_by_the_first_words(vector: dict[str, Any]) -> None:
+    sizes, kinds, count = vector["sizes"], vector["mechanisms"], len(vector["sizes"])
+    fields = {"subset": ("d",), "affine": ("q", "m", "s"), "randomised-response": ()}
+    parts = [
+        Specification.from_map(
+            {"kind": kind, **dict(zip(fields[kind], parameters, strict=True))}
+        ).mechanism(size, vector["epsilon"], "0")
+        for size, (kind, *parameters) in zip(sizes, kinds, strict=True)
+    ]
+    assert sum(part.responses for part in parts) == vector["responses"]
+    for drawn in vector["drawn"]:
+        words = iter(map(int, drawn["words"]))
+        # The last bits of a word, as many as the numbers of questions have, until there is one.
+        number = next(
+            found for word in words if (found := word % 2 ** (count - 1).bit_length()) < count
+        )
+        own = parts[number].randomise(drawn["answers"][number], words.__next__)
+        assert drawn["response"] == sum(part.responses for part in parts[:number]) + own
 
 
 @pytest.mark.parametrize("vector", GOLDEN["manifests"], ids=name)

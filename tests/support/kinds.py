@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.mechanisms import KINDS as REGISTERED
+from deniable.mechanisms.dimensions import answer_labels, combination_labels
 from deniable.messages import Manifest, Repeat, Specification
 from tests.support.surveys import manifest
 
@@ -49,6 +50,7 @@ WIDE = (
     ("0.25", "0.5", "0.125", "0.125"),
     ("0.25", "0.25", "0.25", "0.25"),
 )
+QUESTIONS = (("plan", "free", "paid"), ("theme", "light", "dark", "system", "own"))
 EXAMPLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
     "randomised-response": [({}, THREE), ({}, tuple(map(str, range(24))))],
     "two-round": [({"kept_epsilon": "2"}, THREE)],
@@ -65,6 +67,20 @@ EXAMPLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
     "affine": [
         ({"q": 3, "m": 2, "s": 1}, tuple("abcdefg")),
         ({"q": 2, "m": 3, "s": 1}, tuple("abcdefgh")),
+    ],
+    "one-question": [
+        ({"dimensions": QUESTIONS}, answer_labels(QUESTIONS)),
+        (
+            {"dimensions": QUESTIONS, "mechanisms": (("affine", 3, 1, 1), ("subset", 2))},
+            answer_labels(QUESTIONS),
+        ),
+    ],
+    "joint": [
+        ({"dimensions": QUESTIONS}, combination_labels(QUESTIONS)),
+        (
+            {"dimensions": QUESTIONS, "mechanism": ("affine", 3, 2, 1)},
+            combination_labels(QUESTIONS),
+        ),
     ],
 }
 """By kind: settings of a survey file, and categories. A key that all of them have must be given."""

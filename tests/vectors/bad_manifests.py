@@ -217,6 +217,7 @@ def mechanisms() -> Iterator[Vector]:
     changes |= dict(_two_rounds())
     changes |= dict(_matrices())
     changes |= dict(_designs())
+    changes |= dict(_questions())
     for what, change in changes.items():
         envelope = manifest_envelope(pack(manifest_fields(**change)))
         yield vector("manifest mechanism", what, "malformed", manifest=envelope)
@@ -339,3 +340,93 @@ def _designs() -> Iterator[tuple[str, dict[str, object]]]:
     yield "a memoised design of 24 responses", kept | {"mechanism": plane}
     swapped: dict[str, object] = {"kind": "affine", "m": 2, "q": 3, "s": 1}
     yield "an affine design: keys exchanged", {"mechanism": swapped}
+
+
+def _questions() -> Iterator[tuple[str, dict[str, object]]]:
+    """Return several questions that are none, or whose categories or mechanisms are others'."""
+    plan, theme = ["plan", "free", "paid"], ["theme", "A", "B", "C", "D"]
+    labels = ["plan: free", "plan: paid", *(f"theme: {each}" for each in "ABCD")]
+    rr: list[object] = ["randomised-response"]
+    one: dict[str, object] = {
+        "kind": "one-question",
+        "dimensions": [plan, theme],
+        "mechanisms": [rr, ["subset", 2]],
+    }
+    crossed = [f"{a} + {b}" for a in ("free", "paid") for b in "ABCD"]
+    joint: dict[str, object] = {
+        "kind": "joint",
+        "dimensions": [plan, theme],
+        "mechanism": ["affine", 3, 2, 1],
+    }
+    dimensions: dict[str, object] = {
+        "one question": [plan],
+        "a question with one answer": [["plan", "free"], theme],
+        "names that look alike": [plan, ["PLAN", *theme[1:]]],
+        "an empty name": [["", *plan[1:]], theme],
+        "another order": [theme, plan],
+        "an answer too few": [plan, theme[:-1]],
+        "an answer that is a number": [plan, [*theme[:-1], 4]],
+        "a text for a question": ["plan", theme],
+        "a map": {"plan": plan[1:], "theme": theme[1:]},
+        "nil": None,
+    }
+    for what, value in dimensions.items():
+        for name, good, categories in (("one of", one, labels), ("joint", joint, crossed)):
+            yield (
+                f"{name} several questions: {what}",
+                {"mechanism": good | {"dimensions": value}, "categories": categories},
+            )
+    mechanisms: dict[str, object] = {
+        "a mechanism too few": [rr],
+        "a mechanism too many": [rr, rr, rr],
+        "another kind": [rr, ["ordinal", "absolute", 1]],
+        "itself": [rr, ["one-question"]],
+        "a parameter too few": [rr, ["subset"]],
+        "a parameter too many": [rr, ["subset", 2, 2]],
+        "a set of all answers": [rr, ["subset", 4]],
+        "true for 2": [rr, ["subset", True]],
+        "a text for a mechanism": [rr, "subset"],
+        "an empty mechanism": [rr, []],
+        "nil for mechanisms": None,
+    }
+    for what, value in mechanisms.items():
+        yield (
+            f"one of several questions: {what}",
+            {"mechanism": one | {"mechanisms": value}, "categories": labels},
+        )
+    for what, value in {
+        "another mechanism": ["matrix"],
+        "fewer points than combinations": ["affine", 7, 1, 2],
+        "a text for a mechanism": "affine",
+        "nil for a mechanism": None,
+    }.items():
+        yield (
+            f"joint several questions: {what}",
+            {"mechanism": joint | {"mechanism": value}, "categories": crossed},
+        )
+    others: dict[str, dict[str, object]] = {
+        "categories in another order": {"mechanism": one, "categories": labels[::-1]},
+        "the categories of a joint survey": {"mechanism": one, "categories": crossed},
+        "an own category": {"mechanism": one, "categories": [*labels[:-1], "theme: E"]},
+        "epsilon and delta 0": {"mechanism": one, "categories": labels, "epsilon": "0"},
+        "memoised with 18 responses": {
+            "mechanism": one
+            | {
+                "mechanisms": [["affine", 3, 1, 1], ["subset", 2]],
+                "dimensions": [plan, ["theme", *"ABCDEF"]],
+            },
+            "categories": [*labels, "theme: E", "theme: F"],
+            "repeat": {"kind": "memoised", "epochs": 2},
+        },
+    }
+    for what, change in others.items():
+        yield f"one of several questions: {what}", change
+    swapped: dict[str, object] = {
+        "kind": "one-question",
+        "mechanisms": [rr, rr],
+        "dimensions": [plan, theme],
+    }
+    yield (
+        "one of several questions: keys exchanged",
+        {"mechanism": swapped, "categories": labels},
+    )

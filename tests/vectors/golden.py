@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
 from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.dimensions import combined
 from deniable.messages import (
     Manifest,
     Report,
@@ -63,6 +64,8 @@ MECHANISMS = [
 
 SIXTEENTH = 2**60
 FIFTH = 5 * SIXTEENTH - 1
+
+QUESTIONS = [["plan", "free", "paid"], ["Größe", *"ABCD"]]
 
 MANIFESTS: dict[str, dict[str, object]] = {
     "open": manifest_fields(),
@@ -126,6 +129,23 @@ MANIFESTS: dict[str, dict[str, object]] = {
     ),
     "an affine design, of some of its points, with delta": manifest_fields(
         mechanism={"kind": "affine", "q": 3, "m": 2, "s": 1}, delta="0.000001"
+    ),
+    "one question of two": manifest_fields(
+        categories=["plan: free", "plan: paid", *(f"Größe: {each}" for each in "ABCD")],
+        mechanism={
+            "kind": "one-question",
+            "dimensions": QUESTIONS,
+            "mechanisms": [["randomised-response"], ["subset", 2]],
+        },
+    ),
+    "two questions at once": manifest_fields(
+        categories=[f"{plan} + {size}" for plan in ("free", "paid") for size in "ABCD"],
+        mechanism={
+            "kind": "joint",
+            "dimensions": QUESTIONS,
+            "mechanism": ["affine", 3, 2, 1],
+        },
+        delta="0.000001",
     ),
     "memoised": manifest_fields(repeat={"kind": "memoised", "epochs": 5}),
     "memoised ordinal": manifest_fields(
@@ -297,6 +317,41 @@ def design_vector(
     }
 
 
+DRAWN: list[list[tuple[int, list[object]]]] = [
+    [(2, ["randomised-response"]), (4, ["subset", 2])],
+    [(2, ["randomised-response"]), (3, ["randomised-response"]), (105, ["affine", 11, 2, 3])],
+    [(2, ["randomised-response"])] * 9,
+]
+
+
+def question_vector(questions: list[tuple[int, list[object]]]) -> dict[str, object]:
+    """Return what some words make of some answers, if one question is drawn of several."""
+    sizes = [size for size, _ in questions]
+    dimensions = [[f"q{i}", *(f"a{j}" for j in range(size))] for i, size in enumerate(sizes)]
+    specification = {
+        "kind": "one-question",
+        "dimensions": dimensions,
+        "mechanisms": [each for _, each in questions],
+    }
+    mechanism, drawn = Specification.from_map(specification).mechanism(sum(sizes), "1", "0"), []
+    for number in range(6):
+        words = [
+            int.from_bytes(seed(f"{sizes} {number} {i}")[start : start + 8])
+            for i in range(4)
+            for start in (0, 8, 16, 24)
+        ]
+        answers = [(number + i) % size for i, size in enumerate(sizes)]
+        response = mechanism.randomise(combined(answers, sizes), iter(words).__next__)
+        drawn.append({"words": list(map(str, words)), "answers": answers, "response": response})
+    return {
+        "sizes": sizes,
+        "mechanisms": specification["mechanisms"],
+        "epsilon": "1",
+        "responses": mechanism.responses,
+        "drawn": drawn,
+    }
+
+
 def two_round_vector(categories: int, epsilon: str, kept: str) -> dict[str, object]:
     """Return the integers of two rounds: the lies of each over 2^64, of both over 2^128."""
     mechanism = TwoRound(categories, epsilon, kept)
@@ -372,6 +427,7 @@ def golden() -> dict[str, object]:
         "two_rounds": [two_round_vector(*given) for given in TWO_ROUNDS],
         "tables": [table_vector(*table) for table in TABLES],
         "designs": [design_vector(*design) for design in DESIGNS],
+        "questions": [question_vector(questions) for questions in DRAWN],
         "manifests": [manifest_vector(name, fields) for name, fields in MANIFESTS.items()],
         "reports": [report_vector(name, *given) for name, given in REPORTS.items()],
         "enrolment": {

@@ -226,7 +226,8 @@ class Client:
 
         Args:
             survey: a declared survey, or its name.
-            answer: one of its categories: its text, its Enum's member or its number.
+            answer: one of its categories: its text, its Enum's member or its number; to several
+                questions, a map with the answer to each.
             strict: raise the error that the outcome would hold.
             slot_seconds: for events, of which an epoch has several: cut the epoch into slots of
                 this length, and report the first event of one of them, which this device draws

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import Enum, EnumType
@@ -15,10 +15,19 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, Unpack, datacl
 
 from deniable.budget import Ceiling, epsilon_to_nano
 from deniable.client.errors import UndeclaredAnswer
-from deniable.mechanisms import KINDS, Number, exact_delta, exact_epsilon
+from deniable.mechanisms import KINDS, InvalidParameter, Number, exact_delta, exact_epsilon
+from deniable.mechanisms.dimensions import (
+    CombinationLabels,
+    Dimensions,
+    answer_labels,
+    check_dimensions,
+    combined,
+    sizes_of,
+)
 from deniable.messages import (
     InvalidManifest,
     check_categories,
+    check_labels,
     check_name,
     check_text,
     exact_value,
@@ -36,9 +45,10 @@ _ID: Final = re.compile("[0-9a-f]{64}", re.ASCII)
 _BEYOND: Final = 10**30
 _BEYOND_PLACES: Final = 30
 
-Answer = str | int | Decimal | Enum
+_OneAnswer = str | int | Decimal | Enum
+Answer = _OneAnswer | Mapping[str, _OneAnswer]
 """What an app reports: a category's text, the number that a numeric category is, or the member of
-an Enum whose value is either."""
+an Enum whose value is either; to several questions, a map with the answer to each."""
 
 DAY: Final = 86_400
 """Seconds in a day."""
@@ -108,6 +118,8 @@ class Survey:
             decided holds up every other manifest of the name until it is over.
         max_grace_seconds: the longest that a collector may take reports after their epoch, and the
             device keep them; by default 90 days.
+        dimensions: of several questions, a tuple of each one's name and answers; see
+            ``Survey.several``, which makes the categories of them.
         bundle: what ``Survey.bundled`` read, whose manifests the client takes; None for a survey
             that was declared in code. ``dataclasses.replace(survey, bundle=None)`` is the same
             survey for another collector, such as a test's.
@@ -131,6 +143,7 @@ class Survey:
     max_epoch_seconds: int = field(default=400 * DAY, kw_only=True)
     max_grace_seconds: int = field(default=90 * DAY, kw_only=True)
     max_kept_epochs: int = field(default=53, kw_only=True)
+    dimensions: Dimensions = field(default=(), kw_only=True)
     bundle: "Bundle | None" = field(default=None, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -138,6 +151,10 @@ class Survey:
         check_name(self.name)
         check_text("question", self.question, 1024)
         check_categories(self.categories)
+        if self.dimensions:
+            check_labels("dimensions", tuple(name for name, *_ in self.dimensions))
+            if self.categories != answer_labels(self.dimensions):
+                raise InvalidManifest("categories", "follow from several questions")
         _ = self.epsilon_ceiling, self.delta_ceiling, self.total_ceiling, self.kept_ceiling
         if self.pinned_ids is not None:
             object.__setattr__(self, "pinned_ids", _checked_ids(self.pinned_ids))
@@ -175,6 +192,35 @@ class Survey:
         return cls(name, question, values, max_epsilon, mechanisms=("numeric",), **ceilings)
 
     @classmethod
+    def several(
+        cls,
+        name: str,
+        question: str,
+        *,
+        dimensions: Mapping[str, Sequence[str] | type[Enum]],
+        max_epsilon: Number,
+        **ceilings: Unpack[OtherCeilings],
+    ) -> "Survey":
+        """Declare a survey of several questions, by their names with every possible answer to each.
+
+        What is reported is a map with the answer to each: ``{"plan": "free", "theme": "dark"}``.
+        The manifest says whether the device answers one of them, which it draws, or all at once.
+
+        Raises:
+            InvalidManifest: for questions or answers that no manifest could hold.
+            TypeError, InvalidPrivacyParameter: for a ceiling out of its domain, or answers that are
+                no texts.
+        """
+        rows = tuple((each, *_texts(answers)) for each, answers in dimensions.items())
+        try:
+            check_dimensions(rows)
+        except InvalidParameter as error:
+            raise InvalidManifest(error.name, error.reason) from error
+        if unknown := ceilings.keys() - Ceilings.__optional_keys__:
+            raise TypeError(f"{sorted(unknown)} cannot be set of several questions")
+        return cls(name, question, answer_labels(rows), max_epsilon, dimensions=rows, **ceilings)
+
+    @classmethod
     def bundled(cls, file: bytes | str | PathLike[str], **ceilings: Unpack[Ceilings]) -> "Survey":
         """Declare the survey of a file that ``deniable survey export`` wrote, or of its bytes.
 
@@ -191,9 +237,14 @@ class Survey:
         if unknown := ceilings.keys() - Ceilings.__optional_keys__:
             raise TypeError(f"the bundle declares what is asked; {sorted(unknown)} cannot be set")
         bundle = read_bundle(file if isinstance(file, bytes) else Path(file).read_bytes())
-        arguments: dict[str, Any] = {**bundle.declaration, **ceilings}
-        survey = cls.numeric(**arguments) if "low" in arguments else cls(**arguments)
-        return replace(survey, bundle=bundle)
+        return replace(cls.declared({**bundle.declaration, **ceilings}), bundle=bundle)
+
+    @classmethod
+    def declared(cls, declaration: Mapping[str, Any]) -> "Survey":
+        """Return the survey of a bundle's declaration."""
+        if "low" in declaration:
+            return cls.numeric(**declaration)
+        return cls.several(**declaration) if "dimensions" in declaration else cls(**declaration)
 
     @property
     def epsilon_ceiling(self) -> Fraction:
@@ -227,6 +278,7 @@ class Survey:
             *map(str, (self.epsilon_ceiling, self.delta_ceiling, self.kept_ceiling)),
             *map(str, (self.total_ceiling, self.min_epoch_seconds, self.max_epoch_seconds)),
             *map(str, (self.max_grace_seconds, self.max_kept_epochs)),
+            *(part for row in self.dimensions for part in ("dimension", *row)),
             *sorted(self.mechanisms),
             *sorted(self.pinned_ids or ()),
         ]
@@ -249,18 +301,46 @@ class Survey:
         return read_values(self.categories)
 
     def index_of(self, answer: Answer) -> int:
-        """Return the answer's index; ``UndeclaredAnswer``, which does not repeat it, if none."""
-        value = answer.value if isinstance(answer, Enum) else answer
-        text = value if isinstance(value, str) else _number_text(value)
-        # Compared with every category, whichever matches: the time taken says nothing, and no
-        # KeyError carries the answer along as its context.
-        found = [index for index, category in enumerate(self.categories) if category == text]
+        """Return the answer's index; ``UndeclaredAnswer``, which does not repeat it, if none.
+
+        Of several questions, that of the combination of answers.
+        """
+        if self.dimensions:
+            return self._combination(answer)
+        found = _places(answer, self.categories)
         if not found:
             raise UndeclaredAnswer(
                 f"the answer to {self.name!r} is none of its {len(self.categories)} declared "
                 "categories; map it to one before reporting (a number by Survey.nearest)"
             )
         return found[0]
+
+    def text_of(self, answer: Answer) -> str:
+        """Return the answer's text, for tests; of several questions, ``free + dark``."""
+        index = self.index_of(answer)
+        if not self.dimensions:
+            return self.categories[index]
+        return CombinationLabels(self.dimensions)[index]
+
+    def _combination(self, answer: Answer) -> int:
+        names = [name for name, *_ in self.dimensions]
+        given = dict(answer) if isinstance(answer, Mapping) else {}
+        found = [_places(given.get(name), answers) for name, *answers in self.dimensions]
+        if len(given) != len(names) or not all(found):
+            raise UndeclaredAnswer(
+                f"the answer to {self.name!r} must be a map with one of the declared answers to "
+                f"each of its {len(names)} questions, and to no other: {', '.join(names)}"
+            )
+        return combined((places[0] for places in found), sizes_of(self.dimensions))
+
+
+def _places(answer: object, categories: Sequence[str]) -> list[int]:
+    """Return where an answer stands, of itself or as the value of an Enum's member; or nothing."""
+    value = answer.value if isinstance(answer, Enum) else answer
+    text = value if isinstance(value, str) else _number_text(value)
+    # Compared with every category, whichever matches: the time taken says nothing, and no KeyError
+    # carries the answer along as its context.
+    return [index for index, category in enumerate(categories) if category == text]
 
 
 def _texts(given: object) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def witness_of(
 
 
 def telling_witness(matrix: Mechanism, odds: Fraction) -> Witness:
-    """Return the responses that are likelier in the first row than in the second, E times or more.
+    """Return the responses that are likelier in the one row than in the other, E times or more.
 
     For mechanisms whose guarantee says how any two rows differ.
     """
@@ -85,18 +85,19 @@ def telling_witness(matrix: Mechanism, odds: Fraction) -> Witness:
     told = [part for part in apart if part.more > part.less and part.more >= odds * part.less]
     listed = _Likelier(matrix, odds, sum(part.responses for part in told))
     mass, mass_other = (sum(part[i] for part in told) for i in (0, 1))
-    return Witness(0, 1, listed, Fraction(mass), Fraction(mass_other))
+    return Witness(*matrix.privacy.furthest, listed, Fraction(mass), Fraction(mass_other))
 
 
 class _Likelier(Sequence[int]):
-    """So many responses, likelier in the first row than in the second, E times or more."""
+    """So many responses, likelier in the one row than in the other, E times or more."""
 
-    def __init__(self, matrix: Rows, odds: Fraction, number: int) -> None:
+    def __init__(self, matrix: Mechanism, odds: Fraction, number: int) -> None:
         self._matrix, self._odds, self._number = matrix, odds, number
 
     @cached_property
     def _listed(self) -> tuple[int, ...]:
-        return _likelier(self._matrix.row(0), self._matrix.row(1), self._odds, ties=self._odds > 1)
+        one, other = map(self._matrix.row, self._matrix.privacy.furthest)
+        return _likelier(one, other, self._odds, ties=self._odds > 1)
 
     def __len__(self) -> int:
         return self._number

@@ -17,9 +17,11 @@ from deniable.audit.theorems import odds_above, odds_below
 from deniable.audit.tight import pure_level, tight_delta, tight_epsilon
 from deniable.mechanisms import Mechanism, Number, TwoValuedMechanism, exact_delta
 from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.one_question import OneQuestion
 
 _INFINITE: Final = "no finite epsilon holds with this delta"
 _NOT_SQUARE: Final = "only a square matrix, whose responses are its categories, can lie"
+_SETS: Final = "does not apply: a response is a set, not an answer"
 _SINGULAR: Final = (
     "two mixtures of categories give the same responses, or nearly: nothing can be estimated"
 )
@@ -102,6 +104,8 @@ def total_variance(matrix: Mechanism) -> float | None:
         return float(_support_variance(k, matrix.truth, matrix.lie))
     if isinstance(matrix, DesignMechanism):
         return float(_support_variance(k, matrix.hit, matrix.miss)) - _regained(matrix)
+    if isinstance(matrix, OneQuestion):
+        return None  # no response tells of two questions, so that of combinations nothing is known
     if k * matrix.responses > MAX_CELLS:
         raise MatrixTooLarge(f"at most {MAX_CELLS:,} entries have their variance computed")
     import numpy as np  # only where a variance is asked for
@@ -136,6 +140,8 @@ def least_variance(categories: int, odds: Fraction) -> Fraction | None:
 def _lie(name: str, matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Criterion:
     against = "optimal mechanism"
     k = matrix.categories
+    if isinstance(matrix, DesignMechanism):
+        return Criterion(name, against, None, None, _SETS)
     # A matrix with responses of its own has no truth to tell, even if they are as many.
     if k != matrix.responses or getattr(matrix, "truth", k) is None:
         return Criterion(name, against, None, None, _NOT_SQUARE)

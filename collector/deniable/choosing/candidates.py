@@ -17,11 +17,14 @@ from typing import Final, TypeVar
 
 from deniable.mechanisms.affine import MAX_ORDER, Affine, is_prime
 from deniable.mechanisms.design import MAX_RESPONSES
-from deniable.mechanisms.subset import Subset
+from deniable.mechanisms.subset import MAX_MEMBERS, Subset
 
 PLAIN: Final = "randomised-response"
 DESIGNS: Final = {"subset": Subset, "affine": Affine}
 """Of each other kind, what makes its design of the categories and of its parameters."""
+
+_SHARES: Final = (0.75, 0.6, 0.45, 0.3)
+"""Of the best size of a block for one report, what is tried for many."""
 
 _AROUND: Final = 2
 """How many sizes of a block are tried to either side of the best share, k/(e^epsilon + 1)."""
@@ -91,9 +94,20 @@ def candidates(
             yield design
 
 
+def smaller_blocks(candidate: Candidate) -> Iterator[Candidate]:
+    """Yield a design and those like it with smaller blocks, whose reports add up slower."""
+    yield candidate
+    name = {"subset": "d", "affine": "s"}.get(candidate.kind)
+    if name is not None:
+        size = candidate.parameters[name]
+        for less in sorted({round(size * share) for share in _SHARES} - {0, size}):
+            parameters = {**candidate.parameters, name: less}
+            yield Candidate.of(candidate.kind, candidate.categories, parameters)
+
+
 def _designs(k: int, epsilon: float, most: int) -> Iterator[Candidate]:
     for d in _sizes(k, epsilon):
-        if d > 1 and comb(k, d) <= most:
+        if d > 1 and comb(k, d) <= most and comb(k, d) * d <= MAX_MEMBERS:
             yield Candidate.of("subset", k, {"d": d})
     for q in filter(is_prime, range(2, MAX_ORDER + 1)):
         # The least m with q^m >= k: a larger one has more responses, and is no more accurate.

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import chain
 from typing import Final, NamedTuple
 
 from deniable.accounting import PrivacyLoss, epsilon_each
-from deniable.choosing.candidates import PLAIN, Candidate, candidates, lower_bound
+from deniable.choosing.candidates import PLAIN, Candidate, candidates, lower_bound, smaller_blocks
 from deniable.mechanisms import (
     InvalidParameter,
     Number,
@@ -93,8 +94,9 @@ def best(
 
     Of randomised response, subsets and affine designs, by their exact variances at equal privacy of
     one report. With ``reports``, at equal privacy of so many reports of one device: designs add up
-    faster than randomised response, so the best of each kind competes at the epsilon of one report
-    at which all together keep the total that the winner for one report adds up to.
+    faster than randomised response, and with large blocks than with small ones, so the best of each
+    kind and those like it of smaller blocks compete, each at the epsilon of one report at which all
+    together keep the total that the winner for one report adds up to.
 
     Args:
         categories: k, 2 to 65,536.
@@ -117,8 +119,8 @@ def best(
     if not ranked:
         raise InvalidParameter(
             "mechanism",
-            f"no {kind} design for {categories:,} categories has {most_responses:,} responses or "
-            "fewer",
+            f"no {kind} design of about the best size has {most_responses:,} responses or fewer "
+            f"for {categories:,} categories; leave it out",
         )
     if reports is None:
         return _choice(ranked, slack)
@@ -132,7 +134,8 @@ def best(
 
         return Fraction(epsilon_each(total, adds_up, guess=level))
 
-    ranked = _ranked(((one.candidate, alike(one.candidate)) for one in _firsts(ranked)), slack)
+    those = chain.from_iterable(smaller_blocks(one.candidate) for one in _firsts(ranked))
+    ranked = _ranked(((one, alike(one)) for one in those), slack)
     return _choice(ranked, slack, total)
 
 

@@ -1,6 +1,7 @@
 """``deniable audit``: what a solution matrix guarantees, with the proof, and what is optimal."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
@@ -23,9 +24,11 @@ from deniable.audit import (
 from deniable.cli.audit_forms import Subject, audit_fields, comparison_fields
 from deniable.cli.fields import Field, print_fields
 from deniable.mechanisms import InvalidPrivacyParameter, SurveyMechanism
+from deniable.mechanisms.dimensions import CombinationLabels
 
 if TYPE_CHECKING:
     from deniable.audit.incidences import Incidences
+    from deniable.messages import Manifest
 
 _ENVELOPE: Final = b"\x92"
 """How a signed manifest begins, an array of two; no UTF-8 text begins so."""
@@ -159,13 +162,25 @@ def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> Subjec
     return Subject(
         manifest.name,
         mechanism,
-        manifest.categories,
+        _rows_of(manifest),
         manifest.responses,
         f"a survey's manifest, its signature {checked}{one}",
         repeat_terms(manifest),
         sets=mechanism.hit is not None,
         design=_counted(mechanism),
     )
+
+
+def _rows_of(manifest: "Manifest") -> Sequence[str]:
+    """Return the labels of the matrix's rows."""
+    if not manifest.dimensions or manifest.categories != manifest.all_answers:
+        return manifest.categories
+    if manifest.mechanism.categories > sys.maxsize:
+        raise click.ClickException(
+            f"{manifest.name} has more combinations of answers than can be numbered here; its "
+            "guarantee is that of its questions, each audited as a survey of its own"
+        )
+    return CombinationLabels(manifest.dimensions)
 
 
 def _counted(mechanism: SurveyMechanism) -> "Incidences | None":

@@ -18,6 +18,7 @@ from deniable.accounting import (
     optimal_composition,
 )
 from deniable.budget import upper_text
+from deniable.choosing import PLAIN, best, composed
 from deniable.cli.fields import Column, Field, print_fields
 from deniable.cli.options import json_option
 from deniable.mechanisms import (
@@ -57,7 +58,7 @@ _Composition = Callable[[Fraction], Guarantee]
     type=click.IntRange(2, MAX_CATEGORIES),
     default=2,
     show_default=True,
-    help="Of the randomised response; with more of them, less adds up.",
+    help="Of the answer; the exact lines depend on them.",
 )
 @json_option
 def budget(
@@ -69,12 +70,12 @@ def budget(
     categories: int,
     as_json: bool,
 ) -> None:
-    """Add up what several reports of one person reveal, in five ways; or share a total out.
+    """Add up what several reports of one person reveal, in several ways; or share a total out.
 
     Epsilons that add up; advanced composition (Dwork, Rothblum and Vadhan 2010); the closed form
-    and the optimum of Kairouz, Oh and Viswanath (2015); and exactly, for randomised response, where
-    answers may change from report to report. Every epsilon and delta is rounded up; what a
-    report may have of a total, down.
+    and the optimum of Kairouz, Oh and Viswanath (2015); and exactly, for randomised response and
+    for what a survey file's "auto" chooses, where answers may change from report to report. Every
+    epsilon and delta is rounded up; what a report may have of a total, down.
     """
     if (epsilon is None) == (total is None):
         raise click.ClickException("give either --epsilon or --total")
@@ -97,7 +98,7 @@ def budget(
         Column("holds_for", "holds for"),
     )
     note = (
-        f"All of these are true, so the {counts} counts. With probability "
+        f"The {counts} that holds for your mechanism counts. With probability "
         "delta, more than a line's epsilon may be revealed. A device adds up as in the first line, "
         f"and stops at its app's lifetime_epsilon ({DEFAULT_LIFETIME_EPSILON} by default)."
     )
@@ -125,7 +126,10 @@ def _rows(
             f"most {_MOST_EPSILON:,}"
         )
     rows, largest = [], Fraction(0)
-    for name, compose, holds_for in _compositions(each, times, extra, categories):
+    ways = [*_compositions(each, times, extra, categories)]
+    if total is None:
+        ways += _as_chosen(level, each, times, ways[-1][1](level).delta, categories)
+    for name, compose, holds_for in ways:
         if total is not None:
             # No way of adding up is much worse than the one before it.
             guess = largest or Fraction(exact_number("total", total), times)
@@ -178,3 +182,18 @@ def _compositions(
 
     yield "optimal", optimal, general
     yield "exact", exact, f"randomised response, {categories:,} categories"
+
+
+def _as_chosen(
+    level: Fraction, each: Fraction, times: int, together: Fraction, categories: int
+) -> Iterator[tuple[str, _Composition, str]]:
+    """Yield what a survey file's "auto" chooses, if that is not randomised response."""
+    candidate = best(categories, level, delta=each).candidate
+    if candidate.kind != PLAIN:
+
+        def exact(level: Fraction) -> Guarantee:
+            epsilon = composed(candidate, level, times, each, together)
+            plain = basic_composition([(level, each)] * times).epsilon
+            return Guarantee(epsilon if each else min(epsilon, plain), together)
+
+        yield "exact, auto", exact, f'{candidate}, as "auto" chooses'

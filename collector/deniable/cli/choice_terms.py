@@ -1,10 +1,11 @@
 """Why a survey has its mechanism, in words: what others need, and what reports add up to."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from math import ceil
 from typing import Final
 
-from deniable.budget import upper_text
+from deniable.budget import NANO, format_nano, pure_cost, upper_text
 from deniable.choosing import COMPOSED_DELTA, DESIGNS, PLAIN, Candidate, Choice, compared, composed
 from deniable.messages import FRESH, Manifest
 from deniable.publishing.chosen_mechanism import most_responses
@@ -22,18 +23,25 @@ def choice_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
     if candidate == plain:
         yield "mechanism", "randomised response"
     if text := users_text(choice):
-        yield "users", text
+        yield "users", f"all shares together: {text}"
     reports = min(manifest.schedule.epochs, _MOST_REPORTS)
     if manifest.repeat == FRESH and reports > 1:
         total, simple = (
-            upper_text(composed(each, manifest.epsilon, reports, manifest.delta), 4)
-            for each in (candidate, plain)
+            composed(each, manifest.epsilon, reports, manifest.delta) for each in (candidate, plain)
         )
-        beside = "" if candidate == plain else f" (randomised response: {simple})"
+        charged = reports * pure_cost(manifest.mechanism)
+        total = min(total, Decimal(charged) / NANO)  # it is rounded up further than the charge
+        users = [other.users for other in choice.alternatives if other.candidate == plain]
+        beside = (
+            f" (randomised response: {upper_text(simple, 4)}, with {users[0]:,.2f} times the users)"
+            if users
+            else ""
+        )
         yield (
             "adds up",
-            f"{reports:,} reports of a device to epsilon {total}{beside}, by exact composition at "
-            f"delta {COMPOSED_DELTA}; each is charged in full, as pure epsilon",
+            f"to epsilon {upper_text(total, 4)} at most, but with chance {COMPOSED_DELTA}, if all "
+            f"{reports:,} reports of a device are made{beside}; for information: devices charge "
+            f"{format_nano(charged)}",
         )
 
 
@@ -60,7 +68,12 @@ def users_text(choice: Choice) -> str:
         near = f"within {more:g} % of the fewest" if more else "the fewest"
         parts.append(f"{near if ratio < 1.1 else f'{ratio:.1f} times the fewest'} possible")
     parts += [
-        f"{str(other.candidate).replace('-', ' ')} would take {other.users:,.2f} times as many"
+        f"{str(other.candidate).replace('-', ' ')} would take "
+        + (
+            f"{other.users:,.2f} times as many"
+            if other.users > 0.5
+            else f"{1 / other.users:,.1f} times fewer"
+        )
         for other in choice.alternatives
         if f"{other.users:.2f}" != "1.00"
     ]

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from deniable.budget import upper_text
 from deniable.cli.bars import bar
+from deniable.cli.survey_terms import supporting_text
 from deniable.mechanisms import SurveyMechanism
 
 _Row = dict[str, Any]
@@ -39,6 +40,8 @@ def show_result(
         ordered = sorted(rows, key=lambda row: -row["truth"])
         shown, rest = ordered[:_FREQUENT], ordered[_FREQUENT:]
     screen.print(_table(shown, "raw count" if shares else "supported by"))
+    if (supporting := supporting_text(mechanism)) is not None:
+        screen.print(supporting)
     if rest:
         most = rest[0]["truth"]
         screen.print(f"and {len(rest)} answers more, each of them the truth of at most {most:.1%}")

@@ -10,7 +10,7 @@ import click
 
 from deniable.cli.options import directory_option, json_option
 from deniable.cli.screen import console
-from deniable.cli.survey_terms import appear_text
+from deniable.cli.survey_terms import appear_text, supporting_text
 from deniable.cli.surveys import find_survey, published
 from deniable.messages import Manifest
 from deniable.publishing.collector_directory import with_store
@@ -86,22 +86,22 @@ def hist(
     from deniable.cli.histogram_forms import show_histogram
     from deniable.estimates import histogram_csv
 
-    histogram, step, older = _read(config, name, survey_id, epoch, level)
+    histogram, step, older, supporting = _read(config, name, survey_id, epoch, level)
     if as_json:
         click.echo(json.dumps(histogram.to_dict(), indent=2, ensure_ascii=False))
     elif as_csv:
         click.echo(histogram_csv(histogram), nl=False)
     else:
-        show_histogram(histogram, console(), step, older)
+        show_histogram(histogram, console(), step, older, supporting)
 
 
 def _read(
     config: Config, name: str, survey_id: str | None, epoch: int | None, level: float
-) -> "tuple[Histogram, int, str | None]":
-    """Return the histogram, in steps of how many reports figures appear, and an older survey."""
+) -> "tuple[Histogram, int, str | None, str | None]":
+    """Return the histogram, and what is told beside it: steps, an older survey, what supports."""
     from deniable.estimates import epoch_standing, estimate_histogram
 
-    async def work(store: Store) -> "tuple[Histogram, int, str | None]":
+    async def work(store: Store) -> "tuple[Histogram, int, str | None, str | None]":
         manifest = await find_survey(store, config, name, survey_id)
         epochs = manifest.schedule.epochs
         if epoch is not None and epoch >= epochs:
@@ -120,7 +120,8 @@ def _read(
             distrusted=figures.distrusted,
             standing=epoch_standing(manifest.schedule, figures.epoch, time.time(), figures.seal),
         )
-        return histogram, manifest.minimum_reports, older
+        supporting = supporting_text(manifest.mechanism)
+        return histogram, manifest.minimum_reports, older, supporting
 
     return with_store(config, work)
 

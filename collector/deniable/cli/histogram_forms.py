@@ -1,6 +1,7 @@
 """A histogram for people."""
 
 import math
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -9,7 +10,7 @@ from rich.text import Text
 from deniable.cli.bars import bar
 from deniable.cli.life_terms import instant_text
 from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary
-from deniable.estimates.fields import Json, category_rows, response_rows
+from deniable.estimates.fields import Json, category_rows, crossed_rows, response_rows
 from deniable.estimates.numeric import QUARTILES
 
 _NUMBERS_WIDTH = 54
@@ -29,12 +30,16 @@ _OUTSIDE = "! The whole interval lay outside what is possible: chance, or false 
 
 
 def show_histogram(
-    histogram: Histogram, screen: Console, step: int = 1, older: str | None = None
+    histogram: Histogram,
+    screen: Console,
+    step: int = 1,
+    older: str | None = None,
+    supporting: str | None = None,
 ) -> None:
     """Print a histogram as a table with bars, and what to mind when reading it.
 
     Figures appear in steps of so many reports; an older survey of the name, whose id begins so, has
-    figures as well.
+    figures as well. What responses support is told of a design.
     """
     screen.print(Text(histogram.question, style="bold"))
     delta = "" if histogram.delta == "0" else f", delta {histogram.delta}"
@@ -49,8 +54,12 @@ def show_histogram(
     if histogram.impossible:
         screen.print(_warning(histogram) + "\n", style="bold red")
     if histogram.numeric is None:
-        tables = _category_table(histogram, screen.width), _response_table(histogram)
-        notes = _category_notes(histogram)
+        tables: tuple[Table, ...] = (
+            _category_table(histogram, crossed_rows(histogram), screen.width, supporting),
+            _category_table(histogram, category_rows(histogram), screen.width, supporting),
+            _response_table(histogram),
+        )
+        notes = [*([] if supporting is None else [supporting]), *_category_notes(histogram)]
     else:
         tables = _numbers(histogram.numeric), _bins(histogram.numeric, screen.width)
         notes = _numeric_notes(histogram, histogram.numeric)
@@ -58,6 +67,13 @@ def show_histogram(
         if table.row_count:
             screen.print(table)
             screen.print()
+    if crossed_rows(histogram):
+        notes.append("Devices answer all questions at once; single questions' shares are sums.")
+    elif histogram.margins:
+        told = ", ".join(f"{each.question} {each.n:,}" for each in histogram.margins)
+        notes.append(
+            f"Each device answers one of the questions, which it draws. Reports about each: {told}."
+        )
     if histogram.distrusted:
         notes.append(
             f"! {histogram.distrusted:,} of the reports were vouched for by issuers that are not "
@@ -90,7 +106,9 @@ def _category_notes(histogram: Histogram) -> list[str]:
         _manipulation(histogram, off),
     ]
     if (histogram.outside & ~histogram.poisoning.impossible).any():
-        notes.append(_OUTSIDE)
+        expected = len(histogram.categories) * (1 - histogram.level) / 2
+        chance = f" Chance alone does it to up to {expected:.0f} of {len(histogram.categories):,}."
+        notes.append(_OUTSIDE + chance * (expected >= 1))
     if len(histogram.responses) > _MOST_RESPONSES:
         notes.append("Raw counts of the responses are in --json.")
     if histogram.reports_for_five_points > histogram.n and not histogram.impossible:
@@ -199,18 +217,21 @@ def _bins(numeric: NumericSummary, width: int) -> Table:
     return table
 
 
-def _category_table(histogram: Histogram, width: int) -> Table:
-    label = min(_WIDEST_LABEL, max(map(len, histogram.categories)))
+def _category_table(
+    histogram: Histogram, rows: Sequence[Json], width: int, supporting: str | None
+) -> Table:
+    label = min(_WIDEST_LABEL, max((len(row["category"]) for row in rows), default=0))
     bar_width = min(_WIDEST_BAR, width - label - _NUMBERS_WIDTH)
-    raw = [] if histogram.responses else ["raw"]
+    shown = rows and rows[0].get("raw") is not None
+    raw = ["supported" if supporting else "raw"] if shown else []
     headings = (*raw, "estimate", "std error", _interval_heading(histogram.level))
     table = _table("answer", *headings, bars=bar_width)
     answers = table.columns[0]
     answers.overflow, answers.min_width, answers.max_width = "fold", min(label, 12), _WIDEST_LABEL
-    for row in category_rows(histogram):
+    for row in rows:
         # With a handful of reports a standard error is as uncertain as what it describes.
         error = row["standard_error"]
-        few = row["method"] == IntervalMethod.CLOPPER_PEARSON or error is None
+        few = row.get("method") == IntervalMethod.CLOPPER_PEARSON or error is None
         interval = _NOWHERE if row["outside"] else f"{row['low']:.1%} – {row['high']:.1%}"
         table.add_row(
             Text(row["category"]),
@@ -247,7 +268,7 @@ def _bars(value: float, low: float, high: float, width: int) -> list[str]:
 
 
 def _mark(row: Json) -> str:
-    return "!!" if row["impossible"] else "!" if row.get("outside") else ""
+    return "!!" if row.get("impossible") else "!" if row.get("outside") else ""
 
 
 def _interval_heading(level: float) -> str:

@@ -35,9 +35,9 @@ def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manif
     """Return what apps with an older manifest's declaration get, now that there is a newer one."""
     if before.question != newest.question:
         declared = f'"{before.question}"'
-    elif before.categories != newest.categories:
-        listed = textwrap.shorten(", ".join(before.categories), 60, placeholder=" …")
-        declared = f"the {len(before.categories)} answers {listed}"
+    elif before.all_answers != newest.all_answers:
+        listed = textwrap.shorten(", ".join(before.all_answers), 60, placeholder=" …")
+        declared = f"the {len(before.all_answers)} answers {listed}"
     else:
         declared = f"the ceilings of sequence {before.sequence}"
     if not follows:

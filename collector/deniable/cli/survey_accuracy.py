@@ -4,6 +4,7 @@ import json
 import textwrap
 from typing import Final
 
+from deniable.cli.questions_accuracy import questions_text
 from deniable.estimates import (
     quantiles,
     reports_for_half_width,
@@ -20,6 +21,9 @@ from deniable.publishing.chosen_mechanism import AUTO, specified
 _POINTS: Final = 0.1
 """Half the width of an interval of which a numeric survey's shares are of some use."""
 
+_FEW: Final = 20
+"""Of more categories, most shares are so small that ± 5 percentage points says nothing."""
+
 
 def accuracy_text(manifest: Manifest) -> str:
     """Return how many reports give figures of some use."""
@@ -30,10 +34,18 @@ def accuracy_text(manifest: Manifest) -> str:
             f"the mean within ± {float(half):.15g}, 2 % of the range, takes at most\n"
             f"          {reports:,} reports"
         )
+    if manifest.dimensions:
+        return questions_text(manifest)
     reports = reports_for_half_width(manifest.mechanism, 0.05)
     text = f"each share within ± 5 percentage points takes at most {reports:,} reports"
     if manifest.kind.symmetric:
-        return text
+        if len(manifest.categories) <= _FEW:
+            return text
+        finer = reports_for_half_width(manifest.mechanism, 0.005)
+        return (
+            f"{text},\n          whatever the share; within ± 0.5, as many small shares need, "
+            f"{finer:,}"
+        )
     plain = RandomisedResponse(len(manifest.categories), manifest.epsilon)
     return text + (f",\n          with randomised response {reports_for_half_width(plain, 0.05):,}")
 

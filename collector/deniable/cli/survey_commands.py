@@ -3,11 +3,13 @@
 import textwrap
 import time
 from collections.abc import Iterator
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
 from pathlib import Path
 
 import click
 
-from deniable.budget import format_nano, upper_text
+from deniable.budget import NANO, format_nano, pure_cost, upper_text
 from deniable.cli.choice_terms import choice_terms
 from deniable.cli.life_terms import left_behind_text, life_terms
 from deniable.cli.options import a_file, directory_option
@@ -22,15 +24,25 @@ from deniable.cli.survey_terms import (
 )
 from deniable.cli.surveys import find_survey, published
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
-from deniable.messages import Manifest
+from deniable.mechanisms.exponential import ceil_div
+from deniable.messages import FRESH, Manifest
 from deniable.messages.bundle import declaration_of, declared_in_python
 from deniable.publishing.authority_keys import find_key_file
 from deniable.publishing.collector_directory import store_text, with_store
-from deniable.publishing.following import CEILING, left_behind, reserved, reserved_by_all
+from deniable.publishing.following import (
+    CEILING,
+    epochs_left,
+    left_behind,
+    reserved,
+    reserved_by_all,
+)
 from deniable.publishing.states import running
 from deniable.publishing.survey_file import SurveyFile
 from deniable.server import Config, authority_chain
 from deniable.stores import Store
+
+_MUCH = Fraction(1, 100)
+"""From this delta on, an operator is warned of it."""
 
 
 @click.command()
@@ -95,8 +107,10 @@ def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bo
     for before, follows in left_behind(manifest, older, offered, now):
         click.echo(_wrapped("older", left_behind_text(manifest, before, follows)))
     for warning in _warnings(manifest, together, now):
-        click.echo(f"warning   {warning}")
-    click.echo("\ndeclare it in your app, or bundle what `deniable survey export` writes:\n")
+        click.echo(_wrapped("warning", warning))
+    client = "" if together <= CEILING else f', with Client(lifetime_epsilon="{_whole(together)}")'
+    export = "or bundle what `deniable survey export` writes"
+    click.echo(f"\ndeclare it in your app{client}, {export}:\n")
     click.echo(declared_in_python(declaration_of(manifest)))
 
 
@@ -110,16 +124,45 @@ def _warnings(manifest: Manifest, together: int, now: float) -> list[str]:
     if manifest.schedule.end <= now:
         warnings.append("its last epoch is over: no device will follow it")
     if together > CEILING:
-        refused = "this survey" if reserved([manifest], now) > CEILING else "what comes last of all"
+        costs = reserved([manifest], now)
         warnings.append(
-            f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in all unless their app "
-            f"sets lifetime_epsilon: they will refuse {refused}"
+            f"no device answers this unless its app sets lifetime_epsilon = "
+            f'"{_whole(together)}": it costs {format_nano(costs)}, and devices spend '
+            f"{DEFAULT_LIFETIME_EPSILON} at most. {_what_fits(manifest, now)}"
+            if costs > CEILING
+            else f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in all unless their "
+            f'app sets lifetime_epsilon = "{_whole(together)}": they will refuse what comes last '
+            "of all"
+        )
+    if (delta := Fraction(manifest.delta)) >= _MUCH:
+        warnings.append(
+            f"delta {manifest.delta} lets up to {100 * float(delta):.3g} % of reports reveal more "
+            f"than epsilon {manifest.epsilon}; devices charge "
+            f"{format_nano(pure_cost(manifest.mechanism))} for each. Leave delta out"
         )
     if manifest.schedule.epoch_seconds < DAY:
         warnings.append("devices refuse epochs below a day unless their app sets min_epoch_seconds")
     if manifest.enrolment.issuers:
         warnings.append("devices refuse it unless their app asks an issuer: Client(enrol=...)")
     return warnings
+
+
+def _whole(cost: int) -> int:
+    return ceil_div(cost, NANO)
+
+
+def _what_fits(manifest: Manifest, now: float) -> str:
+    """Return how a survey that costs too much would fit by itself."""
+    ways = []
+    if manifest.repeat == FRESH:
+        if epochs := CEILING // pure_cost(manifest.mechanism):
+            ways.append(f"with {epochs} epoch{'s' * (epochs > 1)}")
+        if manifest.delta == "0":
+            # To two digits, rounded down.
+            each = Fraction(CEILING, NANO * epochs_left(manifest, now))
+            shown = Context(prec=2, rounding=ROUND_FLOOR).divide(each.numerator, each.denominator)
+            ways.append(f"with epsilon {shown:f}")
+    return f"It fits {', '.join([*ways, 'or with fewer, longer epochs'])}."
 
 
 @click.command()

@@ -1,13 +1,18 @@
 """A manifest's terms in words, for whoever publishes it or looks at it."""
 
 import textwrap
+from typing import Final
 
 from deniable.budget import format_nano, pure_cost
 from deniable.cli.life_terms import instant_text
-from deniable.mechanisms import exact_epsilon, odds_floor
+from deniable.mechanisms import SurveyMechanism, exact_epsilon, odds_floor
+from deniable.mechanisms.design import DesignMechanism
 from deniable.messages import Manifest, format_value
 from deniable.publishing.following import epochs_left, reserved
 from deniable.publishing.survey_file import duration_text
+
+_EXACT: Final = 1e-12
+"""A design meets its epsilon exactly but for less than this."""
 
 
 def figures_text(step: int) -> str:
@@ -36,7 +41,7 @@ def devices_text(manifest: Manifest) -> str:
 def answers_of(manifest: Manifest) -> tuple[str, ...]:
     """Return what can be answered; a range of numbers in one line."""
     if manifest.values is None:
-        return manifest.categories
+        return manifest.all_answers
     low, high = manifest.categories[0], manifest.categories[-1]
     step = format_value(manifest.values[1] - manifest.values[0])
     return (f"{low} to {high} in steps of {step}",)
@@ -56,14 +61,29 @@ def mechanism_text(manifest: Manifest) -> str | None:
         return f"{terms}\n          pure epsilon {manifest.mechanism.privacy.epsilon}"
     # ln(E/odds) = E/odds - 1 for two numbers that agree to many places.
     gap = float(odds_floor(exact_epsilon(manifest.epsilon)) / odds - 1)
+    if manifest.kind.symmetric and gap < _EXACT:
+        return f"{terms}\n          guarantee: epsilon {manifest.epsilon} exactly"
     return f"{terms}\n          tight epsilon below {manifest.epsilon} by {gap:.1g}"
+
+
+def supporting_text(mechanism: SurveyMechanism) -> str | None:
+    """Return how many answers a design's response supports, and how often each; else None."""
+    if not isinstance(mechanism, DesignMechanism):
+        return None
+    design = mechanism.design
+    size = design.categories * design.size / design.positions
+    return (
+        f"Each response supports about {size:.0f} of {design.categories:,} answers: one that "
+        f"nobody has is supported by {float(mechanism.miss):.1%} of responses, one that everybody "
+        f"has by {float(mechanism.hit):.1%}."
+    )
 
 
 def cost_text(manifest: Manifest, now: float) -> str:
     """Return what a device that accepts it at that time spends on it at most."""
     epochs, kept = epochs_left(manifest, now), manifest.repeat.epochs
     each = (
-        f"{epochs} epochs of {format_nano(pure_cost(manifest.mechanism))}"
+        f"{epochs} epoch{'s' * (epochs != 1)} of {format_nano(pure_cost(manifest.mechanism))}"
         if kept is None
         else f"{epochs} epochs in ranges of {kept}"
     )

@@ -38,8 +38,14 @@ from deniable.estimates.influence import (
     set_influence,
     worst_shifts,
 )
+from deniable.estimates.margins import Margin, conditional, margin, margins
 from deniable.estimates.numeric import Bin, NumericSummary
-from deniable.estimates.planning import reports_for_half_width, reports_for_mean, reports_for_shares
+from deniable.estimates.planning import (
+    reports_for_half_width,
+    reports_for_mean,
+    reports_for_share,
+    reports_for_shares,
+)
 from deniable.estimates.poisoning import (
     FALSE_ALARM,
     Poisoning,
@@ -61,12 +67,14 @@ __all__ = [
     "Histogram",
     "IntervalMethod",
     "Intervals",
+    "Margin",
     "Model",
     "NotInvertible",
     "NumericSummary",
     "Poisoning",
     "Quantile",
     "clopper_pearson",
+    "conditional",
     "covariance",
     "debias",
     "decoder_of",
@@ -83,12 +91,15 @@ __all__ = [
     "iso_time",
     "left_inverse",
     "linear_query",
+    "margin",
+    "margins",
     "mean",
     "quantiles",
     "query_influence",
     "query_shifts",
     "reports_for_half_width",
     "reports_for_mean",
+    "reports_for_share",
     "reports_for_shares",
     "set_influence",
     "solution_matrix",

@@ -113,6 +113,12 @@ _NUMERIC: Final = (
     Field("blur", {**_COUNT, "description": _BLUR}),
     Field("bins", _list(_object(*_BIN, _TOO_WIDE)), lambda s: _figures(s, s.bins, _BIN)),
 )
+_ANSWERS: Final = (Field("answer", _TEXT), *_ESTIMATE)
+_MARGIN: Final = (
+    Field("question", _TEXT),
+    Field("n", {**_COUNT, "description": "reports that tell of the question"}),
+    Field("answers", _list(_object(*_ANSWERS)), lambda margin: margin_rows(margin)),
+)
 _POISONING: Final = (
     Field("influence", _NUMBER),
     Field("set_influence", _NUMBER),
@@ -151,6 +157,22 @@ def estimate_map(estimate: object) -> Json:
     return plain(estimate, _ESTIMATE)
 
 
+def margin_rows(margin: Any) -> list[Json]:
+    """Return what is told of each answer to one of several questions."""
+    pairs = zip(margin.answers, margin.shares, strict=True)
+    return [{"answer": answer, **estimate_map(share)} for answer, share in pairs]
+
+
+def crossed_rows(histogram: Any) -> list[Json]:
+    """Return what is told of single questions' answers, where categories are combinations."""
+    rows = [
+        {**row, "category": f"{each.question}: {row['answer']}"}
+        for each in histogram.margins
+        for row in margin_rows(each)
+    ]
+    return [] if [row["category"] for row in rows] == list(histogram.categories) else rows
+
+
 def numeric_map(summary: object) -> Json:
     """Return the summary of a numeric survey."""
     return plain(summary, _NUMERIC)
@@ -175,6 +197,7 @@ def response_rows(histogram: Any) -> list[Json] | None:
 
 _TIME: Final = _or_null({"type": "string", "format": "date-time"})
 _SHARES: Final = "give all bins ± 10 percentage points, if answers are spread evenly; "
+_OF_SEVERAL: Final = "each question's shares, of a survey of several"
 _SEEN: Final = "those that were seen, of a survey whose responses are not its categories"
 _HISTOGRAM: Final = (
     Field("survey", _TEXT),
@@ -202,6 +225,12 @@ _HISTOGRAM: Final = (
         "numeric",
         _or_null({"$ref": "#/components/schemas/Numeric"}),
         lambda h: h.numeric and numeric_map(h.numeric),
+    ),
+    Field(
+        "margins",
+        _list(_object(*_MARGIN), description=_OF_SEVERAL),
+        lambda h: [plain(each, _MARGIN) for each in h.margins] or None,
+        optional=True,
     ),
     Field("categories", _list(_object(*_CATEGORY)), category_rows),
     Field("responses", _list(_object(*_RESPONSE), description=_SEEN), response_rows, optional=True),
@@ -236,7 +265,8 @@ def histogram_csv(histogram: object) -> str:
     """Return a histogram as CSV, one row a category; a number that does not exist is empty.
 
     Of a numeric survey, whose single values are noise, one row a statistic. If responses are not
-    the categories, a row for each that was seen comes after those of the categories.
+    the categories, a row for each that was seen comes after those of the categories; if these are
+    combinations of answers to several questions, a row for each answer.
     """
     whole = histogram_map(histogram)
     first, last = whole["kept_range"] or (None, None)
@@ -252,6 +282,7 @@ def histogram_csv(histogram: object) -> str:
     if "responses" in whole:
         labels.append("response")
         rows = rows + [{"level": None, **row} for row in whole["responses"]]
+    rows = rows + crossed_rows(histogram)
     return _written((*_FIRST, *labels, "raw", *_NUMBERS, *_MARKS, *_WHOLE), shared, rows)
 
 

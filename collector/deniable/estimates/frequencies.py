@@ -1,5 +1,6 @@
 """The true frequencies: their unbiased estimates, covariance and intervals."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimates.binomial import IntervalMethod, check_level
-from deniable.estimates.decoders import Counts, Decoder, Floats, Model, decoder_of
+from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Part, decoder_of
 from deniable.mechanisms import Mechanism
 
 _MOST_WEIGHTS: Final = 1 << 22
@@ -44,20 +45,44 @@ def standard_errors(mechanism: Mechanism, counts: Counts, model: Model) -> Float
 
 
 def covariance(mechanism: Mechanism, frequencies: Floats, n: int, model: Model) -> Floats:
-    """Return the exact covariance of n reports' estimate, given the true frequencies."""
+    """Return the exact covariance of n reports' estimate, given the true frequencies.
+
+    Of several questions, with n/d reports about each; ValueError for fixed devices, of which
+    nothing tells how answers to two questions go together.
+    """
     decoder = decoder_of(mechanism)
-    shares = decoder.response_shares(frequencies)
-    return _report_covariance(decoder, frequencies, shares, model) / n
+
+    def of_question(part: Part) -> Floats:
+        f = frequencies[part.categories]
+        shares = part.decoder.response_shares(f)
+        return _report_covariance(part.decoder, f, shares, model) * len(decoder.parts) / n
+
+    return _blocks(decoder, of_question, model)
 
 
 def estimated_covariance(mechanism: Mechanism, counts: Counts, model: Model) -> Floats:
     """Return an unbiased estimate of that covariance from the counts."""
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts)
-    # The responses' frequencies are taken as they were counted: in the sampled model that is the
-    # sample covariance of G's columns, never negative, even if G is not square.
-    f = decoder.frequencies(tally)
-    return _report_covariance(decoder, f, tally.shares, model) / tally.degrees(model)
+
+    def of_question(part: Part) -> Floats:
+        # The responses' frequencies are taken as they were counted: in the sampled model that is
+        # the sample covariance of G's columns, never negative, even if G is not square.
+        own = part.tally(tally)
+        f = part.decoder.frequencies(own)
+        return _report_covariance(part.decoder, f, own.shares, model) / own.degrees(model)
+
+    return _blocks(decoder, of_question, model)
+
+
+def _blocks(decoder: Decoder, of_question: Callable[[Part], Floats], model: Model) -> Floats:
+    """Return the covariance with 0 between questions: reports about them share no device."""
+    if len(decoder.parts) > 1 and model is Model.FIXED:
+        raise ValueError("if devices are fixed, no report tells how two questions go together")
+    found = np.zeros((decoder.categories, decoder.categories))
+    for part in decoder.parts:
+        found[part.categories, part.categories] = of_question(part)
+    return found
 
 
 def _report_covariance(decoder: Decoder, f: Floats, shares: Floats, model: Model) -> Floats:

@@ -12,11 +12,13 @@ from deniable.estimates.epochs import EpochStanding, iso_time
 from deniable.estimates.fields import (
     Json,
     category_rows,
+    crossed_rows,
     estimate_map,
     histogram_map,
     response_rows,
 )
 from deniable.estimates.frequencies import frequency_intervals
+from deniable.estimates.margins import Margin, margins
 from deniable.estimates.numeric import QUARTILES, NumericSummary, numeric_summary
 from deniable.estimates.planning import reports_for_half_width, reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
@@ -49,6 +51,8 @@ class Histogram:
         kept_range: first and last epoch in which the same devices may have given the same kept
             responses, so that figures of these epochs share noise: neither their average nor their
             difference has the error that independent figures would. None where all is fresh.
+        margins: of several questions, the shares of each one's answers; frequencies are then the
+            same, within each question, or those of combinations of answers.
     """
 
     survey: str
@@ -81,6 +85,7 @@ class Histogram:
     kept_range: tuple[int, int] | None = None
     standing: EpochStanding | None = None
     numeric: NumericSummary | None = None
+    margins: tuple[Margin, ...] = ()
 
     @property
     def impossible(self) -> tuple[str, ...]:
@@ -110,6 +115,7 @@ class Histogram:
                 "reports are fake"
             )
         if self.numeric is None:
+            lines += _margins(self)
             lines += _table([(row["category"], row) for row in category_rows(self)])
         else:
             # Of single values there may be thousands, and each by itself is mostly noise.
@@ -156,7 +162,7 @@ def estimate_histogram(
     if type(labels) is not tuple or labels == manifest.categories:
         labels = ()
     if model is Model.SAMPLED and tally.n < 2:
-        errors = np.full(mechanism.categories, np.nan)
+        errors = np.full(decoder.categories, np.nan)
     else:
         errors = decoder.standard_errors(tally, model)
     numeric = shares = None
@@ -197,6 +203,7 @@ def estimate_histogram(
         kept_range=None if kept is None else (kept[0], min(kept[-1], last)),
         standing=standing,
         numeric=numeric,
+        margins=margins(manifest, tally, level, model),
     )
 
 
@@ -211,6 +218,13 @@ def _table(rows: Sequence[tuple[str, Json]]) -> list[str]:
         + (" !!" if row.get("impossible") else "")
         for label, row in rows
     ]
+
+
+def _margins(histogram: Histogram) -> list[str]:
+    """Return what is told of single questions, where there are several."""
+    if rows := crossed_rows(histogram):
+        return _table([(row["category"], row) for row in rows])
+    return [f"{each.n:,} reports tell of {each.question}" for each in histogram.margins]
 
 
 def _summary(numeric: NumericSummary) -> list[str]:

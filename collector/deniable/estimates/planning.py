@@ -10,7 +10,7 @@ import numpy as np
 
 from deniable.estimates.binomial import check_level, normal_quantile
 from deniable.estimates.cumulative import blur_of
-from deniable.estimates.decoders import decoder_of
+from deniable.estimates.decoders import Floats, decoder_of
 from deniable.estimates.numeric import GroupBounds, group_bounds
 from deniable.mechanisms import Mechanism
 
@@ -32,6 +32,20 @@ def reports_for_half_width(
     if frequency is not None and not 0 <= frequency <= 1:
         raise ValueError("the frequency must be in [0, 1], such as 0.1, or None for the worst case")
     return _reports(_worst_variance(mechanism, frequency), half_width, level)
+
+
+def reports_for_share(
+    mechanism: Mechanism, members: Sequence[bool], half_width: float, level: float = 0.95
+) -> int:
+    """Return about how many reports give the share of a group of categories such an interval.
+
+    In the worst case, as for a single category.
+    """
+    _check_points(half_width)
+    decoder, group = decoder_of(mechanism), np.asarray(members)
+    moments = decoder.second_moments(decoder.kernels(group.astype(np.float64)))
+    worst = _worst(moments[group].max(), moments[~group].max(), None)
+    return _reports(float(worst), half_width, level)
 
 
 def reports_for_mean(
@@ -108,11 +122,17 @@ def _reports(variance: float, half_width: float, level: float) -> int:
 
 def _worst_variance(mechanism: Mechanism, frequency: float | None) -> float:
     """Return the largest V that any category has in any population."""
+    decoder = decoder_of(mechanism)
+    moments = decoder.moments
+    # Of d questions, each is what one report in d is about.
+    return len(decoder.parts) * float(_worst(moments.own, moments.other, frequency).max())
+
+
+def _worst(own: Floats, other: Floats, frequency: float | None) -> Floats:
+    """Return the largest V, given the second moments of a kernel whose mean is 1 or 0."""
     # With h_jx = sum_y P_xy G_jy^2, V_j = sum_x f_x h_jx - f_j^2 is linear in the frequencies of
     # the others: at f_j = t the worst population puts the rest on the x != j with the largest h_jx,
     #   V_j = t h_jj + (1 - t) H_j - t^2,   H_j = max_(x != j) h_jx,
     # which is concave in t, with its top where h_jj - H_j = 2t.
-    moments = decoder_of(mechanism).moments
-    own, other = moments.own, moments.other
     t = np.clip((own - other) / 2, 0, 1) if frequency is None else np.float64(frequency)
-    return float((t * own + (1 - t) * other - t**2).max())
+    return np.asarray(t * own + (1 - t) * other - t**2)

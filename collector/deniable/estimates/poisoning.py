@@ -79,7 +79,7 @@ def poisoning(
     if isinstance(decoder, DesignDecoder) and (often := tests.too_often(tally)).any():
         categories = responses = responses | (decoder.supports(often.astype(np.int64)) > 0)
     reach = decoder.extremes
-    furthest = np.maximum(reach.most - estimate, estimate - reach.least)
+    furthest = np.maximum(reach.most - estimate, estimate - reach.least) * len(decoder.parts)
     # The number of fakes rises with errors/furthest, so only the largest ratio counts.
     worst = int(np.argmax(errors / furthest))
     error, n = float(errors[worst]), tally.n

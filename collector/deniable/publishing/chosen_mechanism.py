@@ -26,10 +26,12 @@ def specified(
     delta: str = "0",
     settings: Mapping[str, object] | None = None,
     repeat: Repeat = FRESH,
+    questions: int = 1,
 ) -> Specification:
     """Return a kind of mechanism with the parameters that settings calibrate; or what is best.
 
-    The best of all is chosen for ``auto``; the best of its kind for a design without settings.
+    The best of all is chosen for ``auto``; the best of its kind for a design without settings. So
+    many questions share the responses that there may be.
 
     Raises:
         InvalidManifest: naming the field at fault.
@@ -41,7 +43,7 @@ def specified(
                 epsilon,
                 delta=delta,
                 kind=None if mechanism == AUTO else mechanism,
-                most_responses=most_responses(repeat),
+                most_responses=most_responses(repeat) // questions,
             ).candidate
         except InvalidParameter as error:
             raise InvalidManifest(error.name, error.reason) from error

@@ -18,8 +18,7 @@ CEILING: Final = DEFAULT_LIFETIME_EPSILON * NANO
 
 def declared(manifest: Manifest) -> Survey:
     """Return the survey that an app declares with what `survey publish` printed for a manifest."""
-    arguments = declaration_of(manifest)
-    return Survey.numeric(**arguments) if "low" in arguments else Survey(**arguments)
+    return Survey.declared(declaration_of(manifest))
 
 
 def followed(survey: Survey, offered: Sequence[Manifest], now: float) -> list[Manifest]:

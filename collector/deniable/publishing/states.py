@@ -36,5 +36,5 @@ def state_of(
     return "open" if now >= manifest.schedule.start else "not begun"
 
 
-def _asked(manifest: Manifest) -> tuple[str, str, tuple[str, ...]]:
-    return manifest.name, manifest.question, manifest.categories
+def _asked(manifest: Manifest) -> tuple[object, ...]:
+    return manifest.name, manifest.question, manifest.all_answers, manifest.dimensions

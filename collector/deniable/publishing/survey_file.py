@@ -22,6 +22,7 @@ from deniable.messages import (
     value_range,
 )
 from deniable.publishing.chosen_mechanism import AUTO, MEANING, specified
+from deniable.publishing.survey_dimensions import answered_best, labels_of, read_dimensions
 from deniable.publishing.survey_matrix import read_survey_matrix
 
 _DAY: Final = 86_400
@@ -124,16 +125,25 @@ class SurveyFile:
     def parse(cls, text: str, folder: Path = Path()) -> "SurveyFile":
         """Read a file's text, with what it names in its folder."""
         try:
-            table = {**_DEFAULTS, **tomllib.loads(text)}
+            written = tomllib.loads(text)
         except ValueError as error:  # TOMLDecodeError, or an integer of thousands of digits
             raise InvalidManifest("TOML", str(error)) from error
+        table = {**_DEFAULTS, **written}
+        if "dimensions" in written:
+            table = {**table, "mechanism": written.get("mechanism", "one-question")}
         kind = _kind(table)
         for field in table:
             if field not in FIELDS and field not in _keys(kind):
                 raise InvalidManifest(field, f"is unknown; the fields are {', '.join(FIELDS)}")
-        categories = _values(table) if _is_numeric(kind) else _texts(table, "categories")
         epsilon, delta = _text(table, "epsilon"), _text(table, "delta")
         repeat = _repeat(table)
+        if _is_several(kind):
+            dimensions = read_dimensions(_field(table, "dimensions"))
+            categories = labels_of(kind, dimensions)
+            settings = answered_best(kind, dimensions, epsilon, delta, repeat)
+        else:
+            categories = _values(table) if _is_numeric(kind) else _texts(table, "categories")
+            settings = _settings(table, kind, categories, folder)
         return cls(
             name=_text(table, "name"),
             question=_text(table, "question"),
@@ -145,14 +155,7 @@ class SurveyFile:
             grace_seconds=_duration(table, "grace"),
             start=_instant(table, "start"),
             minimum_reports=_count(table, "minimum_reports"),
-            specification=specified(
-                kind,
-                len(categories),
-                epsilon,
-                delta,
-                _settings(table, kind, categories, folder),
-                repeat,
-            ),
+            specification=specified(kind, len(categories), epsilon, delta, settings, repeat),
             repeat=repeat,
             enrolment=_enrolment(table),
         )
@@ -177,7 +180,10 @@ def _text(table: dict[str, object], field: str) -> str:
     value = _field(table, field)
     if isinstance(value, float | int) and field in {"epsilon", "delta", "kept_epsilon"}:
         raise InvalidManifest(
-            field, f'must be a string, such as {field} = "1" or {field} = "0.5", with the quotes'
+            field,
+            'must be a string, such as delta = "0", with the quotes'
+            if field == "delta"
+            else f'must be a string, such as {field} = "1" or {field} = "0.5", with the quotes',
         )
     if not isinstance(value, str):
         raise InvalidManifest(field, "must be a string")
@@ -190,10 +196,12 @@ def _kind(table: dict[str, object]) -> str:
         raise InvalidManifest("mechanism", f"must be {FIELDS['mechanism']}")
     for other, kind in KINDS.items():
         for key in kind.keys:
-            if key in table and name != other:
+            if key in table and key not in _keys(name):
                 raise InvalidManifest(key, f'belongs to a survey with mechanism = "{other}"')
     if _is_numeric(name) and "categories" in table:
         raise InvalidManifest("categories", "follow from low, high and step; leave them out")
+    if _is_several(name) and "categories" in table:
+        raise InvalidManifest("categories", "follow from dimensions; leave them out")
     return name
 
 
@@ -203,6 +211,10 @@ def _keys(kind: str) -> Mapping[str, str]:
 
 def _is_numeric(kind: str) -> bool:
     return kind != AUTO and KINDS[kind].numeric
+
+
+def _is_several(kind: str) -> bool:
+    return kind != AUTO and KINDS[kind].several
 
 
 def _settings(

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanisms import Circular, ClampedGeometric, Mechanism, TwoRound, TwoValuedMechanism
 from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.one_question import OneQuestion
 from deniable.simulation import designs
 from deniable.simulation.words import CipherWords, Words
 
@@ -120,6 +121,28 @@ def _with_noise(mechanism: ClampedGeometric, truth: Indices, source: Words) -> I
         return np.asarray(np.clip(truth.astype(np.int64) + up - down, 0, m))
 
     return _in_chunks(truth, source, sample)
+
+
+@_drawn.register
+def _one_of(mechanism: OneQuestion, truth: Indices, source: Words) -> Indices:
+    # As on the device, a word's last bits are the question if there is one of that number, and then
+    # its mechanism answers. The last question's answer changes first.
+    count = len(mechanism.parts)
+    mask = np.uint64((1 << (count - 1).bit_length()) - 1)
+    chosen, undrawn = np.empty(truth.size, dtype=np.uint64), np.arange(truth.size)
+    while undrawn.size:
+        words = np.empty(undrawn.size, dtype=np.uint64)
+        source.fill(words)
+        chosen[undrawn] = words & mask
+        undrawn = undrawn[chosen[undrawn] >= count]
+    responses, behind = np.empty_like(truth), mechanism.responses
+    for number in reversed(range(count)):
+        part = mechanism.parts[number]
+        behind -= part.responses
+        asked = np.flatnonzero(chosen == number)
+        truth, answers = np.divmod(truth, part.categories)
+        responses[asked] = behind + _drawn(part, answers[asked], source)
+    return responses
 
 
 def _in_chunks(

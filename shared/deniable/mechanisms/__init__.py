@@ -42,8 +42,10 @@ if TYPE_CHECKING:
     from deniable.mechanisms.affine import Affine
     from deniable.mechanisms.design import MAX_RESPONSES, Design, DesignMechanism
     from deniable.mechanisms.distance import DistanceMechanism
+    from deniable.mechanisms.joint import KIND as _KIND  # noqa: F401 - seen by what freezes apps
     from deniable.mechanisms.matrix import SurveyMatrix
     from deniable.mechanisms.numeric import ClampedGeometric
+    from deniable.mechanisms.one_question import OneQuestion
     from deniable.mechanisms.ordinal import MAX_DISTANCE, MAX_METRIC, Circular, Metric, Ordinal
     from deniable.mechanisms.randomised_response import RandomisedResponse
     from deniable.mechanisms.solution_matrix import InvalidMatrix, NotOnGrid, SolutionMatrix
@@ -66,6 +68,7 @@ else:
             "InvalidMatrix": "solution_matrix",
             "Metric": "ordinal",
             "NotOnGrid": "solution_matrix",
+            "OneQuestion": "one_question",
             "Ordinal": "ordinal",
             "RandomisedResponse": "randomised_response",
             "SolutionMatrix": "solution_matrix",
@@ -100,6 +103,7 @@ __all__ = [
     "Metric",
     "NotOnGrid",
     "Number",
+    "OneQuestion",
     "Ordinal",
     "Parameters",
     "Privacy",

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from deniable.mechanisms.design import MAX_RESPONSES, BlockLabels, Design, DesignMechanism
-from deniable.mechanisms.kind import Kind, Parameters, Settings, at_fault
+from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
 
 MAX_ORDER: Final = 1021
 """The largest q: with m = 1, K = q (q - 1) is 2^20 at most."""
@@ -83,6 +83,12 @@ def is_prime(number: int) -> bool:
     return number > 1 and all(number % factor for factor in range(2, int(number**0.5) + 1))
 
 
+def _nearest_primes(number: int) -> list[int]:
+    """Return the next prime below, and the next above if it is not too large."""
+    below = next(n for n in range(number, 1, -1) if is_prime(n))
+    return [below, *filter(is_prime, range(number + 1, MAX_ORDER + 1))][:2]
+
+
 class _Kind(Kind):
     name = "affine"
     summary = "for many categories: a response supports a share of them"
@@ -102,7 +108,22 @@ class _Kind(Kind):
     def calibrated(
         self, settings: Settings, categories: int, epsilon: str, delta: str
     ) -> Parameters:
+        for name in self.fields:
+            if name not in settings:
+                raise InvalidParameter(name, "is missing: give all three of q, m and s, or none")
         parameters = {name: self.setting(settings, name) for name in self.fields}
+        q, m, s = parameters.values()
+        if type(q) is type(m) is type(s) is int:
+            if q > 1 and not (q <= MAX_ORDER and is_prime(q)):
+                near = " or ".join(map(str, _nearest_primes(min(q, MAX_ORDER))))
+                text = f"{q} is no prime up to {MAX_ORDER}; take {near}, or leave q, m and s out"
+                raise InvalidParameter("q", text)
+            if q > 1 and not 1 <= s < q:
+                raise InvalidParameter("s", f"{s} must be 1 to {q - 1} (q - 1)")
+            least = next((n for n in range(1, 18) if q**n >= categories), 1)
+            if 1 <= m < least:
+                text = f"{q}^{m} is below {categories:,}, the number of categories; take {least}"
+                raise InvalidParameter("m", text)
         self.check(parameters)
         return parameters
 

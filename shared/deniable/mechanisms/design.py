@@ -16,7 +16,7 @@ does not come equally often but for these weights, so epsilon rests on two integ
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import islice
 from math import gcd
@@ -29,7 +29,7 @@ from deniable.mechanisms.exact import (
     exact_delta,
     exact_epsilon,
 )
-from deniable.mechanisms.exponential import ceil_div, exp_enclosure
+from deniable.mechanisms.exponential import ceil_div, exp_enclosure, odds_floor
 from deniable.mechanisms.mechanism import category_index
 from deniable.mechanisms.privacy import TwoValuedPrivacy
 from deniable.mechanisms.randomness import Draw, os_random_word
@@ -78,7 +78,7 @@ class Design(ABC):
     ) -> None:
         check_size(categories, _WORD)
         if responses > MAX_RESPONSES:
-            raise ValueError(f"a design has at most {MAX_RESPONSES} responses, not {responses}")
+            raise ValueError(f"a design has at most {MAX_RESPONSES:,} responses")
         self.categories, self.responses = categories, responses
         self.replication, self.together = replication, together
         self.positions, self.size, self.bases = positions, size, bases
@@ -91,6 +91,10 @@ class Design(ABC):
     @abstractmethod
     def holds(self, response: int, category: int) -> bool:
         """Return whether the response supports the category."""
+
+    def held(self, response: int) -> Iterable[int]:
+        """Return the categories that the response supports, in their order."""
+        return (x for x in range(self.categories) if self.holds(response, x))
 
     @abstractmethod
     def turned(self, base: int, position: int, category: int) -> int:
@@ -131,16 +135,17 @@ class DesignMechanism:
         self.categories, self.responses = design.categories, design.responses
         level, slack = exact_epsilon(epsilon), exact_delta(delta)
         n, s = design.positions, design.size
+        # A base block is drawn with 128 random bits: none is likelier than 1/bases by a factor
+        # above 1 + bases/2^128; that is the same for all answers, so it matters to delta alone.
+        slack /= 1 + Fraction(design.bases, 1 << 2 * _WORD)
         self.outside = _certified_outside(design, level, slack)
         self.inside, self._blank = divmod(_GRID - (n - s) * self.outside, s)
         if self.inside <= self.outside:
             raise GridTooCoarse("2^64 does not resolve this design at this epsilon; raise epsilon")
-        # A bug above must end here, not in somebody's answer. A base block is drawn with 128 random
-        # bits: none is likelier than 1/bases by a factor above 1 + bases/2^128. That is the same
-        # for all answers, so that it matters to delta alone.
-        most = 1 + Fraction(design.bases if slack else 0, 1 << 2 * _WORD)
-        inside, outside = (most * each for each in self._probabilities)
-        if not TwoValuedPrivacy(inside, outside, self._separating).satisfies(level, slack):
+        # A bug above must end here, not in somebody's answer.
+        guarantee = self.privacy
+        allowed = odds_floor(level)
+        if guarantee.odds > allowed and guarantee.delta_at_odds(allowed) > slack:
             raise AssertionError("the privacy certificate failed; please report this as a bug")
 
     @property
@@ -226,13 +231,12 @@ class BlockLabels(Sequence[str]):
 
     def __getitem__(self, response: int) -> str:  # type: ignore[override]
         response = range(len(self))[response]
-        held = (x for x in range(len(self._categories)) if self._design.holds(response, x))
-        names = [self._categories[x] for x in islice(held, _SHOWN + 1)]
+        names = [self._categories[x] for x in islice(self._design.held(response), _SHOWN + 1)]
         return ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
 
 
 def _certified_outside(design: Design, epsilon: Fraction, delta: Fraction) -> int:
-    """Return the least weight outside that is private, on the grid."""
+    """Return a weight outside that is private: the least, or less than s above it."""
     if epsilon == 0 and delta == 0:
         raise InvalidPrivacyParameter(
             "epsilon and delta are both 0: the responses would say nothing; raise epsilon"

@@ -51,14 +51,17 @@ class Kind(Protocol):
         summary: what it is, behind its name in the help for survey files.
         fields: names of its parameters in a manifest, in their order.
         keys: keys of a survey file that belong to it, with their help.
-        symmetric: whether it treats any two answers alike, so that :attr:`Privacy.apart` tells how
-            their rows differ; only then do apps accept it undeclared.
+        symmetric: whether it treats any two answers to a question alike, so that
+            :attr:`Privacy.apart` tells how their rows differ; only then do apps accept it
+            undeclared.
         first_round_kept: whether each response adds fresh noise to one that the device keeps; then
             surveys of it are memoised.
         numeric: whether its categories are numbers at equal steps.
+        several: whether it is about several questions, each with its own answers.
         answers: whether each response is one of the answers, the categories, in every survey.
         likeness: which of the other responses are sent how often, for people; ends "Your true
             answer is sent …, else one of the others, …", which is said if these are the categories.
+        sent: what a response stands for, where that is more than one answer, for people.
 
     An InvalidParameter names the key of the survey file where :meth:`calibrated` raises it. Where
     :meth:`check` or :meth:`mechanism` does, it names the manifest's field, as a rule "mechanism":
@@ -72,8 +75,10 @@ class Kind(Protocol):
     symmetric: ClassVar[bool] = False
     first_round_kept: ClassVar[bool] = False
     numeric: ClassVar[bool] = False
+    several: ClassVar[bool] = False
     answers: ClassVar[bool] = True
     likeness: ClassVar[str] = "all alike"
+    sent: ClassVar[str] = "a set of answers"
 
     def check(self, parameters: Parameters) -> None:
         """Check the types and domains of the parameters, whose names are :attr:`fields`."""
@@ -97,6 +102,14 @@ class Kind(Protocol):
         A tuple, if each has a name of its own.
         """
         return categories
+
+    def dimensions(self, parameters: Parameters) -> tuple[tuple[str, ...], ...]:
+        """Return several questions: of each the name, and then the answers. Else nothing."""
+        return ()
+
+    def labels(self, dimensions: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+        """Return the categories of a manifest that follow from several questions."""
+        raise InvalidParameter("dimensions", f"are not for a mechanism of kind {self.name}")
 
     def kept_epsilon(self, parameters: Parameters) -> str | None:
         """Return the epsilon of a kept response, where it is not the one of a report."""

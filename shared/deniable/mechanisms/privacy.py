@@ -51,11 +51,16 @@ class Privacy(ABC):
 
     @property
     def apart(self) -> tuple[Apart, ...] | None:
-        """Return how two rows differ, any two; None where they have to be compared.
+        """Return how two rows differ, any two, or no less; None where they have to be compared.
 
         As many other responses differ the other way round; all the rest are alike in both rows.
         """
         return None
+
+    @property
+    def furthest(self) -> tuple[int, int]:
+        """Return two categories whose rows differ so, where :attr:`apart` is known."""
+        return 0, 1
 
     @property
     def epsilon(self) -> Decimal:

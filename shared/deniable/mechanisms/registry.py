@@ -14,6 +14,8 @@ _MODULES: Final = {
     "matrix": "deniable.mechanisms.matrix",
     "subset": "deniable.mechanisms.subset",
     "affine": "deniable.mechanisms.affine",
+    "one-question": "deniable.mechanisms.one_question",
+    "joint": "deniable.mechanisms.joint",
 }
 """By the name on the wire, the module whose ``KIND`` it is.
 

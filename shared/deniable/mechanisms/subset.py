@@ -4,12 +4,16 @@ K = C(k, d),    r = C(k-1, d-1),    t = C(k-2, d-2). At the best d nothing estim
 better (Ye and Barg 2018); there are so many subsets that it is for up to some 20 categories.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from math import comb
 from typing import ClassVar, Final
 
 from deniable.mechanisms.design import MAX_RESPONSES, BlockLabels, Design, DesignMechanism
-from deniable.mechanisms.kind import Kind, Parameters, Settings, at_fault
+from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
+
+MAX_MEMBERS: Final = 1 << 23
+"""Most categories that all responses support together, K d."""
 
 
 class Subset(Design):
@@ -26,6 +30,8 @@ class Subset(Design):
         if size >= categories:
             raise ValueError(f"{size} is not below the number of categories")
         blocks = comb(categories, size)
+        if blocks * size > MAX_MEMBERS:
+            raise ValueError("there are too many sets of so many categories; use an affine design")
         super().__init__(
             categories,
             responses=blocks,
@@ -47,14 +53,18 @@ class Subset(Design):
 
     def members(self, response: int) -> list[int]:
         """Return the categories that a response supports, the greatest first."""
-        found, category = [], self.categories
+        found, above = [], range(self.categories)
         for places in range(self.size, 0, -1):
-            category -= 1
-            while comb(category, places) > response:
-                category -= 1
+            # The greatest category of which C(category, places) is no more than what is left.
+            category = bisect_right(above, response, key=lambda x: comb(x, places)) - 1
             response -= comb(category, places)
             found.append(category)
+            above = range(category)
         return found
+
+    def held(self, response: int) -> list[int]:
+        """Return the categories that the response supports, in their order."""
+        return self.members(response)[::-1]
 
     def turned(self, base: int, position: int, category: int) -> int:
         """Return the set, moved round the circle of categories."""
@@ -95,9 +105,15 @@ class _Kind(Kind):
     def calibrated(
         self, settings: Settings, categories: int, epsilon: str, delta: str
     ) -> Parameters:
-        parameters = {"d": self.setting(settings, "d")}
-        self.check(parameters)
-        return parameters
+        d = self.setting(settings, "d")
+        self.check({"d": d})
+        if d >= categories > 1:
+            raise InvalidParameter("d", f"{d} must be below {categories}, the number of categories")
+        if comb(categories, d) > MAX_RESPONSES:
+            raise InvalidParameter(
+                "d", f'{categories} categories have too many sets of {d} (over 2^20); use "affine"'
+            )
+        return {"d": d}
 
     def mechanism(
         self, parameters: Parameters, categories: int, epsilon: str, delta: str

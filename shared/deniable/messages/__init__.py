@@ -62,7 +62,7 @@ from deniable.messages.signed_manifest import (
     split_manifests,
 )
 from deniable.messages.specification import RANDOMISED_RESPONSE, Specification
-from deniable.messages.texts import check_categories, check_text
+from deniable.messages.texts import check_categories, check_labels, check_text
 from deniable.messages.values import exact_value, format_value, read_values, value_range
 
 __all__ = [
@@ -98,6 +98,7 @@ __all__ = [
     "UploadAnswer",
     "check_categories",
     "check_credential",
+    "check_labels",
     "check_name",
     "check_origin",
     "check_public_key",

@@ -6,7 +6,7 @@ It is JSON, for people to read before they build it into an app::
       "format": "deniable-survey-1",
       "origin": "https://telemetry.example.org",
       "authority": "…",                         the public key that signed, in hex
-      "declaration": {"name": "theme", …},      what Survey(…), or Survey.numeric(…), takes
+      "declaration": {"name": "theme", …},      what Survey(…), or .numeric or .several, takes
       "manifests": ["…"]                        signed, in base64: the newest first
     }
 
@@ -34,7 +34,8 @@ _MAX_GRACE_SECONDS: Final = 90 * 86_400
 _MAX_KEPT_EPOCHS: Final = 53
 
 Declaration = dict[str, Any]
-"""Keywords of ``Survey``, or with ``low``, ``high`` and ``step`` of ``Survey.numeric``, as JSON."""
+"""Keywords of ``Survey``, or with ``low``, ``high`` and ``step`` of ``Survey.numeric``, or with
+``dimensions`` of ``Survey.several``, as JSON."""
 
 
 class InvalidBundle(ValueError):
@@ -78,7 +79,10 @@ def make_bundle(envelopes: Sequence[bytes], authority: bytes) -> Bundle:
         raise InvalidBundle(
             f"a manifest in it is not the authority's ({refusal}); {_EXPORT}"
         ) from refusal
-    asked = {(each.name, each.question, each.categories, each.origin) for each in manifests}
+    asked = {
+        (each.name, each.question, each.all_answers, each.dimensions, each.origin)
+        for each in manifests
+    }
     if len(asked) != 1:
         raise InvalidBundle(f"its manifests are not of one survey for one collector; {_EXPORT}")
     newest = manifests[0]
@@ -107,7 +111,9 @@ def read_bundle(data: bytes) -> Bundle:
 def declaration_of(manifest: Manifest) -> Declaration:
     """Return the narrowest declaration that accepts a manifest."""
     declared: Declaration = {"name": manifest.name, "question": manifest.question}
-    if manifest.values is None:
+    if manifest.dimensions:
+        declared["dimensions"] = {name: answers for name, *answers in manifest.dimensions}
+    elif manifest.values is None:
         declared["categories"] = list(manifest.categories)
     else:
         step = format_value(manifest.values[1] - manifest.values[0])
@@ -132,7 +138,11 @@ def declaration_of(manifest: Manifest) -> Declaration:
 
 def declared_in_python(declaration: Declaration) -> str:
     """Return the Python that declares a survey in an app."""
-    called = "Survey.numeric(" if "low" in declaration else "Survey("
+    called = "Survey("
+    if "low" in declaration:
+        called = "Survey.numeric("
+    elif "dimensions" in declaration:
+        called = "Survey.several("
     lines = [
         f"    {key}={tuple(value) if isinstance(value, list) else value!r},"
         for key, value in declaration.items()

@@ -18,6 +18,7 @@ from deniable.mechanisms import (
     exact_delta,
     exact_epsilon,
 )
+from deniable.mechanisms.dimensions import Dimensions, answer_labels
 from deniable.messages import codec
 from deniable.messages.ed25519 import KEY_BYTES, check_public_key
 from deniable.messages.origin import check_origin
@@ -136,12 +137,19 @@ class Manifest:
         check_origin(self.origin)
         if not 0 <= self.minimum_reports <= codec.MAX_UINT:
             raise InvalidManifest("minimum_reports", "must not be negative")
+        if self.dimensions:
+            self._check_dimensions()
         _ = self.values, self.mechanism
         if type(self.responses) is tuple and self.responses != self.categories:
             check_labels("mechanism", self.responses)
         self._check_repeat()
         if len(self.payload) > MAX_MANIFEST_BYTES:
             raise InvalidManifest("categories", f"the manifest exceeds {MAX_MANIFEST_BYTES} bytes")
+
+    def _check_dimensions(self) -> None:
+        check_labels("mechanism", tuple(name for name, *_ in self.dimensions))
+        if self.categories != self.specification.labels(self.dimensions):
+            raise InvalidManifest("categories", "are not those that the questions make")
 
     def _check_repeat(self) -> None:
         two_round, memoised = self.kind.first_round_kept, self.repeat != FRESH
@@ -152,8 +160,8 @@ class Manifest:
             raise InvalidManifest(
                 "repeat",
                 f"may be memoised with at most {MAX_MEMOISED_CATEGORIES} categories and responses, "
-                "since those that stay the same link the epochs; a two-round mechanism may have "
-                "more",
+                f"not {most:,}: equal ones would link a device's epochs. Ask less often instead, "
+                "or use two-round, which takes many more reports",
             )
 
     @property
@@ -170,6 +178,16 @@ class Manifest:
     def responses(self) -> Sequence[str]:
         """Return the label of each response; for most kinds, the categories."""
         return self.specification.responses(self.categories)
+
+    @property
+    def dimensions(self) -> Dimensions:
+        """Return the questions with their answers, where there are several; else nothing."""
+        return self.kind.dimensions(self.specification.parameters)
+
+    @property
+    def all_answers(self) -> tuple[str, ...]:
+        """Return all that can be answered: the categories, or of several questions each answer."""
+        return answer_labels(self.dimensions) if self.dimensions else self.categories
 
     @property
     def kept_epsilon(self) -> str | None:

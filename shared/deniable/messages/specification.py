@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from deniable.mechanisms import KINDS, InvalidParameter, Kind, Parameters, Settings, SurveyMechanism
+from deniable.mechanisms.dimensions import Dimensions
 from deniable.mechanisms.kind import as_tuples
 from deniable.messages import codec
 from deniable.messages.refusals import InvalidManifest, Refusal, RefusalCode
@@ -50,6 +51,11 @@ class Specification:
         given = {key: as_tuples(value) for key, value in (settings or {}).items()}
         with _of_manifest():
             return cls(kind, KINDS[kind].calibrated(given, categories, epsilon, delta))
+
+    def labels(self, dimensions: Dimensions) -> tuple[str, ...]:
+        """Return the categories of a manifest that follow from several questions."""
+        with _of_manifest():
+            return self.of_kind.labels(dimensions)
 
     def mechanism(self, categories: int, epsilon: str, delta: str) -> SurveyMechanism:
         """Return the matrix for so many categories, certified to be as private as is stated."""

@@ -28,7 +28,7 @@ from deniable.client.errors import (
 from deniable.client.ledger.admission import NameRecord, admit_manifest, check_addressee
 from deniable.client.outcome import OutcomeStatus
 from deniable.client.sending.transport import HttpAnswer, HttpTransport, TransportError
-from deniable.client.survey import Survey
+from deniable.client.survey import Answer, Survey
 from deniable.client.transparency.journal import ReportEntry
 from deniable.client.transparency.plain_text import printable, wrapped
 from deniable.client.transparency.terms import Terms
@@ -140,8 +140,9 @@ def _choose(
         survey = Survey(
             manifest.name,
             manifest.question,
-            manifest.categories,
+            manifest.all_answers,
             options.max_epsilon,
+            dimensions=manifest.dimensions,
             # The person at the shell reads the terms, and is the judge of the epoch's length and
             # of the mechanism.
             min_epoch_seconds=manifest.schedule.epoch_seconds,
@@ -233,17 +234,27 @@ def _show_terms(manifest: Manifest, collector: str) -> None:
     print()
 
 
-def _ask(manifest: Manifest) -> str:
+def _ask(manifest: Manifest) -> Answer:
     if manifest.values is not None:
         return _ask_number(manifest.categories)
-    for number, category in enumerate(manifest.categories, start=1):
+    if not manifest.dimensions:
+        return _ask_category(manifest.categories)
+    answers = {}
+    for name, *categories in manifest.dimensions:
+        print(f"\n{name}")
+        answers[name] = _ask_category(categories)
+    return answers
+
+
+def _ask_category(categories: Sequence[str]) -> str:
+    for number, category in enumerate(categories, start=1):
         print(f"  {number}  {category}")
     while True:
         typed = input("\nYour answer, by number: ").strip()
         number = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 6 else 0
-        if 1 <= number <= len(manifest.categories):
-            return manifest.categories[number - 1]
-        print(f"Please type a number from 1 to {len(manifest.categories)}.")
+        if 1 <= number <= len(categories):
+            return categories[number - 1]
+        print(f"Please type a number from 1 to {len(categories)}.")
 
 
 def _ask_number(values: Sequence[str]) -> str:

@@ -150,7 +150,7 @@ def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault
         yield ManifestFault.NOT_PINNED, "it is none of those that the app accepts by their ids"
     if manifest.question != survey.question:
         yield ManifestFault.NOT_AS_DECLARED, other.format("words in its question")
-    if manifest.categories != survey.categories:
+    if (manifest.all_answers, manifest.dimensions) != (survey.categories, survey.dimensions):
         yield ManifestFault.NOT_AS_DECLARED, other.format("categories")
     if exact_epsilon(manifest.epsilon) > survey.epsilon_ceiling:
         reason = f"epsilon {manifest.epsilon} exceeds the app's {survey.max_epsilon}"

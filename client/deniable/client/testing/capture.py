@@ -92,7 +92,7 @@ class Capture:
         reports = self._reports_to(survey)
         survey = survey.name if isinstance(survey, Survey) else survey
         for report in reports:
-            if report.survey.categories[report.survey.index_of(answer)] == report.answer:
+            if report.survey.text_of(answer) == report.answer:
                 return
         if reports:
             found = f"to {survey!r} was reported {self.answers(survey)}, not {answer!r}"
@@ -152,7 +152,7 @@ class Capture:
         ) -> Outcome:
             check_slot_seconds(slot_seconds)
             declared = client._declared(survey)
-            text = declared.categories[declared.index_of(answer)]
+            text = declared.text_of(answer)
             outcome = self._outcome(client, declared, text)
             if strict and outcome.error is not None:
                 raise outcome.error

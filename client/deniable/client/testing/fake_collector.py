@@ -31,8 +31,10 @@ from deniable.client.testing.misbehaviour import (
     Route,
     misleading_answer,
 )
+from deniable.mechanisms import KINDS
 from deniable.messages import (
     FRESH,
+    RANDOMISED_RESPONSE,
     Enrolment,
     Manifest,
     Refusal,
@@ -74,7 +76,7 @@ class FakeCollector:
         *,
         epsilon: str | None = None,  # of one report; by default the highest that is accepted
         delta: str = "0",
-        kind: str = "randomised-response",
+        kind: str | None = None,  # randomised-response; one-question, where there are several
         distance: str | tuple[tuple[int, ...], ...] | None = None,  # of an ordinal survey
         kept: str | None = None,  # of a two-round survey, epsilon of the response that is kept
         settings: Mapping[str, object] | None = None,  # other keys of a survey file, of the kind
@@ -100,6 +102,11 @@ class FakeCollector:
         stated = _decimal(survey) if epsilon is None else epsilon
         length = max(DAY, survey.min_epoch_seconds) if epoch_seconds is None else epoch_seconds
         asked = {"distance": distance, "kept_epsilon": kept, **(settings or {})}
+        categories = survey.categories
+        if survey.dimensions:
+            kind = kind or "one-question"
+            asked["dimensions"] = survey.dimensions
+            categories = KINDS[kind].labels(survey.dimensions)
         asked = {key: value for key, value in asked.items() if value is not None}
         begin = int(self._clock.now()) if start is None else start
         with self._changed:
@@ -109,7 +116,7 @@ class FakeCollector:
                 sequence=before[0].sequence + 1 if before else 1,  # a rolled back one has 0
                 nonce=os.urandom(16),
                 question=survey.question,
-                categories=survey.categories,
+                categories=categories,
                 epsilon=stated,
                 delta=delta,
                 schedule=Schedule(begin, length, epochs, grace_seconds),
@@ -117,7 +124,7 @@ class FakeCollector:
                 enrolment=enrolment or Enrolment(),
                 minimum_reports=1,
                 specification=Specification.calibrated(
-                    kind, len(survey.categories), stated, delta, asked
+                    kind or RANDOMISED_RESPONSE.kind, len(categories), stated, delta, asked
                 ),
                 repeat=repeat,
             )
@@ -166,7 +173,7 @@ class FakeCollector:
                 raise KeyError(f"no survey {survey!r} is published")
             # Of a design, whose responses are many, those that came.
             named = [each.responses for each in published if type(each.responses) is tuple]
-            return {text: counted[text] for text in chain(*named)} or counted
+            return dict.fromkeys(chain(*named), 0) | counted
 
     def await_reports(self, count: int, timeout: float = 10.0) -> tuple[ReceivedReport, ...]:
         """Return the reports as soon as there are so many; raise ``TimeoutError`` if too late."""

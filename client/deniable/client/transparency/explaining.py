@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from deniable.budget import changing_cost
-from deniable.client.errors import ManifestRefused, NotRecorded, StateUnavailable
+from deniable.client.errors import ManifestFault, ManifestRefused, NotRecorded, StateUnavailable
 from deniable.client.ledger.admission import check_declaration
 from deniable.client.ledger.allowance import Allowance, reserved_in_all, reserved_of_name
 from deniable.client.ledger.ledger import Ledger
@@ -24,6 +24,7 @@ from deniable.client.transparency.terms import Terms
 from deniable.messages import Manifest, Refusal, open_manifest
 
 _NONE_HELD = "No signed survey is held yet. After consent it is fetched from the collector."
+_TOO_COSTLY = "This question is not asked: it would cost more privacy than this app allows."
 _BUNDLED = "As it came with the app."
 
 _Account = tuple[int | None, int | None, int | None, bool, int | None]
@@ -158,7 +159,7 @@ def _declared_survey(
         return _survey(survey, asked, _terms(connection, followed), standing, account)
     foreseen = asked.foreseen(connection, survey)
     if isinstance(foreseen, ManifestRefused):
-        standing = f"The survey that came with the app is not answered: {foreseen}."
+        standing = _refusal("The survey that came with the app is not answered", foreseen)
     elif foreseen is not None:
         standing = " ".join([_BUNDLED, _followed([foreseen[0]], now)[1]]).strip()
         return _survey(survey, asked, Terms.of(*foreseen), standing, account)
@@ -166,8 +167,14 @@ def _declared_survey(
         refused: object = asked.refused.get(survey.name)
         if refused is None and connection is not None:  # by another process, or before a restart
             refused = ledger.following.last_refusal(connection, survey.name)
-        standing = misfit or (f"No survey is held: {refused}." if refused else _NONE_HELD)
+        standing = misfit or (_refusal("No survey is held", refused) if refused else _NONE_HELD)
     return _survey(survey, asked, None, standing, account)
+
+
+def _refusal(said: str, why: object) -> str:
+    # What a developer can do about costs is in outcomes and the log.
+    too_costly = str(why).startswith(ManifestFault.OVER_BUDGET)
+    return _TOO_COSTLY if too_costly else f"{said}: {why}."
 
 
 def _survey(
@@ -200,7 +207,7 @@ def _stored_surveys(connection: sqlite3.Connection, now: float) -> Iterable[Surv
         yield SurveyExplanation(
             name,
             manifest.question,
-            manifest.categories,
+            manifest.all_answers,
             manifest.origin,
             None,
             _terms(connection, manifest),

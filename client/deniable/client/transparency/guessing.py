@@ -25,7 +25,7 @@ Source: docs/mathematics.md, section 7.
 from fractions import Fraction
 from typing import Final
 
-from deniable.mechanisms import SurveyMechanism, TwoValuedPrivacy
+from deniable.mechanisms import MatrixPrivacy, SurveyMechanism
 
 _MOST_COMPARED: Final = 64
 """Rows that are compared pair by pair; of more, the odds bound it."""
@@ -34,7 +34,7 @@ _MOST_COMPARED: Final = 64
 def guess_of(mechanism: SurveyMechanism) -> Fraction:
     """Return how often a guess that is right half of the time is right with a response, at most."""
     privacy = mechanism.privacy
-    if isinstance(privacy, TwoValuedPrivacy) or mechanism.categories <= _MOST_COMPARED:
+    if not isinstance(privacy, MatrixPrivacy) or mechanism.categories <= _MOST_COMPARED:
         return (1 + privacy.delta_at_odds(Fraction(1))) / 2
     return Fraction(1) if privacy.odds is None else guess_within(privacy.odds)
 

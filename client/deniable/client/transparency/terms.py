@@ -19,6 +19,7 @@ from deniable.client.transparency.plain_text import (
     times_likelier,
 )
 from deniable.mechanisms import SurveyMechanism
+from deniable.mechanisms.design import DesignMechanism
 from deniable.messages import Manifest, Report, SignedReport, pack_upload, sign_report
 from deniable.messages.ed25519 import SIGNATURE_BYTES
 
@@ -135,9 +136,14 @@ class Terms(Figures):
 def _truthfulness(manifest: Manifest) -> str:
     mechanism, kind = manifest.mechanism, manifest.kind
     if mechanism.hit is not None:
+        other = (
+            f", any other answer at least {shown_percent(mechanism.miss, 'least')}"
+            if isinstance(mechanism, DesignMechanism)
+            else ""
+        )
         return (
-            "What is sent stands for a set of answers, drawn at random: yours is among them at "
-            f"most {shown_percent(mechanism.hit, 'most')} of the time."
+            f"What is sent stands for {kind.sent}, drawn at random: yours is among them at "
+            f"most {shown_percent(mechanism.hit, 'most')} of the time{other}."
         )
     if mechanism.truth is None:
         rows = map(mechanism.row, range(mechanism.categories))

@@ -9,14 +9,17 @@ from deniable.estimates.decoders.decoder import (
     Floats,
     Model,
     NotInvertible,
+    Part,
     Tally,
     cautious_errors,
 )
 from deniable.estimates.decoders.dense import DenseDecoder, left_inverse, solution_matrix
 from deniable.estimates.decoders.designs import DesignDecoder, design_decoder
+from deniable.estimates.decoders.questions import OneQuestionDecoder, chosen_errors
 from deniable.estimates.decoders.support import SupportDecoder, TwoValuedDecoder
 from deniable.mechanisms import Mechanism, TwoValuedMechanism
 from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms.one_question import OneQuestion
 
 __all__ = [
     "Counts",
@@ -26,9 +29,11 @@ __all__ = [
     "Floats",
     "Model",
     "NotInvertible",
+    "Part",
     "SupportDecoder",
     "Tally",
     "cautious_errors",
+    "chosen_errors",
     "left_inverse",
     "solution_matrix",
 ]
@@ -42,6 +47,7 @@ def _made(mechanism: Mechanism) -> Decoder:
 # Here a kind of another structure names its decoder.
 _made.register(TwoValuedMechanism, TwoValuedDecoder)
 _made.register(DesignMechanism, design_decoder)
+_made.register(OneQuestion, lambda mechanism: OneQuestionDecoder(mechanism, _made))
 
 # A dense decoder of 4,096 categories holds two matrices of 128 MiB: few are kept.
 _kept = lru_cache(maxsize=2)(_made)

@@ -10,9 +10,10 @@ any left inverse G, g = G^T w, since P G^T = I; a frequency f_j has the kernel G
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,15 @@ class Tally:
 
     n: int
     counts: NDArray[np.int64]
+    _parts: dict[int, "Tally"] = field(default_factory=dict, repr=False)
+
+    def within(self, responses: slice) -> "Tally":
+        """Return the tally of some of the responses, kept for whoever asks again; n may be 0."""
+        found = self._parts.get(responses.start)
+        if found is None:
+            counts = self.counts[responses]
+            found = self._parts[responses.start] = Tally(int(counts.sum()), counts)
+        return found
 
     @cached_property
     def shares(self) -> Floats:
@@ -127,6 +137,11 @@ class Decoder(ABC):
         return Tally(n, dense)
 
     @property
+    def parts(self) -> tuple["Part", ...]:
+        """Return what a report may be about, of which it is about one; of one question, all."""
+        return (Part(self, slice(None), slice(None)),)
+
+    @property
     @abstractmethod
     def moments(self) -> Moments:
         """Return the second moments of each frequency's kernel."""
@@ -187,6 +202,18 @@ class Decoder(ABC):
     def even_shares(self) -> Floats:
         """Return how often each response comes if all answers are equally frequent."""
         return self.response_shares(np.full(self.categories, 1 / self.categories))
+
+
+class Part(NamedTuple):
+    """One of several questions: its decoder, and which categories and responses are about it."""
+
+    decoder: Decoder
+    categories: slice
+    responses: slice
+
+    def tally(self, tally: Tally) -> Tally:
+        """Return the tally of the reports that are about it; there may be none."""
+        return tally if self.responses == slice(None) else tally.within(self.responses)
 
 
 def mean_squares(kernels: Floats, shares: Floats) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimates.binomial import IntervalMethod
-from deniable.estimates.decoders.decoder import Extremes, Floats, Model, Tally
+from deniable.estimates.decoders.decoder import Extremes, Floats, Model, Moments, Tally
 from deniable.estimates.decoders.support import Number, SupportDecoder
 from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, DesignMechanism
@@ -26,7 +26,7 @@ class DesignDecoder(SupportDecoder):
 
         f~_j = f^_j + (1 - sum f^)/k,    with the kernel    g_j(y) + (1 - G(y))/k,  G = sum_j g_j,
 
-    which is unbiased, since f sums to 1, and varies less.
+    which is unbiased, since f sums to 1, and varies less in all; a frequent category may vary more.
     """
 
     def __init__(self, mechanism: DesignMechanism, *, whole: bool) -> None:
@@ -86,13 +86,43 @@ class DesignDecoder(SupportDecoder):
     def intervals(
         self, tally: Tally, level: float
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
-        """Return the intervals of the support counts, moved with the estimates."""
+        """Return the intervals of the support counts, moved with the estimates if these vary less.
+
+        Those of the others stay, and reach as far as their estimates.
+        """
         low, high, methods = super().intervals(tally, level)
-        if self._whole:
+        if self._whole or tally.n < 2:
             return low, high, methods
-        # The estimates vary a little less than the intervals allow for.
-        move = (1 - super().frequencies(tally).sum()) / self.categories
-        return low + move, high + move, methods
+        estimate, model = self.frequencies(tally), Model.SAMPLED
+        moved = self.standard_errors(tally, model) <= super().standard_errors(tally, model)
+        move = np.where(moved, estimate - super().frequencies(tally), 0.0)
+        return (
+            np.minimum(low + move, estimate),
+            np.maximum(high + move, estimate),
+            methods,
+        )
+
+    @property
+    def moments(self) -> Moments:
+        """Return the second moments of the kernels; of another category's, and least, bounds."""
+        raw = super().moments
+        if self._whole:
+            return raw
+        # E (g + c)^2 = E g^2 + 2 E g c + E c^2. If j is true, a response that holds it has the
+        # probability "inside": E g_j c is (inside (1-q) S_j(c) - outside q (sum c - S_j(c)))/kappa.
+        # If another is, (sqrt E g^2 + sqrt E c^2)^2 is no less (Cauchy and Schwarz), and the
+        # variance no less than with the signs of both turned.
+        inside, outside, q = (float(each) for each in (self._inside, self._outside, self._miss))
+        missing = self._missing
+        held, squares = self.supports(missing), self.second_moments(missing)
+        rest = missing.sum() - held
+        products = (inside * (1 - q) * held - outside * q * rest) / float(self._kappa)
+        worst = np.sqrt(squares.max())
+        return Moments(
+            raw.own + 2 * products + squares,
+            (np.sqrt(raw.other) + worst) ** 2,
+            np.maximum(np.sqrt(raw.least_variance) - worst, 0.0) ** 2,
+        )
 
     @cached_property
     def extremes(self) -> Extremes:

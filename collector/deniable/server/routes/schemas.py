@@ -77,6 +77,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
             "distance": _one_of("absolute", "circular", "table"),
             "ratio": _TEXT,
             "kept_epsilon": _DECIMAL,
+            "questions": _TEXT,
             **_each({"type": "string", "pattern": "^[0-9]+$"}, "d", "q", "m", "s"),
         },
         description="what is being asked, with its privacy terms",

@@ -1,0 +1,160 @@
+"""One question of several: each question's frequencies, from the reports that are about it.
+
+The device draws the question whatever its answers are. So given how many reports n_j are about the
+question j, they are those of n_j devices drawn at random, each by the question's own mechanism, and
+its decoder reads them. The categories here are the answers to all questions, one after the other;
+frequencies sum to 1 within each question. What a kernel, its moments or its extremes say is of a
+report that is about the kernel's question.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.estimates.binomial import IntervalMethod
+from deniable.estimates.decoders.decoder import (
+    Decoder,
+    Extremes,
+    Floats,
+    Model,
+    Moments,
+    Part,
+    Tally,
+)
+from deniable.mechanisms.one_question import OneQuestion
+
+
+class OneQuestionDecoder(Decoder):
+    """The decoders of all questions, side by side; ``decoder_of`` returns that of one."""
+
+    kernels_tested = False
+
+    def __init__(self, mechanism: OneQuestion, decoder_of: Callable[..., Decoder]) -> None:
+        made = {part: decoder_of(part) for part in set(mechanism.parts)}
+        self._decoders = [made[part] for part in mechanism.parts]
+        categories = _slices([each.categories for each in self._decoders])
+        responses = _slices([each.responses for each in self._decoders])
+        super().__init__(categories[-1].stop, responses[-1].stop)
+        self._parts = tuple(map(Part, self._decoders, categories, responses))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return the questions' decoders, and which categories and responses are theirs."""
+        return self._parts
+
+    @property
+    def moments(self) -> Moments:
+        """Return the questions' own."""
+        each = [part.moments for part in self._decoders]
+        return Moments(
+            np.concatenate([one.own for one in each]),
+            np.concatenate([one.other for one in each]),
+            np.concatenate([one.least_variance for one in each]),
+        )
+
+    @property
+    def extremes(self) -> Extremes:
+        """Return the questions' own, but for the chances: of a report to be about it besides."""
+        each, count = [part.extremes for part in self._decoders], len(self._parts)
+        return Extremes(
+            np.concatenate([one.least for one in each]),
+            np.concatenate([one.most for one in each]),
+            np.concatenate([one.rarest for one in each]) / count,
+            np.concatenate([one.likeliest for one in each]) / count,
+        )
+
+    def kernels(self, weights: Floats) -> Floats:
+        """Return each question's kernel of its weights."""
+        return np.concatenate(
+            [part.decoder.kernels(weights[..., part.categories]) for part in self._parts], axis=-1
+        )
+
+    def most_of_sets(self, size: int | None) -> float:
+        """Return the largest of the questions' own, each with sets of its own answers."""
+        return max(
+            each.most_of_sets(size) for each in self._decoders if (size or 0) <= each.categories
+        )
+
+    def sums(self, values: Floats) -> Floats:
+        """Return the questions' own."""
+        return np.concatenate(
+            [part.decoder.sums(values[..., part.responses]) for part in self._parts], axis=-1
+        )
+
+    def second_moments(self, kernels: Floats) -> Floats:
+        """Return the questions' own."""
+        return np.concatenate(
+            [part.decoder.second_moments(kernels[..., part.responses]) for part in self._parts],
+            axis=-1,
+        )
+
+    def response_shares(self, frequencies: Floats) -> Floats:
+        """Return how often each response comes, whichever question it is about."""
+        shares = [
+            part.decoder.response_shares(frequencies[..., part.categories]) for part in self._parts
+        ]
+        return np.concatenate(shares, axis=-1) / len(self._parts)
+
+    @property
+    def even_shares(self) -> Floats:
+        """Return how often each response comes if all answers are equally frequent."""
+        return np.concatenate([each.even_shares for each in self._decoders]) / len(self._parts)
+
+    def frequencies(self, tally: Tally) -> Floats:
+        """Return the unbiased estimates; all alike for a question that no report is about."""
+        found = np.empty(self.categories)
+        for part in self._parts:
+            own = part.tally(tally)
+            found[part.categories] = (
+                part.decoder.frequencies(own) if own.n else 1 / part.decoder.categories
+            )
+        return found
+
+    def standard_errors(self, tally: Tally, model: Model) -> Floats:
+        """Return each estimate's error; NaN where too few reports are about the question."""
+        errors = np.full(self.categories, np.nan)
+        for part in self._parts:
+            if (own := part.tally(tally)).n > 1:
+                errors[part.categories] = chosen_errors(
+                    partial(part.decoder.standard_errors, own), model, own.n / tally.n
+                )
+        return errors
+
+    def intervals(
+        self, tally: Tally, level: float
+    ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
+        """Return each question's intervals; [0, 1] where no report is about it."""
+        low, high = np.zeros(self.categories), np.ones(self.categories)
+        methods = [IntervalMethod.CLOPPER_PEARSON] * self.categories
+        for part in self._parts:
+            if (own := part.tally(tally)).n:
+                at = part.categories
+                low[at], high[at], methods[at] = part.decoder.intervals(own, level)
+        return low, high, tuple(methods)
+
+    def tested_counts(self, tally: Tally) -> NDArray[np.int64]:
+        """Return how many reports support each answer to each question."""
+        return np.concatenate(
+            [part.decoder.tested_counts(part.tally(tally)) for part in self._parts]
+        )
+
+
+def chosen_errors(errors: Callable[[Model], Floats], model: Model, share: float) -> Floats:
+    """Return the errors of estimates from devices that were drawn, such a share of all.
+
+    If the devices are fixed, which of them were drawn is chance all the same.
+    """
+    if model is Model.SAMPLED or share == 1:
+        return errors(model)
+    # Of N devices n are drawn, without replacement. Of f (1 - f)/n, the variance that sampling a
+    # population adds to the mechanism's own, 1 - n/N is left.
+    sampled, fixed = errors(Model.SAMPLED), errors(Model.FIXED)
+    return np.asarray(np.sqrt((1 - share) * sampled**2 + share * fixed**2))
+
+
+def _slices(sizes: Sequence[int]) -> list[slice]:
+    ends = list(accumulate(sizes))
+    return [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]

@@ -1,0 +1,75 @@
+"""One response on the product of all questions' answers, for tables that cross them.
+
+The categories are the combinations, and the mechanism is that of any survey with as many: shares of
+single questions, and of one within another, are sums of those of combinations. For single questions
+alone, drawing one of them (:mod:`deniable.mechanisms.one_question`) takes far fewer reports.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from deniable.mechanisms.answering import (
+    RANDOMISED_RESPONSE,
+    Answered,
+    SeveralQuestions,
+    answering_labels,
+    answering_mechanism,
+    answering_text,
+    check_answering,
+)
+from deniable.mechanisms.dimensions import (
+    Dimensions,
+    check_dimensions,
+    combination_labels,
+    combinations_of,
+)
+from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
+from deniable.mechanisms.two_valued import MAX_CATEGORIES
+
+
+class _Kind(SeveralQuestions):
+    name = "joint"
+    summary = "of several questions each device answers all at once, for tables that cross them"
+    fields = ("dimensions", "mechanism")
+
+    def labels(self, dimensions: Dimensions) -> tuple[str, ...]:
+        _check_product(dimensions)
+        return combination_labels(dimensions)
+
+    def check(self, parameters: Parameters) -> None:
+        with at_fault("mechanism"):
+            check_dimensions(parameters["dimensions"])
+            _check_product(parameters["dimensions"])
+            check_answering(parameters["mechanism"])
+
+    def calibrated(
+        self, settings: Settings, categories: int, epsilon: str, delta: str
+    ) -> Parameters:
+        parameters = {
+            "dimensions": self.set_dimensions(settings),
+            "mechanism": settings.get("mechanism", RANDOMISED_RESPONSE),
+        }
+        self.check(parameters)
+        return parameters
+
+    def mechanism(
+        self, parameters: Parameters, categories: int, epsilon: str, delta: str
+    ) -> Answered:
+        if categories != combinations_of(parameters["dimensions"]):
+            raise InvalidParameter("categories", "are the combinations of the questions' answers")
+        return answering_mechanism(parameters["mechanism"], categories, epsilon, delta)
+
+    def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
+        return answering_labels(parameters["mechanism"], categories)
+
+    def terms(self, parameters: Parameters) -> str:
+        count = len(parameters["dimensions"])
+        return f"all {count} questions at once: {answering_text(parameters['mechanism'])}"
+
+
+def _check_product(dimensions: Dimensions) -> None:
+    if combinations_of(dimensions) > MAX_CATEGORIES:
+        raise InvalidParameter("dimensions", f"have more than {MAX_CATEGORIES:,} combinations")
+
+
+KIND: Final = _Kind()

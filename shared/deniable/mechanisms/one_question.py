@@ -1,0 +1,236 @@
+"""One question of several: the device draws which one it answers, and answers no other.
+
+Of d questions each is drawn with probability 1/d, whatever the answers are, and answered by its own
+mechanism P_j at the full epsilon. The responses say which: they are the disjoint union of those of
+all questions, and the row of the combination x = (x_1, ..., x_d) is
+
+    P(x, (j, y)) = P_j(x_j, y) / d.
+
+Two combinations are told apart by the questions to which they answer differently, so that the
+guarantee is the mean of the questions' own: sup_S P(x, S) - E P(x', S) <= (1/d) sum_j delta_j(E)
+for E >= 1, attained where all answers differ. There is one report, and it is charged as one.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from math import lcm, prod
+from typing import Final
+
+from deniable.mechanisms.answering import (
+    RANDOMISED_RESPONSE,
+    Answered,
+    SeveralQuestions,
+    answering_labels,
+    answering_mechanism,
+    answering_text,
+    check_answering,
+)
+from deniable.mechanisms.design import MAX_RESPONSES
+from deniable.mechanisms.dimensions import (
+    Dimensions,
+    answer_labels,
+    check_dimensions,
+    combined,
+    separated,
+    sizes_of,
+)
+from deniable.mechanisms.exact import Number, exact_delta
+from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
+from deniable.mechanisms.mechanism import category_index
+from deniable.mechanisms.privacy import Apart, Privacy, TwoValuedPrivacy, odds_of_masses
+from deniable.mechanisms.randomness import Draw, os_random_word, uniform_below
+
+
+@dataclass(frozen=True, slots=True)
+class MeanPrivacy(Privacy):
+    """The guarantee of drawing one of several mechanisms, each as often, and telling which.
+
+    The row of category 0 and that of ``other`` differ whichever is drawn.
+    """
+
+    parts: tuple[TwoValuedPrivacy, ...]
+    other: int
+
+    @property
+    def odds(self) -> Fraction:
+        """Return e^epsilon' of the pure guarantee: the largest, since a response tells its part."""
+        return max(part.odds for part in self.parts)
+
+    @property
+    def apart(self) -> tuple[Apart, ...]:
+        """Return how two rows differ that do so in every part; others differ in fewer."""
+        count = len(self.parts)
+        return tuple(
+            Apart(own.more / count, own.less / count, own.responses)
+            for part in self.parts
+            for own in part.apart
+        )
+
+    @property
+    def furthest(self) -> tuple[int, int]:
+        """Return two categories whose rows differ so."""
+        return 0, self.other
+
+    def odds_at(self, delta: Number) -> Fraction | None:
+        """Return the smallest e^epsilon that holds with this delta."""
+        falling = sorted(self.apart, key=lambda each: each.more / each.less, reverse=True)
+        grid = lcm(*(mass.denominator for each in falling for mass in each[:2]))
+        masses = ((int(each.more * grid), int(each.less * grid)) for each in falling)
+        return odds_of_masses(0, masses, exact_delta(delta) * grid)
+
+    def delta_at_odds(self, odds: Fraction) -> Fraction:
+        """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1."""
+        deltas = (part.delta_at_odds(odds) for part in self.parts)
+        return sum(deltas, Fraction(0)) / len(self.parts)
+
+
+class OneQuestion:
+    """Draw one of the questions, and answer it by its own mechanism.
+
+    The categories are the combinations of answers, of which there may be more than anybody could
+    list; ``parts`` are the questions' mechanisms.
+
+    Source: docs/mathematics.md, section 18.
+    """
+
+    __slots__ = ("_ends", "_sizes", "categories", "grid", "parts", "responses")
+    rounds: Final = None
+    truth: Final = None
+
+    def __init__(self, parts: Iterable[Answered]) -> None:
+        self.parts = tuple(parts)
+        self._sizes = [part.categories for part in self.parts]
+        self._ends = list(accumulate(part.responses for part in self.parts))
+        self.categories, self.responses = prod(self._sizes), self._ends[-1]
+        self.grid = len(self.parts) * lcm(*(part.grid for part in self.parts))
+
+    @property
+    def privacy(self) -> MeanPrivacy:
+        """Return the tight guarantee of the implemented integers."""
+        other = combined([1] * len(self.parts), self._sizes)
+        return MeanPrivacy(tuple(part.privacy for part in self.parts), other)
+
+    @property
+    def hit(self) -> Fraction:
+        """Return the probability that the response supports the answer to its question."""
+        hits = (part.truth if part.hit is None else part.hit for part in self.parts)
+        return sum(hits, Fraction(0)) / len(self.parts)
+
+    def row(self, category: int) -> Sequence[int]:
+        """Return one row's weights over the grid."""
+        each = self.grid // len(self.parts)
+        return [
+            each // part.grid * weight
+            for part, answer in zip(self.parts, self._answers(category), strict=True)
+            for weight in part.row(answer)
+        ]
+
+    def probability(self, category: int, response: int) -> Fraction:
+        """Return the probability of a response given a combination of answers."""
+        answers = self._answers(category)
+        response = category_index(response, self.responses, "a response")
+        at = bisect_right(self._ends, response)
+        part = self.parts[at]
+        own = response - (self._ends[at] - part.responses)
+        return part.probability(answers[at], own) / len(self.parts)
+
+    def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
+        """Return a response to the combination ``answer``."""
+        answers = self._answers(answer)
+        at = uniform_below(len(self.parts), draw)
+        part = self.parts[at]
+        return self._ends[at] - part.responses + part.randomise(answers[at], draw)
+
+    def _answers(self, category: int) -> list[int]:
+        return separated(category_index(category, self.categories), self._sizes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OneQuestion) and other.parts == self.parts
+
+    def __hash__(self) -> int:
+        return hash(self.parts)
+
+    def __repr__(self) -> str:
+        return f"OneQuestion({', '.join(map(repr, self.parts))})"
+
+
+class ResponseLabels(Sequence[str]):
+    """What the responses are called: the question, and its own response."""
+
+    def __init__(self, questions: Iterable[tuple[str, Sequence[str]]]) -> None:
+        self._questions = list(questions)
+        self._ends = list(accumulate(len(labels) for _, labels in self._questions))
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    def __getitem__(self, response: int) -> str:  # type: ignore[override]
+        response = range(len(self))[response]
+        at = bisect_right(self._ends, response)
+        name, labels = self._questions[at]
+        return f"{name}: {labels[response - self._ends[at]]}"
+
+
+class _Kind(SeveralQuestions):
+    name = "one-question"
+    summary = "of several questions each device answers one that it draws; the default for these"
+    fields = ("dimensions", "mechanisms")
+    sent = "a set of answers to one of the questions"
+
+    def labels(self, dimensions: Dimensions) -> tuple[str, ...]:
+        return answer_labels(dimensions)
+
+    def check(self, parameters: Parameters) -> None:
+        dimensions, mechanisms = (parameters[name] for name in self.fields)
+        with at_fault("mechanism"):
+            check_dimensions(dimensions)
+            if type(mechanisms) is not tuple or len(mechanisms) != len(dimensions):
+                raise InvalidParameter("mechanism", "needs a mechanism for each question")
+            for each in mechanisms:
+                check_answering(each)
+
+    def calibrated(
+        self, settings: Settings, categories: int, epsilon: str, delta: str
+    ) -> Parameters:
+        dimensions = self.set_dimensions(settings)
+        mechanisms = settings.get("mechanisms", (RANDOMISED_RESPONSE,) * len(dimensions))
+        parameters = {"dimensions": dimensions, "mechanisms": mechanisms}
+        self.check(parameters)
+        return parameters
+
+    def mechanism(
+        self, parameters: Parameters, categories: int, epsilon: str, delta: str
+    ) -> OneQuestion:
+        sizes = sizes_of(parameters["dimensions"])
+        if categories != sum(sizes):
+            raise InvalidParameter("categories", "are the answers to all questions")
+        made = OneQuestion(
+            answering_mechanism(answering, size, epsilon, delta)
+            for answering, size in zip(parameters["mechanisms"], sizes, strict=True)
+        )
+        if made.responses > MAX_RESPONSES:
+            raise InvalidParameter("mechanism", f"has at most {MAX_RESPONSES:,} responses")
+        return made
+
+    def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
+        labels = [
+            (name, answering_labels(answering, tuple(answers)))
+            for (name, *answers), answering in zip(
+                parameters["dimensions"], parameters["mechanisms"], strict=True
+            )
+        ]
+        if all(type(own) is tuple for _, own in labels):  # each names one answer
+            return categories
+        return ResponseLabels(labels)
+
+    def terms(self, parameters: Parameters) -> str:
+        ways = Counter(map(answering_text, parameters["mechanisms"]))
+        listed = ", ".join(f"{count} by {way}" for way, count in ways.items())
+        return f"one of {len(parameters['dimensions'])} questions: {listed}"
+
+
+KIND: Final = _Kind()

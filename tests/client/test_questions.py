@@ -1,0 +1,212 @@
+"""Surveys of several questions: declared by the app, answered with a map, by either kind."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from enum import Enum
+from random import Random
+from typing import Any
+
+import pytest
+
+from deniable.budget import pure_cost
+from deniable.client import IN_MEMORY, Client, ManifestRefused, Survey, UndeclaredAnswer
+from deniable.client.ledger.admission import check_declaration
+from deniable.client.testing import Capture, FakeCollector
+from deniable.messages import InvalidManifest, Manifest, Specification
+from deniable.messages.bundle import declaration_of, declared_in_python, make_bundle
+from tests.support.surveys import manifest
+
+
+class Plan(Enum):
+    FREE = "free"
+    PAID = "paid"
+
+
+THEMES = ("light", "dark", "system")
+USAGE = Survey.several(
+    "usage",
+    "Which plan, and which theme?",
+    dimensions={"plan": Plan, "theme": THEMES},
+    max_epsilon="1",
+)
+KINDS = ("one-question", "joint")
+
+
+def asked(kind: str, survey: Survey = USAGE, **changes: Any) -> Manifest:
+    specification = Specification.calibrated(
+        kind, 0, "1", settings={"dimensions": survey.dimensions}
+    )
+    fields: dict[str, Any] = {"categories": specification.labels(survey.dimensions), "epsilon": "1"}
+    fields |= {"name": survey.name, "question": survey.question, "specification": specification}
+    return manifest(**fields | changes)
+
+
+def client(collector: FakeCollector, **changes: Any) -> Client:
+    words = Random(5)
+    arguments: dict[str, Any] = {
+        "authority": collector.authority,
+        "surveys": [USAGE],
+        "state": IN_MEMORY,
+        "consent": "on",
+        "background": False,
+        "delivery_seconds": 0,
+        "unsafe_draw": lambda: words.getrandbits(64),
+    }
+    return Client(collector.origin, **arguments | changes)
+
+
+def test_the_answers_make_the_categories() -> None:
+    assert USAGE.dimensions == (("plan", "free", "paid"), ("theme", *THEMES))
+    assert USAGE.categories[0] == "plan: free"
+    assert asked("one-question").categories == USAGE.categories
+    assert asked("joint").categories[4] == "paid + dark"
+    assert USAGE.index_of({"plan": Plan.PAID, "theme": "dark"}) == 4
+    assert USAGE.text_of({"theme": "dark", "plan": "paid"}) == "paid + dark"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_map_is_answered_by_either_kind_with_one_charge(kind: str) -> None:
+    with FakeCollector() as collector, client(collector) as device:
+        collector.publish(USAGE, kind=None if kind == "one-question" else kind)
+        assert device.refresh().ready == ("usage",)
+        outcome = asyncio.run(
+            device.areport("usage", {"plan": "free", "theme": "dark"}, strict=True)
+        )
+        assert outcome.ok
+        assert device.flush().delivered == 1
+        (report,) = collector.reports
+        assert report.response in asked(kind).responses
+        (entry,) = [each for each in device.journal().entries if hasattr(each, "cost")]
+        assert entry.cost == pure_cost(asked(kind).mechanism) <= 10**9
+        said = str(device.explain())
+    assert "plan: free / plan: paid / theme: light" in said
+    if kind == "one-question":
+        assert "a set of answers to one of the questions" in " ".join(said.split())
+
+
+class Hostile(Mapping[str, str]):
+    def __getitem__(self, key: str) -> str:
+        return "marker"
+
+    def __iter__(self) -> Any:
+        return iter(("plan", "theme"))
+
+    def __len__(self) -> int:
+        return 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "free",
+        ("free", "dark"),
+        {},
+        {"plan": "free"},
+        {"plan": "free", "theme": "marker"},
+        {"plan": "free", "theme": "dark", "marker": "x"},
+        {"plan": "free", "marker": "dark"},
+        {"plan": "dark", "theme": "free"},
+        {"plan": "free", "theme": ["marker"]},
+        {"plan": "free", "theme": None},
+        Hostile(),
+        None,
+    ],
+)
+def test_another_answer_is_an_error_that_does_not_repeat_it(answer: Any) -> None:
+    with FakeCollector() as collector, client(collector) as device:
+        with pytest.raises(UndeclaredAnswer) as raised:
+            device.report("usage", answer)
+        assert raised.value.__context__ is None
+        assert "marker" not in str(raised.value)
+        assert "free" not in str(raised.value)
+    with pytest.raises(UndeclaredAnswer):
+        Survey("tea", "Tea?", ("no", "yes"), "1").index_of({"tea": "no"})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_d1_a_manifest_of_other_questions_is_refused(kind: str) -> None:
+    check_declaration(asked(kind), USAGE)
+    for dimensions in (
+        {"plan": ("free", "paid"), "theme": THEMES[::-1]},
+        {"plan": ("free", "paid"), "colour": THEMES},
+        {"theme": THEMES, "plan": ("free", "paid")},
+        {"plan": ("free", "paid"), "theme": THEMES, "more": ("no", "yes")},
+    ):
+        other = Survey.several("usage", USAGE.question, dimensions=dimensions, max_epsilon="1")
+        with pytest.raises(ManifestRefused, match="categories"):
+            check_declaration(asked(kind, other), USAGE)
+    flat = Survey("usage", USAGE.question, asked(kind).categories, "1")
+    with pytest.raises(ManifestRefused, match="categories"):
+        check_declaration(asked(kind), flat)
+    plain = manifest(name="usage", question=USAGE.question, categories=USAGE.categories)
+    with pytest.raises(ManifestRefused, match="categories"):
+        check_declaration(plain, USAGE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bundle_declares_the_questions(kind: str) -> None:
+    with FakeCollector() as collector:
+        envelope = collector.publish(USAGE, kind=kind)
+        bundle = make_bundle([envelope], bytes.fromhex(collector.authority))
+        survey = Survey.bundled(bundle.to_json())
+        assert (survey.dimensions, survey.categories) == (USAGE.dimensions, USAGE.categories)
+        with client(collector, surveys=[survey]) as device:
+            assert device.report(survey, {"plan": Plan.FREE, "theme": "dark"}).ok
+    declaration = declaration_of(asked(kind))
+    assert declared_in_python(declaration).startswith("Survey.several(")
+    assert Survey.declared(json.loads(json.dumps(declaration))) == USAGE
+    assert eval(declared_in_python(declaration), {"Survey": Survey}) == USAGE
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "error"),
+    [
+        ({"plan": ("free", "paid")}, InvalidManifest),
+        ({"plan": ("free", "paid"), "theme": ("light",)}, InvalidManifest),
+        ({"plan": ("free", "paid"), "Plan": ("light", "dark")}, InvalidManifest),
+        ({"plan": ("free", "paid"), "": ("light", "dark")}, InvalidManifest),
+        ({"plan": ("free", "FREE"), "theme": ("light", "dark")}, InvalidManifest),
+        ({"plan": ("free", "paid"), "theme": "light"}, TypeError),
+        ({"plan": ("free", "paid"), "theme": (1, 2)}, TypeError),
+    ],
+)
+def test_questions_that_no_manifest_could_hold_are_refused(
+    dimensions: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        Survey.several("usage", "?", dimensions=dimensions, max_epsilon="1")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_categories_that_the_questions_do_not_make_are_refused(kind: str) -> None:
+    good = asked(kind)
+    with pytest.raises(InvalidManifest, match="categories"):
+        asked(kind, categories=(*good.categories[:-1], "another"))
+    with pytest.raises(InvalidManifest, match="categories"):
+        asked(kind, categories=good.categories[::-1])
+
+
+def test_many_questions_have_more_combinations_than_numbers_of_64_bits() -> None:
+    many = Survey.several(
+        "features",
+        "Which of these were used?",
+        dimensions={f"feature {number}": ("no", "yes") for number in range(100)},
+        max_epsilon="1",
+    )
+    with FakeCollector() as collector, client(collector, surveys=[many]) as device:
+        collector.publish(many)
+        assert device.refresh().ready == ("features",)
+        used = {f"feature {number}": "yes" if number % 3 else "no" for number in range(100)}
+        assert device.report(many, used).ok
+        assert device.flush().delivered == 1
+        assert collector.reports[0].response in many.categories
+        assert "Answers" in str(device.explain())
+    assert many.text_of(used).startswith("no + yes + yes + no")
+
+
+def test_a_test_captures_answers_to_several_questions() -> None:
+    with FakeCollector() as collector, Capture() as capture, client(collector) as device:
+        device.report("usage", {"plan": "paid", "theme": "dark"})
+        capture.assert_reported("usage", {"theme": "dark", "plan": Plan.PAID})
+        assert capture.answers("usage") == ["paid + dark"]

@@ -1,0 +1,238 @@
+"""Estimates of several questions: one drawn by each device, or all at once."""
+
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable.estimates import (
+    Model,
+    covariance,
+    debias,
+    detectable_share,
+    estimated_covariance,
+    fakes_needed,
+    frequency_intervals,
+    impossible_counts,
+    influence,
+    linear_query,
+    query_influence,
+    query_shifts,
+    reports_for_half_width,
+    set_influence,
+    standard_errors,
+    worst_shifts,
+)
+from deniable.estimates.decoders import decoder_of
+from deniable.estimates.poisoning import poisoning
+from deniable.mechanisms import KINDS, Mechanism
+from deniable.mechanisms.dimensions import Dimensions, combinations_of, separated
+from deniable.mechanisms.one_question import OneQuestion
+from deniable.publishing.survey_dimensions import answered_best
+from deniable.simulation import SimulatedWords, randomise_many
+
+
+def several(*sizes: int) -> Dimensions:
+    return tuple((f"q{i}", *(f"a{j}" for j in range(k))) for i, k in enumerate(sizes))
+
+
+def made(kind: str, sizes: tuple[int, ...], epsilon: str = "1") -> Any:
+    dimensions = several(*sizes)
+    asked = answered_best(kind, dimensions, epsilon)
+    parameters = KINDS[kind].calibrated(asked, 0, epsilon, "0")
+    categories = sum(sizes) if kind == "one-question" else combinations_of(dimensions)
+    return KINDS[kind].mechanism(parameters, categories, epsilon, "0")
+
+
+def expected(mechanism: Mechanism, frequencies: Any, n: int) -> list[int]:
+    shares = decoder_of(mechanism).response_shares(np.asarray(frequencies, dtype=float))
+    return [round(n * share) for share in shares]
+
+
+# n times the variance of the first question's shares together, if all combinations are as frequent
+# and devices are fixed, but for (d - 1) f (1 - f) a share of the choice: published figures.
+TABLE = [
+    ((2, 3), "1", 3.683, 8.925),
+    ((5, 5), "1", 22.86, 69.96),
+    ((5, 5), "2", 3.484, 13.10),
+    ((10, 10), "1", 58.21, 327.2),
+    ((4, 25), "1", 15.11, 272.7),
+]
+
+
+@pytest.mark.parametrize(("sizes", "epsilon", "one", "joint"), TABLE)
+def test_the_published_figures(
+    sizes: tuple[int, ...], epsilon: str, one: float, joint: float
+) -> None:
+    n, k = 10**12, sizes[0]
+    drawn = made("one-question", sizes, epsilon)
+    counts = expected(drawn, np.concatenate([np.full(size, 1 / size) for size in sizes]), n)
+    errors = standard_errors(drawn, counts, Model.FIXED)[:k]
+    choice = (len(sizes) - 1) * (1 - 1 / k)
+    assert n * (errors**2).sum() - choice == pytest.approx(one, rel=2e-4)
+    at_once = made("joint", sizes, epsilon)
+    cells = at_once.categories
+    counts = expected(at_once, np.full(cells, 1 / cells), n)
+    variance = 0.0
+    for answer in range(k):
+        w = [float(separated(x, sizes)[0] == answer) for x in range(cells)]
+        variance += n * linear_query(at_once, counts, w, model=Model.FIXED).standard_error ** 2
+    assert variance == pytest.approx(joint, rel=5e-4)  # of the affine design that is used
+
+
+SMALL = (2, 3, 4)
+SHARES = np.array([0.3, 0.7, 0.2, 0.5, 0.3, 0.1, 0.2, 0.3, 0.4])
+
+
+def mixed() -> OneQuestion:
+    mechanism = KINDS["one-question"].mechanism(
+        {
+            "dimensions": several(*SMALL),
+            "mechanisms": (("randomised-response",), ("affine", 3, 1, 1), ("subset", 2)),
+        },
+        sum(SMALL),
+        "1",
+        "0",
+    )
+    assert isinstance(mechanism, OneQuestion)
+    return mechanism
+
+
+def test_each_question_is_estimated_from_the_reports_about_it() -> None:
+    mechanism = mixed()
+    counts = expected(mechanism, SHARES, 10**15)
+    assert debias(mechanism, counts) == pytest.approx(SHARES, abs=1e-10)
+    # However unevenly the questions were drawn, and whatever the others say.
+    decoder = decoder_of(mechanism)
+    start = 0
+    for part, own in zip(decoder.parts, mechanism.parts, strict=True):
+        alone = counts[part.responses]
+        there = slice(start, start := start + own.categories)
+        assert (debias(mechanism, counts)[there] == debias(own, alone)).all()
+        sampled = standard_errors(mechanism, counts, Model.SAMPLED)[there]
+        assert (sampled == standard_errors(own, alone, Model.SAMPLED)).all()
+        intervals = frequency_intervals(mechanism, counts, 0.9)
+        assert (intervals.low[there] == frequency_intervals(own, alone, 0.9).low).all()
+        assert (intervals.high[there] == frequency_intervals(own, alone, 0.9).high).all()
+        # Of fixed devices a third answers: that much less is chance than in a population's sample.
+        f = SHARES[there]
+        less = standard_errors(mechanism, counts, Model.FIXED)[there]
+        assert 1e15 * (sampled**2 - less**2) == pytest.approx(f * (1 - f), rel=1e-3)
+
+
+def test_sums_within_and_over_questions() -> None:
+    mechanism = mixed()
+    counts = expected(mechanism, SHARES, 10**6)
+    found, weights = debias(mechanism, counts), np.array([1, 2, 0, 3, 1, 0, -1, 5, 2.5])
+    for model in Model:
+        errors = standard_errors(mechanism, counts, model)
+        for j in range(9):
+            alone = linear_query(mechanism, counts, np.eye(9)[j].tolist(), model=model)
+            assert alone.value == pytest.approx(found[j], abs=1e-12)
+            assert alone.standard_error == pytest.approx(errors[j], rel=1e-9)
+    whole = linear_query(mechanism, counts, weights.tolist())
+    assert whole.value == pytest.approx(weights @ found)
+    matrix = estimated_covariance(mechanism, counts, Model.SAMPLED)
+    assert whole.standard_error**2 == pytest.approx(weights @ matrix @ weights)
+    exact = covariance(mechanism, SHARES, 10**6, Model.SAMPLED)
+    assert exact.diagonal() == pytest.approx(matrix.diagonal(), rel=1e-3)
+    assert (matrix[:2, 2:] == 0).all()
+    for attempt in (
+        lambda: linear_query(mechanism, counts, weights.tolist(), model=Model.FIXED),
+        lambda: covariance(mechanism, SHARES, 10, Model.FIXED),
+    ):
+        with pytest.raises(ValueError, match="if devices are fixed"):
+            attempt()
+
+
+def test_a_question_without_reports_is_open() -> None:
+    mechanism = mixed()
+    counts = {0: 1, 3: 5}  # one report about the first question, none about the last
+    assert debias(mechanism, counts)[5:] == pytest.approx([0.25] * 4)
+    errors = standard_errors(mechanism, counts, Model.SAMPLED)
+    assert np.isnan(errors).tolist() == [True] * 2 + [False] * 3 + [True] * 4
+    intervals = frequency_intervals(mechanism, counts, 0.95)
+    assert (intervals.low[5:] == 0).all()
+    assert (intervals.high[5:] == 1).all()
+    assert not intervals.outside[5:].any()
+    with pytest.raises(ValueError, match="no report is about"):
+        linear_query(mechanism, counts, [0] * 8 + [1])
+
+
+def test_fakes_that_all_answer_one_question() -> None:
+    mechanism, n = mixed(), 3 * 10**9
+    counts = expected(mechanism, SHARES, n)
+    before, fakes = debias(mechanism, counts), n // 10**5
+    moved = []
+    for response in range(mechanism.responses):
+        faked = [*counts]
+        faked[response] += fakes
+        moved.append((debias(mechanism, faked) - before) / (fakes / n))
+    down, up = worst_shifts(mechanism, SHARES, 1.0)
+    assert np.max(moved, axis=0) == pytest.approx(up, rel=1e-3)
+    assert np.min(moved, axis=0) == pytest.approx(down, rel=1e-3)
+    # More of them move it less than in proportion, never more; no share is moved further than this.
+    assert np.max(np.abs(moved)) < influence(mechanism)
+    own = max(influence(part) for part in mechanism.parts)
+    assert influence(mechanism) == pytest.approx(3 * own)
+    weights = np.array([0, 1, 0, 2, 1, 0, 0, 0, 1.0])
+    reached = np.array(moved) @ weights
+    low, high = query_shifts(mechanism, weights, SHARES, 1.0)
+    assert (reached.min(), reached.max()) == pytest.approx((low, high), rel=1e-3)
+    assert np.abs(reached).max() < query_influence(mechanism, weights)
+    assert set_influence(mechanism) == 3 * max(map(set_influence, mechanism.parts))
+    assert set_influence(mechanism, 1) == pytest.approx(influence(mechanism))
+    assert set_influence(mechanism, 4) == pytest.approx(3)
+    with pytest.raises(ValueError, match="0 to 4"):
+        set_influence(mechanism, 5)
+    error = 1e-5
+    told = poisoning(mechanism, counts, before, np.full(9, error)).fakes_for_one_error
+    assert told == pytest.approx(n * error / np.maximum(up, -down).min(), rel=1e-3)
+    assert fakes_needed(n, 0.01, float(up[0])) == pytest.approx(0.01 * n / up[0], rel=0.01)
+
+
+def test_counts_that_honest_devices_do_not_cause() -> None:
+    mechanism = mixed()
+    counts = expected(mechanism, SHARES, 30_000)
+    assert not any(flags.any() for flags in impossible_counts(mechanism, counts))
+    share = detectable_share(mechanism, 30_000)
+    assert share is not None
+    assert 0 < share < 1
+    counts[0] += 12_000  # of 42,000 then, 38 % are about this answer; honest devices reach 24 %
+    assert impossible_counts(mechanism, counts)[0][0]
+
+
+def test_planning_is_for_each_question() -> None:
+    mechanism = mixed()
+    most = max(reports_for_half_width(part, 0.05) for part in mechanism.parts)
+    assert reports_for_half_width(mechanism, 0.05) == pytest.approx(3 * most, abs=3)
+
+
+def test_simulated_devices_are_as_far_off_as_the_formula_says() -> None:
+    # 2,000 fixed devices, 600 times over: the squared errors of a question's five shares add up to
+    # about a chi-squared of 4 degrees, so that their mean over the runs is within 5 * sqrt(2/(4 *
+    # 600)) = 14.5 % but for a chance below 1e-6; the seed is fixed besides.
+    mechanism, n, runs = made("one-question", (5, 5)), 2000, 600
+    words = SimulatedWords(np.random.default_rng(13))
+    answers = np.arange(n) % 25
+    truth = np.full(5, 1 / 5)
+    errors = np.empty(runs)
+    for run in range(runs):
+        seen = np.bincount(randomise_many(mechanism, answers, words), minlength=10)
+        errors[run] = ((debias(mechanism, seen.tolist())[:5] - truth) ** 2).sum()
+    assert n * errors.mean() == pytest.approx(22.86 + 4 / 5, rel=0.145)
+
+
+def test_in_bulk_the_law_is_the_row() -> None:
+    mechanism = made("one-question", (2, 3, 2))
+    words, many = SimulatedWords(np.random.default_rng(3)), 400_000
+    for x, answers in enumerate(product(range(2), range(3), range(2))):
+        assert tuple(separated(x, (2, 3, 2))) == answers
+        if x not in {0, 5, 11}:
+            continue
+        seen = np.bincount(randomise_many(mechanism, np.full(many, x), words), minlength=7)
+        row = np.array([float(Fraction(w, mechanism.grid)) for w in mechanism.row(x)])
+        # 21 counts, each within 5.6 deviations: a chance below 21 * 2.2e-8 to fail.
+        assert (abs(seen - many * row) < 5.6 * np.sqrt(many * row * (1 - row))).all()

@@ -1,0 +1,124 @@
+"""One question of several: the row, the sampler and the guarantee, by those of the questions."""
+
+from fractions import Fraction
+from itertools import product
+from random import Random
+
+import pytest
+
+from deniable.accounting import PrivacyLoss
+from deniable.mechanisms import KINDS, InvalidParameter, MatrixPrivacy, SolutionMatrix
+from deniable.mechanisms.answering import Answering
+from deniable.mechanisms.dimensions import Dimensions, combined, separated
+from deniable.mechanisms.one_question import OneQuestion
+
+RR: Answering = ("randomised-response",)
+ANSWERED: list[list[tuple[int, Answering]]] = [
+    [(2, RR), (3, RR)],
+    [(2, ("affine", 3, 1, 1)), (4, ("subset", 2))],
+    [(2, RR), (3, RR), (4, ("affine", 2, 2, 1))],
+    [(5, ("affine", 5, 1, 2)), (3, RR)],
+]
+
+
+def several(*sizes: int) -> Dimensions:
+    return tuple((f"q{i}", *(f"a{j}" for j in range(k))) for i, k in enumerate(sizes))
+
+
+def made(answered: list[tuple[int, Answering]], epsilon: str, delta: str = "0") -> OneQuestion:
+    sizes = [size for size, _ in answered]
+    parameters = KINDS["one-question"].calibrated(
+        {"dimensions": several(*sizes), "mechanisms": tuple(each for _, each in answered)},
+        sum(sizes),
+        epsilon,
+        delta,
+    )
+    mechanism = KINDS["one-question"].mechanism(parameters, sum(sizes), epsilon, delta)
+    assert isinstance(mechanism, OneQuestion)
+    return mechanism
+
+
+@pytest.mark.parametrize("answered", ANSWERED)
+def test_a_row_is_those_of_the_questions_side_by_side(
+    answered: list[tuple[int, Answering]],
+) -> None:
+    mechanism, sizes = made(answered, "1"), [size for size, _ in answered]
+    d = len(sizes)
+    for index, answers in enumerate(product(*map(range, sizes))):
+        assert combined(answers, sizes) == index
+        assert tuple(separated(index, sizes)) == answers
+        rows = zip(mechanism.parts, answers, strict=True)
+        expected = [
+            part.probability(answer, y) / d for part, answer in rows for y in range(part.responses)
+        ]
+        assert [mechanism.probability(index, y) for y in range(mechanism.responses)] == expected
+        assert [Fraction(w, mechanism.grid) for w in mechanism.row(index)] == expected
+        # The answer's own responses are the likelier ones of its question.
+        hits = Fraction(0)
+        for part, answer in zip(mechanism.parts, answers, strict=True):
+            row = part.row(answer)
+            hits += Fraction(sum(weight for weight in row if weight == max(row)), part.grid)
+        assert mechanism.hit == hits / d
+
+
+@pytest.mark.parametrize("answered", ANSWERED)
+@pytest.mark.parametrize("delta", ["0", "0.01"])
+def test_it_guarantees_what_its_entries_say(
+    answered: list[tuple[int, Answering]], delta: str
+) -> None:
+    mechanism = made(answered, "0.7", delta)
+    exact = MatrixPrivacy(SolutionMatrix.of(mechanism))
+    assert mechanism.privacy.odds == exact.odds
+    assert mechanism.privacy.satisfies("0.7", delta)
+    for odds in (Fraction(1), Fraction(3, 2), Fraction(2), Fraction(9)):
+        assert mechanism.privacy.delta_at_odds(odds) == exact.delta_at_odds(odds)
+    one, other = map(mechanism.row, mechanism.privacy.furthest)
+    assert PrivacyLoss.of_mechanism(mechanism) == PrivacyLoss.of_pair(one, other)
+    for slack in ("0", "0.001", "0.02", "0.4"):
+        assert mechanism.privacy.odds_at(slack) == exact.odds_at(slack)
+
+
+@pytest.mark.parametrize("answered", ANSWERED)
+def test_which_question_is_drawn_does_not_depend_on_the_answers(
+    answered: list[tuple[int, Answering]],
+) -> None:
+    # The words that draw the question are looked at first, and the others are its mechanism's: so
+    # the law is the row, since those of uniform_below and of the questions are exact.
+    mechanism, sizes = made(answered, "1"), [size for size, _ in answered]
+    d, words = len(sizes), Random(9)
+    for _ in range(40):
+        stream = [words.getrandbits(64) for _ in range(16)]
+        bits = (d - 1).bit_length()
+        used, at = next((i, w % 2**bits) for i, w in enumerate(stream, start=1) if w % 2**bits < d)
+        before = sum(part.responses for part in mechanism.parts[:at])
+        for index, answers in enumerate(product(*map(range, sizes))):
+            own = mechanism.parts[at].randomise(answers[at], iter(stream[used:]).__next__)
+            assert mechanism.randomise(index, iter(stream).__next__) == before + own
+
+
+def test_more_combinations_than_anybody_could_list() -> None:
+    many = made([(2, RR)] * 200, "1")
+    assert (many.categories, many.responses) == (2**200, 400)
+    assert many.privacy.odds == many.parts[0].privacy.odds
+    yes = many.categories - 1
+    assert all(many.randomise(yes) < 400 for _ in range(20))
+    assert many.probability(yes, 1) == many.parts[0].privacy.truth / 200
+    with pytest.raises(IndexError):
+        many.randomise(2**200)
+
+
+def test_what_answers_no_question_is_refused() -> None:
+    kind, dimensions = KINDS["one-question"], several(2, 3)
+    wrong: list[object] = [(RR,), (RR, ("ordinal",)), (RR, ("affine", 5, 1)), (RR, ()), "x"]
+    for mechanisms in [*wrong, (RR, RR, RR)]:
+        with pytest.raises(InvalidParameter):
+            kind.check({"dimensions": dimensions, "mechanisms": mechanisms})
+    wrong = [several(2), several(1, 2), (), "x", (("a", "b", "c"), ("d", "e", 1)), [["a"]]]
+    for each in wrong:
+        with pytest.raises(InvalidParameter):
+            kind.check({"dimensions": each, "mechanisms": (RR, RR)})
+    large: list[tuple[int, Answering]] = [(10_000, ("affine", 101, 2, 27)), (10_000, RR)]
+    with pytest.raises(InvalidParameter, match="responses"):
+        made([*large, *large], "1")
+    with pytest.raises(InvalidParameter, match="combinations"):
+        KINDS["joint"].check({"dimensions": several(256, 257), "mechanism": RR})
