@@ -24,7 +24,7 @@ def test_what_the_exchange_leans_on_in_http_client_is_there() -> None:
         response = http.client.HTTPResponse(unconnected)
         assert isinstance(response.fp, io.BufferedReader)
         assert hasattr(response, "length")
-        response.fp.close()
+        response.close()
 
 
 @pytest.fixture
