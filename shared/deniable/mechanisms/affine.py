@@ -8,11 +8,10 @@ q is a prime. A category is a vector x of m digits base q, k <= q^m of them; a r
 since <a, x' - x> is uniform over all a, 0 among them (docs/mathematics.md, section 17).
 """
 
-from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from deniable.mechanisms.design import MAX_RESPONSES, BlockLabels, Design, DesignMechanism
-from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
+from deniable.mechanisms.design import MAX_RESPONSES, Design, DesignKind
+from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
 
 MAX_ORDER: Final = 1021
 """The largest q: with m = 1, K = q (q - 1) is 2^20 at most."""
@@ -89,7 +88,7 @@ def _nearest_primes(number: int) -> list[int]:
     return [below, *filter(is_prime, range(number + 1, MAX_ORDER + 1))][:2]
 
 
-class _Kind(Kind):
+class _Kind(DesignKind):
     name = "affine"
     summary = "for many categories: a response supports a share of them"
     fields = ("q", "m", "s")
@@ -98,8 +97,6 @@ class _Kind(Kind):
         "m": "the number of digits of a category, base q",
         "s": "of q residues, how many a response supports",
     }
-    symmetric = True
-    answers = False
 
     def check(self, parameters: Parameters) -> None:
         with at_fault("mechanism", (ValueError, TypeError)):
@@ -127,28 +124,14 @@ class _Kind(Kind):
         self.check(parameters)
         return parameters
 
-    def mechanism(
-        self, parameters: Parameters, categories: int, epsilon: str, delta: str
-    ) -> DesignMechanism:
-        design = self._design(parameters, categories)
-        with at_fault("epsilon"):
-            return DesignMechanism(design, epsilon, delta)
-
-    def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
-        return BlockLabels(self._design(parameters, len(categories)), categories)
-
-    def described(self, parameters: Parameters) -> dict[str, str]:
-        return {name: str(parameters[name]) for name in self.fields}
-
     def terms(self, parameters: Parameters) -> str:
         q, m, s = (parameters[name] for name in self.fields)
         return (
             f"affine design: {q * (q**m - 1):,} responses, each supports {s}/{q} of the categories"
         )
 
-    def _design(self, parameters: Parameters, categories: int) -> Affine:
-        with at_fault("categories"):
-            return Affine(categories, *(parameters[name] for name in self.fields))
+    def design(self, parameters: Parameters, categories: int) -> Affine:
+        return Affine(categories, *(parameters[name] for name in self.fields))
 
 
 KIND: Final = _Kind()

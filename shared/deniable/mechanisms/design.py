@@ -30,6 +30,7 @@ from deniable.mechanisms.exact import (
     exact_epsilon,
 )
 from deniable.mechanisms.exponential import ceil_div, exp_enclosure, odds_floor
+from deniable.mechanisms.kind import Kind, Parameters, at_fault
 from deniable.mechanisms.mechanism import category_index
 from deniable.mechanisms.privacy import TwoValuedPrivacy
 from deniable.mechanisms.randomness import Draw, os_random_word
@@ -233,6 +234,37 @@ class BlockLabels(Sequence[str]):
         response = range(len(self))[response]
         names = [self._categories[x] for x in islice(self._design.held(response), _SHOWN + 1)]
         return ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
+
+
+class DesignKind(Kind):
+    """What the kinds share that are a design: all but its parameters."""
+
+    symmetric = True
+    answers = False
+
+    @abstractmethod
+    def design(self, parameters: Parameters, categories: int) -> Design:
+        """Return the design of so many categories; ValueError if there is none."""
+
+    def mechanism(
+        self, parameters: Parameters, categories: int, epsilon: str, delta: str
+    ) -> DesignMechanism:
+        """Return the design with weights as private as is stated."""
+        design = self._made(parameters, categories)
+        with at_fault("epsilon"):
+            return DesignMechanism(design, epsilon, delta)
+
+    def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
+        """Return the label of each response, made when it is asked for."""
+        return BlockLabels(self._made(parameters, len(categories)), categories)
+
+    def described(self, parameters: Parameters) -> dict[str, str]:
+        """Return the parameters as texts."""
+        return {name: str(parameters[name]) for name in self.fields}
+
+    def _made(self, parameters: Parameters, categories: int) -> Design:
+        with at_fault("categories"):
+            return self.design(parameters, categories)
 
 
 def _certified_outside(design: Design, epsilon: Fraction, delta: Fraction) -> int:

@@ -5,12 +5,12 @@ better (Ye and Barg 2018); there are so many subsets that it is for up to some 2
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import comb
 from typing import ClassVar, Final
 
-from deniable.mechanisms.design import MAX_RESPONSES, BlockLabels, Design, DesignMechanism
-from deniable.mechanisms.kind import InvalidParameter, Kind, Parameters, Settings, at_fault
+from deniable.mechanisms.design import MAX_RESPONSES, Design, DesignKind
+from deniable.mechanisms.kind import InvalidParameter, Parameters, Settings, at_fault
 
 MAX_MEMBERS: Final = 1 << 23
 """Most categories that all responses support together, K d."""
@@ -87,7 +87,7 @@ def check_subset(size: object) -> None:
         raise ValueError("d is at least 1")
 
 
-class _Kind(Kind):
+class _Kind(DesignKind):
     name = "subset"
     summary = "for 4 to some 20 categories: a response is a set of d of them"
     fields = ("d",)
@@ -95,8 +95,6 @@ class _Kind(Kind):
         "d": "of a subset survey: how many categories a response supports; "
         "default: the most accurate",
     }
-    symmetric = True
-    answers = False
 
     def check(self, parameters: Parameters) -> None:
         with at_fault("mechanism", (ValueError, TypeError)):
@@ -115,25 +113,11 @@ class _Kind(Kind):
             )
         return {"d": d}
 
-    def mechanism(
-        self, parameters: Parameters, categories: int, epsilon: str, delta: str
-    ) -> DesignMechanism:
-        design = self._design(parameters, categories)
-        with at_fault("epsilon"):
-            return DesignMechanism(design, epsilon, delta)
-
-    def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
-        return BlockLabels(self._design(parameters, len(categories)), categories)
-
-    def described(self, parameters: Parameters) -> dict[str, str]:
-        return {"d": str(parameters["d"])}
-
     def terms(self, parameters: Parameters) -> str:
         return f"subset design: a response supports {parameters['d']} categories"
 
-    def _design(self, parameters: Parameters, categories: int) -> Subset:
-        with at_fault("categories"):
-            return Subset(categories, parameters["d"])
+    def design(self, parameters: Parameters, categories: int) -> Subset:
+        return Subset(categories, parameters["d"])
 
 
 KIND: Final = _Kind()
