@@ -12,6 +12,7 @@ from deniable.audit import (
     TheoremDoesNotApply,
     compare,
     delta_of_design,
+    design_variance,
     odds_above,
     privacy_curve,
     pure_level,
@@ -29,6 +30,8 @@ from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, DesignMechanism
 from deniable.mechanisms.subset import Subset
 from tests.audit.matrices import of_weights
+from tests.mechanisms.test_designs import ALL
+from tests.support.effort import some
 
 WHOLE: list[Design] = [
     Affine(9, 3, 2, 1),
@@ -51,7 +54,7 @@ def check_witness(mechanism: DesignMechanism, finding: Finding) -> None:
     witness = finding.witness
     assert witness is not None
     design = mechanism.design
-    expected = [y for y in range(design.responses) if design.holds(y, 0) > design.holds(y, 1)]
+    expected = [y for y in range(design.responses) if design.supports(y, 0) > design.supports(y, 1)]
     assert (witness.category, witness.other) == (0, 1)
     assert len(witness.responses) == len(expected)
     assert list(witness.responses) == expected
@@ -118,7 +121,9 @@ def test_a_design_is_private_up_to_the_odds_of_the_theorem(
 ) -> None:
     numbers = design.responses, design.replication, design.replication - design.together
     own = pure_odds_of_design(*numbers, odds, slack)
-    held = [[design.holds(y, x) for y in range(design.responses)] for x in range(design.categories)]
+    held = [
+        [design.supports(y, x) for y in range(design.responses)] for x in range(design.categories)
+    ]
     for more in (Fraction(1), Fraction(1001, 1000)):
         u, v = (own * more).as_integer_ratio()
         rows = of_weights([[u if each else v for each in row] for row in held])
@@ -167,8 +172,8 @@ class Moved(Affine):
 
     __slots__ = ()
 
-    def holds(self, response: int, category: int) -> bool:
-        return super().holds(response, category) != ((response, category) == (0, 0))
+    def supports(self, response: int, category: int) -> bool:
+        return super().supports(response, category) != ((response, category) == (0, 0))
 
 
 @pytest.mark.parametrize("most", [0, 1 << 18])
@@ -196,6 +201,22 @@ def fixed_variance(mechanism: DesignMechanism) -> float:
                      for x in range(mechanism.categories)])  # fmt: skip
     kernels = design_decoder(mechanism).kernels(np.eye(mechanism.categories))
     return float(((rows @ (kernels**2).T) - (rows @ kernels.T) ** 2).mean(axis=0).sum())
+
+
+@pytest.mark.parametrize("made", some(ALL), ids=repr)
+def test_estimates_are_unbiased_and_vary_as_stated_exactly(made: DesignMechanism) -> None:
+    k, design, odds = made.categories, made.design, made.privacy.odds
+    # The kernel of a category takes these values at responses that hold it, and at others.
+    holds, not_ = ((held - made.miss) / (made.hit - made.miss) for held in (1, 0))
+    for answer in (0, k - 1):
+        row, total = made.row(answer), Fraction(0)
+        for x in range(k):
+            p = Fraction(sum(w for y, w in enumerate(row) if design.supports(y, x)), made.grid)
+            mean = p * holds + (1 - p) * not_
+            assert mean == (x == answer)
+            total += p * holds**2 + (1 - p) * not_**2 - mean**2
+        numbers = design.responses, design.replication, design.together
+        assert total == design_variance(k, *numbers, odds - 1)
 
 
 @pytest.mark.parametrize("design", WHOLE + PARTS, ids=repr)

@@ -1,6 +1,7 @@
 """``deniable audit``: the guarantee with its proof, and the distance to the optimum."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -261,7 +262,7 @@ def test_a_design_is_checked_and_its_witness_described(
     mechanism = survey.mechanism
     assert isinstance(mechanism, DesignMechanism)
     design = mechanism.design
-    described = f'the {design.replication - design.together:,} responses that hold "c0" and not '
+    described = f'the {design.replication - design.together:,} responses that support "c0" and not '
     assert shown.count(described) == 3
     found = as_json(file, "--delta", "0.001", "--epsilon", "0.5")
     assert len(str(found)) < 4000
@@ -278,13 +279,16 @@ def test_a_design_is_checked_and_its_witness_described(
         assert excess == Fraction(found[finding]["delta"]["exact"])
     variance = as_json("compare", file)["criteria"][-1]
     assert 1 - 1e-12 < variance["ratio"] < 1.06
+    compared = succeed("audit", "compare", file)
+    assert not re.search(r"^(largest|average) lie", compared, re.MULTILINE)  # told below the table
+    assert "- largest lie, average lie: not defined" in compared
 
 
 def test_a_design_that_is_none_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     survey = manifest(categories=tuple("abcdef"), specification=Specification("subset", {"d": 3}))
     file = written(tmp_path, sign_manifest(survey, AUTHORITY), "manifest")
     monkeypatch.setattr(Design, "__init__", unbalanced(Design.__init__))
-    assert "not every category is held by 10 responses" in fail("audit", file)
+    assert "not every category is supported by 10 responses" in fail("audit", file)
 
 
 def unbalanced(made: Callable[..., None]) -> Callable[..., None]:
@@ -351,7 +355,7 @@ def test_a_comparison_at_an_epsilon_that_does_not_hold_says_so(named: Path) -> N
 
 def test_where_there_is_nothing_to_compare_the_reason_is_given_once(tmp_path: Path) -> None:
     shown = succeed("audit", "compare", written(tmp_path, TRUTH))
-    assert shown.count("No finite epsilon holds") == 1
+    assert shown.count("no finite epsilon holds") == 1
     assert "infinite" in shown
     found = as_json("compare", written(tmp_path, "1,1\n1,1\n"))
     assert [c["ratio"] for c in found["criteria"]] == [1, 1, None, None]

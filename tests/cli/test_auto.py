@@ -89,12 +89,13 @@ def test_publishing_and_showing_explain_the_choice(place: Workplace) -> None:
     for text in (shown, succeed("survey", "show", "tea", "--dir", place.directory)):
         told = " ".join(text.split())
         for part in (
-            "mechanism affine design: 11,342 responses, each supports 40/107 of the categories",
+            "mechanism affine (q = 107, m = 1, s = 40), a design of 11,342 responses; each "
+            "supports about 39 of 105 answers",
             "users all shares together: within 0.1 % of the fewest possible; randomised response "
             "would take 16.28 times as",
-            "adds up to epsilon 14.26 at most, but with chance 0.000001, if all 52 reports of a "
-            "device are made (randomised response: 3.442, with 16.28 times the users); for "
-            "information: devices charge 26.000",
+            "adds up 52 reports of a device reveal epsilon 14.259 together, and more with a chance "
+            "of at most 0.000001 (randomised response: 3.442, with 16.28 times as many users); "
+            "devices charge the plain sum, 26.000",
             "guarantee: epsilon 0.5 exactly",
         ):
             assert part in told
@@ -112,7 +113,7 @@ def test_publishing_and_showing_explain_the_choice(place: Workplace) -> None:
 def test_so_they_do_where_randomised_response_is_as_good_as_any(place: Workplace) -> None:
     shown = " ".join(place.publish().split())
     assert "mechanism randomised response users all shares together: the fewest possible; " in shown
-    assert "to epsilon 25.63 at most, but with chance 0.000001, if all 30 reports" in shown
+    assert "30 reports of a device reveal epsilon 25.629 together" in shown
 
 
 def test_a_large_delta_is_warned_of(place: Workplace) -> None:
@@ -130,7 +131,7 @@ def test_a_poor_design_is_told_to_be_one(place: Workplace) -> None:
     own = {"mechanism": '"affine"', "q": "19", "m": "1", "s": "9"}
     shown = " ".join(place.publish(written(16, **own)).split())
     found = re.search(
-        r"together: ([0-9.]+) times the fewest possible; subset\(4\) would take [0-9.]+ times",
+        r"together: ([0-9.]+) times the fewest possible; subset \(d = 4\) would take [0-9.]+ times",
         shown,
     )
     assert found is not None

@@ -1,6 +1,7 @@
 """``deniable budget``: the check values, printed; no epsilon and no delta too small."""
 
 import json
+import re
 from decimal import Decimal
 from itertools import pairwise
 
@@ -23,7 +24,7 @@ def test_the_check_values_are_shown_rounded_up() -> None:
         "Kairouz et al.": Decimal("5.756106"),
         "optimal": Decimal("4.774568"),
         "exact": Decimal("2.070720"),
-        "exact, auto": Decimal("3.467315"),  # subset(5)
+        "exact, auto": Decimal("3.467315"),  # subset (d = 5)
     }
     assert composed(*times)["exact"] == Decimal("4.774568")
 
@@ -103,7 +104,9 @@ def test_who_shares_out_a_total_reads_what_one_report_may_have() -> None:
     # 10/52 = .1923076…
     assert ["basic", "0.192307"] in [line.split()[:2] for line in shown.splitlines()]
     assert "The largest that holds for your mechanism counts" in shown
-    assert "auto" not in shown
+    assert re.search(r"^exact, auto +0\.\d+ +0\.000001 +subset \(d = 2\)", shown, re.MULTILINE)
+    few = succeed("budget", "--total", "10", "--times", "52", "--categories", "3")
+    assert "auto" not in few
 
 
 @pytest.mark.parametrize("options", [(), ("--epsilon", "1", "--total", "2"), ("--total", "9999")])

@@ -162,7 +162,7 @@ def test_the_newest_survey_is_shown_unless_one_is_named(counted: Workplace) -> N
     for prefix in (older, older[:8]):
         assert as_json(counted, "--survey", prefix)["survey_id"] == older
     message = fail("hist", "tea", "--dir", counted.directory, "--survey", "g")
-    assert "with this id" in message
+    assert "at least 4 hex digits" in message
 
 
 def test_one_report_has_no_standard_error_in_any_form(place: Workplace) -> None:
@@ -241,7 +241,7 @@ def test_without_figures_one_line_says_from_when_there_are(place: Workplace) -> 
     place.count([0] * 49)
     assert "no figures yet" in fail("hist", "tea", "--dir", place.directory)
     message = fail("hist", "tea", "--dir", place.directory, "--epoch", "29")
-    assert "no figures for epoch 29" in message
+    assert "no figures of epoch 29" in message
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["table", "json"])

@@ -22,6 +22,7 @@ from deniable.messages import (
     SigningKey,
     Specification,
     sign_manifest,
+    simulated_name,
 )
 from tests.support.kinds import KINDS
 from tests.support.surveys import (
@@ -142,6 +143,13 @@ def test_d2_the_origin_is_compared_byte_for_byte(origin: str) -> None:
 def test_d1_question_and_categories_must_match_to_the_letter(changes: dict[str, Any]) -> None:
     assert judge(manifest(**changes)) is ManifestFault.NOT_AS_DECLARED
     assert judge(manifest(**changes), replace(DECLARED, **changes)) is None
+
+
+def test_d2_a_rehearsal_is_refused_also_by_an_app_that_declares_it() -> None:
+    name = simulated_name(MANIFEST.name)
+    assert judge(manifest(name=name), replace(DECLARED, name=name)) is ManifestFault.WRONG_NAME
+    other = MANIFEST.name + "-simulated"
+    assert judge(manifest(name=other), replace(DECLARED, name=other)) is None
 
 
 def test_d2_a_sequence_below_one_that_was_seen_is_a_rollback() -> None:

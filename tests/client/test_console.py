@@ -124,6 +124,23 @@ def test_what_is_no_number_of_the_list_is_asked_again_and_not_repeated(
     assert len(shell.transport.uploads) == 1
 
 
+def test_of_many_categories_a_few_are_shown_and_all_are_found_by_a_part(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    categories = tuple(str(number) for number in range(100, 220))
+    shell.transport.publish(replace(running(), categories=categories))
+    assert shell.run("y", "5", "zq", "21", "217") == 0
+    shown = capsys.readouterr().out
+    assert "100 / 101 / 102 / … / 219 (120 in all)" in shown
+    assert "  105\n  115\n" in shown  # those with a 5; 21 of them, of which 20 are listed
+    assert "  … 21 in all: type more of it\n" in shown
+    assert "No answer has this in it" in shown
+    assert "  121\n  210\n" in shown
+    assert len(shown.splitlines()) < 70
+    (body,) = shell.transport.uploads
+    assert read_upload(body).report.response < 120
+
+
 def test_a_home_of_a_collector_names_its_origin_and_authority(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

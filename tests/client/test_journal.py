@@ -334,7 +334,9 @@ def test_a_response_that_supports_many_categories_is_named_by_the_first_of_them(
             client.report("tea", "category 7", strict=True)
             (entry,) = (e for e in client.journal().entries if isinstance(e, ReportEntry))
     assert entry.response is not None
-    *named, more = entry.response.split(", ")
+    number, _, listed = entry.response.partition(": ")
+    *named, more = listed.split(", ")
+    assert number.endswith(" of 50,616, about 387 of 1,024 answers")
     assert more == "…"
     assert len(named) == 5
     assert set(named) <= set(categories)

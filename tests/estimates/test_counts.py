@@ -81,3 +81,14 @@ def test_what_is_no_integer_is_refused_and_not_truncated(
     for wrong in ([kind(120.5), *COUNTS[1:]], [kind(c) for c in COUNTS]):
         with pytest.raises(TypeError, match="counts are integers"):
             results(function, given, wrong)
+
+
+@pytest.mark.parametrize("wrong", [{1.7: 2}, {"3": 1}, {True: 5, 2.0: 1}])
+def test_counts_go_by_whole_numbers_of_responses(wrong: dict[Any, int]) -> None:
+    with pytest.raises(TypeError, match="numbers of responses"):
+        estimates.debias(RandomisedResponse(5, "1"), wrong)
+
+
+def test_more_reports_than_64_bits_count_are_refused() -> None:
+    with pytest.raises(ValueError, match="64 bits"):
+        estimates.debias(RandomisedResponse(5, "1"), [1 << 62] * 5)

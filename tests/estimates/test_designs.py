@@ -58,7 +58,7 @@ every_large = pytest.mark.parametrize("mechanism", LARGE.values(), ids=LARGE)
 def kernels(mechanism: DesignMechanism, response: int) -> list[Fraction]:
     """Return the weight of a response in each estimate, by definition."""
     k, kappa = mechanism.categories, mechanism.hit - mechanism.miss
-    held = [mechanism.design.holds(response, j) for j in range(k)]
+    held = [mechanism.design.supports(response, j) for j in range(k)]
     missing = (1 - (sum(held) - k * mechanism.miss) / kappa) / k
     either = [missing + (supported - mechanism.miss) / kappa for supported in (False, True)]
     return [either[supported] for supported in held]
@@ -84,7 +84,7 @@ def test_kernels_and_their_transpose_and_extremes_are_exact(mechanism: DesignMec
     np.testing.assert_allclose(g @ p.T, np.eye(k), atol=1e-12)
     np.testing.assert_allclose(decoder.kernels(np.eye(k)), g, atol=1e-12)
     np.testing.assert_allclose(decoder.sums(np.eye(mechanism.responses)), g.T, atol=1e-12)
-    np.testing.assert_allclose(decoder.second_moments(g), g**2 @ p.T, atol=1e-9)
+    np.testing.assert_allclose(decoder.means(g**2), g**2 @ p.T, atol=1e-9)
     np.testing.assert_allclose(decoder.extremes.least, g.min(axis=1), rtol=1e-12)
     np.testing.assert_allclose(decoder.extremes.most, g.max(axis=1), rtol=1e-12)
     assert influence(mechanism) == pytest.approx(max(g.max(), 1 - g.min()), rel=1e-12)
@@ -139,14 +139,14 @@ def test_the_influence_on_a_set_is_that_on_the_worst_of_its_size(mechanism: Any)
 
 @every_large
 def test_a_large_design_moves_a_set_as_far_as_it_says(mechanism: DesignMechanism) -> None:
-    k, holds = mechanism.categories, mechanism.design.holds
+    k, holds = mechanism.categories, mechanism.design.supports
     decoder = decoder_of(mechanism)
     assert isinstance(decoder, DesignDecoder)
     b = decoder.supported(np.ones(k))
     # The worst set is all that one response supports.
     worst = int(np.argmax(b * (k - b)))
     block = np.array([holds(worst, j) for j in range(k)], dtype=np.float64)
-    assert decoder.held(worst).tolist() == block.astype(bool).tolist()
+    assert b[worst] == pytest.approx(block.sum())
     assert query_influence(mechanism, block) == pytest.approx(set_influence(mechanism), rel=1e-9)
     f = np.full(k, 1 / k)
     up = query_shifts(mechanism, block, f, 1.0)[1]
@@ -235,7 +235,7 @@ def test_large_histograms_are_short_and_tell_fakes(
     assert len(told["categories"]) == k
     assert "responses" not in told
     assert [row["raw"] for row in told["categories"]] == honest.raw.tolist()
-    assert sum(counts[y] for y in counts if design.holds(y, k - 1)) == honest.raw[-1]
+    assert sum(counts[y] for y in counts if design.supports(y, k - 1)) == honest.raw[-1]
     assert told["poisoning"]["set_influence"] == set_influence(mechanism)
     # Few fakes that all say the same move no category far, but no honest devices say it so often.
     fakes = 300
@@ -244,10 +244,10 @@ def test_large_histograms_are_short_and_tell_fakes(
     assert np.flatnonzero(often).tolist() == [7]
     assert not supported.any()
     poisoned = estimate_histogram(survey, 0, few)
-    assert poisoned.poisoning.impossible.tolist() == [design.holds(7, j) for j in range(k)]
+    assert poisoned.poisoning.impossible.tolist() == [design.supports(7, j) for j in range(k)]
     assert fakes / 2 < fewest_fakes(mechanism, few) <= fakes
     # A fifth of fakes that say anything but what supports one category leave it too rare.
-    shunned = [y for y in range(mechanism.responses // 4) if not design.holds(y, 5)]
+    shunned = [y for y in range(mechanism.responses // 4) if not design.supports(y, 5)]
     many = counts | {y: counts.get(y, 0) + -(-250_000 // len(shunned)) for y in shunned}
     often, supported = impossible_counts(mechanism, many)
     assert supported[5]

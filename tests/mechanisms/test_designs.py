@@ -38,7 +38,7 @@ ALL = list(designs())
 @pytest.mark.parametrize("made", some(ALL), ids=repr)
 def test_each_category_is_in_as_many_blocks_and_so_is_each_pair(made: DesignMechanism) -> None:
     design, k, blocks = made.design, made.categories, made.responses
-    held = [sum(design.holds(y, x) << y for y in range(blocks)) for x in range(k)]
+    held = [sum(design.supports(y, x) << y for y in range(blocks)) for x in range(k)]
     assert {each.bit_count() for each in held} == {design.replication}
     assert {(one & other).bit_count() for one, other in combinations(held, 2)} == {design.together}
     inside, outside = made.privacy.truth, made.privacy.lie
@@ -57,15 +57,21 @@ def test_it_guarantees_what_its_entries_say(design: DesignMechanism) -> None:
 
 
 @pytest.mark.parametrize("delta", ["0", "0.001"])
-@pytest.mark.parametrize("design", [Affine(20, 5, 2, 2), Subset(6, 3)], ids=repr)
-def test_nothing_on_the_grid_is_better(design: Design, delta: str) -> None:
-    made = DesignMechanism(design, "0.5", delta)
-    assert made.privacy.satisfies("0.5", delta)
-    # As much less for what does not hold the answer as the grid has steps of, and it is not.
-    step = Fraction(design.positions * design.size, made.grid)
-    less = made.privacy.lie - step
-    more = (1 - (design.responses - design.replication) * less) / design.replication
-    assert not type(made.privacy)(more, less, made.privacy.separating).satisfies("0.5", delta)
+@pytest.mark.parametrize("epsilon", ["0.5", "30", "40"])
+@pytest.mark.parametrize(
+    "design", [Affine(20, 5, 2, 2), Affine(1000, 1021, 1, 1020), Subset(6, 3)], ids=repr
+)
+def test_nothing_on_the_grid_is_better(design: Design, epsilon: str, delta: str) -> None:
+    if Fraction(delta) * design.replication >= design.replication - design.together:
+        return
+    made, (n, s) = DesignMechanism(design, epsilon, delta), (design.positions, design.size)
+    assert made.privacy.satisfies(epsilon, delta)
+    # One less for each position that the block does not cover, all else for those that it does.
+    less = Fraction(n * (made.outside - 1), made.grid)
+    more = Fraction(n * (2**64 - (n - s) * (made.outside - 1)), s * made.grid)
+    if less:
+        better = type(made.privacy)(more, less, made.privacy.separating)
+        assert not better.satisfies(epsilon, delta)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +79,7 @@ def test_nothing_on_the_grid_is_better(design: Design, delta: str) -> None:
 )
 def test_the_sampler_meets_each_entry(design: Design) -> None:
     # Every position of the first word, with every base block: the words' weights, exactly.
-    made, bases = DesignMechanism(design, "1"), design.bases
+    made, bases = DesignMechanism(design, "1"), design.responses
     first = (design.positions - design.size) * made.outside
     starts = [i * made.outside for i in range(design.positions - design.size)]
     starts += [first + i * made.inside for i in range(design.size)]
@@ -142,14 +148,17 @@ def test_delta_alone_is_kept_where_the_weights_are_exact(delta: str) -> None:
     for design in (Subset(4, 2), Affine(2, 2, 1, 1), Affine(4, 2, 2, 1), Affine(8, 2, 3, 1)):
         if Fraction(delta) * design.replication < design.replication - design.together:
             made = DesignMechanism(design, "0", delta)
-            most = 1 + Fraction(design.bases, 2**128)
+            most = 1 + Fraction(design.responses, 2**128)
             assert most * made.privacy.delta_at_odds(Fraction(1)) <= Fraction(delta)
 
 
 def test_the_largest_designs_name_what_a_response_supports_at_once() -> None:
-    assert Subset(65_536, 1).held(40_000) == [40_000]
+    assert Subset(65_536, 1).supported(40_000) == [40_000]
     labels = BlockLabels(Subset(1448, 2), [f"c{x}" for x in range(1448)])
-    assert labels[rank([7, 1000])] == "c7, c1000"
+    pair = rank([7, 1000])
+    assert labels[pair] == f"set {pair:,} of 1,047,628, 2 of 1,448 answers: c7, c1000"
+    labels = BlockLabels(Affine(120, 11, 2, 3), [f"c{x}" for x in range(120)])
+    assert labels[0] == "set 0 of 1,320, about 33 of 120 answers: c0, c1, c2, c11, c12, …"
 
 
 def test_no_design_is_made_of_what_is_none() -> None:

@@ -170,12 +170,10 @@ def every_boundary(mechanism: Mechanism) -> list[int]:
 
 def test_each_response_has_a_label_and_the_users_words_fit(case: Manifest) -> None:
     words = Terms.of(case, 10**9).truthfulness
-    assert len(case.responses) == case.mechanism.responses
+    assert len(set(case.responses)) == len(case.responses) == case.mechanism.responses
     if case.mechanism.hit is not None:
         assert float(case.mechanism.hit) < float(re.findall(r"at most ([0-9.]+)%", words)[0]) / 100
-        assert case.responses[-1].split(", ")[0] in case.categories
         return
-    assert len(set(case.responses)) == len(case.responses)
     if case.mechanism.truth is None:
         assert case.responses != case.categories
         assert f"one of {case.mechanism.responses} responses" in words

@@ -100,24 +100,24 @@ def test_golden_two_rounds_follow_from_their_levels_by_the_rules(vector: dict[st
     assert (mechanism.kept.lies, mechanism.fresh.lies) == (a1, a2)
 
 
-def design_numbers(mechanism: dict[str, Any], k: int) -> tuple[int, int, int, int, int, int]:
-    """Return n, s, K, r, t and the number of base blocks, from docs/mathematics.md, section 17."""
+def design_numbers(mechanism: dict[str, Any], k: int) -> tuple[int, int, int, int, int]:
+    """Return n, s, K, r and t, from docs/mathematics.md, section 17."""
     if mechanism["kind"] == "subset":
         d, blocks = mechanism["d"], math.comb(k, mechanism["d"])
         # Of K blocks with d of k points each: r = K d/k, t = r (d - 1)/(k - 1).
         r = blocks * d // k
-        return k, d, blocks, r, r * (d - 1) // (k - 1), blocks
+        return k, d, blocks, r, r * (d - 1) // (k - 1)
     q, m, s = (mechanism[name] for name in "qms")
-    return q, s, q * (q**m - 1), s * (q**m - 1), q ** (m - 1) * s * s - s, q**m - 1
+    return q, s, q * (q**m - 1), s * (q**m - 1), q ** (m - 1) * s * s - s
 
 
 def response_by_rule(mechanism: dict[str, Any], k: int, base: int, position: int, x: int) -> int:
-    """Return the base block turned until the position lies at x, from the protocol's rules."""
+    """Return the block turned until the position lies at x, from the protocol's rules."""
     if mechanism["kind"] == "affine":
         q, m = mechanism["q"], mechanism["m"]
-        a, digits = ([value // q**i % q for i in range(m)] for value in (base + 1, x))
+        a, digits = ([value // q**i % q for i in range(m)] for value in (base // q + 1, x))
         product: int = sum(map(math.prod, zip(a, digits, strict=True)))
-        return int(base * q + (position - product) % q)
+        return int(base // q * q + (position - product) % q)
     d, block = mechanism["d"], 0
     # Colexicographic order is that of the numbers whose bits are the members.
     members: list[int] = []
@@ -125,7 +125,7 @@ def response_by_rule(mechanism: dict[str, Any], k: int, base: int, position: int
         members.append(max(c for c in range(k) if math.comb(c, places) <= base - block))
         block += math.comb(members[-1], places)
     order = [*members, *(c for c in range(k) if c not in members)]
-    turn = x - order[position] if position < k else 0
+    turn = x - order[position]
     moved = sorted((c + turn) % k for c in members)
     return sum(math.comb(c, i) for i, c in enumerate(moved, 1))
 
@@ -133,15 +133,13 @@ def response_by_rule(mechanism: dict[str, Any], k: int, base: int, position: int
 @pytest.mark.parametrize("vector", GOLDEN["designs"], ids=lambda v: str(v["mechanism"]))
 def test_golden_designs_follow_from_their_levels_by_the_rules(vector: dict[str, Any]) -> None:
     mechanism, k, delta = vector["mechanism"], vector["categories"], Fraction(vector["delta"])
-    n, s, blocks, r, t, bases = design_numbers(mechanism, k)
-    delta /= 1 + Fraction(bases, 2**128)  # a base block may be as much likelier than another
+    n, s, blocks, r, t = design_numbers(mechanism, k)
+    delta /= 1 + Fraction(blocks, 2**128)  # a block may be drawn as much likelier than another
     ends = set()
     for end in exp_bounds(Fraction(vector["epsilon"])):
         odds = ((r - t) * end + delta * (blocks - r)) / ((r - t) - delta * r)
         ends.add(math.ceil(2**64 / (s * odds + n - s)))
     (outside,) = ends
-    while (2**64 - (n - s) * outside) % s != 2**64 % math.gcd(n, s):
-        outside += 1
     inside, blank = divmod(2**64 - (n - s) * outside, s)
     assert (vector["responses"], vector["outside"]) == (blocks, str(outside))
     assert vector["inside"] == str(inside)
@@ -149,12 +147,10 @@ def test_golden_designs_follow_from_their_levels_by_the_rules(vector: dict[str, 
     for drawn in vector["drawn"]:
         word, *base = map(int, drawn["words"])
         missed = (n - s) * outside
-        if word < missed:
-            position = s + word // outside
-        else:
-            position = (word - missed) // inside if word < 2**64 - blank else n
-        number = ((base[0] << 64) + base[1]) * bases >> 128
-        response = response_by_rule(mechanism, k, number, position, drawn["answer"])
+        position = s + word // outside if word < missed else (word - missed) // inside
+        response = ((base[0] << 64) + base[1]) * blocks >> 128
+        if word < 2**64 - blank:
+            response = response_by_rule(mechanism, k, response, position, drawn["answer"])
         assert drawn["response"] == response
         made = Specification.from_map(mechanism).mechanism(k, vector["epsilon"], vector["delta"])
         words = iter(map(int, drawn["words"]))

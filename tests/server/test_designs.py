@@ -30,7 +30,7 @@ async def test_reports_of_a_large_design_become_a_histogram_of_its_categories(
     most = survey.mechanism.responses
     for entry in ("row", "probability", "randomise"):
         monkeypatch.setattr(DesignMechanism, entry, never)
-    monkeypatch.setattr(Affine, "holds", never)
+    monkeypatch.setattr(Affine, "supports", never)
     async with running(tmp_path, store=await PLACES[kind](tmp_path).open()) as collector:
         await publish(collector.store, survey)
         collector.clock.time += 1

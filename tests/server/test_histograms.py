@@ -128,6 +128,8 @@ async def test_epochs_whose_devices_keep_responses_are_told_and_never_pooled(
     for query in ("?epoch=0&epoch=1", "?epoch=0,1", "?epoch=0-2", "?epochs=0", "?epoch=all"):
         answer = await collector.client.get(path + query, headers=await collector.token())
         assert await problem(answer) == (400, "bad-query")
+    # One epoch of each range is new noise.
+    assert (await read(collector, "?epoch=2-3", path))["epochs"] == [2, 3]
 
 
 @pytest.mark.asyncio
@@ -245,7 +247,7 @@ async def test_a_histogram_is_made_once_while_nothing_new_comes(
         made.append(sum(counts.values()))
         return estimate_histogram(manifest, epoch, counts, *more, **named)
 
-    monkeypatch.setattr("deniable.estimates.estimate_histogram", counting)
+    monkeypatch.setattr("deniable.estimates.surveys.estimate_histogram", counting)
     await fill(collector, devices=5)
     token = await collector.token()
     bodies = await asyncio.gather(*(collector.client.get(PATH, headers=token) for _ in range(4)))
@@ -282,7 +284,7 @@ async def test_whoever_leaves_before_the_histogram_is_made_is_no_error_of_ours(
     asked: list[Any] = []
     made = Estimating.made
     monkeypatch.setattr(Estimating, "made", noted)
-    monkeypatch.setattr("deniable.estimates.estimate_histogram", slow)
+    monkeypatch.setattr("deniable.estimates.surveys.estimate_histogram", slow)
     errors: list[dict[str, Any]] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: errors.append(context))

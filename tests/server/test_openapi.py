@@ -78,7 +78,7 @@ async def test_roles_stand_where_the_routes_ask_for_them(collector: Collector) -
         "analyst": await collector.token(Role.ANALYST),
         "operator": await collector.token(Role.OPERATOR),
     }
-    await collector.send(envelope(1))
+    await collector.send(envelope(1), envelope(2))
     for path, described in document["paths"].items():
         if "get" not in described:
             continue

@@ -59,6 +59,7 @@ async def test_a_survey_is_described_with_its_privacy_terms(collector: Collector
         "grace_seconds": DAY,
         "enrolment": "open",
         "minimum_reports": 1,
+        "ended_at": None,
     }
 
 
@@ -231,7 +232,7 @@ async def test_a_survey_published_by_another_process_is_offered_within_a_second(
         (f"{NAME}{{}}?survey={'0' * 64}", (404, "not-found")),
         *(
             (f"{NAME}{{}}?survey={wrong}", (400, "bad-query"))
-            for wrong in (ID[:-1], f"{ID}0", ID.upper(), "", f"{ID}&survey={ID}")
+            for wrong in (ID[:3], f"{ID}0", ID.upper(), "", f"{ID}&survey={ID}")
         ),
         (f"{NAME}{{}}?epoch=0", (400, "bad-query")),
         (f"{NAME}{{}}?token=x", (400, "bad-query")),

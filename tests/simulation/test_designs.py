@@ -23,7 +23,7 @@ DESIGNS: list[Design] = [
     Affine(1000, 1021, 1, 500),
     Subset(2, 1),
     Subset(5, 4),
-    Subset(6, 3),  # a word is left over: its block is not turned
+    Subset(6, 3),
     Subset(7, 2),
     Subset(16, 4),
     Subset(300, 2),
@@ -47,7 +47,7 @@ def assert_as_on_a_device(
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: repr(mechanism.design))
 def test_border_words_give_what_they_give_on_a_device(mechanism: DesignMechanism) -> None:
     design = mechanism.design
-    n, s, bases = design.positions, design.size, design.bases
+    n, s, bases = design.positions, design.size, design.responses
     first = (n - s) * mechanism.outside
     # Where positions end, and what is left over begins.
     ends = {at * mechanism.outside for at in range(n - s + 1)}
@@ -80,8 +80,8 @@ def test_any_words_give_what_they_give_on_a_device(
 
 
 def test_the_low_word_decides_where_it_carries() -> None:
-    design = Affine(11, 11, 2, 3)  # 120 base blocks
-    high = -(-GRID // 120) - 1
+    design = Affine(11, 11, 2, 3)
+    high = -(-GRID // design.responses) - 1
     words = np.array([[high, high], [0, GRID - 1]], dtype=np.uint64)
     assert designs.base_blocks(design, *words).tolist() == [0, 1]
 
@@ -89,8 +89,8 @@ def test_the_low_word_decides_where_it_carries() -> None:
 @pytest.mark.parametrize("design", [Affine(20, 5, 2, 4), Subset(7, 2)], ids=repr)
 def test_a_design_of_no_kind_of_ours_is_turned_by_its_own_rule(design: Design) -> None:
     generator = np.random.default_rng(4)
-    base = generator.integers(design.bases, size=200)
-    position = generator.integers(design.positions + 1, size=200)
+    base = generator.integers(design.responses, size=200)
+    position = generator.integers(design.positions, size=200)
     category = generator.integers(design.categories, size=200).astype(np.uint8)
     own, ours = designs.turner.dispatch(Design)(design), designs.turner(design)
     assert own(base, position, category).tolist() == ours(base, position, category).tolist()
@@ -102,7 +102,7 @@ def test_responses_come_in_a_type_that_holds_them_across_chunks() -> None:
     found = randomise_many(mechanism, answers, SimulatedWords(np.random.default_rng(4)))
     assert found.dtype == np.uint16
     assert found.shape == size
-    supporting = sum(mechanism.design.holds(int(y), 104) for y in found.ravel())
+    supporting = sum(mechanism.design.supports(int(y), 104) for y in found.ravel())
     # Five standard deviations; the seed is fixed.
     p = float(mechanism.hit)
     assert abs(supporting / 30_000 - p) < 5 * (p * (1 - p) / 30_000) ** 0.5

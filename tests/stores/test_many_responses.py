@@ -8,7 +8,8 @@ import pytest
 
 from deniable.messages.codec import encode
 from deniable.messages.receipt import Receipt
-from deniable.stores import KEPT_SECONDS, SqliteStore, Store, shown_figures
+from deniable.server.routes.shown import shown_counts
+from deniable.stores import KEPT_SECONDS, SqliteStore, Store
 from deniable.stores.backups import back_up
 from deniable.stores.rules.copying import CountRow
 from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, A, Place, publish
@@ -46,8 +47,7 @@ async def test_an_epoch_of_a_large_design_is_counted_sealed_pruned_and_backed_up
     }
     assert await store.reports(survey.survey_id, 0) == DEVICES
     await store.distrust(ISSUER, NOW)
-    figures = await shown_figures(store, survey, None)
-    assert figures is not None
+    (figures,) = await shown_counts(store, survey, None, NOW)
     assert (figures.reports, figures.distrusted) == (DEVICES, DEVICES // 3)
     assert len(figures.counts) == len({receipt.response for receipt in receipts})
     assert figures.counts[responses - 1] >= 5

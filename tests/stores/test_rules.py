@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from deniable.server.routes.shown import shown_counts, shown_epochs
 from deniable.stores import (
     KEPT_SECONDS,
-    Figures,
     Role,
     Seal,
     Store,
     StoreError,
     Token,
     counts_digest,
-    shown_figures,
 )
 from deniable.stores.sqlite import sealed_receipts
 from deniable.stores.sqlite.database import SqliteDatabase
@@ -247,16 +246,50 @@ async def test_figures_tell_what_nobody_trusts_any_more_and_the_seal_that_makes_
     store: Store,
 ) -> None:
     await publish(store, COURTEOUS)
-    assert await shown_figures(store, COURTEOUS, None) is None
+    assert await shown_counts(store, COURTEOUS, None, NOW) == []
     await store.add(reports(range(2), 1, survey=COURTEOUS, issuer=ISSUER))
-    assert await shown_figures(store, COURTEOUS, 0) is None
+    assert await shown_counts(store, COURTEOUS, range(1), NOW) == []
     await store.add(reports(range(2, 5), 3, survey=COURTEOUS))
-    assert await shown_figures(store, COURTEOUS, None) == Figures(0, {1: 2, 3: 3}, 0)
+
+    async def shown() -> tuple[object, ...]:
+        (figures,) = await shown_counts(store, COURTEOUS, None, NOW)
+        return figures.epoch, figures.counts, figures.distrusted, figures.standing.seal
+
+    assert await shown() == (0, {1: 2, 3: 3}, 0, None)
     await store.distrust(ISSUER, NOW)
     await store.distrust(OTHER_ISSUER, NOW)
-    assert await shown_figures(store, COURTEOUS, 0) == Figures(0, {1: 2, 3: 3}, 2)
+    assert await shown() == (0, {1: 2, 3: 3}, 2, None)
     digest = (await store.seal(COURTEOUS.survey_id, 0, NOW)).digest
-    assert await shown_figures(store, COURTEOUS, 0) == Figures(0, {1: 2, 3: 3}, 2, digest)
+    assert await shown() == (0, {1: 2, 3: 3}, 2, digest.hex())
+
+
+@pytest.mark.parametrize("least", [2, 3, 5])
+async def test_only_what_may_be_shown_is_told_apart_by_issuer_and_once_it_is_whole(
+    store: Store, least: int
+) -> None:
+    survey = manifest(name="parts", minimum_reports=least)
+    await publish(store, survey)
+    await store.add(reports(range(3), 1, survey=survey, issuer=ISSUER))
+    await store.add(reports(range(3, 8), 3, survey=survey, issuer=OTHER_ISSUER))
+    (open_epoch,) = await shown_counts(store, survey, None, NOW)
+    assert open_epoch.by_issuer is None
+    # One more may be less than a step.
+    await store.add(reports([8], 2, survey=survey, issuer=OTHER_ISSUER))
+    seal = await store.seal(survey.survey_id, 0, NOW)
+    (figures,) = await shown_counts(store, survey, None, NOW)
+    (listed,) = await shown_epochs(store, survey, NOW)
+    assert (figures.reports, listed.n) == (8, 8)
+    assert listed.seal == seal
+    assert figures.by_issuer is None
+    # Read for the first time after it was sealed, an epoch is whole; but 3 reports are no figure
+    # of 5.
+    await store.add(reports(range(3), 1, epoch=1, survey=survey, issuer=ISSUER))
+    await store.add(reports(range(3, 9), 3, epoch=1, survey=survey, issuer=OTHER_ISSUER))
+    await store.seal(survey.survey_id, 1, NOW)
+    (figures,) = await shown_counts(store, survey, None, NOW)
+    parts = {ISSUER: {1: 3}, OTHER_ISSUER: {3: 6}}
+    assert figures.by_issuer == (None if least > 3 else parts)
+    figures.check()
 
 
 async def test_the_largest_minimum_of_the_protocol_shows_nothing(store: Store) -> None:

@@ -163,6 +163,17 @@ class CollectorProcess:
         """Return what all processes so far have written to standard error."""
         return self._log.read_text("utf-8")
 
+    def publish(self, surveys: Mapping[str, str]) -> None:
+        """Publish surveys of one day: by the name of each, the other lines of its file."""
+        for name, lines in surveys.items():
+            file = self.directory.with_name(f"{name}.toml")
+            file.write_text(
+                f'name = "{name}"\nquestion = "{name}?"\nepoch = "1 day"\nepochs = 1\n'
+                f"minimum_reports = 1\n{lines}\n",
+                "utf-8",
+            )
+            self._command("survey", "publish", file)
+
     def export(self, file: Path) -> None:
         self._command("survey", "export", NAME, "--out", file)
 

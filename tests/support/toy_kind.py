@@ -53,7 +53,7 @@ class _Toy(Kind):
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> tuple[str, ...]:
         return (*categories, "no idea", "declined")
 
-    def terms(self, parameters: Parameters) -> str:
+    def terms(self, parameters: Parameters, categories: int) -> str:
         return f"toy: {Fraction(parameters['own'], 16)} own"
 
 

@@ -45,7 +45,7 @@ def test_the_demonstration_tells_what_was_chosen_for_many_categories(tmp_path: P
     shown = run(command, cwd=tmp_path, env={"COLUMNS": "80"}).stdout
     assert max(map(len, shown.splitlines())) <= 80
     for told in (
-        "affine design: 11,342 responses, each supports 29/107 of the categories",
+        "a design of 11,342 responses; each supports about 28 of 105 answers",
         "within 0.1 % of the fewest possible; randomised response would take 10.09 times as many",
         "and 95 answers more",
         "of 105 intervals cover the truth",

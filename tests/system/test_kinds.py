@@ -47,19 +47,11 @@ DECLARED = (
 
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
-    collector = CollectorProcess(tmp_path / "collector")
     (tmp_path / "smokes.csv").write_text(MATRIX, "utf-8")
-    for name, mechanism in FILES.items():
-        file = tmp_path / f"{name}.toml"
-        file.write_text(
-            f'name = "{name}"\nquestion = "{name}?"\nepsilon = "4"\nepoch = "1 day"\nepochs = 1\n'
-            f"minimum_reports = 1\n{mechanism}\n",
-            "utf-8",
-        )
-        run([*DENIABLE, "survey", "publish", file, "--dir", collector.directory])
-    collector.start()
-    yield collector
-    collector.close()
+    with CollectorProcess(tmp_path / "collector") as collector:
+        collector.publish({name: f'epsilon = "4"\n{lines}' for name, lines in FILES.items()})
+        collector.start()
+        yield collector
 
 
 def answers(device: int) -> dict[str, str]:

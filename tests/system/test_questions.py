@@ -19,7 +19,9 @@ from tests.support.processes import DENIABLE, run
 
 DEVICES = 80
 QUESTIONS = {"plan": ("free", "paid"), "theme": tuple("ABCDEFGH")}
-FILES = {"usage": "", "crossed": 'mechanism = "joint"\n'}
+ROWS = ", ".join(f"{key} = {json.dumps(each)}" for key, each in QUESTIONS.items())
+ASKED = f'epsilon = "3"\ndimensions = {{ {ROWS} }}\n'
+FILES = {"usage": ASKED, "crossed": f'{ASKED}mechanism = "joint"'}
 DECLARED = tuple(
     Survey.several(name, f"{name}?", dimensions=QUESTIONS, max_epsilon="3") for name in FILES
 )
@@ -27,19 +29,10 @@ DECLARED = tuple(
 
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
-    collector = CollectorProcess(tmp_path / "collector")
-    for name, mechanism in FILES.items():
-        file = tmp_path / f"{name}.toml"
-        rows = ", ".join(f"{key} = {json.dumps(each)}" for key, each in QUESTIONS.items())
-        file.write_text(
-            f'name = "{name}"\nquestion = "{name}?"\nepsilon = "3"\nepoch = "1 day"\nepochs = 1\n'
-            f"minimum_reports = 1\n{mechanism}dimensions = {{ {rows} }}\n",
-            "utf-8",
-        )
-        run([*DENIABLE, "survey", "publish", file, "--dir", collector.directory])
-    collector.start()
-    yield collector
-    collector.close()
+    with CollectorProcess(tmp_path / "collector") as collector:
+        collector.publish(FILES)
+        collector.start()
+        yield collector
 
 
 def answers(device: int) -> dict[str, str]:

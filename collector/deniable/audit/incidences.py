@@ -1,8 +1,8 @@
-"""Incidences: that a design's responses hold each category, and each pair of them, equally often.
+"""Incidences: that a design's responses support each category, and each pair, equally often.
 
 This is what the guarantee of a design rests on. A small one has its rows listed, as a device
-computes them, entry by entry. Of a larger one the blocks that hold a category are counted by the
-transforms of its decoder, and so are those that hold it and any other; the counts are integers.
+computes them, entry by entry. Of a larger one the blocks that support a category are counted by
+the transforms of its decoder, and so are those that support it and any other, in integers.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ Held = NDArray[np.int64]
 
 
 class NoDesign(ValueError):
-    """The responses do not hold the categories as often as a design of these numbers does."""
+    """The responses do not support the categories as often as a design of these numbers does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Incidences:
     """What was counted, and found to be as stated.
 
     Attributes:
-        responses: K, of which each holds a set of categories.
-        replication: r, the number of responses that hold a category.
-        together: t, the number that hold any two.
+        responses: K, of which each supports a set of categories.
+        replication: r, the number of responses that support a category.
+        together: t, the number that support any two.
         listed: whether all rows were listed, entry by entry.
         counted: how many categories were counted, each with all others; all if it was possible.
         pairs: how many pairs of categories these are.
@@ -51,7 +51,7 @@ class Incidences:
 
 
 def incidences(mechanism: DesignMechanism) -> Incidences:
-    """Count how many responses hold each category and each two, for as many as takes seconds.
+    """Count how many responses support each category and each two, for as many as takes seconds.
 
     All rows are listed up to 2^18 entries. Above, categories at equal distances are counted with
     all others. NoDesign if a count is not as it should be.
@@ -65,8 +65,8 @@ def incidences(mechanism: DesignMechanism) -> Incidences:
         expected[np.arange(len(some)), some] = design.replication
         if not np.isin(held, (0, 1)).all() or (met != expected).any():
             raise NoDesign(
-                f"not every category is held by {design.replication:,} responses, and every two by "
-                f"{design.together:,}; please report this as a bug"
+                f"not every category is supported by {design.replication:,} responses, every "
+                f"two by {design.together:,}; please report this as a bug"
             )
     return Incidences(
         mechanism.responses,
@@ -79,7 +79,7 @@ def incidences(mechanism: DesignMechanism) -> Incidences:
 
 
 Counts = Iterator[tuple[NDArray[np.int_], Held, NDArray[np.int64]]]
-"""Categories; which responses hold each of them; how many hold it and each category of all."""
+"""Categories; which responses support each; how many support it and each category of all."""
 
 
 def _listed(mechanism: DesignMechanism, chosen: NDArray[np.int_]) -> Counts:
@@ -100,6 +100,6 @@ def _counted(mechanism: DesignMechanism, chosen: NDArray[np.int_]) -> Counts:
         one[np.arange(len(some)), some] = 1
         held = np.rint(decoder.supported(one)).astype(np.int64)
         x = int(some[0])
-        if [design.holds(y, x) for y in tried.tolist()] != held[0, tried].astype(bool).tolist():
-            raise NoDesign("the collector and a device do not agree on what a response holds")
+        if [design.supports(y, x) for y in tried.tolist()] != held[0, tried].astype(bool).tolist():
+            raise NoDesign("the collector and a device do not agree on what a response supports")
         yield some, held, decoder.supports(held)

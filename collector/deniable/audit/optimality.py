@@ -10,7 +10,7 @@ Source: docs/mathematics.md, section 14.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeVar
 
 from deniable.audit.findings import MAX_CELLS, MatrixTooLarge
 from deniable.audit.theorems import odds_above, odds_below
@@ -21,11 +21,13 @@ from deniable.mechanisms.one_question import OneQuestion
 
 _INFINITE: Final = "no finite epsilon holds with this delta"
 _NOT_SQUARE: Final = "only a square matrix, whose responses are its categories, can lie"
-_SETS: Final = "does not apply: a response is a set, not an answer"
+_SETS: Final = "not defined, as a response is a set of answers"
 _SINGULAR: Final = (
     "two mixtures of categories give the same responses, or nearly: nothing can be estimated"
 )
 _NO_ESTIMATE: Final = "with epsilon and delta 0 responses say nothing: nothing can be estimated"
+
+_Real = TypeVar("_Real", float, Fraction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +103,12 @@ def total_variance(matrix: Mechanism) -> float | None:
     """
     k = matrix.categories
     if isinstance(matrix, TwoValuedMechanism):
-        return float(_support_variance(k, matrix.truth, matrix.lie))
+        return float(design_variance(k, k, 1, 0, matrix.privacy.odds - 1))
     if isinstance(matrix, DesignMechanism):
-        return float(_support_variance(k, matrix.hit, matrix.miss)) - _regained(matrix)
+        design = matrix.design
+        numbers = design.responses, design.replication, design.together
+        variance = design_variance(k, *numbers, matrix.privacy.odds - 1)
+        return float(variance) - _regained(matrix)
     if isinstance(matrix, OneQuestion):
         return None  # no response tells of two questions, so that of combinations nothing is known
     if k * matrix.responses > MAX_CELLS:
@@ -126,15 +131,35 @@ def least_variance(categories: int, odds: Fraction) -> Fraction | None:
 
     Attained by subset selection. None at odds 1, where nothing can be estimated. Ye and Barg 2018.
     """
-    k, u, v = categories, odds.numerator, odds.denominator
-    if u == v:
+    if odds == 1:
         return None
     # At uniform f the Fisher information is largest if every column takes two values of ratio E,
     # the larger one on d categories: n E||fhat - f||^2 >= M with
-    #   M = min_d (k-1)^2 (dE + k - d)^2 / (k d (k-d) (E-1)^2).
-    # That is for sampled data; for fixed data it is less by sum f(1-f) = 1 - 1/k.
-    least = min(Fraction((d * u + (k - d) * v) ** 2, d * (k - d)) for d in range(1, k))
-    return (k - 1) ** 2 * least / (k * (u - v) ** 2) - 1 + Fraction(1, k)
+    #   M = min_d (k-1)^2 (dE + k - d)^2 / (k d (k-d) (E-1)^2),
+    # which falls up to d = k/(E + 1) and then rises. That is for sampled data; for fixed data it is
+    # less by sum f(1-f) = 1 - 1/k, and what the design of all subsets of d categories has.
+    k, below = categories, int(categories / (odds + 1))
+    return min(
+        design_variance(k, k * (k - 1), d * (k - 1), d * (d - 1), odds - 1)
+        for d in (max(1, below), below + 1)
+    )
+
+
+def design_variance(
+    categories: int, responses: int, replication: int, together: int, excess: _Real
+) -> _Real:
+    """Return n times the summed variances of estimates from support counts, of fixed data.
+
+    Of K responses r support a category, t any two; ``excess`` is E - 1, E the odds of a response
+    that supports the answer to one that does not. Other numbers in the same proportions do as well.
+    Source: docs/mathematics.md, section 17.
+    """
+    # (p (1 - p) + (k - 1) q (1 - q))/(p - q)^2, with Z = r E + K - r, p = r E/Z and
+    # q = (t E + r - t)/Z. Floats do for any epsilon, as nothing is subtracted from 1.
+    odds, told = 1 + excess, replication - together
+    own = replication * odds * (responses - replication)
+    others = (together * odds + told) * (told * odds + responses - replication - told)
+    return (own + (categories - 1) * others) / (told * excess) ** 2
 
 
 def _lie(name: str, matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Criterion:
@@ -162,7 +187,7 @@ def _variances(
     if odds is not None:
         lie, why = _least_lie(k, odds, delta), _NO_ESTIMATE
         if k * lie < 1:
-            response = _support_variance(k, 1 - (k - 1) * lie, lie)
+            response = design_variance(k, k, 1, 0, 1 / lie - k)
     # The bound is for delta 0. With a delta, what the matrix guarantees without one stands in.
     pure = odds if delta == 0 else pure_level(matrix).odds
     if pure is not None:
@@ -181,15 +206,10 @@ def _variances(
     )
 
 
-def _support_variance(k: int, hit: Fraction, miss: Fraction) -> Fraction:
-    """Return it for estimates from support counts, whatever the frequencies are."""
-    return (hit * (1 - hit) + (k - 1) * miss * (1 - miss)) / (hit - miss) ** 2
-
-
 def _regained(mechanism: DesignMechanism) -> float:
     """Return what n sum Var falls by where estimates f^ of some points get (1 - sum f^)/k each."""
     # It takes Var(sum f^)/k away. The sum is G(y) = (b_y - k q)/kappa, b_y the categories that the
-    # response holds, of mean 1 whatever the answer is.
+    # response supports, of mean 1 whatever the answer is.
     import numpy as np
 
     from deniable.estimates.decoders.designs import design_decoder

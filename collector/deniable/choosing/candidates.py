@@ -1,21 +1,19 @@
 """The mechanisms that could be the most accurate, and what each of them costs.
 
-All are designs: a response supports r of K blocks a category, t of them any two, and is sent at the
-odds E to another if it supports the answer. Estimates of frequencies then have
-
-    n sum Var = (p (1 - p) + (k - 1) q (1 - q)) / (p - q)^2,
-
-p and q the chances to support the answer and another category, if devices are fixed and all else is
-chance; docs/mathematics.md, section 17.
+All are designs: r of K responses support a category, t of them any two, and those that support the
+answer are sent at the odds E to the others; docs/mathematics.md, section 17.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import comb, exp, expm1
+from math import comb, expm1, inf, sqrt
 from typing import Final, TypeVar
 
-from deniable.mechanisms.affine import MAX_ORDER, Affine, is_prime
+from deniable.audit import design_variance, least_variance
+from deniable.mechanisms import KINDS, DesignMechanism, Number, RandomisedResponse, odds_ceiling
+from deniable.mechanisms.affine import MAX_ORDER, Affine, incidences, is_prime
+from deniable.mechanisms.answering import Answered
 from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.subset import MAX_MEMBERS, Subset
 
@@ -25,9 +23,6 @@ DESIGNS: Final = {"subset": Subset, "affine": Affine}
 
 _SHARES: Final = (0.75, 0.6, 0.45, 0.3)
 """Of the best size of a block for one report, what is tried for many."""
-
-_AROUND: Final = 2
-"""How many sizes of a block are tried to either side of the best share, k/(e^epsilon + 1)."""
 
 _Real = TypeVar("_Real", float, Fraction)
 
@@ -61,6 +56,10 @@ class Candidate:
         """Return how many responses support one category and not another."""
         return self.replication - self.together
 
+    def bounded(self, delta: float) -> bool:
+        """Return whether its odds have a limit: a large delta allows any."""
+        return delta * self.replication < self.separating
+
     def excess(self, pure: _Real, delta: _Real) -> _Real:
         """Return E - 1 for the odds E of a report that has this delta; ``pure`` is e^epsilon - 1.
 
@@ -72,11 +71,21 @@ class Candidate:
     def cost(self, epsilon: float, delta: float = 0.0) -> float:
         """Return n times the sum of the variances of all frequencies."""
         numbers = self.responses, self.replication, self.together
-        return _cost(self.categories, *numbers, self.excess(expm1(epsilon), delta))
+        return design_variance(self.categories, *numbers, self.excess(expm1(epsilon), delta))
 
     def __str__(self) -> str:
-        values = ", ".join(map(str, self.parameters.values()))
-        return f"{self.kind}({values})" if values else self.kind
+        return KINDS[self.kind].named(self.parameters)
+
+    def mechanism(self, epsilon: Number, delta: Number = "0") -> Answered:
+        """Return the solution matrix that is so private.
+
+        Raises:
+            InvalidPrivacyParameter, GridTooCoarse: if there is none.
+        """
+        if self.kind == PLAIN:
+            return RandomisedResponse(self.categories, epsilon, delta)
+        design = DESIGNS[self.kind](self.categories, *self.parameters.values())
+        return DesignMechanism(design, epsilon, delta)
 
 
 def candidates(
@@ -84,58 +93,62 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Yield randomised response, and the designs that could be best, of at most so many responses.
 
-    With blocks of about the size that is best at delta 0: what smaller ones gain by a delta is that
-    they give answers away that often.
+    Of each affine design the size of blocks that costs least. Of subsets also smaller sizes, down
+    to half of that, of which there are fewer.
     """
-    k = categories
+    k, most = categories, min(most_responses, MAX_RESPONSES)
     yield Candidate.of(PLAIN, k, {})
-    for design in _designs(k, epsilon, most_responses):
-        if delta * design.replication < design.separating:  # else delta allows any response
-            yield design
+    if comb(k, 2) <= most:
+        best = max(2, _best_size(k, k, 1, epsilon, delta))
+        for d in range(max(2, best // 2), min(best + 1, k)):
+            if comb(k, d) <= most and comb(k, d) * d <= MAX_MEMBERS:
+                subset = Candidate.of("subset", k, {"d": d})
+                if subset.bounded(delta):
+                    yield subset
+    for q in filter(is_prime, range(2, MAX_ORDER + 1)):
+        # The least m with q^m >= k: a larger one has more responses, and is no more accurate.
+        m = next(m for m in range(1, k + 1) if q**m >= k)
+        if q * (q**m - 1) <= most and (s := _best_size(k, q, m, epsilon, delta)):
+            yield Candidate.of("affine", k, {"q": q, "m": m, "s": s})
+
+
+def _best_size(k: int, q: int, m: int, epsilon: float, delta: float) -> int:
+    """Return the size of blocks that costs least; 0 if delta allows any response with all sizes.
+
+    The sets of d of k categories have the numbers of blocks, in proportion, of q = k, m = 1, s = d.
+    """
+    sizes = range(1, q) if delta else _sizes_around(k, q, q**m, expm1(epsilon))
+    designs = {s: Candidate("", k, *incidences(q, m, s)) for s in sizes}
+    costs = {s: each.cost(epsilon, delta) for s, each in designs.items() if each.bounded(delta)}
+    return min(costs, key=lambda s: costs[s], default=0)
+
+
+def _sizes_around(k: int, positions: int, points: int, excess: float) -> set[int]:
+    """Return the two sizes next to the share of all positions that costs least at delta 0."""
+    # Of v points, a share b in each block: r/K = b, (r - t)/K = c b (1 - b), c = v/(v - 1), and
+    # with e = E - 1 the cost is
+    #   f(b) = (E + (k - 1)(1 - e/(v - 1) + c e b)(1 + c e b)) / (c^2 e^2 b (1 - b)).
+    # A quadratic g(b) > 0 over b (1 - b) has one minimum in (0, 1), at 1/(1 + sqrt(g(1)/g(0))).
+    others = points - 1
+    at_0 = k + excess * (points - k) / others
+    at_1 = (1 + excess) * (k + (k - 1) * excess * points / others)
+    below = int(positions / (1 + sqrt(at_1 / at_0)))
+    return {max(1, below), min(positions - 1, below + 1)}
 
 
 def smaller_blocks(candidate: Candidate) -> Iterator[Candidate]:
     """Yield a design and those like it with smaller blocks, whose reports add up slower."""
     yield candidate
-    name = {"subset": "d", "affine": "s"}.get(candidate.kind)
-    if name is not None:
+    # Subsets of one category are randomised response.
+    name, least = {"subset": ("d", 2), "affine": ("s", 1)}.get(candidate.kind, ("", 0))
+    if name:
         size = candidate.parameters[name]
-        for less in sorted({round(size * share) for share in _SHARES} - {0, size}):
+        for less in sorted({max(least, round(size * share)) for share in _SHARES} - {size}):
             parameters = {**candidate.parameters, name: less}
             yield Candidate.of(candidate.kind, candidate.categories, parameters)
 
 
-def _designs(k: int, epsilon: float, most: int) -> Iterator[Candidate]:
-    for d in _sizes(k, epsilon):
-        if d > 1 and comb(k, d) <= most and comb(k, d) * d <= MAX_MEMBERS:
-            yield Candidate.of("subset", k, {"d": d})
-    for q in filter(is_prime, range(2, MAX_ORDER + 1)):
-        # The least m with q^m >= k: a larger one has more responses, and is no more accurate.
-        m = next(m for m in range(1, k + 1) if q**m >= k)
-        if q * (q**m - 1) <= most:
-            for s in _sizes(q, epsilon):
-                yield Candidate.of("affine", k, {"q": q, "m": m, "s": s})
-
-
-def _sizes(positions: int, epsilon: float) -> range:
-    middle = round(positions / (exp(epsilon) + 1))
-    return range(max(1, middle - _AROUND), min(positions - 1, middle + _AROUND) + 1)
-
-
 def lower_bound(categories: int, epsilon: float) -> float:
-    """Return what n times the summed variances of no unbiased estimates is below.
-
-    It holds for reports of delta 0. Source: Ye and Barg 2018; docs/mathematics.md, section 14.
-    """
-    # It is what the subsets of the best size would need, were there not too many of them.
-    k, excess = categories, expm1(epsilon)
-    return min(_cost(k, k * (k - 1), d * (k - 1), d * (d - 1), excess) for d in range(1, k))
-
-
-def _cost(k: int, blocks: int, r: int, t: int, excess: float) -> float:
-    # With Z = r E + K - r, p = r E/Z and q = (t E + r - t)/Z. Floats do for any epsilon: E - 1 is
-    # given, and nothing else is subtracted from 1.
-    odds = 1 + excess
-    own = r * odds * (blocks - r)
-    others = (t * odds + r - t) * ((r - t) * odds + blocks - 2 * r + t)
-    return (own + (k - 1) * others) / ((r - t) * excess) ** 2
+    """Return what n times the summed variances of no unbiased estimates is below, at delta 0."""
+    least = least_variance(categories, odds_ceiling(Fraction(epsilon)))
+    return inf if least is None else float(least)

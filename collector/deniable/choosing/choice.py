@@ -16,6 +16,7 @@ from deniable.mechanisms import (
     exact_epsilon,
     odds_ceiling,
 )
+from deniable.mechanisms.answering import Answered
 from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.two_valued import check_size
 
@@ -27,6 +28,10 @@ _SIMPLEST_WITHIN: Final = 1.02
 
 _SMALLEST_WITHIN: Final = 1.002
 """Of designs, that of the fewest responses is chosen within 0.2 % of the best."""
+
+
+_UNIT: Final = 10**18
+"""An epsilon has 18 decimal places at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,7 @@ class Choice:
     Attributes:
         candidate: the mechanism.
         epsilon: of one report.
+        delta: of one report.
         cost: n times the sum of the variances of all frequencies.
         bound: what no unbiased estimates cost less than; it is known for reports of delta 0.
         composed: epsilon of all the reports planned, at the composed delta; None if none were.
@@ -59,10 +65,15 @@ class Choice:
 
     candidate: Candidate
     epsilon: Decimal
+    delta: Fraction
     cost: float
     bound: float | None
     composed: Decimal | None
     alternatives: tuple[Alternative, ...]
+
+    def mechanism(self) -> Answered:
+        """Return the solution matrix: ``choice.mechanism().randomise(answer)`` is a response."""
+        return self.candidate.mechanism(self.epsilon, self.delta)
 
     def __str__(self) -> str:
         """Return the reasons, a line each."""
@@ -111,19 +122,23 @@ def best(
     Raises:
         InvalidPrivacyParameter: for an epsilon or a delta outside its domain.
         InvalidParameter: if there is none of the kind.
-        ValueError: if epsilon and delta are both 0, or no survey has so many categories.
+        ValueError: if epsilon and delta are both 0, no report is planned, or no survey has so many
+            categories.
     """
     level, slack = _checked(categories, epsilon, delta)
-    those = candidates(categories, float(level), float(slack), most_responses)
+    those = list(candidates(categories, float(level), float(slack), most_responses))
     ranked = _ranked(((one, level) for one in those if kind in {None, one.kind}), slack)
     if not ranked:
+        other = _ranked(((one, level) for one in those), slack)[0].candidate
         raise InvalidParameter(
             "mechanism",
             f"no {kind} design of about the best size has {most_responses:,} responses or fewer "
-            f"for {categories:,} categories; leave it out",
+            f"for {categories:,} categories; leave it out to get {other}",
         )
     if reports is None:
         return _choice(ranked, slack)
+    if reports < 1:
+        raise ValueError("at least 1 report is planned; leave reports out")
     total = composed(ranked[0].candidate, level, reports, slack, composed_delta)
 
     def alike(candidate: Candidate) -> Fraction:
@@ -134,8 +149,8 @@ def best(
 
         return Fraction(epsilon_each(total, adds_up, guess=level))
 
-    those = chain.from_iterable(smaller_blocks(one.candidate) for one in _firsts(ranked))
-    ranked = _ranked(((one, alike(one)) for one in those), slack)
+    smaller = chain.from_iterable(smaller_blocks(one.candidate) for one in _firsts(ranked))
+    ranked = _ranked(((one, alike(one)) for one in smaller), slack)
     return _choice(ranked, slack, total)
 
 
@@ -231,6 +246,7 @@ def _choice(ranked: Sequence[_Entry], slack: Fraction, total: Decimal | None = N
     return Choice(
         candidate,
         _decimal(epsilon),
+        slack,
         cost,
         None if slack else lower_bound(candidate.categories, float(epsilon)),
         total,
@@ -239,5 +255,5 @@ def _choice(ranked: Sequence[_Entry], slack: Fraction, total: Decimal | None = N
 
 
 def _decimal(epsilon: Fraction) -> Decimal:
-    # Any epsilon of a survey is a decimal of few digits.
-    return Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
+    # Down: towards privacy.
+    return Decimal(epsilon * _UNIT // 1) / _UNIT

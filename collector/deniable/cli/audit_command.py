@@ -166,7 +166,6 @@ def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> Subjec
         manifest.responses,
         f"a survey's manifest, its signature {checked}{one}",
         repeat_terms(manifest),
-        sets=mechanism.hit is not None,
         design=_counted(mechanism),
     )
 

@@ -22,16 +22,15 @@ _WIDEST_NAME: Final = 24
 
 _CRITERIA: Final = (
     Column("name", "criterion"),
-    Column("compared_with", "compared with"),
     Column("value", "matrix", number=True),
-    Column("optimum", "optimum", number=True),
+    Column("compared_with", "compared with"),
+    Column("optimum", "at best", number=True),
     Column("ratio", "ratio", number=True),
-    Column("reason", ""),
 )
 _MEANINGS: Final = (
-    "A lie is a response that is not the answer. Total variance: n times the variances of all "
-    "estimated frequencies, summed, where the true ones are equal; the bound for any mechanism "
-    "is for delta 0."
+    "A ratio above 1 is worse. A lie is a response that is not the answer. Total variance: n times "
+    "the variances of all estimated frequencies, summed, where the true ones are equal; its bound "
+    "for any mechanism is for delta 0."
 )
 
 
@@ -45,7 +44,6 @@ class Subject:
     responses: Sequence[str]
     note: str
     terms: Sequence[tuple[str, str]] = ()
-    sets: bool = False  # whether a response holds a set of categories
     design: "Incidences | None" = None  # what was counted of it, if it is a design
 
     def fields(self) -> list[Field]:
@@ -92,8 +90,13 @@ def audit_fields(
 
 def comparison_fields(subject: Subject, found: Comparison, epsilon: str | None) -> list[Field]:
     """Return what ``deniable audit compare`` found, and what to mind when reading it."""
-    notes = dict.fromkeys(c.reason for c in found.criteria if c.reason)
-    shown = [f"- {reason[0].upper()}{reason[1:]}." for reason in notes]
+    rows = [*map(_criterion, found.criteria)]
+    notes: dict[str, dict[str, None]] = {}
+    for each in found.criteria:
+        if each.reason:
+            notes.setdefault(each.reason, {})[each.name] = None
+    shown = [f"- {', '.join(names)}: {reason}." for reason, names in notes.items()]
+    columns = _CRITERIA if (told := [row for row in rows if row["value"] is not None]) else ()
     if not found.holds:
         shown.append(
             "! The matrix is not private at this epsilon and delta; it may beat an optimum."
@@ -105,8 +108,9 @@ def comparison_fields(subject: Subject, found: Comparison, epsilon: str | None) 
         Field("odds", found.odds and _both(found.odds, up=True)),
         Field("delta", _both(found.delta, up=True), [("delta", _number(found.delta, up=True))]),
         Field("holds", found.holds),
-        Field("criteria", [*map(_criterion, found.criteria)], columns=_CRITERIA),
-        Field(None, text="\n".join([*shown, _MEANINGS])),
+        Field("criteria", rows),
+        Field(None, told, columns=columns),
+        Field(None, text="\n".join([*shown, *([_MEANINGS] if told else [])])),
     ]
 
 
@@ -143,10 +147,10 @@ def _finding(key: str, subject: Subject, found: Finding | None, label: str, text
 
 
 def _set(subject: Subject, witness: Witness) -> str:
-    """Return the witness's responses: some by their names, or by what they hold."""
-    if subject.sets:
+    """Return the witness's responses: some by their names, or a design's by what they support."""
+    if subject.design is not None:
         one, other = (subject.categories[x] for x in (witness.category, witness.other))
-        return f'the {len(witness.responses):,} responses that hold "{one}" and not "{other}"'
+        return f'the {len(witness.responses):,} responses that support "{one}" and not "{other}"'
     names = [f'"{subject.responses[y]}"' for y in witness.responses[:_MOST_NAMES]]
     if more := len(witness.responses) - len(names):
         names.append(f"and {more:,} more (--json has all)")
@@ -164,14 +168,14 @@ def _design(categories: int, found: "Incidences") -> Field:
             f"{found.pairs:,} of {math.comb(categories, 2):,} pairs"
         )
     says = (
-        f"a response holds a set of categories; each category is held by {found.replication:,} "
-        f"responses, any two by {found.together:,}"
+        "a response supports a set of categories; each category is supported by "
+        f"{found.replication:,} responses, any two by {found.together:,}"
     )
     return Field("design", asdict(found), [("design", says), ("checked", checked)])
 
 
 def _witness_json(subject: Subject, witness: Witness) -> dict[str, object]:
-    if subject.sets:
+    if subject.design is not None:
         responses: dict[str, object] = {"responses": None, "set": _set(subject, witness)}
     else:
         responses = {"responses": [subject.responses[y] for y in witness.responses]}

@@ -18,7 +18,7 @@ from deniable.accounting import (
     optimal_composition,
 )
 from deniable.budget import upper_text
-from deniable.choosing import PLAIN, best, composed
+from deniable.choosing import PLAIN, Candidate, best, composed
 from deniable.cli.fields import Column, Field, print_fields
 from deniable.cli.options import json_option
 from deniable.mechanisms import (
@@ -35,6 +35,9 @@ _DIGITS: Final = 7
 
 _Composition = Callable[[Fraction], Guarantee]
 """The guarantee of all reports by the epsilon of one."""
+
+_Way = tuple[str, _Composition, Callable[[Fraction], str]]
+"""A name, a composition, and for what it holds, likewise; for nothing if it is empty."""
 
 
 @click.command(short_help="Add up what several reports reveal.")
@@ -74,8 +77,8 @@ def budget(
 
     Epsilons that add up; advanced composition (Dwork, Rothblum and Vadhan 2010); the closed form
     and the optimum of Kairouz, Oh and Viswanath (2015); and exactly, for randomised response and
-    for what a survey file's "auto" chooses, where answers may change from report to report. Every
-    epsilon and delta is rounded up; what a report may have of a total, down.
+    for the design that a survey file's "auto" chooses, if it does, where answers may change from
+    report to report. Every epsilon and delta is rounded up; a report's share of a total, down.
     """
     if (epsilon is None) == (total is None):
         raise click.ClickException("give either --epsilon or --total")
@@ -125,21 +128,20 @@ def _rows(
             f"{times:,} reports of epsilon {epsilon or total} hide nothing; the sum is to be at "
             f"most {_MOST_EPSILON:,}"
         )
-    rows, largest = [], Fraction(0)
-    ways = [*_compositions(each, times, extra, categories)]
-    if total is None:
-        ways += _as_chosen(level, each, times, ways[-1][1](level).delta, categories)
-    for name, compose, holds_for in ways:
+    rows, guess = [], level if total is None else Fraction(exact_number("total", total), times)
+    for name, compose, holds_for in _compositions(each, times, extra, categories):
         if total is not None:
-            # No way of adding up is much worse than the one before it.
-            guess = largest or Fraction(exact_number("total", total), times)
             shown = f"{epsilon_each(total, _epsilon_of(compose), guess=guess)}"
-            level = largest = Fraction(shown)
+            level = Fraction(shown)
+            if holds_for is _any:  # no other way of adding up is much worse
+                guess = level
+        if not (held := holds_for(level)):
+            continue
         found = compose(level)
         if total is None:
             shown = upper_text(found.epsilon, _DIGITS)
         bound = upper_text(found.delta, _DIGITS)
-        rows.append({"name": name, "epsilon": shown, "delta": bound, "holds_for": holds_for})
+        rows.append({"name": name, "epsilon": shown, "delta": bound, "holds_for": held})
     return rows
 
 
@@ -147,22 +149,23 @@ def _epsilon_of(compose: _Composition) -> Callable[[Fraction], Decimal]:
     return lambda level: compose(level).epsilon
 
 
-def _compositions(
-    each: Fraction, times: int, extra: Fraction, categories: int
-) -> Iterator[tuple[str, _Composition, str]]:
-    """Yield name, composition, and for what it holds."""
-    general = "any mechanism of this epsilon and delta"
+def _any(_level: Fraction) -> str:
+    return "any mechanism of this epsilon and delta"
+
+
+def _compositions(each: Fraction, times: int, extra: Fraction, categories: int) -> Iterator[_Way]:
+    """Yield all ways of adding up."""
 
     def basic(level: Fraction) -> Guarantee:
         return basic_composition([(level, each)] * times)
 
-    yield "basic", basic, general
+    yield "basic", basic, _any
     if extra:
-        yield "advanced", lambda level: advanced_composition(level, each, times, extra), general
+        yield "advanced", lambda level: advanced_composition(level, each, times, extra), _any
         yield (
             "Kairouz et al.",
             lambda level: kairouz_oh_viswanath_composition(level, each, times, extra),
-            general,
+            _any,
         )
     # One slack for all that follows, rounded up to a plain decimal.
     together = Fraction(ceil((1 - (1 - each) ** times * (1 - extra)) * _UNIT), _UNIT)
@@ -180,20 +183,17 @@ def _compositions(
         odds = RandomisedResponse(categories, level, each).privacy.odds
         return optimal(level, PrivacyLoss.of_randomised_response(categories, odds).repeat(times))
 
-    yield "optimal", optimal, general
-    yield "exact", exact, f"randomised response, {categories:,} categories"
+    def auto(level: Fraction) -> Guarantee:
+        epsilon = composed(chosen(level), level, times, each, together)
+        return Guarantee(epsilon if each else min(epsilon, basic(level).epsilon), together)
 
+    def chosen(level: Fraction) -> Candidate:
+        return best(categories, level, delta=each).candidate
 
-def _as_chosen(
-    level: Fraction, each: Fraction, times: int, together: Fraction, categories: int
-) -> Iterator[tuple[str, _Composition, str]]:
-    """Yield what a survey file's "auto" chooses, if that is not randomised response."""
-    candidate = best(categories, level, delta=each).candidate
-    if candidate.kind != PLAIN:
+    def design(level: Fraction) -> str:
+        found = chosen(level)
+        return "" if found.kind == PLAIN else str(found)
 
-        def exact(level: Fraction) -> Guarantee:
-            epsilon = composed(candidate, level, times, each, together)
-            plain = basic_composition([(level, each)] * times).epsilon
-            return Guarantee(epsilon if each else min(epsilon, plain), together)
-
-        yield "exact, auto", exact, f'{candidate}, as "auto" chooses'
+    yield "optimal", optimal, _any
+    yield "exact", exact, lambda _: f"randomised response, {categories:,} categories"
+    yield "exact, auto", auto, design

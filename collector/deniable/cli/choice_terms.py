@@ -1,11 +1,10 @@
 """Why a survey has its mechanism, in words: what others need, and what reports add up to."""
 
 from collections.abc import Iterator
-from decimal import Decimal
 from math import ceil
 from typing import Final
 
-from deniable.budget import NANO, format_nano, pure_cost, upper_text
+from deniable.budget import NANO, format_nano, pure_cost
 from deniable.choosing import COMPOSED_DELTA, DESIGNS, PLAIN, Candidate, Choice, compared, composed
 from deniable.messages import FRESH, Manifest
 from deniable.publishing.chosen_mechanism import most_responses
@@ -27,21 +26,20 @@ def choice_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
     reports = min(manifest.schedule.epochs, _MOST_REPORTS)
     if manifest.repeat == FRESH and reports > 1:
         total, simple = (
-            composed(each, manifest.epsilon, reports, manifest.delta) for each in (candidate, plain)
+            ceil(NANO * composed(each, manifest.epsilon, reports, manifest.delta))
+            for each in (candidate, plain)
         )
         charged = reports * pure_cost(manifest.mechanism)
-        total = min(total, Decimal(charged) / NANO)  # it is rounded up further than the charge
-        users = [other.users for other in choice.alternatives if other.candidate == plain]
-        beside = (
-            f" (randomised response: {upper_text(simple, 4)}, with {users[0]:,.2f} times the users)"
-            if users
-            else ""
+        beside = "".join(
+            f" (randomised response: {format_nano(simple)}, with {_times(other.users)} users)"
+            for other in choice.alternatives
+            if other.candidate == plain
         )
         yield (
             "adds up",
-            f"to epsilon {upper_text(total, 4)} at most, but with chance {COMPOSED_DELTA}, if all "
-            f"{reports:,} reports of a device are made{beside}; for information: devices charge "
-            f"{format_nano(charged)}",
+            f"{reports:,} reports of a device reveal epsilon {format_nano(min(total, charged))} "
+            f"together, and more with a chance of at most {COMPOSED_DELTA}{beside}; devices charge "
+            f"the plain sum, {format_nano(charged)}",
         )
 
 
@@ -68,13 +66,12 @@ def users_text(choice: Choice) -> str:
         near = f"within {more:g} % of the fewest" if more else "the fewest"
         parts.append(f"{near if ratio < 1.1 else f'{ratio:.1f} times the fewest'} possible")
     parts += [
-        f"{str(other.candidate).replace('-', ' ')} would take "
-        + (
-            f"{other.users:,.2f} times as many"
-            if other.users > 0.5
-            else f"{1 / other.users:,.1f} times fewer"
-        )
+        f"{str(other.candidate).replace('-', ' ')} would take {_times(other.users)}"
         for other in choice.alternatives
         if f"{other.users:.2f}" != "1.00"
     ]
     return "; ".join(parts)
+
+
+def _times(users: float) -> str:
+    return f"{users:,.2f} times as many" if users > 0.5 else f"{1 / users:,.1f} times fewer"

@@ -47,7 +47,7 @@ def demonstrate(
     screen.print(f"{data.question}\n{data.source}", style="bold")
     choice = choice_of(manifest)
     if choice is not None and choice.candidate.kind != PLAIN:
-        terms = manifest.kind.terms(manifest.specification.parameters)
+        terms = manifest.kind.terms(manifest.specification.parameters, len(manifest.categories))
         screen.print(f"{terms}\nUsers: {users_text(choice)}.")
     with _running_collector(directory):
         started = time.monotonic()

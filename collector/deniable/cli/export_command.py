@@ -8,7 +8,7 @@ import click
 
 from deniable.cli.options import a_file, directory_option
 from deniable.cli.surveys import find_survey, published
-from deniable.messages import Refusal, open_manifest
+from deniable.messages import Refusal, is_simulated, open_manifest
 from deniable.messages.bundle import Bundle, make_bundle
 from deniable.publishing.collector_directory import with_store
 from deniable.publishing.following import declared, followed
@@ -36,6 +36,8 @@ def export(name: str, directory: Path, out: Path | None) -> None:
 
 
 async def _bundle(store: Store, config: Config, name: str) -> Bundle:
+    if is_simulated(name):
+        raise click.ClickException(f"{name!r} is a rehearsal, which no app answers")
     now = time.time()
     newest = await find_survey(store, config, name)
     surveys = [each for each in await published(store, config) if each.origin == config.origin]

@@ -73,7 +73,9 @@ def print_fields(fields: Sequence[Field], *, as_json: bool) -> None:
 
 
 def cell_text(value: object) -> str:
-    """Return a cell: a number to six digits, "-" for none."""
+    """Return a cell: a whole number in thousands, another one to six digits, "-" for none."""
+    if type(value) is int:
+        return f"{value:,}"
     return "-" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

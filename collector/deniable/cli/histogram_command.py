@@ -2,23 +2,20 @@
 
 import json
 import math
-import time
-from pathlib import Path
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from deniable.cli.options import directory_option, json_option
+from deniable.cli.asked_answers import asked_answers
+from deniable.cli.options import json_option
+from deniable.cli.reading import Place, reading_options
 from deniable.cli.screen import console
-from deniable.cli.survey_terms import appear_text, supporting_text
-from deniable.cli.surveys import find_survey, published
-from deniable.messages import Manifest
-from deniable.publishing.collector_directory import with_store
-from deniable.server import Config
-from deniable.stores import Store, shown_figures
+from deniable.cli.survey_terms import supporting_text
+from deniable.reading import EPOCHS, VIEWS, TooFewReports, appear_text, epoch_range
 
 if TYPE_CHECKING:  # numpy: --help does not wait for it
-    from deniable.estimates import Histogram
+    from deniable.estimates import Survey
 
 
 class _Level(click.FloatRange):
@@ -36,11 +33,22 @@ class _Level(click.FloatRange):
         return level
 
 
+def _checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """Refuse what no survey has; which of them a survey has is known when it is read."""
+    if text is not None and re.fullmatch(EPOCHS, text, re.ASCII) is None:
+        raise click.BadParameter("must be an epoch such as 3, or a range such as 0-5")
+    return text
+
+
 @click.command(short_help="Show the debiased histogram of a survey.")
 @click.argument("name")
-@directory_option
-@click.option("--survey", "survey_id", help="Its id, or how it begins.  [default: newest]")
-@click.option("--epoch", type=click.IntRange(0), help="Which epoch.  [default: newest with data]")
+@reading_options
+@click.option("--survey", "survey_id", help="How its id begins.  [default: newest]")
+@click.option(
+    "--epoch",
+    callback=_checked_epoch,
+    help="Which, such as 3; or 0-5, together.  [default: newest with data]",
+)
 @click.option(
     "--level",
     type=_Level(),
@@ -48,15 +56,34 @@ class _Level(click.FloatRange):
     show_default=True,
     help="Confidence level of each interval.",
 )
+@click.option("--share", help='Only the share of these answers, such as "good, very good".')
+@click.option(
+    "--against",
+    metavar="EPOCH",
+    callback=_checked_epoch,
+    help="The difference from this epoch, or range.",
+)
+@click.option("--series", "as_series", is_flag=True, help="All epochs, of older surveys too.")
+@click.option(
+    "--view",
+    type=click.Choice(VIEWS),
+    default=VIEWS[0],
+    show_default=True,
+    help="What estimates show; others than unbiased are possible frequencies, but biased.",
+)
 @click.option("--epochs", "listing", is_flag=True, help="List the epochs that have figures.")
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 def hist(
     name: str,
-    directory: Path,
+    place: Place,
     survey_id: str | None,
-    epoch: int | None,
+    epoch: str | None,
     level: float,
+    share: str | None,
+    against: str | None,
+    as_series: bool,
+    view: str,
     listing: bool,
     as_json: bool,
     as_csv: bool,
@@ -67,69 +94,120 @@ def hist(
     """
     if as_json and as_csv:
         raise click.UsageError("--json or --csv, not both")
-    config = Config.load(directory)
-    if listing:
-        from deniable.cli.epoch_list import epoch_list_csv, list_epochs, show_epochs
+    if listing and epoch is not None:
+        raise click.UsageError("--epochs lists them all: leave out --epoch")
+    if as_series and epoch is not None:
+        raise click.UsageError("--series has all epochs: leave out --epoch")
+    compared = share is not None or against is not None
+    asked = {"--epochs": listing, "--series": as_series, "--against": against is not None}
+    asked |= {"--view": view != VIEWS[0], "--share": share is not None and not as_series}
+    chosen = [option for option, given in asked.items() if given]
+    if len(chosen) > 1 and chosen != ["--against", "--share"]:
+        raise click.UsageError(f"{chosen[0]} or {chosen[1]}, not both")
+    from deniable.estimates import Surveys
 
-        if epoch is not None:
-            raise click.UsageError("--epochs lists them all: leave out --epoch")
-        listed = with_store(
-            config, lambda store: list_epochs(store, config, name, survey_id, time.time())
-        )
-        if as_json:
-            click.echo(json.dumps(listed.to_dict(), indent=2))
-        elif as_csv:
-            click.echo(epoch_list_csv(listed), nl=False)
-        else:
-            show_epochs(listed, console())
-        return
+    with place.source() as source:
+        survey = Surveys(source).find(name, survey_id)
+        try:
+            if listing:
+                _show_epochs(survey, as_json, as_csv)
+            elif as_series:
+                _show_series(survey, survey_id is None, share, level, as_json, as_csv)
+            elif compared:
+                _show_comparison(survey, epoch, share, against, level, as_json, as_csv)
+            else:
+                _show_histogram(survey, epoch, level, view, as_json, as_csv)
+        except ValueError as error:  # such as epochs over which devices keep responses
+            raise click.ClickException(str(error)) from error
+
+
+def _epochs(survey: "Survey", text: str | None) -> range | None:
+    """Return the epochs that are named; ValueError for others than the survey has."""
+    if text is None:
+        return None
+    try:
+        return epoch_range(text, survey.manifest.schedule.epochs)
+    except ValueError as error:
+        raise ValueError(f"an epoch of {survey.manifest.name} {error}") from error
+
+
+def _show_histogram(
+    survey: "Survey", epoch: str | None, level: float, view: str, as_json: bool, as_csv: bool
+) -> None:
     from deniable.cli.histogram_forms import show_histogram
-    from deniable.estimates import histogram_csv
+    from deniable.estimates import View, histogram_csv
 
-    histogram, step, older, supporting = _read(config, name, survey_id, epoch, level)
+    manifest = survey.manifest
+    if view != VIEWS[0] and manifest.values is not None:
+        raise ValueError("a numeric survey is shown unbiased only")
+    older = next((each for each in survey.older if each.epochs()), None)
+    hint = None if older is None else older.manifest.survey_id.hex()[:12]
+    try:
+        histogram = survey.histogram(_epochs(survey, epoch), level=level)
+    except TooFewReports as error:
+        if hint is None:
+            raise
+        raise TooFewReports(f"{error}; an older survey has some: --survey {hint}") from error
     if as_json:
-        click.echo(json.dumps(histogram.to_dict(), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(histogram.to_dict(view), indent=2, ensure_ascii=False))
     elif as_csv:
-        click.echo(histogram_csv(histogram), nl=False)
+        click.echo(histogram_csv(histogram, View(view)), nl=False)
     else:
-        show_histogram(histogram, console(), step, older, supporting)
-
-
-def _read(
-    config: Config, name: str, survey_id: str | None, epoch: int | None, level: float
-) -> "tuple[Histogram, int, str | None, str | None]":
-    """Return the histogram, and what is told beside it: steps, an older survey, what supports."""
-    from deniable.estimates import epoch_standing, estimate_histogram
-
-    async def work(store: Store) -> "tuple[Histogram, int, str | None, str | None]":
-        manifest = await find_survey(store, config, name, survey_id)
-        epochs = manifest.schedule.epochs
-        if epoch is not None and epoch >= epochs:
-            raise click.ClickException(f"{name} has epochs 0 to {epochs - 1}")
-        older = await _older_with_figures(store, config, manifest)
-        figures = await shown_figures(store, manifest, epoch)
-        if figures is None:
-            where = "yet" if epoch is None else f"for epoch {epoch}"
-            hint = f"; an older survey has some: --survey {older}" if older else ""
-            raise click.ClickException(f"no figures {where}: they {appear_text(manifest)}{hint}")
-        histogram = estimate_histogram(
-            manifest,
-            figures.epoch,
-            figures.counts,
-            level,
-            distrusted=figures.distrusted,
-            standing=epoch_standing(manifest.schedule, figures.epoch, time.time(), figures.seal),
-        )
         supporting = supporting_text(manifest.mechanism)
-        return histogram, manifest.minimum_reports, older, supporting
+        step = manifest.minimum_reports
+        show_histogram(histogram, console(), step, hint, supporting, View(view))
 
-    return with_store(config, work)
+
+def _show_comparison(
+    survey: "Survey",
+    epoch: str | None,
+    share: str | None,
+    against: str | None,
+    level: float,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    from deniable.cli.comparison_forms import compare, show_comparison
+
+    answers = None if share is None else asked_answers(share, survey.manifest)
+    histogram = survey.histogram(_epochs(survey, epoch), level=level)
+    before = None
+    if against is not None:
+        before = survey.histogram(_epochs(survey, against), level=level)
+    compared = compare(histogram, answers, before)
+    if as_json:
+        click.echo(json.dumps(compared.to_dict(), indent=2, ensure_ascii=False))
+    elif as_csv:
+        click.echo(compared.to_csv(), nl=False)
+    else:
+        show_comparison(compared, console())
 
 
-async def _older_with_figures(store: Store, config: Config, newest: Manifest) -> str | None:
-    """Return how the id of the newest older survey with figures begins, if there is one."""
-    for manifest in await published(store, config):
-        older = manifest.name == newest.name and manifest.sequence < newest.sequence
-        if older and await store.newest_epoch(manifest.survey_id) is not None:
-            return manifest.survey_id.hex()[:12]
-    return None
+def _show_series(
+    survey: "Survey", successors: bool, share: str | None, level: float, as_json: bool, as_csv: bool
+) -> None:
+    from deniable.cli.series_forms import show_series
+
+    groups = () if share is None else (asked_answers(share, survey.manifest),)
+    series = survey.series(successors=successors, level=level)
+    if as_json:
+        click.echo(json.dumps(series.to_dict(*groups), indent=2, ensure_ascii=False))
+    elif as_csv:
+        click.echo(series.to_csv(*groups), nl=False)
+    elif not series.points:
+        click.echo(f"no figures yet: they {appear_text(survey.manifest)}")
+    else:
+        show_series(series, groups, level, console())
+
+
+def _show_epochs(survey: "Survey", as_json: bool, as_csv: bool) -> None:
+    from deniable.cli.epoch_list import epoch_list_csv, show_epochs
+    from deniable.reading.wire import epochs_map
+
+    manifest, epochs = survey.manifest, survey.epochs()
+    if as_json:
+        click.echo(json.dumps(epochs_map(manifest, epochs, survey.distrusted()), indent=2))
+    elif as_csv:
+        click.echo(epoch_list_csv(manifest, epochs), nl=False)
+    else:
+        show_epochs(manifest, epochs, console())

@@ -8,10 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from deniable.cli.bars import bar
-from deniable.cli.life_terms import instant_text
-from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary
+from deniable.cli.life_terms import epochs_named, instant_text
+from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary, View
 from deniable.estimates.fields import Json, category_rows, crossed_rows, response_rows
 from deniable.estimates.numeric import QUARTILES
+from deniable.messages import is_simulated
 
 _NUMBERS_WIDTH = 54
 _SHARES_WIDTH = 44
@@ -24,6 +25,13 @@ _STATES = {
     EpochState.CLOSED: "over; no more reports are taken, and it is about to be sealed",
     EpochState.SEALED: "sealed: these counts are final",
 }
+_SHOWN = {
+    View.UNBIASED: "Estimates are unbiased and may leave [0 %, 100 %].",
+    View.PROJECTED: "Shown are the possible frequencies nearest to the unbiased estimates: biased, "
+    "for looking at, never to be added up or averaged.",
+    View.LIKELIHOOD: "Shown are the frequencies that make what was counted the likeliest: biased, "
+    "for looking at, never to be added up or averaged.",
+}
 _NARROWEST_BAR, _WIDEST_BAR = 8, 30
 _NOWHERE = "none in [0, 1]"
 _OUTSIDE = "! The whole interval lay outside what is possible: chance, or false reports."
@@ -35,6 +43,7 @@ def show_histogram(
     step: int = 1,
     older: str | None = None,
     supporting: str | None = None,
+    view: View = View.UNBIASED,
 ) -> None:
     """Print a histogram as a table with bars, and what to mind when reading it.
 
@@ -42,12 +51,15 @@ def show_histogram(
     figures as well. What responses support is told of a design.
     """
     screen.print(Text(histogram.question, style="bold"))
+    if is_simulated(histogram.survey):
+        screen.print("simulated: no real device answered", style="bold")
     delta = "" if histogram.delta == "0" else f", delta {histogram.delta}"
     screen.print(
-        f"{histogram.survey}, epoch {histogram.epochs[0]}; reports: {histogram.n:,}; "
+        f"{histogram.survey}, {epochs_named(histogram.epochs)}; reports: {histogram.n:,}; "
         f"epsilon {histogram.epsilon}{delta}"
     )
-    screen.print(f"{instant_text(histogram.start)} to {instant_text(histogram.end)}")
+    if histogram.start is not None and histogram.end is not None:
+        screen.print(f"{instant_text(histogram.start)} to {instant_text(histogram.end)}")
     if histogram.standing is not None:
         screen.print(_STATES[histogram.standing.state])
     screen.print()
@@ -56,10 +68,10 @@ def show_histogram(
     if histogram.numeric is None:
         tables: tuple[Table, ...] = (
             _category_table(histogram, crossed_rows(histogram), screen.width, supporting),
-            _category_table(histogram, category_rows(histogram), screen.width, supporting),
+            _category_table(histogram, _viewed(histogram, view), screen.width, supporting, view),
             _response_table(histogram),
         )
-        notes = [*([] if supporting is None else [supporting]), *_category_notes(histogram)]
+        notes = [*([] if supporting is None else [supporting]), *_category_notes(histogram, view)]
     else:
         tables = _numbers(histogram.numeric), _bins(histogram.numeric, screen.width)
         notes = _numeric_notes(histogram, histogram.numeric)
@@ -95,14 +107,22 @@ def show_histogram(
     screen.print("\n".join(notes), style="dim")
 
 
-def _category_notes(histogram: Histogram) -> list[str]:
+def _viewed(histogram: Histogram, view: View) -> list[Json]:
+    rows = category_rows(histogram)
+    if view is View.UNBIASED:
+        return rows
+    shown = histogram.view(view)
+    return [{**row, "estimate": float(each)} for row, each in zip(rows, shown, strict=True)]
+
+
+def _category_notes(histogram: Histogram, view: View) -> list[str]:
     bias = _two_digits(100 * histogram.poisoning.bias(0.01))
     off = f"an estimate is off by up to {bias} percentage points"
     if (fakes := histogram.poisoning.fakes_for_one_error) is not None:
         off += f"; {fakes:,} more, all fake, would move any by its standard error"
     notes = [
-        "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it, and each "
-        "stands by itself. Raw counts contain the noise.",
+        f"{_SHOWN[view]} Intervals are those of the unbiased estimates, cut to [0 %, 100 %], and "
+        "each stands by itself. Raw counts contain the noise.",
         _manipulation(histogram, off),
     ]
     if (histogram.outside & ~histogram.poisoning.impossible).any():
@@ -218,13 +238,18 @@ def _bins(numeric: NumericSummary, width: int) -> Table:
 
 
 def _category_table(
-    histogram: Histogram, rows: Sequence[Json], width: int, supporting: str | None
+    histogram: Histogram,
+    rows: Sequence[Json],
+    width: int,
+    supporting: str | None,
+    view: View = View.UNBIASED,
 ) -> Table:
     label = min(_WIDEST_LABEL, max((len(row["category"]) for row in rows), default=0))
     bar_width = min(_WIDEST_BAR, width - label - _NUMBERS_WIDTH)
     shown = rows and rows[0].get("raw") is not None
     raw = ["supported" if supporting else "raw"] if shown else []
-    headings = (*raw, "estimate", "std error", _interval_heading(histogram.level))
+    name = "estimate" if view is View.UNBIASED else str(view)
+    headings = (*raw, name, "std error", _interval_heading(histogram.level))
     table = _table("answer", *headings, bars=bar_width)
     answers = table.columns[0]
     answers.overflow, answers.min_width, answers.max_width = "fold", min(label, 12), _WIDEST_LABEL

@@ -8,28 +8,30 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from deniable.cli.life_terms import instant_text
 from deniable.cli.options import confirm, directory_option, json_option, yes_option
+from deniable.cli.reading import Place, reading_options
 from deniable.cli.surveys import find_survey, published
 from deniable.messages import Manifest, check_public_key
 from deniable.publishing.collector_directory import store_text, with_store
+from deniable.reading import find_version
 from deniable.server import Config
 from deniable.stores import Seal, Store
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+_HELD_BACK: Final = "not all are shown: fewer than minimum_reports came after the last step"
+
+
 def _which_survey(command: Command) -> Command:
     """Add how a survey is named."""
-    command = directory_option(command)
-    command = click.option(
-        "--survey", "survey_id", help="Its id, or how it begins.  [default: newest]"
-    )(command)
-    return click.argument("name")(command)
+    option = click.option("--survey", "survey_id", help="How its id begins.  [default: newest]")
+    return click.argument("name")(option(command))
 
 
 _epoch_argument = click.argument("epoch", type=click.IntRange(0))
@@ -41,6 +43,7 @@ def _now() -> int:
 
 @click.command()
 @_which_survey
+@directory_option
 @_epoch_argument
 @click.option("--early", is_flag=True, help="Also while it still takes reports.")
 @yes_option
@@ -73,16 +76,13 @@ def seal(
 
 @click.command()
 @_which_survey
+@reading_options
 @json_option
-def seals(name: str, survey_id: str | None, directory: Path, *, as_json: bool) -> None:
+def seals(name: str, survey_id: str | None, place: Place, *, as_json: bool) -> None:
     """Show the sealed epochs of NAME, with how many reports each has, and its digest."""
-    config = Config.load(directory)
-
-    async def work(store: Store) -> list[Seal]:
-        manifest = await find_survey(store, config, name, survey_id)
-        return await store.seals(manifest.survey_id)
-
-    standing = with_store(config, work)
+    with place.source() as source:
+        manifest = find_version(name, source.manifests(name), survey_id)
+        standing = [each.seal for each in source.epochs(manifest) if each.seal is not None]
     if as_json:
         click.echo(json.dumps([_plain(each) for each in standing], indent=2))
         return
@@ -94,7 +94,7 @@ def seals(name: str, survey_id: str | None, directory: Path, *, as_json: bool) -
 
 def _show(made: Seal, remark: str = "") -> None:
     click.echo(f"sealed    epoch {made.epoch}, {instant_text(made.sealed_at)}{remark}")
-    click.echo(f"reports   {made.reports:,}")
+    click.echo("reports   " + (_HELD_BACK if made.reports is None else f"{made.reports:,}"))
     click.echo(f"digest    {made.digest.hex()}")
 
 
@@ -104,6 +104,7 @@ def _plain(made: Seal) -> dict[str, object]:
 
 @click.command()
 @_which_survey
+@directory_option
 @_epoch_argument
 @yes_option
 def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bool) -> None:
@@ -124,6 +125,7 @@ def prune(name: str, survey_id: str | None, directory: Path, epoch: int, yes: bo
 
 @click.command()
 @_which_survey
+@directory_option
 @yes_option
 def end(name: str, survey_id: str | None, directory: Path, yes: bool) -> None:
     """End the newest survey of NAME for good: it takes no report of any epoch.

@@ -47,6 +47,11 @@ def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manif
     return f"apps that declare {declared} keep answering sequence {sequences}, until {end}"
 
 
+def epochs_named(epochs: Sequence[int]) -> str:
+    """Return which epochs a figure is of, such as "epochs 0 to 3, 5"."""
+    return f"epoch{'s' * (len(epochs) > 1)} {_ranges(epochs)}"
+
+
 def _ranges(epochs: Iterable[int]) -> str:
     """Return sorted numbers as ranges, such as "0 to 3, 5"."""
     ranges: list[list[int]] = []

@@ -5,8 +5,8 @@ from typing import Final
 from deniable.estimates import reports_for_half_width, reports_for_share
 from deniable.mechanisms import MAX_CATEGORIES, SurveyMechanism
 from deniable.mechanisms.dimensions import Dimensions, combinations_of, separated, sizes_of
-from deniable.messages import Manifest, Specification
-from deniable.publishing.survey_dimensions import answered_best
+from deniable.messages import Manifest
+from deniable.planning import best_specification
 
 _POINTS: Final = 0.05
 _WITHIN: Final = "within ± 5 percentage points takes at most"
@@ -31,10 +31,9 @@ def questions_text(manifest: Manifest) -> str:
 
 def _made(kind: str, manifest: Manifest) -> SurveyMechanism:
     """Return the best mechanism of another kind for the same questions."""
-    dimensions, epsilon, delta = manifest.dimensions, manifest.epsilon, manifest.delta
-    asked = answered_best(kind, dimensions, epsilon, delta)
-    specification = Specification.calibrated(kind, 0, epsilon, delta, asked)
-    return specification.mechanism(len(specification.labels(dimensions)), epsilon, delta)
+    specification = best_specification(manifest, kind)
+    labels = specification.labels(manifest.dimensions)
+    return specification.mechanism(len(labels), manifest.epsilon, manifest.delta)
 
 
 def _for_single_questions(joint: SurveyMechanism, dimensions: Dimensions) -> int:

@@ -60,11 +60,12 @@ def _is_expected(error: Exception) -> bool:
     from deniable.client import TransportError
     from deniable.enrolment import IssuerError
     from deniable.messages import InvalidManifest, Refusal
+    from deniable.reading import ReadingError
     from deniable.server import InvalidConfig
     from deniable.stores import StoreError
 
     expected = (InvalidConfig, InvalidManifest, IssuerError, OSError, Refusal, StoreError)
-    return isinstance(error, (*expected, TransportError))
+    return isinstance(error, (*expected, ReadingError, TransportError))
 
 
 def _one_line(error: Exception) -> str:
@@ -89,6 +90,7 @@ COMMANDS: Final = {
         "The key that signs manifests, and its rotation.",
     ),
     "budget": ("budget_command:budget", "Add up what several reports reveal."),
+    "plan": ("plan_command:plan", "How many reports a survey takes."),
     "demo": ("demo_command:demo", "Run the whole thing on real data, on this machine."),
     "device": ("device:device", "Look at what a device here stored and sent, and decide."),
     "doctor": ("doctor.command:doctor", "Look for what is wrong with a collector."),
@@ -96,8 +98,13 @@ COMMANDS: Final = {
     "hist": ("histogram_command:hist", "Show the debiased histogram of a survey."),
     "init": ("collector_commands:init", "Make a collector in DIRECTORY."),
     "issuer": ("issuer_commands:issuer", "Keys of who vouches for devices."),
+    "registry": (
+        "registry_command:registry",
+        "Write a survey's entry for the public registry of deployments.",
+    ),
     "report": ("device:report", "Answer a survey from this shell, as a device."),
     "serve": ("collector_commands:serve", "Run the collector."),
+    "simulate": ("simulate_command:simulate", "What would come of imagined devices."),
     "store": (
         "store_commands:store",
         "What the collector stores: check, copy, move or migrate it.",

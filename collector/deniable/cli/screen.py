@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # rich takes longer to import than most commands take
@@ -21,3 +23,17 @@ def console() -> "Console":
 
     width = _WIDTH_OF_A_PIPE if piped() else None
     return Console(file=sys.stdout, markup=False, emoji=False, highlight=False, width=width)
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Yield what tells a terminal on standard error that so many more are done; others nothing."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    screen = Console(stderr=True)
+    columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    hidden = total < 2 or not screen.is_terminal
+    with Progress(*columns, console=screen, transient=True, disable=hidden) as shown:
+        task = shown.add_task(what, total=total)
+        yield lambda more: shown.advance(task, more)

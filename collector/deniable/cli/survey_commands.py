@@ -2,7 +2,6 @@
 
 import textwrap
 import time
-from collections.abc import Iterator
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +12,7 @@ from deniable.budget import NANO, format_nano, pure_cost, upper_text
 from deniable.cli.choice_terms import choice_terms
 from deniable.cli.life_terms import left_behind_text, life_terms
 from deniable.cli.options import a_file, directory_option
+from deniable.cli.reading import Place, reading_options
 from deniable.cli.repeat_terms import repeat_terms
 from deniable.cli.survey_terms import (
     answers_of,
@@ -22,10 +22,10 @@ from deniable.cli.survey_terms import (
     figures_text,
     mechanism_text,
 )
-from deniable.cli.surveys import find_survey, published
+from deniable.cli.surveys import published
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
 from deniable.mechanisms.exponential import ceil_div
-from deniable.messages import FRESH, Manifest
+from deniable.messages import FRESH, Manifest, is_simulated
 from deniable.messages.bundle import declaration_of, declared_in_python
 from deniable.publishing.authority_keys import find_key_file
 from deniable.publishing.collector_directory import store_text, with_store
@@ -38,6 +38,7 @@ from deniable.publishing.following import (
 )
 from deniable.publishing.states import running
 from deniable.publishing.survey_file import SurveyFile
+from deniable.reading import find_version
 from deniable.server import Config, authority_chain
 from deniable.stores import Store
 
@@ -167,18 +168,15 @@ def _what_fits(manifest: Manifest, now: float) -> str:
 
 @click.command()
 @click.argument("name")
-@directory_option
-def show(name: str, directory: Path) -> None:
+@click.option("--survey", "survey_id", help="How its id begins.  [default: newest]")
+@reading_options
+def show(name: str, survey_id: str | None, place: Place) -> None:
     """Show what NAME asks, its privacy in words, and how an app declares it."""
-    config = Config.load(directory)
-
-    async def work(store: Store) -> tuple[Manifest, Iterator[tuple[str, str]]]:
-        manifest = await find_survey(store, config, name)
-        seals = await store.seals(manifest.survey_id)
-        ended_at = (await store.ended()).get(manifest.survey_id)
-        return manifest, life_terms(manifest, seals, ended_at, await store.distrusted())
-
-    manifest, life = with_store(config, work)
+    with place.source() as source:
+        manifest = find_version(name, source.manifests(name), survey_id)
+        seals = [each.seal for each in source.epochs(manifest) if each.seal is not None]
+        ended_at = source.ended(name).get(manifest.survey_id)
+        life = life_terms(manifest, seals, ended_at, source.distrusted(manifest))
     mechanism = manifest.mechanism
     odds = mechanism.privacy.odds
     assert odds is not None
@@ -213,4 +211,7 @@ def show(name: str, directory: Path) -> None:
     for label, text in life:
         click.echo(f"{label:<9} {text}")
     click.echo(f"figures   {figures_text(max(1, manifest.minimum_reports))}\n")
-    click.echo(declared_in_python(declaration_of(manifest)))
+    if is_simulated(name):
+        click.echo("a rehearsal: no device answers it, and no app declares it")
+    else:
+        click.echo(declared_in_python(declaration_of(manifest)))

@@ -4,36 +4,29 @@ import json
 import textwrap
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
 import click
 
-from deniable.cli.options import directory_option, json_option
-from deniable.cli.surveys import published
+from deniable.cli.options import json_option
+from deniable.cli.reading import Place, reading_options
 from deniable.messages import Manifest
-from deniable.publishing.collector_directory import with_store
 from deniable.publishing.states import state_of
-from deniable.server import Config
-from deniable.stores import Store
 
 _QUESTION_WIDTH: Final = 24
 _HEADINGS: Final = ("name", "seq", "id begins", "epsilon", "repeat", "epoch now", "state")
 
 
 @click.command("list", short_help="List the published surveys.")
-@directory_option
+@reading_options
 @json_option
-def list_surveys(directory: Path, *, as_json: bool) -> None:
+def list_surveys(place: Place, *, as_json: bool) -> None:
     """List the published surveys and their states, the newest of each name first."""
-    config = Config.load(directory)
-
-    async def work(store: Store) -> tuple[list[Manifest], dict[bytes, int]]:
-        return await published(store, config), await store.ended()
-
-    manifests, ended = with_store(config, work)
-    now = time.time()
-    rows = [(each, state_of(each, manifests, ended, now)) for each in manifests]
+    now, rows = time.time(), []
+    with place.source() as source:
+        for name in source.names():
+            named, ended = source.manifests(name), source.ended(name)
+            rows += [(each, state_of(each, named, ended, now)) for each in named]
     if as_json:
         click.echo(json.dumps([_plain(*row) for row in rows], indent=2, ensure_ascii=False))
     elif rows:

@@ -23,12 +23,6 @@ def figures_text(step: int) -> str:
     return f"{first} and are renewed when\n          at least {step:,} more have come"
 
 
-def appear_text(manifest: Manifest) -> str:
-    """Return from when on there are figures of an epoch."""
-    least = max(1, manifest.minimum_reports)
-    return f"appear once an epoch has {least:,} report{'s' * (least > 1)}"
-
-
 def devices_text(manifest: Manifest) -> str:
     """Return who may report; with their issuers, one a line."""
     issuers = manifest.enrolment.issuers
@@ -52,7 +46,7 @@ def mechanism_text(manifest: Manifest) -> str | None:
 
     None where epsilon says it all.
     """
-    terms = manifest.kind.terms(manifest.specification.parameters)
+    terms = manifest.kind.terms(manifest.specification.parameters, len(manifest.categories))
     odds = manifest.mechanism.privacy.odds
     if terms is None or odds is None:
         return None
@@ -70,12 +64,10 @@ def supporting_text(mechanism: SurveyMechanism) -> str | None:
     """Return how many answers a design's response supports, and how often each; else None."""
     if not isinstance(mechanism, DesignMechanism):
         return None
-    design = mechanism.design
-    size = design.categories * design.size / design.positions
     return (
-        f"Each response supports about {size:.0f} of {design.categories:,} answers: one that "
-        f"nobody has is supported by {float(mechanism.miss):.1%} of responses, one that everybody "
-        f"has by {float(mechanism.hit):.1%}."
+        f"Each response supports {mechanism.design.extent} answers: one that nobody has is "
+        f"supported by {float(mechanism.miss):.1%} of responses, one that everybody has by "
+        f"{float(mechanism.hit):.1%}."
     )
 
 

@@ -10,7 +10,9 @@ that allow no estimate and for numbers outside their domain, TypeError for count
 integers, and NotInvertible if no estimate can tell the categories apart.
 """
 
+from deniable.estimates.answers import Answers
 from deniable.estimates.binomial import IntervalMethod, clopper_pearson, wilson
+from deniable.estimates.change import Test
 from deniable.estimates.decoders import (
     Counts,
     Model,
@@ -19,8 +21,10 @@ from deniable.estimates.decoders import (
     left_inverse,
     solution_matrix,
 )
-from deniable.estimates.epochs import EpochStanding, EpochState, epoch_standing, iso_time
-from deniable.estimates.fields import HISTOGRAM_SCHEMAS, histogram_csv
+from deniable.estimates.display import plot_differences
+from deniable.estimates.estimate import Estimate, Form, Sample, Unit, combined, linear_query, mean
+from deniable.estimates.fields import HISTOGRAM_SCHEMAS, covariance_map, histogram_csv
+from deniable.estimates.frames import MissingPackage
 from deniable.estimates.frequencies import (
     Intervals,
     covariance,
@@ -41,10 +45,13 @@ from deniable.estimates.influence import (
 from deniable.estimates.margins import Margin, conditional, margin, margins
 from deniable.estimates.numeric import Bin, NumericSummary
 from deniable.estimates.planning import (
+    Accuracy,
+    mean_variance,
     reports_for_half_width,
     reports_for_mean,
     reports_for_share,
     reports_for_shares,
+    share_variance,
 )
 from deniable.estimates.poisoning import (
     FALSE_ALARM,
@@ -54,28 +61,47 @@ from deniable.estimates.poisoning import (
     impossible_counts,
 )
 from deniable.estimates.quantiles import Quantile, quantiles
-from deniable.estimates.queries import Estimate, linear_query, mean
+from deniable.estimates.series import SERIES_SCHEMA, Point, Series
+from deniable.estimates.surveys import Survey, Surveys, connect, histogram_of, series_of
+from deniable.estimates.views import View
+from deniable.reading import EpochStanding, EpochState, epoch_standing, iso_time
 
 __all__ = [
     "FALSE_ALARM",
     "HISTOGRAM_SCHEMAS",
+    "SERIES_SCHEMA",
+    "Accuracy",
+    "Answers",
     "Bin",
     "Counts",
     "EpochStanding",
     "EpochState",
     "Estimate",
+    "Form",
     "Histogram",
     "IntervalMethod",
     "Intervals",
     "Margin",
+    "MissingPackage",
     "Model",
     "NotInvertible",
     "NumericSummary",
+    "Point",
     "Poisoning",
     "Quantile",
+    "Sample",
+    "Series",
+    "Survey",
+    "Surveys",
+    "Test",
+    "Unit",
+    "View",
     "clopper_pearson",
+    "combined",
     "conditional",
+    "connect",
     "covariance",
+    "covariance_map",
     "debias",
     "decoder_of",
     "detectable_share",
@@ -86,6 +112,7 @@ __all__ = [
     "fewest_fakes",
     "frequency_intervals",
     "histogram_csv",
+    "histogram_of",
     "impossible_counts",
     "influence",
     "iso_time",
@@ -94,6 +121,8 @@ __all__ = [
     "margin",
     "margins",
     "mean",
+    "mean_variance",
+    "plot_differences",
     "quantiles",
     "query_influence",
     "query_shifts",
@@ -101,7 +130,9 @@ __all__ = [
     "reports_for_mean",
     "reports_for_share",
     "reports_for_shares",
+    "series_of",
     "set_influence",
+    "share_variance",
     "solution_matrix",
     "standard_errors",
     "wilson",

@@ -9,16 +9,17 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from deniable.estimates.epochs import EpochState, iso_time
+from deniable.estimates.views import View
 from deniable.mechanisms import KINDS
+from deniable.reading.epochs import EpochState, iso_time
 
 Json = dict[str, Any]
 
-_TEXT: Final[Json] = {"type": "string"}
-_COUNT: Final[Json] = {"type": "integer", "minimum": 0}
-_NUMBER: Final[Json] = {"type": "number"}
+TEXT: Final[Json] = {"type": "string"}
+COUNT: Final[Json] = {"type": "integer", "minimum": 0}
+NUMBER: Final[Json] = {"type": "number"}
 _BOOLEAN: Final[Json] = {"type": "boolean"}
-_ID: Final[Json] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+ID: Final[Json] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _DECIMAL: Final[Json] = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}
 
 
@@ -61,7 +62,8 @@ def plain(shown: object, fields: Fields) -> Json:
     return {field.name: value for field, value in values if value is not None or not field.optional}
 
 
-def _object(*fields: Field) -> Json:
+def object_of(*fields: Field) -> Json:
+    """Return the schema of an object with these fields, and no others."""
     return {
         "type": "object",
         "properties": {field.name: field.schema for field in fields},
@@ -70,11 +72,13 @@ def _object(*fields: Field) -> Json:
     }
 
 
-def _list(items: Json, **more: object) -> Json:
+def array_of(items: Json, **more: object) -> Json:
+    """Return the schema of a list."""
     return {"type": "array", "items": items, **more}
 
 
-def _or_null(schema: Json, **more: object) -> Json:
+def or_null(schema: Json, **more: object) -> Json:
+    """Return the schema of what may be null."""
     return {"anyOf": [schema, {"type": "null"}], **more}
 
 
@@ -82,17 +86,17 @@ def _figures(summary: Any, figures: Sequence[Any], fields: Fields) -> list[Json]
     return [plain(each, fields) | {"too_wide": summary.too_wide(each)} for each in figures]
 
 
-_ESTIMATE: Final = (
-    Field("estimate", _NUMBER, "value"),
-    Field("standard_error", _or_null(_NUMBER)),
-    Field("low", _NUMBER),
-    Field("high", _NUMBER),
+ESTIMATE: Final = (
+    Field("estimate", NUMBER, "value"),
+    Field("standard_error", or_null(NUMBER)),
+    Field("low", NUMBER),
+    Field("high", NUMBER),
     Field("outside", _BOOLEAN),
 )
-_QUARTILE: Final = tuple(Field(name, _NUMBER) for name in ("probability", "value", "low", "high"))
+_QUARTILE: Final = tuple(Field(name, NUMBER) for name in ("probability", "value", "low", "high"))
 _BIN: Final = (
-    Field("bin", _TEXT, "label"),
-    *(field._replace(source=f"share.{field.source or field.name}") for field in _ESTIMATE),
+    Field("bin", TEXT, "label"),
+    *(field._replace(source=f"share.{field.source or field.name}") for field in ESTIMATE),
 )
 _TOO_WIDE: Final = Field(
     "too_wide",
@@ -103,58 +107,64 @@ _BLUR: Final = (
     "value, are smoothed; low and high allow for it"
 )
 _NUMERIC: Final = (
-    Field("mean", _object(*_ESTIMATE, _TOO_WIDE), lambda s: _figures(s, [s.mean], _ESTIMATE)[0]),
-    Field("influence", _NUMBER),
+    Field("mean", object_of(*ESTIMATE, _TOO_WIDE), lambda s: _figures(s, [s.mean], ESTIMATE)[0]),
+    Field("influence", NUMBER),
     Field(
         "quartiles",
-        _list(_object(*_QUARTILE, _TOO_WIDE)),
+        array_of(object_of(*_QUARTILE, _TOO_WIDE)),
         lambda s: _figures(s, s.quartiles, _QUARTILE),
     ),
-    Field("blur", {**_COUNT, "description": _BLUR}),
-    Field("bins", _list(_object(*_BIN, _TOO_WIDE)), lambda s: _figures(s, s.bins, _BIN)),
+    Field("blur", {**COUNT, "description": _BLUR}),
+    Field("bins", array_of(object_of(*_BIN, _TOO_WIDE)), lambda s: _figures(s, s.bins, _BIN)),
 )
-_ANSWERS: Final = (Field("answer", _TEXT), *_ESTIMATE)
+_ANSWERS: Final = (Field("answer", TEXT), *ESTIMATE)
 _MARGIN: Final = (
-    Field("question", _TEXT),
-    Field("n", {**_COUNT, "description": "reports that tell of the question"}),
-    Field("answers", _list(_object(*_ANSWERS)), lambda margin: margin_rows(margin)),
+    Field("question", TEXT),
+    Field("n", {**COUNT, "description": "reports that tell of the question"}),
+    Field("answers", array_of(object_of(*_ANSWERS)), lambda margin: margin_rows(margin)),
 )
 _POISONING: Final = (
-    Field("influence", _NUMBER),
-    Field("set_influence", _NUMBER),
-    Field("bias_at_1_percent", _NUMBER, lambda poisoning: poisoning.bias(0.01)),
-    Field("bias_at_5_percent", _NUMBER, lambda poisoning: poisoning.bias(0.05)),
-    Field("fakes_for_one_error", _or_null(_COUNT)),
-    Field("detectable_share", _or_null(_NUMBER)),
-    Field("false_alarm", _NUMBER),
-    Field("fewest_fakes", _COUNT),
+    Field("influence", NUMBER),
+    Field("set_influence", NUMBER),
+    Field("bias_at_1_percent", NUMBER, lambda poisoning: poisoning.bias(0.01)),
+    Field("bias_at_5_percent", NUMBER, lambda poisoning: poisoning.bias(0.05)),
+    Field("fakes_for_one_error", or_null(COUNT)),
+    Field("detectable_share", or_null(NUMBER)),
+    Field("false_alarm", NUMBER),
+    Field("fewest_fakes", COUNT),
 )
 # Columns: each value is a list with one entry a category, or a response.
 _CATEGORY: Final = (
-    Field("category", _TEXT, "categories"),
+    Field("category", TEXT, "categories"),
     Field(
         "raw",
-        _or_null(_COUNT, description="null where responses are not the categories"),
+        or_null(COUNT, description="null where responses are not the categories"),
         lambda h: (None,) * len(h.categories) if h.responses else h.raw,
     ),
-    Field("estimate", _NUMBER),
-    Field("standard_error", _or_null(_NUMBER)),
-    Field("low", _NUMBER),
-    Field("high", _NUMBER),
-    Field("method", _TEXT, "methods"),
+    Field("estimate", NUMBER),
+    Field("standard_error", or_null(NUMBER)),
+    Field("low", NUMBER),
+    Field("high", NUMBER),
+    Field("simultaneous_low", NUMBER, "simultaneous.low"),
+    Field("simultaneous_high", NUMBER, "simultaneous.high"),
+    Field("method", TEXT, "methods"),
     Field("outside", _BOOLEAN),
     Field("impossible", _BOOLEAN, "poisoning.impossible"),
 )
+_VIEWS: Final = [str(view) for view in View if view is not View.UNBIASED]
+_SHOWN: Final = Field(
+    "shown", {**NUMBER, "description": "in the view, if another than unbiased"}, optional=True
+)
 _RESPONSE: Final = (
-    Field("response", _TEXT, "responses"),
-    Field("raw", _COUNT),
+    Field("response", TEXT, "responses"),
+    Field("raw", COUNT),
     Field("impossible", _BOOLEAN, "poisoning.impossible_responses"),
 )
 
 
 def estimate_map(estimate: object) -> Json:
     """Return an estimate and its interval."""
-    return plain(estimate, _ESTIMATE)
+    return plain(estimate, ESTIMATE)
 
 
 def margin_rows(margin: Any) -> list[Json]:
@@ -195,59 +205,94 @@ def response_rows(histogram: Any) -> list[Json] | None:
     return [row for row in _rows(histogram, _RESPONSE) if row["raw"] or row["impossible"]]
 
 
-_TIME: Final = _or_null({"type": "string", "format": "date-time"})
+TIME: Final = or_null({"type": "string", "format": "date-time"})
 _SHARES: Final = "give all bins ± 10 percentage points, if answers are spread evenly; "
 _OF_SEVERAL: Final = "each question's shares, of a survey of several"
 _SEEN: Final = "those that were seen, of a survey whose responses are not its categories"
 _HISTOGRAM: Final = (
-    Field("survey", _TEXT),
-    Field("survey_id", _ID),
-    Field("question", _TEXT),
-    Field("epochs", _list(_COUNT)),
-    Field("start", _TIME, lambda h: iso_time(h.start)),
-    Field("end", _TIME, lambda h: iso_time(h.end)),
-    Field("state", _or_null({"type": "string", "enum": [*map(str, EpochState)]}), "standing.state"),
-    Field("seal", _or_null(_ID), "standing.seal"),
-    Field("n", _COUNT),
-    Field("level", _NUMBER),
-    Field("model", _TEXT),
+    Field("survey", TEXT),
+    Field("survey_id", ID),
+    Field("question", TEXT),
+    Field("epochs", array_of(COUNT)),
+    Field("start", TIME, lambda h: (h.start is not None and iso_time(h.start)) or None),
+    Field("end", TIME, lambda h: (h.end is not None and iso_time(h.end)) or None),
+    Field("state", or_null({"type": "string", "enum": [*map(str, EpochState)]}), "standing.state"),
+    Field("seal", or_null(ID), "standing.seal"),
+    Field("n", COUNT),
+    Field("level", NUMBER),
+    Field("model", TEXT),
     Field("mechanism", {"type": "string", "enum": [*KINDS]}),
     Field("epsilon", _DECIMAL),
     Field("delta", _DECIMAL),
-    Field("pure_epsilon", _TEXT),
-    Field("enrolment", _TEXT),
-    Field("poisoning", _object(*_POISONING), lambda h: plain(h.poisoning, _POISONING)),
-    Field("reports_for_five_points", _COUNT),
-    Field("reports_for_shares", _or_null(_COUNT, description=f"{_SHARES}null unless numeric")),
-    Field("distrusted", _COUNT),
-    Field("kept_range", _or_null(_list(_COUNT, minItems=2, maxItems=2))),
+    Field("pure_epsilon", TEXT),
+    Field("enrolment", TEXT),
+    Field("poisoning", object_of(*_POISONING), lambda h: plain(h.poisoning, _POISONING)),
+    Field("reports_for_five_points", COUNT),
+    Field("reports_for_shares", or_null(COUNT, description=f"{_SHARES}null unless numeric")),
+    Field("distrusted", COUNT),
+    Field("kept_range", or_null(array_of(COUNT, minItems=2, maxItems=2))),
     Field(
         "numeric",
-        _or_null({"$ref": "#/components/schemas/Numeric"}),
+        or_null({"$ref": "#/components/schemas/Numeric"}),
         lambda h: h.numeric and numeric_map(h.numeric),
     ),
     Field(
         "margins",
-        _list(_object(*_MARGIN), description=_OF_SEVERAL),
+        array_of(object_of(*_MARGIN), description=_OF_SEVERAL),
         lambda h: [plain(each, _MARGIN) for each in h.margins] or None,
         optional=True,
     ),
-    Field("categories", _list(_object(*_CATEGORY)), category_rows),
-    Field("responses", _list(_object(*_RESPONSE), description=_SEEN), response_rows, optional=True),
+    Field("view", {"type": "string", "enum": _VIEWS}, lambda _: None, optional=True),
+    Field("categories", array_of(object_of(*_CATEGORY, _SHOWN)), category_rows),
+    Field(
+        "responses",
+        array_of(object_of(*_RESPONSE), description=_SEEN),
+        response_rows,
+        optional=True,
+    ),
+)
+_COVARIANCE: Final = (
+    Field("survey", TEXT),
+    Field("survey_id", ID),
+    Field("epochs", array_of(COUNT)),
+    Field("n", COUNT),
+    Field("model", TEXT),
+    Field("categories", array_of(TEXT)),
+    Field("covariance", array_of(array_of(NUMBER)), lambda h: h.covariance.tolist()),
 )
 HISTOGRAM_SCHEMAS: Final[dict[str, Json]] = {
+    "Covariance": {
+        **object_of(*_COVARIANCE),
+        "description": "of the unbiased frequencies, a row a category: w C w is the variance of "
+        "the sum of the frequencies, each times its w",
+    },
     "Histogram": {
-        **_object(*_HISTOGRAM),
+        **object_of(*_HISTOGRAM),
         "description": "debiased frequencies of one epoch; operations.md says what each means",
     },
-    "Numeric": _object(*_NUMERIC),
+    "Numeric": object_of(*_NUMERIC),
 }
 """JSON Schemas by the names under which they refer to each other."""
 
 
-def histogram_map(histogram: object) -> Json:
-    """Return a histogram as plain values for JSON; a number that does not exist is None."""
-    return plain(histogram, _HISTOGRAM)
+def histogram_map(histogram: Any, view: View = View.UNBIASED) -> Json:
+    """Return a histogram as plain values for JSON; a number that does not exist is None.
+
+    With another view than the unbiased one, categories have what they show in that as well.
+    """
+    told = plain(histogram, _HISTOGRAM)
+    if view is View.UNBIASED:
+        return told
+    pairs = zip(told["categories"], _plain(histogram.view(view)), strict=True)
+    return told | {
+        "view": str(view),
+        "categories": [{**row, _SHOWN.name: value} for row, value in pairs],
+    }
+
+
+def covariance_map(histogram: Any) -> Json:
+    """Return the covariance of a histogram's frequencies as plain values for JSON."""
+    return plain(histogram, _COVARIANCE)
 
 
 _FORMULA_SIGNS: Final = tuple("=+-@\t\r")
@@ -257,36 +302,39 @@ _WHOLE: Final = (
     *("bias_at_1_percent", "start", "end", "state", "epsilon", "delta", "enrolment"),
     *("distrusted", "fewest_fakes", "kept_first", "kept_last"),
 )
-_MARKS: Final = ("method", "outside", "impossible")
+_MARKS: Final = ("simultaneous_low", "simultaneous_high", "method", "outside", "impossible")
 _OF_STATISTICS: Final = ("too_wide", "blur", "reports_for_shares")
 
 
-def histogram_csv(histogram: object) -> str:
+def histogram_csv(histogram: Any, view: View = View.UNBIASED) -> str:
     """Return a histogram as CSV, one row a category; a number that does not exist is empty.
 
     Of a numeric survey, whose single values are noise, one row a statistic. If responses are not
     the categories, a row for each that was seen comes after those of the categories; if these are
     combinations of answers to several questions, a row for each answer.
     """
-    whole = histogram_map(histogram)
+    whole = histogram_map(histogram, view)
     first, last = whole["kept_range"] or (None, None)
     shared = whole | whole["poisoning"]
-    shared |= {"epoch": whole["epochs"][0], "kept_first": first, "kept_last": last}
+    epochs = " ".join(map(str, whole["epochs"]))
+    shared |= {"epoch": epochs, "kept_first": first, "kept_last": last}
     if whole["numeric"] is not None:
-        return _written(
+        return written(
             (*_FIRST, "statistic", *_NUMBERS, "outside", *_WHOLE, *_OF_STATISTICS),
             shared,
-            _statistics(whole["numeric"]),
+            statistic_rows(whole["numeric"]),
         )
     rows, labels = whole["categories"], ["category"]
     if "responses" in whole:
         labels.append("response")
         rows = rows + [{"level": None, **row} for row in whole["responses"]]
     rows = rows + crossed_rows(histogram)
-    return _written((*_FIRST, *labels, "raw", *_NUMBERS, *_MARKS, *_WHOLE), shared, rows)
+    seen = () if view is View.UNBIASED else ("view", _SHOWN.name)
+    return written((*_FIRST, *labels, "raw", *_NUMBERS, *seen, *_MARKS, *_WHOLE), shared, rows)
 
 
-def _statistics(numeric: Json) -> list[Json]:
+def statistic_rows(numeric: Json) -> list[Json]:
+    """Return a row for each statistic of a numeric survey's map."""
     mean = {"statistic": "mean", "blur": 0, "bias_at_1_percent": 0.01 * numeric["influence"]}
     other = {"blur": numeric["blur"], "bias_at_1_percent": None, "outside": False}
     rows = [numeric["mean"] | mean]
@@ -298,7 +346,8 @@ def _statistics(numeric: Json) -> list[Json]:
     ]
 
 
-def _written(columns: Sequence[str], shared: Json, rows: Iterable[Mapping[str, Any]]) -> str:
+def written(columns: Sequence[str], shared: Json, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as CSV; what they do not have is shared by all, or empty."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)

@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.estimates.binomial import IntervalMethod, check_level
-from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Part, decoder_of
+from deniable.estimates.decoders import (
+    Counts,
+    Decoder,
+    Floats,
+    Model,
+    Part,
+    Tally,
+    decoder_of,
+    recurring_errors,
+)
 from deniable.mechanisms import Mechanism
 
 _MOST_WEIGHTS: Final = 1 << 22
@@ -41,7 +50,14 @@ def debias(mechanism: Mechanism, counts: Counts) -> Floats:
 def standard_errors(mechanism: Mechanism, counts: Counts, model: Model) -> Floats:
     """Return the error of each frequency; unbiased variance: docs/mathematics.md, section 4."""
     decoder = decoder_of(mechanism)
-    return decoder.standard_errors(decoder.tally(counts), model)
+    return _errors(decoder, decoder.tally(counts), model)
+
+
+def _errors(decoder: Decoder, tally: Tally, model: Model) -> Floats:
+    errors = decoder.standard_errors(tally, model)
+    if model is Model.FIXED or tally.epochs == 1:
+        return errors
+    return recurring_errors(tally, errors, decoder.standard_errors(tally, Model.FIXED))
 
 
 def covariance(mechanism: Mechanism, frequencies: Floats, n: int, model: Model) -> Floats:
@@ -55,7 +71,7 @@ def covariance(mechanism: Mechanism, frequencies: Floats, n: int, model: Model) 
     def of_question(part: Part) -> Floats:
         f = frequencies[part.categories]
         shares = part.decoder.response_shares(f)
-        return _report_covariance(part.decoder, f, shares, model) * len(decoder.parts) / n
+        return report_covariance(part.decoder, f, shares, model) * len(decoder.parts) / n
 
     return _blocks(decoder, of_question, model)
 
@@ -63,14 +79,26 @@ def covariance(mechanism: Mechanism, frequencies: Floats, n: int, model: Model) 
 def estimated_covariance(mechanism: Mechanism, counts: Counts, model: Model) -> Floats:
     """Return an unbiased estimate of that covariance from the counts."""
     decoder = decoder_of(mechanism)
-    tally = decoder.tally(counts)
+    return covariance_of(decoder, decoder.tally(counts), model)
+
+
+def covariance_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
+    """Return it for counts that are checked."""
 
     def of_question(part: Part) -> Floats:
         # The responses' frequencies are taken as they were counted: in the sampled model that is
         # the sample covariance of G's columns, never negative, even if G is not square.
         own = part.tally(tally)
         f = part.decoder.frequencies(own)
-        return _report_covariance(part.decoder, f, own.shares, model) / own.degrees(model)
+
+        def found(model: Model) -> Floats:
+            return report_covariance(part.decoder, f, own.shares, model) / own.degrees(model)
+
+        if model is Model.FIXED or own.epochs == 1:
+            return found(model)
+        # As of a single query, see ``recurring_errors``.
+        sampled = found(Model.SAMPLED)
+        return sampled + (own.epochs - 1) * (sampled - found(Model.FIXED))
 
     return _blocks(decoder, of_question, model)
 
@@ -85,7 +113,7 @@ def _blocks(decoder: Decoder, of_question: Callable[[Part], Floats], model: Mode
     return found
 
 
-def _report_covariance(decoder: Decoder, f: Floats, shares: Floats, model: Model) -> Floats:
+def report_covariance(decoder: Decoder, f: Floats, shares: Floats, model: Model) -> Floats:
     """Return G C G^T, with C the covariance of the indicator of one report's response.
 
     C = diag lam - lam lam^T in the sampled model, diag lam - P^T diag(f) P in the fixed one.
@@ -110,8 +138,19 @@ def frequency_intervals(mechanism: Mechanism, counts: Counts, level: float) -> I
     interval, and labelled so; its variance takes each response to have been seen twice more than it
     was, and is never below the least that any population has. One report says nothing there.
     """
-    check_level(level)
     decoder = decoder_of(mechanism)
-    low, high, methods = decoder.intervals(decoder.tally(counts), level)
+    return intervals_of(decoder, decoder.tally(counts), level)
+
+
+def intervals_of(decoder: Decoder, tally: Tally, level: float) -> Intervals:
+    """Return them for counts that are checked."""
+    check_level(level)
+    low, high, methods = decoder.intervals(tally, level)
+    if tally.epochs > 1 and tally.n > 1:
+        # As much wider, about the estimate, as its error is.
+        value, errors = decoder.frequencies(tally), decoder.standard_errors(tally, Model.SAMPLED)
+        wider = _errors(decoder, tally, Model.SAMPLED) / np.where(errors > 0, errors, np.inf)
+        wider = np.fmax(wider, 1.0)
+        low, high = value + wider * (low - value), value + wider * (high - value)
     outside = (high < 0) | (low > 1)
     return Intervals(np.clip(low, 0, 1), np.clip(high, 0, 1), methods, outside)

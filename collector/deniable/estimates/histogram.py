@@ -1,14 +1,28 @@
 """The debiased histogram: what an analyst reads."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.estimates.answers import NOTHING_TOGETHER, Answers, answers_text, weights_of
 from deniable.estimates.binomial import IntervalMethod
+from deniable.estimates.change import Test, changed, fits
+from deniable.estimates.charts import Picture
 from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
-from deniable.estimates.epochs import EpochStanding, iso_time
+from deniable.estimates.display import (
+    WIDTH,
+    epochs_text,
+    histogram_columns,
+    histogram_html,
+    histogram_metadata,
+    histogram_picture,
+)
+from deniable.estimates.estimate import Estimate, Form, Sample, Unit, mean_of, ratio
 from deniable.estimates.fields import (
     Json,
     category_rows,
@@ -17,23 +31,34 @@ from deniable.estimates.fields import (
     histogram_map,
     response_rows,
 )
-from deniable.estimates.frequencies import frequency_intervals
+from deniable.estimates.frames import Column, Tabular
+from deniable.estimates.frequencies import (
+    Intervals,
+    covariance_of,
+    frequency_intervals,
+    intervals_of,
+    standard_errors,
+)
 from deniable.estimates.margins import Margin, margins
 from deniable.estimates.numeric import QUARTILES, NumericSummary, numeric_summary
 from deniable.estimates.planning import reports_for_half_width, reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
+from deniable.estimates.views import View, viewed
+from deniable.mechanisms import Mechanism
+from deniable.mechanisms.dimensions import Dimensions
 from deniable.messages import Manifest
+from deniable.reading.epochs import EpochStanding, iso_time
 
 _BAR = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Histogram:
-    """Debiased frequencies of one survey and epoch, with their uncertainty.
+class Histogram(Tabular):
+    """Debiased frequencies of one survey, of one epoch or several, with their uncertainty.
 
     Attributes:
         survey_id: histograms of different ids are never pooled.
-        start, end: of the epochs, Unix seconds.
+        start, end: of the epochs, Unix seconds; None if nobody knows.
         responses: what devices send, if it has names of its own; else empty.
         raw: how many reports each of these has; or, if it is empty, each of the categories: how
             many name it, or support it.
@@ -42,6 +67,8 @@ class Histogram:
         low, high: ends of each category's confidence interval, within [0, 1]. They are about
             chance, and exclude manipulation.
         outside: where the interval lay wholly outside [0, 1].
+        simultaneous: wider intervals, which hold all at once with the probability of the level
+            (Bonferroni: each at the level 1 - (1 - level)/k).
         pure_epsilon: what one report can reveal at most, whatever delta: odds of e^pure_epsilon
             to 1. Equal to epsilon, up to rounding, if delta is 0.
         reports_for_five_points: how many reports give 95 % intervals of ± 5 percentage points.
@@ -53,14 +80,16 @@ class Histogram:
             difference has the error that independent figures would. None where all is fresh.
         margins: of several questions, the shares of each one's answers; frequencies are then the
             same, within each question, or those of combinations of answers.
+        dimensions: the questions' names and answers; values: the numbers that the categories are.
+        sample: the reports, of which everything is made.
     """
 
     survey: str
     survey_id: str
     question: str
     epochs: tuple[int, ...]
-    start: int
-    end: int
+    start: int | None
+    end: int | None
     n: int
     categories: tuple[str, ...]
     responses: tuple[str, ...]
@@ -73,6 +102,7 @@ class Histogram:
     model: Model
     methods: tuple[IntervalMethod, ...]
     outside: NDArray[np.bool_] = field(repr=False)
+    simultaneous: Intervals = field(repr=False)
     mechanism: str
     epsilon: str
     delta: str
@@ -86,6 +116,106 @@ class Histogram:
     standing: EpochStanding | None = None
     numeric: NumericSummary | None = None
     margins: tuple[Margin, ...] = ()
+    dimensions: Dimensions = ()
+    values: tuple[Fraction, ...] | None = field(default=None, repr=False)
+    sample: Sample = field(repr=False, kw_only=True)
+    again: Callable[[float], "Histogram"] = field(repr=False, kw_only=True)
+
+    @classmethod
+    def of_counts(
+        cls,
+        mechanism: Mechanism,
+        counts: Counts,
+        categories: Sequence[str] | None = None,
+        level: float = 0.95,
+        model: Model = Model.SAMPLED,
+    ) -> "Histogram":
+        """Return the histogram of counts of responses that come from no survey here.
+
+        Categories are numbered from 0, unless they have names.
+        """
+        decoder = decoder_of(mechanism)
+        names = tuple(map(str, range(decoder.categories)) if categories is None else categories)
+        if len(set(names)) != decoder.categories:
+            raise ValueError(f"{decoder.categories} categories, all different, are expected")
+        guarantee = f"{mechanism.privacy.epsilon.normalize():f}"
+        numbered = decoder.kernels_tested and decoder.responses != decoder.categories
+        labels = tuple(map(str, range(decoder.responses))) if numbered else ()
+        sample = Sample(decoder, decoder.tally(counts))
+        return cls(
+            survey="",
+            survey_id="",
+            question="",
+            epochs=(),
+            start=None,
+            end=None,
+            mechanism=repr(mechanism),
+            epsilon=guarantee,
+            delta="0",
+            enrolment="not known",
+            again=lambda level: cls.of_counts(mechanism, counts, names, level, model),
+            **_figures(mechanism, sample, names, level, model, labels),
+        )
+
+    def at(self, level: float) -> "Histogram":
+        """Return the same with intervals of another level."""
+        return self.again(level)
+
+    def share(self, answers: Answers, *, given: Answers | None = None) -> Estimate:
+        """Return the share of devices with one of these answers.
+
+        Of several questions an answer is named with its question, ``{"plan": "paid"}``. ``given``
+        others, it is the share among those who gave these, with Fieller's interval.
+
+        Raises:
+            ValueError: for an answer that there is not, or one named twice; or if nothing tells of
+                such answers together.
+        """
+        weights, label = self._weights(answers), answers_text(answers)
+        if given is None:
+            return self.query(weights, label=label, unit=Unit.SHARE)
+        if not self._together:
+            raise ValueError(NOTHING_TOGETHER)
+        whole = self._weights(given)
+        part = Form({self.sample: weights * whole}, self.model)
+        label = f"{label}, among those with {answers_text(given)}"
+        return ratio(part, Form({self.sample: whole}, self.model), self.level, label)
+
+    def query(
+        self, weights: Sequence[float] | Floats, *, label: str = "", unit: Unit = Unit.NUMBER
+    ) -> Estimate:
+        """Return the sum of the weighted frequencies, with one weight a category."""
+        return self.sample.query(weights, self.level, self.model, label=label, unit=unit)
+
+    def mean(self) -> Estimate:
+        """Return the mean of the numbers that the categories are; ValueError if they are none."""
+        if self.values is None:
+            raise ValueError("the answers are no numbers: they have no mean")
+        return mean_of(self.sample, self.values, self.level, self.model)
+
+    def view(self, view: View | str) -> Floats:
+        """Return the frequencies in a view: unbiased, projected or likelihood."""
+        return viewed(View(view), self.sample.decoder, self.sample.tally)
+
+    @property
+    def covariance(self) -> Floats:
+        """Return the estimated covariance of the frequencies, (categories, categories)."""
+        return covariance_of(self.sample.decoder, self.sample.tally, self.model)
+
+    def changed_from(self, other: "Histogram") -> Test:
+        """Return the test whether all frequencies are those of another epoch or survey."""
+        return changed(self.sample, other.sample)
+
+    def fits(self, frequencies: Sequence[float]) -> Test:
+        """Return the test whether the frequencies are these, one a category."""
+        return fits(self.sample, np.asarray(frequencies, dtype=np.float64))
+
+    @property
+    def _together(self) -> bool:
+        return len(self.sample.decoder.parts) == 1
+
+    def _weights(self, answers: Answers) -> Floats:
+        return weights_of(answers, self.categories, self.dimensions, together=self._together)
 
     @property
     def impossible(self) -> tuple[str, ...]:
@@ -93,19 +223,47 @@ class Histogram:
         rows = [*category_rows(self), *(response_rows(self) or ())]
         return tuple(row.get("category") or row["response"] for row in rows if row["impossible"])
 
-    def to_dict(self) -> dict[str, object]:
-        """Return plain values for JSON; a standard error that does not exist is None."""
-        return histogram_map(self)
+    def to_dict(self, view: View | str = View.UNBIASED) -> dict[str, object]:
+        """Return plain values for JSON; a standard error that does not exist is None.
+
+        With another view, categories have what they show in that as well, as ``shown``.
+        """
+        return histogram_map(self, View(view))
+
+    def columns(self) -> Mapping[str, Column]:
+        """Return a table with a row a category; of a numeric survey, a row a statistic."""
+        return histogram_columns(self)
+
+    def metadata(self) -> Mapping[str, str]:
+        """Return what holds for all rows: survey, epochs, epsilon and so on."""
+        return histogram_metadata(self)
+
+    def plot(
+        self,
+        view: View | str = View.UNBIASED,
+        *,
+        simultaneous: bool = False,
+        width: float = WIDTH,
+    ) -> Picture:
+        """Return a chart: estimates, or another view, with intervals of 50 % and of the level.
+
+        Simultaneous intervals hold for all categories at once.
+        """
+        return histogram_picture(self, view, simultaneous=simultaneous, width=width)
+
+    def _repr_html_(self) -> str:
+        return histogram_html(self)
 
     def __str__(self) -> str:
         """Return a table with bars, for a terminal or a notebook."""
-        lines = [
-            f"{self.survey}  epoch {', '.join(map(str, self.epochs))}  {self.n:,} reports  "
-            f"epsilon {self.epsilon}" + ("" if self.delta == "0" else f", delta {self.delta}"),
-            self.question,
-            f"{iso_time(self.start)} to {iso_time(self.end)}"
-            + ("" if self.standing is None else f", {self.standing.state}"),
-        ]
+        delta = "" if self.delta == "0" else f", delta {self.delta}"
+        lines = [f"{self.n:,} reports  epsilon {self.epsilon}{delta}"]
+        if self.survey:
+            lines[0] = f"{self.survey}  epoch {epochs_text(self.epochs)}  {lines[0]}"
+            lines.append(self.question)
+        if self.start is not None and self.end is not None:
+            state = "" if self.standing is None else f", {self.standing.state}"
+            lines.append(f"{iso_time(self.start)} to {iso_time(self.end)}{state}")
         if impossible := self.impossible:
             of = len(self.categories) + len(self.responses)
             what = "counts" if self.responses else "categories"
@@ -146,65 +304,118 @@ class Histogram:
 
 def estimate_histogram(
     manifest: Manifest,
-    epoch: int,
+    epoch: int | Sequence[int],
     counts: Counts,
     level: float = 0.95,
     model: Model = Model.SAMPLED,
     distrusted: int = 0,
     standing: EpochStanding | None = None,
 ) -> Histogram:
-    """Debias the counts of one survey and epoch."""
-    mechanism, values = manifest.mechanism, manifest.values
-    decoder = decoder_of(mechanism)
-    tally = decoder.tally(counts)
-    estimate = decoder.frequencies(tally)
+    """Debias the counts of one survey and epoch; or of several epochs, added up.
+
+    Then each epoch weighs by its reports, and errors allow for devices that are in all of them.
+
+    Raises:
+        ValueError: besides, for epochs in which devices may keep their responses.
+    """
+    epochs = (epoch,) if isinstance(epoch, int) else tuple(sorted(set(epoch)))
+    memo = [manifest.repeat.memo_range(each) for each in epochs]
+    last = manifest.schedule.epochs - 1
+    kept = tuple((each[0], min(each[-1], last)) for each in memo if each is not None)
+    if len(set(kept)) < len(kept):
+        raise ValueError(
+            "devices keep their responses over several of these epochs, so that their noise does "
+            "not average out: look at one epoch of each such range"
+        )
+    decoder = decoder_of(manifest.mechanism)
+    sample = Sample(
+        decoder,
+        decoder.tally(counts, len(epochs)),
+        manifest.survey_id.hex(),
+        epochs,
+        kept,
+        f"{_epochs_text(epochs)} of {manifest.name}",
+    )
     labels = manifest.responses
     if type(labels) is not tuple or labels == manifest.categories:
         labels = ()
-    if model is Model.SAMPLED and tally.n < 2:
-        errors = np.full(decoder.categories, np.nan)
-    else:
-        errors = decoder.standard_errors(tally, model)
-    numeric = shares = None
-    if values is not None:
-        numeric = numeric_summary(mechanism, tally, manifest.categories, values, level, model)
-        shares = reports_for_shares(mechanism, 0.1)
-    intervals = frequency_intervals(mechanism, tally, level)
-    kept = manifest.repeat.memo_range(epoch)
-    last = manifest.schedule.epochs - 1
     return Histogram(
         survey=manifest.name,
-        survey_id=manifest.survey_id.hex(),
+        survey_id=sample.survey_id,
         question=manifest.question,
-        epochs=(epoch,),
-        start=manifest.schedule.epoch_start(epoch),
-        end=manifest.schedule.epoch_start(epoch + 1),
-        n=tally.n,
-        categories=manifest.categories,
-        responses=labels,
-        raw=tally.counts if labels else decoder.tested_counts(tally),
-        estimate=estimate,
-        standard_error=errors,
-        low=intervals.low,
-        high=intervals.high,
-        level=level,
-        model=model,
-        methods=intervals.methods,
-        outside=intervals.outside,
+        epochs=epochs,
+        start=manifest.schedule.epoch_start(epochs[0]),
+        end=manifest.schedule.epoch_start(epochs[-1] + 1),
         mechanism=manifest.specification.kind,
         epsilon=manifest.epsilon,
         delta=manifest.delta,
-        pure_epsilon=str(mechanism.privacy.epsilon),
         enrolment=_vouched(manifest),
-        poisoning=poisoning(mechanism, tally, estimate, errors, same=not labels),
-        reports_for_five_points=reports_for_half_width(mechanism, 0.05),
-        reports_for_shares=shares,
         distrusted=distrusted,
-        kept_range=None if kept is None else (kept[0], min(kept[-1], last)),
+        kept_range=kept[0] if kept else None,
         standing=standing,
-        numeric=numeric,
-        margins=margins(manifest, tally, level, model),
+        margins=margins(manifest, sample.tally, level, model),
+        dimensions=manifest.dimensions,
+        again=lambda level: estimate_histogram(
+            manifest, epochs, sample.tally, level, model, distrusted, standing
+        ),
+        **_figures(
+            manifest.mechanism, sample, manifest.categories, level, model, labels, manifest.values
+        ),
     )
+
+
+def _figures(
+    mechanism: Mechanism,
+    sample: Sample,
+    categories: tuple[str, ...],
+    level: float,
+    model: Model,
+    labels: tuple[str, ...] = (),
+    values: tuple[Fraction, ...] | None = None,
+) -> dict[str, Any]:
+    """Return what of a histogram follows from mechanism and counts."""
+    decoder, tally = sample.decoder, sample.tally
+    estimate = decoder.frequencies(tally)
+    if model is Model.SAMPLED and tally.n < 2:
+        errors = np.full(decoder.categories, np.nan)
+    else:
+        errors = standard_errors(mechanism, tally, model)
+    numeric = shares = None
+    if values is not None:
+        numeric = numeric_summary(mechanism, tally, categories, values, level, model)
+        shares = reports_for_shares(mechanism, 0.1)
+    intervals = frequency_intervals(mechanism, tally, level)
+    at_once = min(1 - (1 - level) / len(categories), math.nextafter(1.0, 0.0))
+    return {
+        "n": tally.n,
+        "categories": categories,
+        "responses": labels,
+        "raw": tally.counts if labels else decoder.tested_counts(tally),
+        "estimate": estimate,
+        "standard_error": errors,
+        "low": intervals.low,
+        "high": intervals.high,
+        "level": level,
+        "model": model,
+        "methods": intervals.methods,
+        "outside": intervals.outside,
+        "simultaneous": intervals_of(decoder, tally, at_once),
+        "pure_epsilon": str(mechanism.privacy.epsilon),
+        "poisoning": poisoning(mechanism, tally, estimate, errors, same=not labels),
+        "reports_for_five_points": reports_for_half_width(mechanism, 0.05),
+        "reports_for_shares": shares,
+        "numeric": numeric,
+        "values": values,
+        "sample": sample,
+    }
+
+
+def _epochs_text(epochs: Sequence[int]) -> str:
+    if len(epochs) == 1:
+        return f"epoch {epochs[0]}"
+    if len(epochs) == epochs[-1] - epochs[0] + 1:
+        return f"epochs {epochs[0]} to {epochs[-1]}"
+    return f"epochs {', '.join(map(str, epochs))}"
 
 
 def _table(rows: Sequence[tuple[str, Json]]) -> list[str]:

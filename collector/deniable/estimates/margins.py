@@ -1,15 +1,13 @@
 """Shares of single questions, and of one question's answers among those who answered another."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
-from deniable.estimates.frequencies import frequency_intervals
-from deniable.estimates.queries import Estimate, linear_query, query_values, within
+from deniable.estimates.estimate import Estimate, Form, Sample, Unit, ratio
+from deniable.estimates.frequencies import frequency_intervals, standard_errors
 from deniable.mechanisms.dimensions import sizes_of
 from deniable.messages import Manifest
 
@@ -56,7 +54,7 @@ def _margins(
         intervals = frequency_intervals(mechanism, tally, level)
         columns = (
             decoder.frequencies(tally),
-            decoder.standard_errors(tally, model),
+            standard_errors(mechanism, tally, model),
             intervals.low,
             intervals.high,
             intervals.outside,
@@ -75,9 +73,10 @@ def _margins(
             ]
         else:
             n = tally.n
+            sample = Sample(decoder, tally)
             shares = [
-                linear_query(mechanism, tally, _holding(manifest, at, j).tolist(), level, model)
-                for j in range(len(answers))
+                sample.query(holding(manifest, at, j), level, model, label=text, unit=Unit.SHARE)
+                for j, text in enumerate(answers)
             ]
         found.append(Margin(name, n, tuple(answers), tuple(shares)))
     return tuple(found)
@@ -92,40 +91,18 @@ def conditional(
 ) -> Estimate:
     """Return the share of an answer among those who gave another: pairs of question and answer.
 
-    Only of surveys that ask all questions at once (ValueError). It is the ratio of two shares, a/b,
-    whose interval is Fieller's: all r for which a - r b is not too far from 0. The standard error
-    is the linear one, that of a - (a/b) b by b. Of few reports b may be as good as 0: then the
-    interval is [0, 1], and the value may be anything.
-
-    Source: Fieller 1954; docs/mathematics.md, section 18.
+    Only of surveys that ask all questions at once (ValueError). It is the ratio of two shares.
     """
     decoder = decoder_of(manifest.mechanism)
     if len(decoder.parts) > 1:
         raise ValueError("where each device answers one question, nothing tells of two together")
     if answer[0] == given[0]:
         raise ValueError("the two answers must be to different questions")
-    tally = decoder.tally(counts)
-    below = _holding(manifest, *_answer(manifest, given))
-    above = below * _holding(manifest, *_answer(manifest, answer))
-    (a, b), errors = query_values(decoder, tally, np.stack([above, below]), Model.SAMPLED)
-    # The sum's error gives the covariance.
-    _, together = query_values(decoder, tally, above + below, Model.SAMPLED)
-    va, vb = errors**2
-    vab = (float(together) ** 2 - va - vb) / 2
-    ratio = float(a / b) if b else math.nan
-    spread = math.sqrt(max(va - 2 * ratio * vab + ratio**2 * vb, 0.0)) / abs(b) if b else math.nan
-    z2 = normal_quantile(level) ** 2
-    # (a - r b)^2 <= z^2 (va - 2 r vab + r^2 vb), a quadratic in r; if b is within its own interval
-    # of 0, it holds beyond its roots.
-    first, second, third = b * b - z2 * vb, a * b - z2 * vab, a * a - z2 * va
-    inside = second * second - first * third
-    if not first > 0 or not inside >= 0:
-        return Estimate(ratio, spread, 0.0, 1.0, level)
-    half = math.sqrt(inside)
-    ends = Estimate(
-        ratio, spread, float((second - half) / first), float((second + half) / first), level
-    )
-    return within(ends, 0.0, 1.0)
+    sample = Sample(decoder, decoder.tally(counts))
+    below = holding(manifest, *_answer(manifest, given))
+    above = below * holding(manifest, *_answer(manifest, answer))
+    label = f"{answer[1]} among {given[1]}"
+    return ratio(Form({sample: above}), Form({sample: below}), level, label)
 
 
 def _place(manifest: Manifest, question: str) -> int:
@@ -144,7 +121,7 @@ def _answer(manifest: Manifest, named: tuple[str, str]) -> tuple[int, int]:
     return at, answers.index(named[1])
 
 
-def _holding(manifest: Manifest, question: int, answer: int) -> Floats:
+def holding(manifest: Manifest, question: int, answer: int) -> Floats:
     """Return 1 for each combination with this answer, and 0 for the others."""
     table = np.zeros(sizes_of(manifest.dimensions))
     table[(slice(None),) * question + (answer,)] = 1

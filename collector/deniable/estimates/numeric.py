@@ -11,9 +11,10 @@ import numpy as np
 from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.cumulative import averaged_shares, blur_of
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
+from deniable.estimates.estimate import Estimate, mean, within
 from deniable.estimates.influence import query_influence
 from deniable.estimates.quantiles import Quantile, quantiles
-from deniable.estimates.queries import Estimate, cautious_values, mean, query_values, within
+from deniable.estimates.queries import cautious_values, query_values
 from deniable.mechanisms import Mechanism
 
 _MOST_BINS: Final = 20

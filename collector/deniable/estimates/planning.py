@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
+from scipy import special
 
 from deniable.estimates.binomial import check_level, normal_quantile
 from deniable.estimates.cumulative import blur_of
@@ -16,6 +18,61 @@ from deniable.mechanisms import Mechanism
 
 _MANY: Final = 1 << 50
 """So many reports that their expected counts are whole numbers in all but name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How exact an estimate is to be: n reports with the variance V each reach scale root(V/n).
+
+    Attributes:
+        size: what is to be reached, a share or in the units of the values.
+        scale: how many standard errors that is.
+    """
+
+    size: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.size < math.inf:
+            raise ValueError("what is to be reached must be above 0")
+
+    @classmethod
+    def half_width(cls, size: float, level: float = 0.95) -> "Accuracy":
+        """Return that of intervals which reach so far to either side."""
+        check_level(level)
+        return cls(size, normal_quantile(level))
+
+    @classmethod
+    def standard_error(cls, size: float) -> "Accuracy":
+        """Return that of estimates with such an error."""
+        return cls(size, 1.0)
+
+    @classmethod
+    def difference(cls, size: float, power: float = 0.8, significance: float = 0.05) -> "Accuracy":
+        """Return that of two groups of n reports each, whose difference is found if it is so large.
+
+        With the probability ``power``, by a two-sided test that finds one where there is none with
+        the probability ``significance``. Source: the normal approximation for two proportions;
+        docs/mathematics.md, section 5.
+        """
+        if not significance < power < 1:
+            raise ValueError("the power must be in (significance, 1), such as 0.8")
+        # The difference has twice the variance. It is found where it exceeds z_(1 - alpha/2) of its
+        # errors, which it does with the wanted power if it is z_power more.
+        check_level(1 - significance)
+        beyond = float(special.ndtri(power))
+        return cls(size, math.sqrt(2) * (normal_quantile(1 - significance) + beyond))
+
+    def reports(self, variance: float) -> int:
+        """Return how many reports of this variance reach it, at least 1."""
+        # In fractions: none overflows.
+        return max(
+            1, math.ceil(Fraction(variance) * (Fraction(self.scale) / Fraction(self.size)) ** 2)
+        )
+
+    def reached(self, variance: float, reports: int) -> float:
+        """Return the size that so many reports reach."""
+        return self.scale * math.sqrt(variance / reports)
 
 
 def reports_for_half_width(
@@ -29,9 +86,7 @@ def reports_for_half_width(
     At the expected frequency, or in the worst case (docs/mathematics.md, section 5).
     """
     _check_points(half_width)
-    if frequency is not None and not 0 <= frequency <= 1:
-        raise ValueError("the frequency must be in [0, 1], such as 0.1, or None for the worst case")
-    return _reports(_worst_variance(mechanism, frequency), half_width, level)
+    return Accuracy.half_width(half_width, level).reports(share_variance(mechanism, frequency))
 
 
 def reports_for_share(
@@ -43,9 +98,9 @@ def reports_for_share(
     """
     _check_points(half_width)
     decoder, group = decoder_of(mechanism), np.asarray(members)
-    moments = decoder.second_moments(decoder.kernels(group.astype(np.float64)))
+    moments = decoder.means(decoder.kernels(group.astype(np.float64)) ** 2)
     worst = _worst(moments[group].max(), moments[~group].max(), None)
-    return _reports(float(worst), half_width, level)
+    return Accuracy.half_width(half_width, level).reports(float(worst))
 
 
 def reports_for_mean(
@@ -57,6 +112,24 @@ def reports_for_mean(
     """
     if not 0 < half_width < math.inf:
         raise ValueError("the half width must be above 0, such as 5 for the mean ± 5")
+    return Accuracy.half_width(half_width, level).reports(mean_variance(mechanism, values))
+
+
+def share_variance(mechanism: Mechanism, frequency: float | None = None) -> float:
+    """Return the largest n Var that the estimate of any category's share has in any population.
+
+    Where the share is known to be about ``frequency``, in any population with that.
+    """
+    if frequency is not None and not 0 <= frequency <= 1:
+        raise ValueError("the frequency must be in [0, 1], such as 0.1, or None for the worst case")
+    decoder = decoder_of(mechanism)
+    moments = decoder.moments
+    # Of d questions, each is what one report in d is about.
+    return len(decoder.parts) * float(_worst(moments.own, moments.other, frequency).max())
+
+
+def mean_variance(mechanism: Mechanism, values: Sequence[Fraction]) -> float:
+    """Return what n Var of the mean's estimate is at most, in any population."""
     if len(values) != mechanism.categories:
         raise ValueError(f"{mechanism.categories} values are expected, one a category")
     # n Var = sum_x f_x h_x - (w.f)^2 with h_x = sum_y P_xy g_y^2, at most the largest h_x. Values
@@ -64,7 +137,7 @@ def reports_for_mean(
     middle = (values[0] + values[-1]) / 2
     decoder = decoder_of(mechanism)
     g = decoder.kernels(np.array([float(value - middle) for value in values]))
-    return _reports(float(decoder.second_moments(g).max()), half_width, level)
+    return float(decoder.means(g**2).max())
 
 
 def reports_for_shares(mechanism: Mechanism, half_width: float, level: float = 0.95) -> int:
@@ -111,21 +184,6 @@ def even_counts(mechanism: Mechanism, n: int) -> list[int]:
 def _check_points(half_width: float) -> None:
     if not 0 < half_width < 1:
         raise ValueError("the half width must be in (0, 1), such as 0.05 for ± 5 percentage points")
-
-
-def _reports(variance: float, half_width: float, level: float) -> int:
-    """Return the n at which z sqrt(variance/n) is this half width; in fractions: none overflows."""
-    check_level(level)
-    z = Fraction(normal_quantile(level))
-    return max(1, math.ceil(Fraction(variance) * (z / Fraction(half_width)) ** 2))
-
-
-def _worst_variance(mechanism: Mechanism, frequency: float | None) -> float:
-    """Return the largest V that any category has in any population."""
-    decoder = decoder_of(mechanism)
-    moments = decoder.moments
-    # Of d questions, each is what one report in d is about.
-    return len(decoder.parts) * float(_worst(moments.own, moments.other, frequency).max())
 
 
 def _worst(own: Floats, other: Floats, frequency: float | None) -> Floats:

@@ -18,6 +18,8 @@ from deniable.messages import (
 AUTO: Final = "auto"
 MEANING: Final = "the default: of randomised response, subset and affine the most accurate"
 
+_KEPT: Final = "kept responses must be few, or equal ones would link a device's epochs"
+
 
 def specified(
     mechanism: str,
@@ -46,7 +48,8 @@ def specified(
                 most_responses=most_responses(repeat) // questions,
             ).candidate
         except InvalidParameter as error:
-            raise InvalidManifest(error.name, error.reason) from error
+            why = "" if repeat == FRESH else f"; {_KEPT}"
+            raise InvalidManifest(error.name, error.reason + why) from error
         except ValueError:
             # No survey has these categories, epsilon or delta; the manifest says which it is.
             return RANDOMISED_RESPONSE

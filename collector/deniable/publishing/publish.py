@@ -3,11 +3,19 @@
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from deniable.enrolment import KeyFileError
 from deniable.estimates import NotInvertible, reports_for_half_width, reports_for_mean
-from deniable.messages import InvalidManifest, Manifest, sign_manifest
+from deniable.messages import (
+    Enrolment,
+    InvalidManifest,
+    Manifest,
+    SigningKey,
+    sign_manifest,
+    simulated_name,
+)
 from deniable.publishing.authority_keys import read_authority_key
 from deniable.publishing.numbering import next_manifest, says_the_same
 from deniable.publishing.survey_file import SurveyFile
@@ -27,6 +35,12 @@ def successor(config: Config, written: SurveyFile, surveys: Sequence[Manifest]) 
             written.name, "nothing has changed; the survey published before stands"
         )
     manifest = next_manifest(written, before, config.origin, os.urandom(16), time.time())
+    check_invertible(manifest)
+    return manifest
+
+
+def check_invertible(manifest: Manifest) -> None:
+    """Raise InvalidManifest if no estimate could tell a survey's answers apart."""
     try:
         if manifest.values is None:
             reports_for_half_width(manifest.mechanism, 0.05)
@@ -36,7 +50,6 @@ def successor(config: Config, written: SurveyFile, surveys: Sequence[Manifest]) 
         raise InvalidManifest(
             "epsilon", "is too small to tell so many categories apart; raise it or use fewer"
         ) from error
-    return manifest
 
 
 async def publish(
@@ -49,12 +62,36 @@ async def publish(
         InvalidManifest: naming the field at fault.
         StoreError: if the store cannot take it.
     """
+    key = await _authority_key(store, config, key_file)
+    manifest = successor(config, written, surveys)
+    await store.publish(manifest, sign_manifest(manifest, key))
+    return manifest
+
+
+async def publish_rehearsal(
+    store: Store, config: Config, written: SurveyFile, surveys: Sequence[Manifest], key_file: Path
+) -> Manifest:
+    """Publish a survey for simulated devices: from today on, and without an issuer; likewise.
+
+    Each time it is another one, which has no reports. Numbers of epochs begin anew, since no device
+    knows those of an older one.
+    """
+    key = await _authority_key(store, config, key_file)
+    name = simulated_name(written.name)
+    asked = replace(written, name=name, start=None, enrolment=Enrolment())
+    first = next_manifest(asked, [], config.origin, os.urandom(16), time.time())
+    sequences = [old.sequence for old in surveys if old.name == name]
+    manifest = replace(first, sequence=max(sequences, default=-1) + 1)
+    check_invertible(manifest)
+    await store.publish(manifest, sign_manifest(manifest, key))
+    return manifest
+
+
+async def _authority_key(store: Store, config: Config, key_file: Path) -> SigningKey:
     key = read_authority_key(key_file)
     chain = await authority_chain(store, config.authority)
     if key.public_key in chain[:-1]:
         raise KeyFileError(f"{key_file} was rotated; the key that signs now is {chain[-1].hex()}")
     if key.public_key != chain[-1]:
         raise KeyFileError(f"{key_file} is not the key of this collector's authority")
-    manifest = successor(config, written, surveys)
-    await store.publish(manifest, sign_manifest(manifest, key))
-    return manifest
+    return key

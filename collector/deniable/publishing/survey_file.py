@@ -19,6 +19,7 @@ from deniable.messages import (
     Repeat,
     Specification,
     exact_value,
+    is_simulated,
     value_range,
 )
 from deniable.publishing.chosen_mechanism import AUTO, MEANING, specified
@@ -114,27 +115,31 @@ class SurveyFile:
     enrolment: Enrolment = _OPEN
 
     @classmethod
-    def load(cls, file: Path) -> "SurveyFile":
-        """Read a file."""
+    def load(cls, file: Path, **instead: str) -> "SurveyFile":
+        """Read a file, with other texts instead of what some fields have."""
         try:
-            return cls.parse(file.read_text("utf-8"), file.parent)
+            return cls.parse(file.read_text("utf-8"), file.parent, **instead)
         except UnicodeDecodeError as error:
             raise InvalidManifest(str(file), "is not UTF-8 text") from error
 
     @classmethod
-    def parse(cls, text: str, folder: Path = Path()) -> "SurveyFile":
-        """Read a file's text, with what it names in its folder."""
+    def parse(cls, text: str, folder: Path = Path(), **instead: str) -> "SurveyFile":
+        """Read a file's text, with what it names in its folder; likewise."""
         try:
             written = tomllib.loads(text)
         except ValueError as error:  # TOMLDecodeError, or an integer of thousands of digits
             raise InvalidManifest("TOML", str(error)) from error
-        table = {**_DEFAULTS, **written}
+        table = {**_DEFAULTS, **written, **instead}
         if "dimensions" in written:
             table = {**table, "mechanism": written.get("mechanism", "one-question")}
         kind = _kind(table)
         for field in table:
             if field not in FIELDS and field not in _keys(kind):
                 raise InvalidManifest(field, f"is unknown; the fields are {', '.join(FIELDS)}")
+        if is_simulated(name := _text(table, "name")):
+            raise InvalidManifest(
+                "name", "is that of a rehearsal, which `deniable simulate --rehearse` publishes"
+            )
         epsilon, delta = _text(table, "epsilon"), _text(table, "delta")
         repeat = _repeat(table)
         if _is_several(kind):
@@ -145,7 +150,7 @@ class SurveyFile:
             categories = _values(table) if _is_numeric(kind) else _texts(table, "categories")
             settings = _settings(table, kind, categories, folder)
         return cls(
-            name=_text(table, "name"),
+            name=name,
             question=_text(table, "question"),
             categories=categories,
             epsilon=epsilon,

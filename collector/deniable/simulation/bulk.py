@@ -85,15 +85,7 @@ def _truth_or_lie(mechanism: TwoValuedMechanism, truth: Indices, source: Words) 
 
 @_drawn.register
 def _blocks(mechanism: DesignMechanism, truth: Indices, source: Words) -> Indices:
-    # Of the words of a chunk, the first third are the answers' first words, and so on.
-    turned = designs.turner(mechanism.design)
-
-    def sample(truth: Indices, words: Block) -> Indices:
-        first, second, third = words.reshape(designs.WORDS, -1)
-        base = designs.base_blocks(mechanism.design, second, third)
-        return turned(base, designs.positions(mechanism, first), truth)
-
-    return _in_chunks(truth, source, sample, designs.WORDS)
+    return _in_chunks(truth, source, designs.sampler(mechanism), designs.WORDS)
 
 
 @_drawn.register

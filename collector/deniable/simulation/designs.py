@@ -24,25 +24,32 @@ Turn = Callable[[Integers, Integers, Indices], Integers]
 """Base blocks, the positions that come to lie at the answers, and the answers: to responses."""
 
 
-def positions(mechanism: DesignMechanism, words: Block) -> Integers:
-    """Return the positions that the words name, as on a device."""
+def sampler(mechanism: DesignMechanism) -> Callable[[Indices, Block], Integers]:
+    """Return what makes responses of answers and of all their first, second and third words."""
     n, s = mechanism.design.positions, mechanism.design.size
     first = (n - s) * mechanism.outside
-    blank = first + s * mechanism.inside
-    missed, covered = s + words // mechanism.outside, (words - first) // mechanism.inside
-    found = np.where(words < first, missed, covered)
-    if blank < 1 << 64:
-        found[words >= blank] = n
-    return found.view(np.int64)
+    blank, turned = first + s * mechanism.inside, turner(mechanism.design)
+
+    def sample(truth: Indices, words: Block) -> Integers:
+        word, high, low = words.reshape(WORDS, -1)
+        missed, supported = s + word // mechanism.outside, (word - first) // mechanism.inside
+        position = np.where(word < first, missed, supported).view(np.int64)
+        base = base_blocks(mechanism.design, high, low)
+        found = turned(base, position, truth)
+        if blank < 1 << 64:
+            found = np.where(word < blank, found, base)
+        return found
+
+    return sample
 
 
 def base_blocks(design: Design, high: Block, low: Block) -> Integers:
-    """Return floor(w bases / 2^128), w being the 128 bits of each pair of words."""
-    bases = design.bases  # below 2^32, so that its products with half a word fit one
+    """Return floor(w K / 2^128), w being the 128 bits of each pair of words."""
+    bases = design.responses  # below 2^32, so that its products with half a word fit one
     found = (high >> 32) * bases
     found += (high & 0xFFFFFFFF) * bases >> 32
     found >>= 32
-    # What the low words add is below bases: it counts where that carries, once in 2^44 answers.
+    # What the low words add is below K: it counts where that carries, once in 2^44 answers.
     for at in np.flatnonzero(high * bases >= (1 << 64) - bases):
         found[at] = (int(high[at]) << 64 | int(low[at])) * bases >> 128
     return found.view(np.int64)
@@ -65,13 +72,13 @@ def _affine(design: Affine) -> Turn:
     vectors, points = _digits(np.arange(1, q**m), q, m), _digits(np.arange(design.categories), q, m)
 
     def turned(base: Integers, position: Integers, category: Indices) -> Integers:
-        at = category.astype(np.int64)
+        at, first = category.astype(np.int64), base // q
         turn = position.astype(np.uint32)
         turn += m * q * q  # more than <a, x>
         for a, x in zip(vectors, points, strict=True):
-            turn -= a.take(base) * x.take(at)
+            turn -= a.take(first) * x.take(at)
         turn -= turn // q * q  # as % q, but numpy divides vectors faster than it takes remainders
-        return base * q + turn
+        return first * q + turn
 
     return turned
 
@@ -93,13 +100,12 @@ def _subset(design: Subset) -> Turn:
     def turned(base: Integers, position: Integers, category: Indices) -> Integers:
         block = members.take(base, axis=1)
         # The first d positions are the members from the greatest down, the next ones the others
-        # from the least up, and the last is wherever the answer is.
-        covered = members.take((d - 1 - np.minimum(position, d - 1)) * blocks + base)
+        # from the least up.
+        supported = members.take((d - 1 - np.minimum(position, d - 1)) * blocks + base)
         other = position.astype(np.int32) - d
         for member in block:
             other += other >= member
-        answer = category.astype(np.int32)
-        turn = answer - np.where(position < d, covered, np.where(position < k, other, answer))
+        turn = category.astype(np.int32) - np.where(position < d, supported, other)
         block += turn + k * (turn < 0)
         # Members that the turn takes past the end come first; else their order stays. So each moves
         # up by as many rows as there are such, and such a one down by all d.

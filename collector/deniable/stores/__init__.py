@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING
 
 from deniable.mechanisms.on_demand import on_demand
 from deniable.messages.receipt import KEPT_SECONDS as KEPT_SECONDS
+from deniable.messages.seals import Counts as Counts
+from deniable.messages.seals import Seal as Seal
+from deniable.messages.seals import counts_digest as counts_digest
 from deniable.stores.backups import back_up as back_up
 from deniable.stores.backups import restore as restore
-from deniable.stores.counting import counts_digest as counts_digest
 from deniable.stores.errors import NotAdmitted as NotAdmitted
 from deniable.stores.errors import NotEmpty as NotEmpty
 from deniable.stores.errors import NotSealed as NotSealed
@@ -18,17 +20,13 @@ from deniable.stores.errors import StoreMoved as StoreMoved
 from deniable.stores.errors import SurveyConflict as SurveyConflict
 from deniable.stores.errors import UnknownSchema as UnknownSchema
 from deniable.stores.errors import Unreachable as Unreachable
-from deniable.stores.figures import Figures as Figures
-from deniable.stores.figures import shown_figures as shown_figures
 from deniable.stores.moving import move as move
 from deniable.stores.opening import migrate_store as migrate_store
 from deniable.stores.opening import open_store as open_store
 from deniable.stores.opening import place_text as place_text
 from deniable.stores.sqlite import SqliteStore as SqliteStore
 from deniable.stores.store import Store as Store
-from deniable.stores.values import Counts as Counts
 from deniable.stores.values import Role as Role
-from deniable.stores.values import Seal as Seal
 from deniable.stores.values import Token as Token
 from deniable.stores.values import Verdict as Verdict
 

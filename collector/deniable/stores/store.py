@@ -23,11 +23,12 @@ from functools import partial
 
 from deniable.messages import Manifest, Rotation
 from deniable.messages.receipt import Receipt
+from deniable.messages.seals import Counts, Seal
 from deniable.stores.group_commit import GroupCommit
 from deniable.stores.rules import life, operating, published_counts, surveys
 from deniable.stores.rules.copying import StoredRow
 from deniable.stores.statements import Result, Rule
-from deniable.stores.values import Counts, Role, Seal, Token, Verdict
+from deniable.stores.values import Role, Token, Verdict
 
 
 class Store(ABC):

@@ -3,13 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-Counts = dict[bytes | None, dict[int, int]]
-"""How often each response was counted, by the issuer that vouched; None where nobody did.
-
-Issuers and responses are in it if at least one of their reports was counted: there may be 2^20
-responses.
-"""
-
 
 class Verdict(StrEnum):
     """What became of one report; of those that refuse it the first that applies, in this order.
@@ -30,17 +23,6 @@ class Role(StrEnum):
 
     ANALYST = "analyst"
     OPERATOR = "operator"
-
-
-@dataclass(frozen=True, slots=True)
-class Seal:
-    """The end of an epoch: from it on its counts stand."""
-
-    epoch: int
-    sealed_at: int  # Unix seconds, by the clock of whoever sealed it
-    reports: int
-    digest: bytes  # SHA-256 of the counts (:func:`deniable.stores.counting.counts_digest`)
-    pruned_at: int | None  # Unix seconds when the receipts were erased; None while they are kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Affine designs: the mechanism of large domains, and of any size.
 
 q is a prime. A category is a vector x of m digits base q, k <= q^m of them; a response is a pair
-(a, b) of a vector a other than 0 and a number b, and holds x if <a, x> + b mod q < s. So
+(a, b) of a vector a other than 0 and a number b, and supports x if <a, x> + b mod q < s. So
 
     K = q (q^m - 1),    r = s (q^m - 1),    t = q^(m-1) s^2 - s,
 
@@ -29,16 +29,18 @@ class Affine(Design):
         check_affine(order, dimension, size)
         points = order**dimension
         if categories > points:
-            raise ValueError(f"affine({order}, {dimension}, …) has {points} categories at most")
+            raise ValueError(
+                f"q^m = {order}^{dimension} is {points:,}, and so many categories at most"
+            )
         self.order, self.dimension = order, dimension
+        responses, replication, together = incidences(order, dimension, size)
         super().__init__(
             categories,
-            responses=order * (points - 1),
-            replication=size * (points - 1),
-            together=points // order * size**2 - size,
+            responses=responses,
+            replication=replication,
+            together=together,
             positions=order,
             size=size,
-            bases=points - 1,
         )
 
     @property
@@ -46,15 +48,16 @@ class Affine(Design):
         """Return k, q, m and s."""
         return (self.categories, self.order, self.dimension, self.size)
 
-    def holds(self, response: int, category: int) -> bool:
+    def supports(self, response: int, category: int) -> bool:
         """Return whether the response supports the category."""
         base, turn = divmod(response, self.order)
         return (self._product(base + 1, category) + turn) % self.order < self.size
 
     def turned(self, base: int, position: int, category: int) -> int:
-        """Return the response (a, b) with <a, x> + b = position, the rank of a being base + 1."""
-        turn = (position - self._product(base + 1, category)) % self.order
-        return base * self.order + turn
+        """Return the response (a, b) with <a, x> + b = position, the base having the same a."""
+        first = base // self.order
+        turn = (position - self._product(first + 1, category)) % self.order
+        return first * self.order + turn
 
     def _product(self, one: int, other: int) -> int:
         total = 0
@@ -75,6 +78,12 @@ def check_affine(order: object, dimension: object, size: object) -> None:
         raise ValueError("s is 1 to q - 1")
     if order * (order**dimension - 1) > MAX_RESPONSES:
         raise ValueError(f"q (q^m - 1), the number of responses, is at most {MAX_RESPONSES}")
+
+
+def incidences(order: int, dimension: int, size: int) -> tuple[int, int, int]:
+    """Return K, r and t."""
+    others = order**dimension - 1
+    return order * others, size * others, order ** (dimension - 1) * size**2 - size
 
 
 def is_prime(number: int) -> bool:
@@ -123,12 +132,6 @@ class _Kind(DesignKind):
                 raise InvalidParameter("m", text)
         self.check(parameters)
         return parameters
-
-    def terms(self, parameters: Parameters) -> str:
-        q, m, s = (parameters[name] for name in self.fields)
-        return (
-            f"affine design: {q * (q**m - 1):,} responses, each supports {s}/{q} of the categories"
-        )
 
     def design(self, parameters: Parameters, categories: int) -> Affine:
         return Affine(categories, *(parameters[name] for name in self.fields))

@@ -69,9 +69,8 @@ def answering_labels(answering: Answering, answers: tuple[str, ...]) -> Sequence
 
 
 def answering_text(answering: Answering) -> str:
-    """Return the mechanism in a few words: "affine(5, 2, 1)"."""
-    name, *parameters = answering
-    return f"{name}({', '.join(map(str, parameters))})" if parameters else str(name)
+    """Return the mechanism in a few words."""
+    return _kind(answering).named(_parameters(answering))
 
 
 def _kind(answering: Answering) -> Kind:

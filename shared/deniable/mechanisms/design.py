@@ -1,25 +1,26 @@
 """Block designs: each response supports a set of categories, its block.
 
-Of the K blocks of a 2-design, r hold a category and t hold any two. A mechanism that sends the
-blocks of the answer e^epsilon times as often as the others,
+Of the K blocks of a 2-design, r support a category and t support any two. A mechanism that sends
+the blocks of the answer e^epsilon times as often as the others,
 
-    P(x, y) = e^epsilon / Z  if y holds x,    1 / Z  if not,    Z = r e^epsilon + K - r,
+    P(x, y) = e^epsilon / Z  if y supports x,    1 / Z  if not,    Z = r e^epsilon + K - r,
 
 estimates frequencies as well as any mechanism can, at the best share of categories a block
 (Ye and Barg 2018). Randomised response is the design of single points.
 
-The designs here are *turned*: the categories lie on a circle of n positions, of which a base block
-covers s. The device draws the base block without a look at the answer, and a position, one that the
-block covers with the weight ``inside``, one that it does not with the weight ``outside``; then it
-turns the block until that position lies at the answer. A block that holds the answer and one that
-does not come equally often but for these weights, so epsilon rests on two integers, and on no more.
+The designs here are *turned*: the categories lie on a circle of positions, of which a base block
+supports s. The device draws one of all blocks for the base without a look at the answer, and a
+position, one that the block supports with the weight ``inside``, one that it does not with the
+weight ``outside``; then it turns the block until that position lies at the answer. A block that
+supports the answer and one that does not come equally often but for these weights, so epsilon rests
+on two integers, and on no more. The words that s does not divide, fewer than s of 2^64, send the
+base.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import islice
-from math import gcd
 from typing import Final
 
 from deniable.mechanisms.exact import (
@@ -45,19 +46,18 @@ _SHOWN: Final = 5
 
 
 class Design(ABC):
-    """A 2-design that is turned: which categories each response holds.
+    """A 2-design that is turned: which categories each response supports.
 
     Attributes:
         categories: how many of the design's points are used.
         responses: K, the number of blocks, at most 2^20.
-        replication: r, the number of blocks that hold a category.
-        together: t, the number of blocks that hold any two.
-        positions, size: n and s, of the circle and of what a base block covers of it.
-        bases: how many base blocks there are to draw from.
+        replication: r, the number of blocks that support a category.
+        together: t, the number of blocks that support any two.
+        positions: how many the circle has.
+        size: s, how many of them a base block supports.
     """
 
     __slots__ = (
-        "bases",
         "categories",
         "positions",
         "replication",
@@ -75,14 +75,13 @@ class Design(ABC):
         together: int,
         positions: int,
         size: int,
-        bases: int,
     ) -> None:
         check_size(categories, _WORD)
         if responses > MAX_RESPONSES:
             raise ValueError(f"a design has at most {MAX_RESPONSES:,} responses")
         self.categories, self.responses = categories, responses
         self.replication, self.together = replication, together
-        self.positions, self.size, self.bases = positions, size, bases
+        self.positions, self.size = positions, size
 
     @property
     @abstractmethod
@@ -90,18 +89,33 @@ class Design(ABC):
         """Return the number of categories, and what names the design among those of its kind."""
 
     @abstractmethod
-    def holds(self, response: int, category: int) -> bool:
+    def supports(self, response: int, category: int) -> bool:
         """Return whether the response supports the category."""
 
-    def held(self, response: int) -> Iterable[int]:
+    def supported(self, response: int) -> Iterable[int]:
         """Return the categories that the response supports, in their order."""
-        return (x for x in range(self.categories) if self.holds(response, x))
+        return (x for x in range(self.categories) if self.supports(response, x))
+
+    @property
+    def extent(self) -> str:
+        """Return how many of the categories a response supports: "4 of 16", "about 33 of 120"."""
+        mean = self.categories * self.size / self.positions
+        about = "" if self.positions == self.categories else "about "
+        return f"{about}{mean:{'.2g' if mean < 10 else '.0f'}} of {self.categories:,}"
+
+    def check_bounded(self, delta: Fraction) -> None:
+        """Check that the odds of what a response tells have a limit at this delta."""
+        if delta * self.replication >= self.replication - self.together:
+            least = 1 - self.together / self.replication
+            raise InvalidPrivacyParameter(
+                f"delta allows any response of this design from {least:.3g} on; lower it"
+            )
 
     @abstractmethod
     def turned(self, base: int, position: int, category: int) -> int:
         """Return the base block of this index, turned until the position lies at the category.
 
-        Positions below s are those that it covers; at the position n it is not turned.
+        Positions below s are those that it supports.
         """
 
     def __eq__(self, other: object) -> bool:
@@ -115,10 +129,10 @@ class Design(ABC):
 
 
 class DesignMechanism:
-    """Send a block that holds the answer e^epsilon times as often as one that does not.
+    """Send a block that supports the answer e^epsilon times as often as one that does not.
 
-    ``inside`` and ``outside`` are the weights, over 2^64, of a position that the base block covers
-    and of one that it does not.
+    ``inside`` and ``outside`` are the weights, over 2^64, of a position that the base block
+    supports and of one that it does not.
 
     Raises:
         InvalidPrivacyParameter: if epsilon and delta are both 0, or delta allows anything.
@@ -136,10 +150,10 @@ class DesignMechanism:
         self.categories, self.responses = design.categories, design.responses
         level, slack = exact_epsilon(epsilon), exact_delta(delta)
         n, s = design.positions, design.size
-        # A base block is drawn with 128 random bits: none is likelier than 1/bases by a factor
-        # above 1 + bases/2^128; that is the same for all answers, so it matters to delta alone.
-        slack /= 1 + Fraction(design.bases, 1 << 2 * _WORD)
-        self.outside = _certified_outside(design, level, slack)
+        # A base block is drawn with 128 random bits: none is likelier than 1/K by a factor above
+        # 1 + K/2^128; that is the same for all answers, so it matters to delta alone.
+        slack /= 1 + Fraction(design.responses, 1 << 2 * _WORD)
+        self.outside = _least_outside(design, level, slack)
         self.inside, self._blank = divmod(_GRID - (n - s) * self.outside, s)
         if self.inside <= self.outside:
             raise GridTooCoarse("2^64 does not resolve this design at this epsilon; raise epsilon")
@@ -156,12 +170,12 @@ class DesignMechanism:
 
     @property
     def hit(self) -> Fraction:
-        """Return p*, the probability that the response holds the answer."""
+        """Return the probability that the response supports the answer."""
         return self.design.replication * self._probabilities[0]
 
     @property
     def miss(self) -> Fraction:
-        """Return q*, the probability that the response holds another given category."""
+        """Return the probability that the response supports another given category."""
         inside, outside = self._probabilities
         return self.design.together * inside + self._separating * outside
 
@@ -173,25 +187,25 @@ class DesignMechanism:
     def row(self, category: int) -> Sequence[int]:
         """Return one row's integer weights over the grid, K of them."""
         category = self._index(category)
-        return [self._weight(self.design.holds(y, category)) for y in range(self.responses)]
+        return [self._weight(self.design.supports(y, category)) for y in range(self.responses)]
 
     def probability(self, category: int, response: int) -> Fraction:
         """Return the probability of a response given a true category."""
         category = self._index(category)
         response = category_index(response, self.responses, "a response")
-        return Fraction(self._weight(self.design.holds(response, category)), self.grid)
+        return Fraction(self._weight(self.design.supports(response, category)), self.grid)
 
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response to the true category ``answer``; it takes three words."""
         answer, n, s = self._index(answer), self.design.positions, self.design.size
-        # Words below (n - s) outside are positions that the block does not cover, s to n - 1; the
-        # next s inside of them positions that it covers, 0 to s - 1; the rest are blank, n. All are
+        # Words below (n - s) outside are positions that the block does not support, s to n - 1; the
+        # next s inside of them positions that it supports, 0 to s - 1; the rest are blank. All are
         # computed and one is selected: a branch would time what a public response hides.
         word, first = draw(), (n - s) * self.outside
-        missed, covered = s + word // self.outside, (word - first) // self.inside
-        position = ((missed, covered)[word >= first], n)[word >= _GRID - self._blank]
-        base = (draw() << _WORD | draw()) * self.design.bases >> 2 * _WORD
-        return self.design.turned(base, position, answer)
+        missed, supported = s + word // self.outside, (word - first) // self.inside
+        base = (draw() << _WORD | draw()) * self.responses >> 2 * _WORD
+        turned = self.design.turned(base, (missed, supported)[word >= first], answer)
+        return (turned, base)[word >= _GRID - self._blank]
 
     @property
     def _separating(self) -> int:
@@ -199,12 +213,12 @@ class DesignMechanism:
 
     @property
     def _probabilities(self) -> tuple[Fraction, Fraction]:
-        """Return those of a response that holds the answer, and of one that does not."""
+        """Return those of a response that supports the answer, and of one that does not."""
         return Fraction(self._weight(True), self.grid), Fraction(self._weight(False), self.grid)
 
-    def _weight(self, held: bool) -> int:
-        # A response has n turns from as many base blocks, or is drawn blank; each is 1/K.
-        return self.design.positions * (self.outside, self.inside)[held] + self._blank
+    def _weight(self, supported: bool) -> int:
+        # A response is a turn of n base blocks, or one that is sent itself; each is 1/K.
+        return self.design.positions * (self.outside, self.inside)[supported] + self._blank
 
     def _index(self, value: int) -> int:
         return category_index(value, self.categories)
@@ -222,7 +236,7 @@ class DesignMechanism:
 
 
 class BlockLabels(Sequence[str]):
-    """What the responses of a design are called: the first few categories of each."""
+    """What the responses of a design are called: the number and the first few categories."""
 
     def __init__(self, design: Design, categories: Sequence[str]) -> None:
         self._design, self._categories = design, categories
@@ -232,8 +246,9 @@ class BlockLabels(Sequence[str]):
 
     def __getitem__(self, response: int) -> str:  # type: ignore[override]
         response = range(len(self))[response]
-        names = [self._categories[x] for x in islice(self._design.held(response), _SHOWN + 1)]
-        return ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
+        names = [self._categories[x] for x in islice(self._design.supported(response), _SHOWN + 1)]
+        listed = ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
+        return f"set {response:,} of {len(self):,}, {self._design.extent} answers: {listed}"
 
 
 class DesignKind(Kind):
@@ -251,6 +266,8 @@ class DesignKind(Kind):
     ) -> DesignMechanism:
         """Return the design with weights as private as is stated."""
         design = self._made(parameters, categories)
+        with at_fault("delta"):
+            design.check_bounded(exact_delta(delta))
         with at_fault("epsilon"):
             return DesignMechanism(design, epsilon, delta)
 
@@ -262,24 +279,32 @@ class DesignKind(Kind):
         """Return the parameters as texts."""
         return {name: str(parameters[name]) for name in self.fields}
 
+    def terms(self, parameters: Parameters, categories: int) -> str:
+        """Return the design with its numbers, in words."""
+        design = self._made(parameters, categories)
+        return (
+            f"{self.named(parameters)}, a design of {design.responses:,} responses; each "
+            f"supports {design.extent} answers"
+        )
+
     def _made(self, parameters: Parameters, categories: int) -> Design:
         with at_fault("categories"):
             return self.design(parameters, categories)
 
 
-def _certified_outside(design: Design, epsilon: Fraction, delta: Fraction) -> int:
-    """Return a weight outside that is private: the least, or less than s above it."""
+def _least_outside(design: Design, epsilon: Fraction, delta: Fraction) -> int:
+    """Return the least weight outside that is private."""
     if epsilon == 0 and delta == 0:
         raise InvalidPrivacyParameter(
             "epsilon and delta are both 0: the responses would say nothing; raise epsilon"
         )
     r, t, n, s = design.replication, design.together, design.positions, design.size
-    if delta * r >= r - t:
-        raise InvalidPrivacyParameter("delta is so large that it allows any response; lower it")
+    design.check_bounded(delta)
     # Two answers are told apart by r - t blocks each, so delta = (r - t)(E' - e^epsilon)/Z at
     # the odds E' of inside to outside (Theorem 4 for designs):
     #   E' = ((r - t) e^epsilon + delta (K - r)) / ((r - t) - delta r).
-    # s inside + (n - s) outside = N, so outside = N/(s E' + n - s), rounded *up*: to privacy.
+    # s inside + (n - s) outside <= N, so outside = N/(s E' + n - s), rounded *up*: to privacy. What
+    # s does not divide of the rest is as likely whatever the answer is, and lowers the odds only.
     bits = 192
     while True:
         low, high = (
@@ -289,13 +314,8 @@ def _certified_outside(design: Design, epsilon: Fraction, delta: Fraction) -> in
         )
         outside, other = (_ceiling(_GRID / (s * odds + n - s)) for odds in (low, high))
         if outside == other:
-            break
+            return outside
         bits *= 2
-    # And further, by less than s, until the weights share N as evenly as they can; what is left is
-    # less than gcd(n, s) and goes to blocks that are not turned at all.
-    while (_GRID - (n - s) * outside) % s != _GRID % gcd(n, s):
-        outside += 1
-    return outside
 
 
 def _ceiling(value: Fraction) -> int:

@@ -47,6 +47,7 @@ class DistanceMechanism(ABC):
         self.ratio: Final = ratio
         self.rounds: Final = None
         self.hit: Final = None
+        self.miss: Final = None
 
     @cached_property
     def privacy(self) -> Privacy:

@@ -62,14 +62,14 @@ class _Kind(SeveralQuestions):
     def responses(self, parameters: Parameters, categories: tuple[str, ...]) -> Sequence[str]:
         return answering_labels(parameters["mechanism"], categories)
 
-    def terms(self, parameters: Parameters) -> str:
+    def terms(self, parameters: Parameters, categories: int) -> str:
         count = len(parameters["dimensions"])
         return f"all {count} questions at once: {answering_text(parameters['mechanism'])}"
 
 
 def _check_product(dimensions: Dimensions) -> None:
     if combinations_of(dimensions) > MAX_CATEGORIES:
-        raise InvalidParameter("dimensions", f"have more than {MAX_CATEGORIES:,} combinations")
+        raise InvalidParameter("dimensions", f"more than {MAX_CATEGORIES:,} combinations")
 
 
 KIND: Final = _Kind()

@@ -119,7 +119,12 @@ class Kind(Protocol):
         """Return the parameters as texts, for programs that list surveys."""
         return {}
 
-    def terms(self, parameters: Parameters) -> str | None:
+    def named(self, parameters: Parameters) -> str:
+        """Return its name with the parameters: "affine (q = 5, m = 2, s = 1)"."""
+        values = ", ".join(f"{name} = {text}" for name, text in self.described(parameters).items())
+        return f"{self.name} ({values})" if values else self.name
+
+    def terms(self, parameters: Parameters, categories: int) -> str | None:
         """Return the parameters in words, for operators; None if epsilon says it all."""
         return None
 

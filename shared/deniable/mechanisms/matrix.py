@@ -26,6 +26,7 @@ class SurveyMatrix(SolutionMatrix):
 
     __slots__ = ("truth",)
     hit: Final = None
+    miss: Final = None
 
     def __init__(self, weights: tuple[tuple[int, ...], ...], *, truthful: bool) -> None:
         super().__init__(weights, _GRID)
@@ -126,7 +127,7 @@ class _Kind(Kind):
             raise InvalidParameter("mechanism", "responses that are the categories have no names")
         return labels or categories
 
-    def terms(self, parameters: Parameters) -> str:
+    def terms(self, parameters: Parameters, categories: int) -> str:
         weights = parameters["weights"]
         return f"matrix: {len(weights)} categories, {len(weights[0])} responses"
 

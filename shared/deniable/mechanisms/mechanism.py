@@ -77,3 +77,7 @@ class SurveyMechanism(Mechanism, Protocol):
 
         None where a response does not stand for a set of categories.
         """
+
+    @property
+    def miss(self) -> Fraction | None:
+        """Return the probability that it supports another given category; None if they differ."""

@@ -127,7 +127,7 @@ class _Kind(Kind):
     def described(self, parameters: Parameters) -> dict[str, str]:
         return {"ratio": str(read_ratio(parameters["ratio"]))}
 
-    def terms(self, parameters: Parameters) -> str:
+    def terms(self, parameters: Parameters, categories: int) -> str:
         return f"numeric: {fall(parameters)}"
 
 

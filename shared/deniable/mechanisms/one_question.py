@@ -100,6 +100,7 @@ class OneQuestion:
     __slots__ = ("_ends", "_sizes", "categories", "grid", "parts", "responses")
     rounds: Final = None
     truth: Final = None
+    miss: Final = None
 
     def __init__(self, parts: Iterable[Answered]) -> None:
         self.parts = tuple(parts)
@@ -227,7 +228,7 @@ class _Kind(SeveralQuestions):
             return categories
         return ResponseLabels(labels)
 
-    def terms(self, parameters: Parameters) -> str:
+    def terms(self, parameters: Parameters, categories: int) -> str:
         ways = Counter(map(answering_text, parameters["mechanisms"]))
         listed = ", ".join(f"{count} by {way}" for way, count in ways.items())
         return f"one of {len(parameters['dimensions'])} questions: {listed}"

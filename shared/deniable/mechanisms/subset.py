@@ -29,8 +29,9 @@ class Subset(Design):
         check_subset(size)
         if size >= categories:
             raise ValueError(f"{size} is not below the number of categories")
-        blocks = comb(categories, size)
-        if blocks * size > MAX_MEMBERS:
+        # C(k, d) is 2^min(d, k - d) at least: no number of thousands of digits is computed.
+        many = min(size, categories - size) > 20
+        if many or (blocks := comb(categories, size)) * size > MAX_MEMBERS:
             raise ValueError("there are too many sets of so many categories; use an affine design")
         super().__init__(
             categories,
@@ -39,7 +40,6 @@ class Subset(Design):
             together=comb(categories - 2, size - 2) if size > 1 else 0,
             positions=categories,
             size=size,
-            bases=blocks,
         )
 
     @property
@@ -47,7 +47,7 @@ class Subset(Design):
         """Return k and d."""
         return (self.categories, self.size)
 
-    def holds(self, response: int, category: int) -> bool:
+    def supports(self, response: int, category: int) -> bool:
         """Return whether the response supports the category."""
         return category in self.members(response)
 
@@ -62,16 +62,16 @@ class Subset(Design):
             above = range(category)
         return found
 
-    def held(self, response: int) -> list[int]:
+    def supported(self, response: int) -> list[int]:
         """Return the categories that the response supports, in their order."""
         return self.members(response)[::-1]
 
     def turned(self, base: int, position: int, category: int) -> int:
         """Return the set, moved round the circle of categories."""
-        covered = self.members(base)
-        others = sorted(set(range(self.categories)) - set(covered))
-        turn = category - [*covered, *others, category][position]
-        return rank((member + turn) % self.categories for member in covered)
+        supported = self.members(base)
+        others = sorted(set(range(self.categories)) - set(supported))
+        turn = category - [*supported, *others][position]
+        return rank((member + turn) % self.categories for member in supported)
 
 
 def rank(members: Iterable[int]) -> int:
@@ -83,7 +83,7 @@ def check_subset(size: object) -> None:
     """Check d."""
     if type(size) is not int:
         raise TypeError("d is a whole number")
-    if not 1 <= size <= MAX_RESPONSES:
+    if size < 1:
         raise ValueError("d is at least 1")
 
 
@@ -112,9 +112,6 @@ class _Kind(DesignKind):
                 "d", f'{categories} categories have too many sets of {d} (over 2^20); use "affine"'
             )
         return {"d": d}
-
-    def terms(self, parameters: Parameters) -> str:
-        return f"subset design: a response supports {parameters['d']} categories"
 
     def design(self, parameters: Parameters, categories: int) -> Subset:
         return Subset(categories, parameters["d"])

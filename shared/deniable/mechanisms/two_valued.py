@@ -32,6 +32,7 @@ class TwoValuedMechanism:
     __slots__ = ("categories", "grid", "lies", "responses")
 
     hit: Final = None
+    miss: Final = None
 
     def __init__(self, categories: int, lies: int, *, bits: int = 64) -> None:
         check_size(categories, bits)

@@ -29,6 +29,7 @@ from deniable.messages.manifest import (
 )
 from deniable.messages.origin import check_origin
 from deniable.messages.refusals import ERROR_TYPE_PREFIX, InvalidManifest, Refusal, RefusalCode
+from deniable.messages.rehearsal import is_simulated, simulated_name
 from deniable.messages.repeat import FRESH, MAX_MEMOISED_CATEGORIES, Repeat
 from deniable.messages.report import (
     MAX_UPLOAD_BYTES,
@@ -108,6 +109,7 @@ __all__ = [
     "exact_value",
     "follow_rotations",
     "format_value",
+    "is_simulated",
     "media_type",
     "open_manifest",
     "open_manifest_of_chain",
@@ -125,6 +127,7 @@ __all__ = [
     "sign_manifest",
     "sign_report",
     "sign_rotation",
+    "simulated_name",
     "split_manifests",
     "split_rotations",
     "split_upload",

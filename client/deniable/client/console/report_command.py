@@ -29,6 +29,7 @@ from deniable.client.ledger.admission import NameRecord, admit_manifest, check_a
 from deniable.client.outcome import OutcomeStatus
 from deniable.client.sending.transport import HttpAnswer, HttpTransport, TransportError
 from deniable.client.survey import Answer, Survey
+from deniable.client.transparency.explanation import listed
 from deniable.client.transparency.journal import ReportEntry
 from deniable.client.transparency.plain_text import printable, wrapped
 from deniable.client.transparency.terms import Terms
@@ -48,6 +49,8 @@ from deniable.messages import (
 )
 
 _FLUSH_SECONDS = 20.0
+_MOST_LISTED = 20
+"""More categories are not shown with a number each, but found by a part of their text."""
 
 
 def report(arguments: Sequence[str]) -> int:
@@ -247,14 +250,32 @@ def _ask(manifest: Manifest) -> Answer:
 
 
 def _ask_category(categories: Sequence[str]) -> str:
+    if len(categories) > _MOST_LISTED:
+        return _ask_among(categories)
     for number, category in enumerate(categories, start=1):
-        print(f"  {number}  {category}")
+        print(f"  {number}  {printable(category)}")
     while True:
         typed = input("\nYour answer, by number: ").strip()
         number = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 6 else 0
         if 1 <= number <= len(categories):
             return categories[number - 1]
         print(f"Please type a number from 1 to {len(categories)}.")
+
+
+def _ask_among(categories: Sequence[str]) -> str:
+    print(*wrapped(listed(categories), first="  "), sep="\n")
+    while True:
+        # In full, since categories may be numbers themselves.
+        typed = input("\nYour answer in full, or a part to find it: ").strip()
+        if typed in categories:
+            return typed
+        found = [each for each in categories if typed.casefold() in each.casefold()]
+        if typed and found:
+            print(*(f"  {printable(each)}" for each in found[:_MOST_LISTED]), sep="\n")
+            if len(found) > _MOST_LISTED:
+                print(f"  … {len(found):,} in all: type more of it")
+        else:
+            print("No answer has this in it. Please type another part.")
 
 
 def _ask_number(values: Sequence[str]) -> str:

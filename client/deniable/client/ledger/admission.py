@@ -15,7 +15,14 @@ from deniable.client.errors import ManifestFault, ManifestRefused
 from deniable.client.ledger.allowance import Reservation
 from deniable.client.survey import Survey
 from deniable.mechanisms import exact_delta, exact_epsilon
-from deniable.messages import FRESH, Manifest, Refusal, RefusalCode, open_manifest_of_chain
+from deniable.messages import (
+    FRESH,
+    Manifest,
+    Refusal,
+    RefusalCode,
+    is_simulated,
+    open_manifest_of_chain,
+)
 
 
 class SignedManifest(NamedTuple):
@@ -146,6 +153,8 @@ def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault
     length, grace = manifest.schedule.epoch_seconds, manifest.schedule.grace_seconds
     shortest, longest = survey.min_epoch_seconds, survey.max_epoch_seconds
     kind = manifest.kind
+    if is_simulated(manifest.name):
+        yield ManifestFault.WRONG_NAME, "it is a rehearsal, which only simulated devices answer"
     if survey.pinned_ids is not None and manifest.survey_id.hex() not in survey.pinned_ids:
         yield ManifestFault.NOT_PINNED, "it is none of those that the app accepts by their ids"
     if manifest.question != survey.question:

@@ -1,5 +1,6 @@
 """What an app can show its users about what it asks: figures, and text that needs no schooling."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -106,7 +107,7 @@ class SurveyExplanation(Figures):
         perhaps_vouched = promise is not None and promise.enrols and not (terms and terms.issuers)
         rows: list[Row] = [
             ("Name", self.name),
-            ("Answers", _listed(self.categories)),
+            ("Answers", listed(self.categories)),
             ("Promise", promise.sentences() if promise else ()),
             ("Vouching", _PERHAPS_VOUCHED if perhaps_vouched else ""),
             self._present(["The terms below hold."] if terms else []),
@@ -133,7 +134,7 @@ class SurveyExplanation(Figures):
             if terms.issuers:
                 said.append("Only devices for which an issuer vouches can take part.")
         rows: list[Row] = [
-            ("Answers", _listed(self.categories)),
+            ("Answers", listed(self.categories)),
             ("Promise", " ".join(promise.brief()) if promise else ""),
             ("Vouching", _PERHAPS_VOUCHED if promise and promise.enrols else ""),
             self._present(said),
@@ -244,7 +245,8 @@ def consent_lines(record: ConsentRecord) -> list[str]:
     return text_of([("Consent", said)], indent=0)
 
 
-def _listed(categories: tuple[str, ...]) -> str:
+def listed(categories: Sequence[str]) -> str:
+    """Return all categories in a line, or the first few of many and the last."""
     if len(categories) <= _MOST_SHOWN:
         return " / ".join(map(printable, categories))
     return f"{' / '.join(categories[:3])} / … / {categories[-1]} ({len(categories):,} in all)"

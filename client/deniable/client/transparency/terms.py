@@ -19,7 +19,6 @@ from deniable.client.transparency.plain_text import (
     times_likelier,
 )
 from deniable.mechanisms import SurveyMechanism
-from deniable.mechanisms.design import DesignMechanism
 from deniable.messages import Manifest, Report, SignedReport, pack_upload, sign_report
 from deniable.messages.ed25519 import SIGNATURE_BYTES
 
@@ -137,9 +136,9 @@ def _truthfulness(manifest: Manifest) -> str:
     mechanism, kind = manifest.mechanism, manifest.kind
     if mechanism.hit is not None:
         other = (
-            f", any other answer at least {shown_percent(mechanism.miss, 'least')}"
-            if isinstance(mechanism, DesignMechanism)
-            else ""
+            ""
+            if mechanism.miss is None
+            else f", any other answer at least {shown_percent(mechanism.miss, 'least')}"
         )
         return (
             f"What is sent stands for {kind.sent}, drawn at random: yours is among them at "

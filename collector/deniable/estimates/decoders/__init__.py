@@ -12,6 +12,7 @@ from deniable.estimates.decoders.decoder import (
     Part,
     Tally,
     cautious_errors,
+    recurring_errors,
 )
 from deniable.estimates.decoders.dense import DenseDecoder, left_inverse, solution_matrix
 from deniable.estimates.decoders.designs import DesignDecoder, design_decoder
@@ -32,9 +33,11 @@ __all__ = [
     "Part",
     "SupportDecoder",
     "Tally",
+    "TwoValuedDecoder",
     "cautious_errors",
     "chosen_errors",
     "left_inverse",
+    "recurring_errors",
     "solution_matrix",
 ]
 

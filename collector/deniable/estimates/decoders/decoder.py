@@ -40,10 +40,14 @@ class Model(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Checked counts: how often each response was seen, and the number n of reports, at least 1."""
+    """Checked counts: how often each response was seen, and the number n of reports, at least 1.
+
+    They are those of so many epochs, in which the same devices may have reported.
+    """
 
     n: int
     counts: NDArray[np.int64]
+    epochs: int = 1
     _parts: dict[int, "Tally"] = field(default_factory=dict, repr=False)
 
     def within(self, responses: slice) -> "Tally":
@@ -51,7 +55,8 @@ class Tally:
         found = self._parts.get(responses.start)
         if found is None:
             counts = self.counts[responses]
-            found = self._parts[responses.start] = Tally(int(counts.sum()), counts)
+            found = Tally(int(counts.sum()), counts, self.epochs)
+            self._parts[responses.start] = found
         return found
 
     @cached_property
@@ -111,15 +116,17 @@ class Decoder(ABC):
     def __init__(self, categories: int, responses: int) -> None:
         self.categories, self.responses = categories, responses
 
-    def tally(self, counts: Counts) -> Tally:
-        """Return checked counts."""
+    def tally(self, counts: Counts, epochs: int = 1) -> Tally:
+        """Return checked counts, those of so many epochs."""
         if isinstance(counts, Tally):
             if len(counts.counts) != self.responses:
                 raise ValueError("these are counts of another mechanism's responses")
             return counts
         where: slice | NDArray[np.int64] = slice(None)
         if isinstance(counts, Mapping):
-            where = np.array(list(counts), dtype=np.int64)
+            where = np.array(list(counts) or [0])
+            if where.dtype.kind not in "iu":
+                raise TypeError("counts go by the numbers of responses, which are integers")
             if not ((where >= 0) & (where < self.responses)).all():
                 raise ValueError(f"responses are numbered from 0 to {self.responses - 1}")
             counts = list(counts.values())
@@ -132,9 +139,11 @@ class Decoder(ABC):
         n = sum(listed.tolist())
         if n < 1 or listed.min() < 0:
             raise ValueError("there is nothing to estimate from: no reports")
+        if n >= 1 << 63:
+            raise ValueError("these are more reports than 64 bits count")
         dense = np.zeros(self.responses, dtype=np.int64)
         dense[where] = listed
-        return Tally(n, dense)
+        return Tally(n, dense, epochs)
 
     @property
     def parts(self) -> tuple["Part", ...]:
@@ -170,8 +179,8 @@ class Decoder(ABC):
         """
 
     @abstractmethod
-    def second_moments(self, kernels: Floats) -> Floats:
-        """Return sum_y P_xy g_y^2 for each true category x: (…, responses) to (…, categories)."""
+    def means(self, values: Floats) -> Floats:
+        """Return sum_y P_xy v_y for each true category x: (…, responses) to (…, categories)."""
 
     @abstractmethod
     def response_shares(self, frequencies: Floats) -> Floats:
@@ -214,6 +223,24 @@ class Part(NamedTuple):
     def tally(self, tally: Tally) -> Tally:
         """Return the tally of the reports that are about it; there may be none."""
         return tally if self.responses == slice(None) else tally.within(self.responses)
+
+
+def recurring_errors(tally: Tally, sampled: Floats, fixed: Floats) -> Floats:
+    """Return standard errors where the same devices may be in several epochs; else the sampled.
+
+    Noise is drawn anew, so that n reports of E epochs have its variance, that of fixed devices. But
+    the devices are drawn from the population once, perhaps. With the reports n_e of an epoch, and
+    m_e the variance among its devices of what is asked, that adds a variance of at most
+
+        (sum_e sqrt(n_e m_e))^2 / n^2 <= E sum_e n_e m_e / n^2 <= E m / n
+
+    (Cauchy and Schwarz; the mean of the m_e is at most m, that of all). Independent devices add
+    m/n, the difference of the two models, so E - 1 times that is missing.
+    """
+    if tally.epochs == 1:
+        return sampled
+    drawn = np.maximum(sampled**2 - fixed**2, 0.0)
+    return np.asarray(np.sqrt(sampled**2 + (tally.epochs - 1) * drawn))
 
 
 def mean_squares(kernels: Floats, shares: Floats) -> Floats:

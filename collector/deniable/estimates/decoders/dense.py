@@ -75,9 +75,9 @@ class DenseDecoder(Decoder):
         """Return G v."""
         return np.asarray(values @ self._inverse.T)
 
-    def second_moments(self, kernels: Floats) -> Floats:
-        """Return P g^2."""
-        return np.asarray(kernels**2 @ self._matrix.T)
+    def means(self, values: Floats) -> Floats:
+        """Return P v."""
+        return np.asarray(values @ self._matrix.T)
 
     def response_shares(self, frequencies: Floats) -> Floats:
         """Return P^T f."""

@@ -1,6 +1,5 @@
 """Block designs: support counts of all categories at once, by Fourier transforms or by listing."""
 
-from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from itertools import combinations
@@ -108,13 +107,13 @@ class DesignDecoder(SupportDecoder):
         raw = super().moments
         if self._whole:
             return raw
-        # E (g + c)^2 = E g^2 + 2 E g c + E c^2. If j is true, a response that holds it has the
+        # E (g + c)^2 = E g^2 + 2 E g c + E c^2. If j is true, a response that supports it has the
         # probability "inside": E g_j c is (inside (1-q) S_j(c) - outside q (sum c - S_j(c)))/kappa.
         # If another is, (sqrt E g^2 + sqrt E c^2)^2 is no less (Cauchy and Schwarz), and the
         # variance no less than with the signs of both turned.
         inside, outside, q = (float(each) for each in (self._inside, self._outside, self._miss))
         missing = self._missing
-        held, squares = self.supports(missing), self.second_moments(missing)
+        held, squares = self.supports(missing), self.means(missing**2)
         rest = missing.sum() - held
         products = (inside * (1 - q) * held - outside * q * rest) / float(self._kappa)
         worst = np.sqrt(squares.max())
@@ -130,29 +129,29 @@ class DesignDecoder(SupportDecoder):
         reach = super().extremes
         if self._whole:
             return reach
-        # The fewer categories a response holds, the more is missing.
-        size = np.rint(self.supported(np.ones(self.categories)))
-        order = np.argsort(size, kind="stable")
-        some, not_all = order[size[order] > 0], order[size[order] < self.categories]
         return Extremes(
-            reach.least + self._first_missing(not_all[::-1], held=False),
-            reach.most + self._first_missing(some, held=True),
+            reach.least + self._extreme_missing(np.max, held=False),
+            reach.most + self._extreme_missing(np.min, held=True),
             reach.rarest,
             reach.likeliest,
         )
 
-    def _first_missing(self, order: NDArray[np.int64], *, held: bool) -> Floats:
-        """Return what is missing from the first response that holds each category, or does not."""
-        found = np.full(self.categories, np.nan)
-        for response in order.tolist():
-            found[np.isnan(found) & (self.held(response) == held)] = self._missing[response]
-            if not np.isnan(found).any():
-                break
-        return found
+    def _extreme_missing(self, nearest: Callable[[Floats], Any], *, held: bool) -> Floats:
+        """Return what is missing from the response that supports each category, or does not.
 
-    @abstractmethod
-    def held(self, response: int) -> NDArray[np.bool_]:
-        """Return which categories a response supports."""
+        Of these, from that which supports most or fewest: the fewer it does, the more is missing.
+        """
+        sizes = np.rint(self.supported(np.ones(self.categories)))
+        found = np.full(self.categories, np.nan)
+        left = np.unique(sizes)
+        while np.isnan(found).any():
+            size = nearest(left)
+            of_size = (sizes == size).astype(np.float64)
+            holding = self.supports(of_size)
+            new = holding > 0.5 if held else holding < of_size.sum() - 0.5
+            found[np.isnan(found) & new] = self._missing[of_size.argmax()]
+            left = left[left != size]
+        return found
 
 
 class SubsetDecoder(DesignDecoder):
@@ -172,10 +171,6 @@ class SubsetDecoder(DesignDecoder):
             np.add.at(sums, member, np.moveaxis(values, -1, 0))
         return np.moveaxis(sums, 0, -1)
 
-    def held(self, response: int) -> NDArray[np.bool_]:
-        """Return which categories a response supports."""
-        return np.isin(np.arange(self.categories), self._members[response])
-
     def supported(self, weights: Floats) -> Floats:
         """Return the sum of the weights of the categories that each response supports."""
         return np.asarray(sum(weights[..., member] for member in self._members.T))
@@ -194,33 +189,33 @@ class AffineDecoder(DesignDecoder):
         self._q, self._m, self._size = design.order, design.dimension, design.size
         super().__init__(mechanism, whole=design.categories == self._q**self._m)
         self._test = np.fft.rfft(np.arange(self._q) < design.size)
+        # A frequency w that is not its own opposite stands for q - w as well, see ``supports``.
+        frequencies = np.arange(self._q // 2 + 1)
+        self._folded = self._test * np.where(2 * frequencies % self._q, 2, 1)
         self._powers = self._q ** np.arange(self._m)
         self._digits = np.arange(1, self._q**self._m) // self._powers[:, None] % self._q
+        multiples = np.zeros((self._digits.shape[1], len(frequencies)), dtype=np.int64)
+        for power, digit in zip(self._powers, self._digits, strict=True):
+            multiples += power * (digit[:, None] * frequencies % self._q)
+        self._multiples = multiples.ravel()  # the rank of w a, for each a and w
 
     def supports(self, values: NDArray[Number]) -> NDArray[Number]:
         """Return the sum of the responses' values for each category that they support."""
         many: tuple[int, ...] = values.shape[:-1]
-        q = self._q
-        parts: Spectra = self._test * np.fft.rfft(values.reshape((*many, -1, q))).conj()
-        sums = np.zeros((*many, q**self._m), dtype=np.complex128)
-        sums[..., 0] = parts[..., 0].sum(axis=-1)
-        for w in range(1, q // 2 + 1):
-            sums[..., self._multiples(w)] += parts[..., w]
-            if 2 * w != q:  # q - w adds the conjugate at the opposite vector
-                sums[..., self._multiples(-w)] += parts[..., w].conj()
+        q, points = self._q, self._q**self._m
+        # The part of q - w is the conjugate of w's, at the opposite vector: transformed back, the
+        # conjugate of what w's adds. So twice the real part of w's does for both.
+        parts: Spectra = self._folded * np.fft.rfft(values.reshape((-1, points - 1, q))).conj()
+        sums = np.empty((len(parts), points), dtype=np.complex128)
+        for row, part in zip(sums, parts, strict=True):
+            row.real = np.bincount(self._multiples, part.real.ravel(), points)
+            row.imag = np.bincount(self._multiples, part.imag.ravel(), points)
         shape, axes = self._vectors(many)
         found = np.fft.ifftn(sums.reshape(shape), axes=axes).real.reshape(*many, -1)
         found = found[..., : self.categories] * q ** (self._m - 1)
         # Counts of integers are integers; the transforms are off by far less than a half.
         whole = np.issubdtype(values.dtype, np.integer)
         return np.asarray(np.rint(found) if whole else found, dtype=values.dtype)
-
-    def held(self, response: int) -> NDArray[np.bool_]:
-        """Return which categories a response supports."""
-        base, turn = divmod(response, self._q)
-        vectors = np.arange(self.categories) // self._powers[:, None] % self._q
-        products = self._digits[:, base] @ vectors
-        return np.asarray((products + turn) % self._q < self._size)
 
     def supported(self, weights: Floats) -> Floats:
         """Return the sum of the weights of the categories that each response supports."""
@@ -229,14 +224,8 @@ class AffineDecoder(DesignDecoder):
         points[..., : self.categories] = weights
         shape, axes = self._vectors(many)
         spectrum = np.fft.fftn(points.reshape(shape), axes=axes).reshape(*many, -1)
-        parts = np.empty((*many, q**self._m - 1, q // 2 + 1), dtype=np.complex128)
-        for w in range(q // 2 + 1):
-            parts[..., w] = spectrum[..., self._multiples(w)]
+        parts = spectrum[..., self._multiples].reshape((*many, -1, q // 2 + 1))
         return np.asarray(np.fft.irfft(self._test * parts.conj(), n=q).reshape((*many, -1)))
-
-    def _multiples(self, factor: int) -> NDArray[np.int64]:
-        """Return the rank of ``factor`` times each vector a."""
-        return np.asarray(self._powers @ (factor * self._digits % self._q))
 
     def _vectors(self, many: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the shape of values of all vectors, digit by digit, and the axes of these."""

@@ -84,10 +84,10 @@ class OneQuestionDecoder(Decoder):
             [part.decoder.sums(values[..., part.responses]) for part in self._parts], axis=-1
         )
 
-    def second_moments(self, kernels: Floats) -> Floats:
+    def means(self, values: Floats) -> Floats:
         """Return the questions' own."""
         return np.concatenate(
-            [part.decoder.second_moments(kernels[..., part.responses]) for part in self._parts],
+            [part.decoder.means(values[..., part.responses]) for part in self._parts],
             axis=-1,
         )
 

@@ -97,11 +97,10 @@ class SupportDecoder(Decoder):
         found = (self.supports(values) - float(self._miss) * total) / float(self._kappa)
         return np.asarray(found)
 
-    def second_moments(self, kernels: Floats) -> Floats:
-        """Return P g^2, by the responses inside and outside."""
-        squares, step = kernels**2, float(self._inside - self._outside)
-        total = squares.sum(axis=-1, keepdims=True)
-        return np.asarray(step * self.supports(squares) + float(self._outside) * total)
+    def means(self, values: Floats) -> Floats:
+        """Return P v, by the responses inside and outside."""
+        step, total = float(self._inside - self._outside), values.sum(axis=-1, keepdims=True)
+        return np.asarray(step * self.supports(values) + float(self._outside) * total)
 
     def response_shares(self, frequencies: Floats) -> Floats:
         """Return P^T f."""

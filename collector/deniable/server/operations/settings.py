@@ -30,6 +30,7 @@ CONFIG_FILE: Final = "collector.toml"
 DATABASE_SCHEMES: Final = ("postgresql://", "postgres://")
 
 _ADDRESS: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+)):([0-9]{1,5})", re.ASCII)
+_ORIGIN: Final = re.compile(r"\*|https?://[a-z0-9.\[\]:-]+", re.ASCII)
 _NUMBERS: Final = {
     "int": (int, re.compile(r"[0-9]{1,18}", re.ASCII)),
     "float": (float, re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)),
@@ -108,6 +109,12 @@ def _names(value: list[str]) -> frozenset[str]:
     return frozenset(value)
 
 
+def _origins(value: list[str]) -> frozenset[str]:
+    if not all(_ORIGIN.fullmatch(str(each)) for each in value):
+        raise ValueError('must be a list of origins such as "https://example.org", or of "*"')
+    return frozenset(value)
+
+
 def _networks(value: list[str]) -> tuple[Network, ...]:
     try:
         return tuple(ip_network(str(each)) for each in value)
@@ -165,6 +172,9 @@ class Config:
     )
     public: frozenset[str] = _setting(
         [], "names of surveys whose histograms anyone may read, without a token", _names
+    )
+    cross_origins: frozenset[str] = _setting(
+        [], "origins whose pages may read public surveys in a browser; * for any", _origins
     )
     workers: int = _setting(1, "processes that share the port", _between(1, 256))
     most_waiting: int = _setting(

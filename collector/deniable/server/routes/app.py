@@ -19,9 +19,18 @@ from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import METRICS_TYPE, Meters, exposition
 from deniable.server.operations.settings import Config
 from deniable.server.routes.catalogue import Catalogue
+from deniable.server.routes.cross_origin import CrossOrigin
+from deniable.server.routes.figures import figure_handlers
 from deniable.server.routes.openapi import openapi_document
 from deniable.server.routes.queries import query_handlers
-from deniable.server.routes.routing import JSON, Handler, MethodNotAllowed, Router, check_query
+from deniable.server.routes.routing import (
+    JSON,
+    Handler,
+    MethodNotAllowed,
+    Route,
+    Router,
+    check_query,
+)
 from deniable.server.routes.tokens import require_role
 from deniable.server.routes.uploads import Uploads
 from deniable.server.transport.answers import code_of_request, plain_problem, problem
@@ -65,7 +74,8 @@ async def build_server(
 
     handlers = {
         "/v1/reports": Uploads(config, store, catalogue, clock, meters).answer,
-        **query_handlers(config, store, catalogue, clock),
+        **query_handlers(catalogue, clock),
+        **figure_handlers(config, store, catalogue, clock),
         "/healthz": _healthy,
         "/readyz": ready,
         "/metrics": _metrics(meters, gauges, store),
@@ -85,23 +95,29 @@ def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> Coll
 
 def _server(config: Config, handlers: Mapping[str, Handler], meters: Meters) -> CollectorServer:
     router = Router(handlers)
-    throttle = LogThrottle()
+    throttle, cross_origin = LogThrottle(), CrossOrigin(config)
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
         assert isinstance(connection, Connection)
         connection.begin(request)
-        path = ""
+        route: Route | None = None
+        name = ""
         try:
             answer = _unless_unexpected(request)
             if answer is None:
                 route, handler, name = router.find(request)
-                path = route.path
                 check_query(request, route.parameters)
                 answer = await handler(request, name)
         except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen
-            answer = answer_to(error, meters, throttle)
-        meters.count_request(path, answer.status)
+            answer = None
+            if isinstance(error, MethodNotAllowed):
+                answer = cross_origin.preflight(request, error.route, error.name)
+                route, name = (None, "") if answer is None else (error.route, error.name)
+            answer = answer or answer_to(error, meters, throttle)
+        if config.cross_origins:
+            cross_origin.allow(request, route, name, answer)
+        meters.count_request("" if route is None else route.path, answer.status)
         return answer
 
     return CollectorServer(handle, config, meters)

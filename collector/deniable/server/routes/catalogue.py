@@ -51,7 +51,7 @@ class Catalogue:
         self._by_id: dict[bytes, Manifest] = {}
         self._by_name: dict[str, list[Manifest]] = {}
         self._envelopes: dict[bytes, bytes] = {}
-        self._ended: frozenset[bytes] = frozenset()
+        self._ended: dict[bytes, int] = {}
         self._read_last: tuple[list[bytes], tuple[bytes, ...]] | None = None
         self.changes = 0  # grows whenever what is published may have changed
         self._began_at = 0.0
@@ -99,7 +99,10 @@ class Catalogue:
         envelopes = await self._store.surveys()
         # After the surveys: whatever key signed those is known then.
         self._follow(await self._store.rotations())
-        self._ended = frozenset(await self._store.ended())
+        ended = await self._store.ended()
+        if ended != self._ended:
+            self._ended = ended
+            self.changes += 1
         # What could not be opened is tried again with another chain only.
         if (envelopes, self._chain) == self._read_last:
             return
@@ -149,6 +152,10 @@ class Catalogue:
             for manifest in self.named(name)
             if now < manifest.schedule.end and manifest.survey_id not in self._ended
         ]
+
+    def ended_at(self, manifest: Manifest) -> int | None:
+        """Return when a survey was ended, in Unix seconds; None if it was not."""
+        return self._ended.get(manifest.survey_id)
 
     def all(self) -> list[Manifest]:
         """Return every survey, by name and the newest first."""

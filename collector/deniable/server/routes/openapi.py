@@ -11,8 +11,9 @@ from deniable.messages import (
     PROBLEM_JSON,
     RefusalCode,
 )
+from deniable.reading import EPOCHS, ID_PREFIX, VIEWS
 from deniable.server.operations.settings import Config
-from deniable.server.routes.routing import MSGPACK, ROUTES, Route
+from deniable.server.routes.routing import CSV, FORMATS, MSGPACK, ROUTES, Route
 from deniable.server.routes.schemas import reference, schemas
 from deniable.server.transport.answers import STATUSES_TO_RETRY
 
@@ -20,15 +21,23 @@ _OWN: Final = frozenset(code for route in ROUTES for code in route.codes)
 _ALWAYS: Final = tuple(code for code in RefusalCode if code.http_status and code not in _OWN)
 """What any request can meet: being no HTTP or too slow, a busy collector, a store that fails."""
 
-_ID: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-_EPOCH: Final = {"type": "integer", "minimum": 0, "maximum": 9_999}
+_PREFIX: Final = {"type": "string", "pattern": f"^{ID_PREFIX}$"}
+_EPOCHS: Final = {"type": "string", "pattern": f"^{EPOCHS}$"}
 _LEVEL: Final = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+
+
+def _of(texts: Sequence[str]) -> dict[str, Any]:
+    return {"type": "string", "enum": list(texts), "default": texts[0]}
+
+
 _PARAMETERS: Final = {
     name: {"name": name, "in": "query", "description": description, "schema": schema}
     for name, description, schema in (
-        ("survey", "id of an older survey of the name", _ID),
-        ("epoch", "which epoch; by default, the newest that has figures", _EPOCH),
+        ("survey", "how the id of an older survey of the name begins, and no other", _PREFIX),
+        ("epoch", "one, or a range such as 0-5; by default the newest with figures", _EPOCHS),
         ("level", "confidence of each interval; by default 0.95", _LEVEL),
+        ("view", "what categories show besides the unbiased estimate", _of(VIEWS)),
+        ("format", "JSON by default", _of(FORMATS)),
     )
 }
 _NAME: Final = {
@@ -94,6 +103,8 @@ def _answers(route: Route, *, bodiless: bool) -> dict[str, Any]:
     if not bodiless:
         schema = {"schema": reference(route.schema)} if route.schema else {}
         answers["200"]["content"] = {route.media: schema}
+        if "format" in (route.parameters or ()):
+            answers["200"]["content"][CSV] = {}
     if route.tagged:
         tag = {"ETag": {"required": True, "schema": {"type": "string"}}}
         answers["200"]["headers"] = tag

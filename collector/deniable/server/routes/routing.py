@@ -16,14 +16,12 @@ if TYPE_CHECKING:  # whoever reads the table only need not have aiohttp
 
 JSON: Final = "application/json"
 MSGPACK: Final = "application/msgpack"
+CSV: Final = "text/csv"
+FORMATS: Final = ("json", "csv")
 _NAME: Final = "{name}"
 
 Handler = Callable[["web.BaseRequest", str], Awaitable["web.Response"]]
 """Answers a request, given what stands for {name} in its path (else the empty text)."""
-
-
-class MethodNotAllowed(Exception):
-    """The path takes other methods; the message lists them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +55,15 @@ class Route:
         )
 
 
+class MethodNotAllowed(Exception):
+    """The path takes other methods; the message lists them."""
+
+    def __init__(self, route: Route, name: str) -> None:
+        super().__init__(",".join(route.methods))
+        self.route = route
+        self.name = name
+
+
 ROUTES: Final = (
     Route(
         "/v1/reports",
@@ -82,6 +89,12 @@ ROUTES: Final = (
         parameters=("survey",),
     ),
     Route(
+        "/v1/surveys/{name}/versions",
+        "all surveys of a name, the newest first, also those that are over or ended",
+        schema="Surveys",
+        parameters=(),
+    ),
+    Route(
         "/v1/surveys/{name}/manifest",
         "its signed manifest",
         MSGPACK,
@@ -95,10 +108,45 @@ ROUTES: Final = (
         parameters=(),
     ),
     Route(
+        "/v1/surveys/{name}/epochs",
+        "its epochs that have figures, with their seals",
+        schema="Epochs",
+        parameters=("survey",),
+        role="analyst",
+        public=True,
+    ),
+    Route(
+        "/v1/surveys/{name}/counts",
+        "how often each response was counted: randomised, not answers",
+        schema="Counts",
+        parameters=("survey", "epoch"),
+        role="analyst",
+        public=True,
+        refusals=(RefusalCode.TOO_FEW_REPORTS,),
+    ),
+    Route(
         "/v1/surveys/{name}/histogram",
         "its debiased histogram",
         schema="Histogram",
-        parameters=("survey", "epoch", "level"),
+        parameters=("survey", "epoch", "level", "view", "format"),
+        role="analyst",
+        public=True,
+        refusals=(RefusalCode.TOO_FEW_REPORTS,),
+    ),
+    Route(
+        "/v1/surveys/{name}/series",
+        "its frequencies epoch by epoch, across all surveys of the name",
+        schema="Series",
+        parameters=("survey", "epoch", "level", "format"),
+        role="analyst",
+        public=True,
+        refusals=(RefusalCode.TOO_FEW_REPORTS,),
+    ),
+    Route(
+        "/v1/surveys/{name}/covariance",
+        "the covariance of its frequencies",
+        schema="Covariance",
+        parameters=("survey", "epoch"),
         role="analyst",
         public=True,
         refusals=(RefusalCode.TOO_FEW_REPORTS,),
@@ -143,7 +191,7 @@ class Router:
         found = self._fixed.get(path)
         route, handler, name = (*found, "") if found is not None else self._find_named(path)
         if request.method not in route.methods:
-            raise MethodNotAllowed(",".join(route.methods))
+            raise MethodNotAllowed(route, name)
         return route, handler, name
 
     def _find_named(self, path: str) -> tuple[Route, Handler, str]:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from deniable.mechanisms import KINDS
 from deniable.messages import RefusalCode
+from deniable.reading.epochs import EpochState
 
 Json = dict[str, Any]
 
@@ -41,6 +42,10 @@ def _list(items: Json, **more: object) -> Json:
     return {"type": "array", "items": items, **more}
 
 
+def _or_null(schema: Json) -> Json:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
 def _one_of(*texts: str) -> Json:
     return {"type": "string", "enum": list(texts)}
 
@@ -48,6 +53,9 @@ def _one_of(*texts: str) -> Json:
 _REPEAT: Final = _object(
     {"kind": _one_of("fresh", "memoised")}, optional={"epochs": {"type": "integer", "minimum": 2}}
 )
+_OF_SURVEY: Final = {"survey": _TEXT, "survey_id": _ID}
+_STATE: Final = _one_of(*EpochState)
+_WHOLE: Final = "if these are all the counts that the seal is over"
 _SCHEMAS: Final[dict[str, Json]] = {
     "Status": _object({"status": _one_of("ok", "ready")}),
     "Problem": _object(
@@ -72,6 +80,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
             "repeat": _REPEAT,
             "enrolment": _one_of("open", "certificate"),
             "minimum_reports": _COUNT,
+            "ended_at": _or_null(_COUNT),
         },
         optional={
             "distance": _one_of("absolute", "circular", "table"),
@@ -83,11 +92,54 @@ _SCHEMAS: Final[dict[str, Json]] = {
         description="what is being asked, with its privacy terms",
     ),
     "Surveys": _object({"surveys": _list(reference("Survey"))}),
+    "Epochs": _object(
+        {
+            **_OF_SURVEY,
+            "epochs": _list(
+                _object(
+                    _each(_or_null({"type": "string", "format": "date-time"}), "start", "end"),
+                    _each(_COUNT, "epoch", "n"),
+                    _each(_or_null(_COUNT), "sealed_at", "pruned_at"),
+                    {
+                        "state": _STATE,
+                        "seal": _or_null(_ID),
+                        "whole": {**_or_null({"type": "boolean"}), "description": _WHOLE},
+                    },
+                )
+            ),
+            "distrusted_issuers": _list(_ID),
+        },
+        description="the epochs that have figures",
+    ),
+    "Counts": _object(
+        {
+            **_OF_SURVEY,
+            "meaning": _TEXT,
+            "epochs": _list(
+                _object(
+                    _each(_COUNT, "epoch", "n", "distrusted"),
+                    {
+                        "state": _STATE,
+                        "seal": _or_null(_ID),
+                        "whole": {"type": "boolean", "description": _WHOLE},
+                        "counts": _list(
+                            _object(
+                                _each(_list(_COUNT), "responses", "reports"),
+                                {"issuer": _or_null(_ID)},
+                            )
+                        ),
+                    },
+                ),
+                minItems=1,
+            ),
+        },
+        description="how often each response was counted; with a whole one, apart by issuer",
+    ),
 }
 
 
 def schemas() -> dict[str, Json]:
     """Return all by name; each object has exactly the members that it lists."""
-    from deniable.estimates import HISTOGRAM_SCHEMAS  # with numpy and scipy
+    from deniable.estimates import HISTOGRAM_SCHEMAS, SERIES_SCHEMA  # with numpy and scipy
 
-    return _SCHEMAS | HISTOGRAM_SCHEMAS
+    return _SCHEMAS | HISTOGRAM_SCHEMAS | {"Series": SERIES_SCHEMA}

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from deniable.stores.counting import as_counts, counts_digest
+from deniable.messages.seals import as_counts, counts_digest
 from deniable.stores.rules.published_counts import COUNTED
 from deniable.stores.statements import Row, Rows, Rule, Statement, first
 

@@ -3,12 +3,11 @@
 from typing import Final
 
 from deniable.messages.receipt import KEPT_SECONDS
-from deniable.stores.counting import as_counts, counts_digest
+from deniable.messages.seals import Seal, as_counts, counts_digest
 from deniable.stores.errors import NotSealed
 from deniable.stores.rules.published_counts import COUNTED, fold
 from deniable.stores.rules.surveys import find_survey
 from deniable.stores.statements import ISSUERS, Rule, Statement, first, lock, of_end, of_epoch
-from deniable.stores.values import Seal
 
 _SEALS: Final = """
     SELECT epoch, sealed_at, reports, digest, pruned_at FROM deniable.seals WHERE survey = $1

@@ -6,11 +6,10 @@ the counts themselves are shown, and nothing is written for it.
 
 from typing import Final
 
-from deniable.stores.counting import as_counts
+from deniable.messages.seals import Counts, as_counts
 from deniable.stores.errors import StoreError
 from deniable.stores.rules.surveys import find_survey
 from deniable.stores.statements import FOLDING, Rule, Statement, first, lock
-from deniable.stores.values import Counts
 
 COUNTED: Final = """
     SELECT public_key, response, reports FROM deniable.counted JOIN deniable.issuers USING (issuer)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from deniable import sqlite_files
-from deniable.stores.counting import as_counts, counts_digest
+from deniable.messages.seals import as_counts, counts_digest
 from deniable.stores.errors import StoreError, StoreFull, StoreMoved, UnknownSchema
 from deniable.stores.rules import checking
 from deniable.stores.rules.published_counts import COUNTED

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from deniable.messages.receipt import Receipt
+from deniable.messages.seals import Seal
 from deniable.stores.errors import StoreError
 from deniable.stores.rules import copying, life
 from deniable.stores.sqlite import sealed_receipts
@@ -21,7 +22,7 @@ from deniable.stores.sqlite.receipts import add_receipts
 from deniable.stores.sqlite.wal_truncation import WalTruncation
 from deniable.stores.statements import Result, Rule
 from deniable.stores.store import Store
-from deniable.stores.values import Seal, Verdict
+from deniable.stores.values import Verdict
 
 
 class SqliteStore(Store):

@@ -74,7 +74,7 @@ class _Kind(Kind):
             "ratio": str(ratio),
         }
 
-    def terms(self, parameters: Parameters) -> str:
+    def terms(self, parameters: Parameters, categories: int) -> str:
         distance = parameters["distance"]
         named = f"{distance} distance" if isinstance(distance, str) else "table of distances"
         return f"ordinal, {named}: {fall(parameters)}"

@@ -41,8 +41,10 @@ def epoch_standing(schedule: Schedule, epoch: int, now: float, seal: bytes | Non
     return EpochStanding(EpochState.GRACE if over else EpochState.OPEN)
 
 
-def iso_time(instant: int) -> str | None:
-    """Return Unix seconds in UTC as ISO 8601 has it; None beyond the year 9999."""
+def iso_time(instant: int | None) -> str | None:
+    """Return Unix seconds in UTC as ISO 8601 has it; None of None and beyond the year 9999."""
+    if instant is None:
+        return None
     try:
         return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (OverflowError, ValueError):

@@ -1,10 +1,28 @@
-"""Counts of an epoch, and the digest of them that a seal vouches for."""
+"""Seals: what a collector says of an epoch's counts once they stand, and everybody can check."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from deniable.messages.codec import encode
-from deniable.stores.values import Counts
+
+Counts = dict[bytes | None, dict[int, int]]
+"""How often each response was counted, by the issuer that vouched; None where nobody did.
+
+Issuers and responses are in it if at least one of their reports was counted: there may be 2^20
+responses.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """The end of an epoch: from it on its counts stand."""
+
+    epoch: int
+    sealed_at: int  # Unix seconds, by the clock of whoever sealed it
+    reports: int | None  # None to whoever is not shown all of them
+    digest: bytes  # of the counts, by :func:`counts_digest`
+    pruned_at: int | None  # Unix seconds when the receipts were erased; None while they are kept
 
 
 def as_counts(rows: Iterable[tuple[bytes, int, int]]) -> Counts:
@@ -15,7 +33,9 @@ def as_counts(rows: Iterable[tuple[bytes, int, int]]) -> Counts:
     return counts
 
 
-def counts_digest(survey_id: bytes, epoch: int, counts: Counts) -> bytes:
+def counts_digest(
+    survey_id: bytes, epoch: int, counts: Mapping[bytes | None, Mapping[int, int]]
+) -> bytes:
     """Return the SHA-256 of all that was counted in an epoch, shown or not.
 
     It is over the canonical msgpack of ``[survey_id, epoch, [[issuer, response, reports], …]]``,

@@ -1,0 +1,36 @@
+"""Answers as they are named on a command line: by the texts of their categories, with commas."""
+
+from collections.abc import Sequence
+
+import click
+
+from deniable.messages import Manifest
+
+
+def asked_answers(text: str, manifest: Manifest) -> list[str] | dict[str, list[str]]:
+    """Return the answers of a text such as "good, very good", or "plan: free" of several questions.
+
+    Raises:
+        click.ClickException: for an answer that there is not.
+    """
+    for question, *answers in manifest.dimensions:
+        if text.startswith(f"{question}: "):
+            return {question: _split(text.removeprefix(f"{question}: "), answers)}
+    return _split(text, manifest.categories)
+
+
+def _split(text: str, known: Sequence[str]) -> list[str]:
+    """Split at commas, but for those within an answer: the longest that there is comes first."""
+    pieces, found = text.split(","), []
+    while pieces:
+        for end in range(len(pieces), 0, -1):
+            answer = ",".join(pieces[:end]).strip()
+            if answer in known:
+                found.append(answer)
+                pieces = pieces[end:]
+                break
+        else:
+            raise click.ClickException(
+                f"there is no answer {pieces[0].strip()!r}; see: deniable survey show"
+            )
+    return found

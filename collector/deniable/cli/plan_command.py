@@ -1,0 +1,129 @@
+"""``deniable plan``: how many reports a survey takes, and what it takes of a device's budget."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import click
+
+from deniable.cli.fields import print_fields
+from deniable.cli.options import a_file, json_option
+from deniable.cli.quantities import Quantity, count, quantity
+from deniable.client import DEFAULT_LIFETIME_EPSILON
+from deniable.messages import InvalidManifest, Manifest
+
+_DEFAULT: Final = Quantity(0.05, percent=True)
+
+
+@click.command(short_help="How many reports a survey takes, or which epsilon they allow.")
+@click.argument("file", type=a_file)
+@click.option(
+    "--width", type=quantity, help="Half the width of an interval, such as 2%.  [default: 5%]"
+)
+@click.option("--error", type=quantity, help="Instead: a standard error.")
+@click.option(
+    "--difference",
+    type=quantity,
+    help="Instead: what is to be found of a difference between two groups or epochs.",
+)
+@click.option("--share", type=quantity, help="About how frequent an answer is.  [default: any]")
+@click.option("--reports", type=count, help="What would so many reports do, and at what epsilon?")
+@click.option("--epsilon", help="Instead of the one in FILE.")
+@click.option(
+    "--level", type=quantity, default="95%", show_default=True, help="Of each interval by itself."
+)
+@click.option(
+    "--power",
+    type=quantity,
+    default="80%",
+    show_default=True,
+    help="How often a difference is found that is there.",
+)
+@click.option(
+    "--significance",
+    type=quantity,
+    default="5%",
+    show_default=True,
+    help="How often one is found that is not.",
+)
+@click.option(
+    "--lifetime",
+    default=str(DEFAULT_LIFETIME_EPSILON),
+    show_default=True,
+    help="What an app lets a device spend: its lifetime_epsilon.",
+)
+@click.option("--picture", type=a_file, help="Draw what each way takes into this SVG file.")
+@click.option(
+    "--against",
+    type=click.Choice(["epsilon", "size"]),
+    default="epsilon",
+    show_default=True,
+    help="What it has across: epsilon; or the width, error or difference.",
+)
+@json_option
+def plan(
+    file: Path,
+    width: Quantity | None,
+    error: Quantity | None,
+    difference: Quantity | None,
+    share: Quantity | None,
+    reports: int | None,
+    epsilon: str | None,
+    level: Quantity,
+    power: Quantity,
+    significance: Quantity,
+    lifetime: str,
+    picture: Path | None,
+    against: str,
+    as_json: bool,
+) -> None:
+    """Tell how many reports the survey in FILE (TOML) takes for figures that exact.
+
+    They are of each share; or of the mean, if answers are numbers: in their units, or in percent of
+    their range. Beside it stands what randomised response, the best mechanism and no privacy at all
+    would take, and what the survey takes of a device's budget over a year.
+    """
+    # They calculate with numpy, for which --help does not wait.
+    from deniable.budget import epsilon_to_nano
+    from deniable.cli.plan_forms import Goal, plan_fields
+    from deniable.mechanisms import InvalidPrivacyParameter
+    from deniable.planning import epsilon_for, users_by_epsilon, users_by_size, year_of
+    from deniable.planning import plan as planned
+    from deniable.publishing.drafts import draft
+
+    asked = {"width": width, "error": error, "difference": difference}
+    given = {name: size for name, size in asked.items() if size is not None}
+    if len(given) > 1:
+        raise click.UsageError("give one of --width, --error and --difference")
+    ((what, size),) = (given or {"width": _DEFAULT}).items()
+
+    def drafted(epsilon: str) -> Manifest:
+        return draft(file, epsilon=epsilon)
+
+    manifest = draft(file) if epsilon is None else drafted(epsilon)
+    if share is not None and manifest.values is not None:
+        raise click.UsageError("--share is of an answer; a numeric survey's figure is its mean")
+    frequency = None if share is None else share.number
+    try:
+        ceiling = epsilon_to_nano("lifetime", lifetime)
+        goal = Goal.of(manifest, what, size, level.number, power.number, significance.number)
+        made = planned(manifest, goal.accuracy, frequency)
+    except (InvalidPrivacyParameter, ValueError) as wrong:
+        raise click.ClickException(str(wrong)) from wrong
+    year, yearly = year_of(manifest, ceiling), None
+    if year.each is not None:
+        # A matrix has its own probabilities, whatever epsilon it states.
+        with suppress(InvalidManifest):
+            yearly = planned(drafted(f"{year.each:f}"), goal.accuracy, frequency)
+    allowed = None
+    if reports is not None:
+        allowed = epsilon_for(manifest, drafted, goal.accuracy, reports, frequency)
+    if picture is not None:
+        drawn = (
+            users_by_epsilon(made, drafted, frequency)
+            if against == "epsilon"
+            else users_by_size(made, goal.across, goal.unit)
+        )
+        drawn.save(picture)
+    fields = plan_fields(made, goal, share, year, yearly, reports, allowed)
+    print_fields(fields, as_json=as_json)

@@ -1,0 +1,40 @@
+"""Numbers as people write them: types of options."""
+
+import math
+import re
+from typing import Final, NamedTuple
+
+import click
+
+_DECIMAL: Final = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", re.ASCII)
+_WHOLE: Final = re.compile(r"([0-9][0-9,_]*)(?:(\^|e)([0-9]{1,2}))?", re.ASCII)
+_MOST: Final = 10**15
+
+
+class Quantity(NamedTuple):
+    """A number, and whether it was given in percent, of which it is a hundredth."""
+
+    number: float
+    percent: bool = False
+
+
+def quantity(text: str) -> Quantity:
+    """Read a number above 0: 2%, or 0.02."""
+    digits = text.strip().removesuffix("%").strip()
+    percent = text.strip().endswith("%")
+    number = float(digits) / (100 if percent else 1) if _DECIMAL.fullmatch(digits) else 0.0
+    if not 0 < number < math.inf:
+        raise click.BadParameter("must be a number above 0, such as 2% or 0.02")
+    return Quantity(number, percent)
+
+
+def count(text: str) -> int:
+    """Read a whole number above 0: 1000000, 1,000,000, 10^6 or 1e6."""
+    found = _WHOLE.fullmatch(text.strip())
+    if found is not None:
+        digits, by, power = found.groups("0")
+        first = int(digits.replace(",", "").replace("_", ""))
+        number: int = first ** int(power) if by == "^" else first * 10 ** int(power)
+        if 1 <= number <= _MOST:
+            return number
+    raise click.BadParameter("must be a whole number from 1 to 10^15, such as 10^6")

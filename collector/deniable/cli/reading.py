@@ -1,0 +1,88 @@
+"""What commands read of a collector: from its directory, or over HTTP."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deniable.cli.options import a_file, directory_option
+
+if TYPE_CHECKING:
+    from deniable.reading import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a command reads: a collector's directory, or its URL."""
+
+    directory: Path
+    collector: str | None
+    token_file: Path | None
+    authority: str | None
+
+    @contextmanager
+    def source(self) -> "Iterator[Source]":
+        """Open it."""
+        if self.collector is not None:
+            yield self._http()
+            return
+        from deniable.cli.surveys import warn_of_unsigned
+        from deniable.publishing.store_source import StoreSource
+        from deniable.server import Config
+
+        with StoreSource(Config.load(self.directory)) as source:
+            warn_of_unsigned(source.unsigned())
+            yield source
+
+    def _http(self) -> "Source":
+        from deniable.reading import HttpSource, pinned
+
+        assert self.collector is not None
+        if self.authority is None:
+            raise click.UsageError(
+                "--collector needs --authority: the public key that `deniable authority show` "
+                "tells the operator, or a file of `deniable survey export`"
+            )
+        file = Path(self.authority)
+        token = None
+        if self.token_file is not None:
+            token = self.token_file.read_text("utf-8").strip()
+        try:
+            key = pinned(file if file.is_file() else self.authority)
+            return HttpSource(self.collector, key, token)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add from where a command reads; it is given as ``place``."""
+
+    @wraps(command)
+    def placed(
+        *,
+        directory: Path,
+        collector: str | None,
+        token_file: Path | None,
+        authority: str | None,
+        **others: Any,
+    ) -> Any:
+        if collector is None and (token_file or authority):
+            raise click.UsageError("--token-file and --authority belong to --collector")
+        return command(place=Place(directory, collector, token_file, authority), **others)
+
+    for option in (
+        click.option(
+            "--authority",
+            metavar="KEY",
+            help="Whose signature --collector must show: 64 hex digits, or a file of `survey "
+            "export`.",
+        ),
+        click.option("--token-file", type=a_file, help="Holds an analyst's token."),
+        click.option("--collector", metavar="URL", help="Read over HTTP instead: https://host."),
+    ):
+        placed = option(placed)
+    return directory_option(placed)

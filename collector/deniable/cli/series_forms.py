@@ -1,0 +1,60 @@
+"""A series for people: an epoch a line."""
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from deniable.cli.bars import bar
+from deniable.cli.life_terms import instant_text
+from deniable.estimates import Answers, Estimate, Series
+from deniable.estimates.estimate import Unit
+
+_BAR_WIDTH = 20
+_MOST_TABLES = 12
+
+
+def show_series(series: Series, groups: tuple[Answers, ...], level: float, screen: Console) -> None:
+    """Print a table for each group of answers, or each category.
+
+    Raises:
+        click.ClickException: if there are too many for people.
+    """
+    figures = list(series.figures(*groups))
+    if len(figures) > _MOST_TABLES:
+        raise click.ClickException(
+            f"{len(figures):,} answers are too many to show: name some with --share, or take "
+            "--json or --csv"
+        )
+    several = len({point.survey_id for point in series.points}) > 1
+    for label, shares in figures:
+        screen.print(Text(label, style="bold"))
+        table = Table(box=None, pad_edge=False)
+        interval = f"{100 * level:.4g} % interval"
+        headings = ("epoch", "begins", "reports", "estimate", interval)
+        for heading in (*(("survey",) if several else ()), *headings, ""):
+            numbers = heading in headings and heading != "begins"
+            table.add_column(heading, justify="right" if numbers else "left", no_wrap=True)
+        for point, share in zip(series.points, shares, strict=True):
+            table.add_row(
+                *((point.survey_id[:6],) if several else ()),
+                str(point.epoch),
+                instant_text(point.start).partition(" ")[0],
+                f"{point.n:,}" if point.n else "-",
+                *_cells(share),
+            )
+        screen.print(table)
+        screen.print()
+    notes = ["Each epoch stands by itself; a device may be in several. Intervals are about chance."]
+    if several:
+        notes.append("Surveys of other ids are other surveys: they follow each other, unpooled.")
+    screen.print("\n".join(notes), style="dim")
+
+
+def _cells(share: Estimate | None) -> tuple[str, ...]:
+    if share is None:
+        return "-", "", ""
+    if share.unit is not Unit.SHARE:
+        return f"{share.value:.6g}", f"{share.low:.6g} – {share.high:.6g}", ""
+    drawn = bar(share.value, share.low, share.high, _BAR_WIDTH)
+    return f"{share.value:.1%}", f"{share.low:.1%} – {share.high:.1%}", drawn

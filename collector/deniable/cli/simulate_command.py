@@ -1,0 +1,137 @@
+"""``deniable simulate``: what a collector would see of imagined devices, or their reports."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from deniable.cli.fields import print_fields
+from deniable.cli.options import a_file, json_option
+from deniable.cli.quantities import Quantity, count, quantity
+from deniable.cli.screen import progress
+from deniable.messages import Manifest
+
+if TYPE_CHECKING:  # numpy: --help does not wait for it
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from deniable.simulation import SimulatedReports
+
+_MOST_SENT: Final = 10**8
+
+
+@click.command(short_help="What would come of imagined devices? No device answers.")
+@click.argument("file", type=a_file)
+@click.option(
+    "--truth",
+    help='What they answer: "uniform", "zipf", a .csv or .json file of shares, or such as '
+    '"good=30%, bad=0.1".',
+)
+@click.option("--devices", type=count, help="How many there are, such as 10^9.")
+@click.option(
+    "--runs", type=click.IntRange(1, 100_000), default=1, show_default=True, help="How often."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**64 - 1),
+    default=0,
+    show_default=True,
+    help="Another one has other chance; the same one the same.",
+)
+@click.option(
+    "--level", type=quantity, default="95%", show_default=True, help="Of each interval by itself."
+)
+@click.option(
+    "--rehearse",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Publish the survey for simulated devices alone, as simulated-NAME, in this collector's "
+    "directory.",
+)
+@click.option("--authority-key", type=a_file, help="To publish with, if it is somewhere else.")
+@click.option(
+    "--into", metavar="URL", help="Send signed reports to this collector's simulated-NAME."
+)
+@json_option
+def simulate(
+    file: Path,
+    truth: str | None,
+    devices: int | None,
+    runs: int,
+    seed: int,
+    level: Quantity,
+    rehearse: Path | None,
+    authority_key: Path | None,
+    into: str | None,
+    as_json: bool,
+) -> None:
+    """Show what the survey in FILE (TOML) would find out about imagined devices.
+
+    Their counts are drawn by the exact law of the mechanism, and the estimates stand beside the
+    truth. With more runs: how often intervals hold the truth, and how far off estimates are.
+
+    To rehearse with a collector, publish the survey with --rehearse, and send reports with --into:
+    real ones, signed, of simulated devices, which no device's app sends or answers.
+    """
+    from deniable.cli.rehearsal import publish_file
+    from deniable.cli.simulate_forms import simulated, simulation_fields
+    from deniable.estimates import decoder_of
+    from deniable.publishing.drafts import draft
+    from deniable.simulation import SimulatedReports, read_truth
+
+    asked = draft(file)
+    if rehearse is not None:
+        name = publish_file(rehearse, file, authority_key).name
+        click.echo(f"published {name}, which no device answers; see it: deniable hist {name}")
+        if truth is None and devices is None:
+            return
+    if truth is None or devices is None:
+        raise click.UsageError("say --truth and --devices")
+    if level.number >= 1:
+        raise click.BadParameter("must be below 1, such as 95%", param_hint="--level")
+    try:
+        questions = [part.categories for part in decoder_of(asked.mechanism).parts]
+        shares = read_truth(truth, asked.categories, questions)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--truth") from error
+    reports = SimulatedReports(asked.mechanism, shares, seed)
+    if into is None:
+        counts = (reports.counts(devices, run) for run in range(runs))
+    elif runs == 1:
+        counts = (each for each in [_sent(into, asked, reports, devices)])
+    else:
+        raise click.UsageError("--into sends the reports of one run")
+    with progress("runs", runs) as done:
+        made = simulated(asked, reports, devices, counts, level.number, done)
+    print_fields(simulation_fields(made), as_json=as_json)
+
+
+def _sent(
+    collector: str, asked: Manifest, reports: "SimulatedReports", devices: int
+) -> "NDArray[np.int64]":
+    """Send what the devices report, tell how that went, and return the counts."""
+    import numpy as np
+
+    from deniable.cli.rehearsal import FEWEST, RehearsalError, rehearsal_at, send_all
+
+    if not FEWEST <= devices <= _MOST_SENT:
+        raise click.BadParameter(
+            f"--into sends {FEWEST} to {_MOST_SENT:,} reports", param_hint="--devices"
+        )
+    responses = reports.responses(0, devices)
+    started, taken = time.monotonic(), [0, 0]
+    try:
+        manifest, epoch = rehearsal_at(collector, asked)
+        with progress("reports", devices) as done:
+            for accepted, duplicates in send_all(collector, manifest, epoch, responses):
+                done(accepted + duplicates)
+                taken = [taken[0] + accepted, taken[1] + duplicates]
+    except RehearsalError as error:
+        raise click.ClickException(str(error)) from error
+    seconds = time.monotonic() - started
+    click.echo(
+        f"sent to {manifest.name}, epoch {epoch}: {taken[0]:,} reports accepted, {taken[1]:,} were "
+        f"there already; {devices / seconds:,.0f} a second",
+        err=True,
+    )
+    return np.bincount(responses, minlength=reports.mechanism.responses)

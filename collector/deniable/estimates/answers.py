@@ -1,0 +1,73 @@
+"""Which categories an analyst means by the answers that are named."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+
+import numpy as np
+
+from deniable.estimates.decoders import Floats
+from deniable.mechanisms.dimensions import Dimensions
+
+Answers = str | Iterable[str] | Mapping[str, str | Iterable[str]]
+"""One answer or several, by the texts of their categories; or, by question, answers to several."""
+
+NOTHING_TOGETHER = "where each device answers one question, nothing tells of two together"
+
+
+def weights_of(
+    answers: Answers, categories: Sequence[str], dimensions: Dimensions, *, together: bool
+) -> Floats:
+    """Return 1 for the categories that are meant, and 0 for the others.
+
+    Of several questions, which are answered ``together`` or each by other devices, those are meant
+    that have the answers named to all questions named.
+
+    Raises:
+        ValueError: for an answer that there is not, or one named twice, or none; or for answers of
+            which nothing tells together.
+    """
+    if isinstance(answers, Mapping):
+        return _crossed(answers, dimensions, together=together)
+    named = [answers] if isinstance(answers, str) else list(answers)
+    if not named or len(set(named)) < len(named):
+        raise ValueError("name at least one answer, and each once")
+    places = {category: at for at, category in enumerate(categories)}
+    weights = np.zeros(len(categories))
+    for name in named:
+        if name not in places:
+            raise ValueError(f"there is no answer {name!r}")
+        weights[places[name]] = 1.0
+    return weights
+
+
+def _crossed(
+    answers: Mapping[str, str | Iterable[str]], dimensions: Dimensions, *, together: bool
+) -> Floats:
+    questions = {name: each for name, *each in dimensions}
+    if not answers or not questions:
+        raise ValueError("name answers by their question where there are several questions")
+    held = {}
+    for question, wanted in answers.items():
+        if question not in questions:
+            raise ValueError(f"there is no question {question!r}")
+        held[question] = weights_of(wanted, questions[question], (), together=False)
+    if together:
+        rows = [held.get(name, np.ones(len(each))) for name, each in questions.items()]
+        return np.asarray(reduce(np.multiply.outer, rows)).reshape(-1)
+    if len(held) > 1:
+        raise ValueError(NOTHING_TOGETHER)
+    rows = [held.get(name, np.zeros(len(each))) for name, each in questions.items()]
+    return np.concatenate(rows)
+
+
+def answers_text(answers: Answers) -> str:
+    """Return the answers in words."""
+    if isinstance(answers, Mapping):
+        return " and ".join(f"{name}: {answers_text(each)}" for name, each in answers.items())
+    return answers if isinstance(answers, str) else _listed(list(answers))
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) < 3:
+        return " or ".join(names)
+    return f"{', '.join(names[:-1])} or {names[-1]}"

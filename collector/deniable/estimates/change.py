@@ -1,0 +1,96 @@
+"""Tests on the noisy counts: whether frequencies changed, or are what somebody says.
+
+Both weigh a vector d of differences by the covariance V that it has if there are none, d^T V^-1 d,
+which is chi-square with k - 1 degrees of freedom then. If responses are as many as categories, that
+is Pearson's X^2 of the counts of responses: d is a linear map of these, which can be inverted.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy import linalg, special
+
+from deniable.estimates.decoders import Floats, Model, Part, Tally
+from deniable.estimates.estimate import Sample
+from deniable.estimates.frequencies import report_covariance
+
+_MOST_CATEGORIES: Final = 1024
+_ONE_EPOCH: Final = "devices may be in several epochs: test one epoch, or one against another"
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """What a test found.
+
+    Attributes:
+        statistic: chi-square with so many degrees of freedom, if nothing changed or differs.
+        p_value: how often chance alone makes it as large.
+    """
+
+    statistic: float
+    degrees: int
+    p_value: float
+
+    def __str__(self) -> str:
+        found = f"chi-square {self.statistic:.4g}, {self.degrees} degrees of freedom"
+        return f"{found}, p {self.p_value:.2g}"
+
+
+def changed(one: Sample, other: Sample) -> Test:
+    """Return the test whether the frequencies of two samples of one survey are the same.
+
+    Devices that are in both, and answer alike, make it find fewer changes, never more.
+
+    Raises:
+        ValueError: if they share reports or noise, or are not of the same mechanism and categories.
+    """
+    if one.tally.epochs > 1 or other.tally.epochs > 1:
+        raise ValueError(_ONE_EPOCH)
+    if one.decoder is not other.decoder:
+        raise ValueError("only figures of one mechanism are compared as a whole; compare shares")
+    if one.same_as(other):
+        raise ValueError("these are the same figures")
+
+    def of_question(part: Part) -> tuple[Floats, Floats]:
+        first, second = part.tally(one.tally), part.tally(other.tally)
+        d = part.decoder.frequencies(first) - part.decoder.frequencies(second)
+        together = Tally(first.n + second.n, first.counts + second.counts)
+        f, shares = part.decoder.frequencies(together), together.shares
+        spread = report_covariance(part.decoder, f, shares, Model.SAMPLED)
+        return d, spread * (1 / first.n + 1 / second.n)
+
+    return _tested(one, of_question)
+
+
+def fits(sample: Sample, frequencies: Floats) -> Test:
+    """Return the test whether the frequencies are these, of all categories."""
+    if sample.tally.epochs > 1:
+        raise ValueError(_ONE_EPOCH)
+
+    def of_question(part: Part) -> tuple[Floats, Floats]:
+        own, f = part.tally(sample.tally), frequencies[part.categories]
+        if (f < 0).any() or not np.isclose(f.sum(), 1):
+            raise ValueError("frequencies are not negative, and sum to 1")
+        shares = part.decoder.response_shares(f)
+        spread = report_covariance(part.decoder, f, shares, Model.SAMPLED)
+        return part.decoder.frequencies(own) - f, spread / own.n
+
+    return _tested(sample, of_question)
+
+
+def _tested(sample: Sample, of_question: Callable[[Part], tuple[Floats, Floats]]) -> Test:
+    if sample.decoder.categories > _MOST_CATEGORIES:
+        raise ValueError(
+            f"more than {_MOST_CATEGORIES:,} categories are compared one by one, by their "
+            "simultaneous intervals"
+        )
+    statistic, degrees = 0.0, 0
+    for part in sample.decoder.parts:
+        d, spread = of_question(part)
+        # They sum to 0, so that one of them says nothing new.
+        d, spread = d[:-1], spread[:-1, :-1]
+        statistic += float(d @ linalg.solve(spread, d, assume_a="sym"))
+        degrees += len(d)
+    return Test(statistic, degrees, float(special.chdtrc(degrees, statistic)))

@@ -1,0 +1,27 @@
+"""Charts of estimates, as SVG: no styles of their own, so that a strict page may hold them.
+
+All functions are pure, and the same arguments give the same bytes. Every text may be a stranger's:
+it never becomes markup. ``charts.css`` has the looks; ``standalone`` puts it into the image.
+"""
+
+from deniable.estimates.charts.bands import Band, Dot
+from deniable.estimates.charts.dots import difference_chart, dots_chart
+from deniable.estimates.charts.scales import POINTS, SHARES, Scale
+from deniable.estimates.charts.series import Panel, series_chart
+from deniable.estimates.charts.svg import Markup, Picture, standalone, stylesheet
+
+__all__ = [
+    "POINTS",
+    "SHARES",
+    "Band",
+    "Dot",
+    "Markup",
+    "Panel",
+    "Picture",
+    "Scale",
+    "difference_chart",
+    "dots_chart",
+    "series_chart",
+    "standalone",
+    "stylesheet",
+]

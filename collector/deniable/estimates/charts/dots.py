@@ -1,0 +1,185 @@
+"""Dots and interval bands, with their numbers in the same rows."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from deniable.estimates.charts.bands import (
+    LINE,
+    SMALL,
+    Band,
+    Dot,
+    foot,
+    head,
+    tick_class,
+    upright,
+)
+from deniable.estimates.charts.scales import POINTS, SHARES, Axis, Scale, axis_over
+from deniable.estimates.charts.svg import Markup, element, label, picture, text_width
+
+_WIDE = 480
+"""From this width on label, chart and numbers have one line; below it, the chart has its own."""
+
+_GAP = 12
+_LONG = 20
+"""With more rows than this, the axis is written above them too."""
+
+Reference = tuple[float, str]
+
+
+def dots_chart(
+    dots: Sequence[Dot],
+    *,
+    width: float,
+    title: str,
+    description: str = "",
+    heading: bool = False,
+    notes: Sequence[str] = (),
+    scale: Scale = SHARES,
+    reference: Reference | None = None,
+    levels: tuple[str, str] = ("50%", "95%"),
+) -> Markup:
+    """Return a row for each dot: label, bands, numbers.
+
+    The title names the image, and is drawn if ``heading``. Notes are written below it. A reference
+    is a number to compare with, and its name.
+    """
+    wide = width >= _WIDE
+    decimals = scale.decimals(dot.outer[1] - dot.outer[0] for dot in dots if dot.outer)
+    values = [scale.text(dot.value, decimals) for dot in dots]
+    intervals = [_interval(dot.outer, scale, decimals) for dot in dots]
+    # Columns from the right: marks, intervals, values. Of a narrow chart, marks have a line.
+    marks = max((text_width(dot.mark) for dot in dots), default=0) if wide else 0
+    interval_end = width - 4 - (marks + _GAP if marks else 0)
+    value_end = interval_end - max(map(text_width, intervals), default=0) - _GAP
+    numbers = value_end - max(map(text_width, values), default=0) - _GAP
+    start, end = 24.0, width - 24
+    if wide:
+        start = min(max((text_width(dot.label) for dot in dots), default=0), 0.33 * width) + 24
+        end = numbers - 12
+    room = start - 20 if wide else numbers - 4
+    reached = [number for dot in dots for number in dot.numbers]
+    axis = axis_over([*reached, *([reference[0]] if reference else [])], scale, start, end)
+
+    drawn, y = head(title, width) if heading else ([], 0.0)
+    y += LINE
+    column = f"estimate [{levels[1]} interval]"
+    drawn.append(element("text", column, cls="small end", x=interval_end, y=y - 5))
+    if reference:
+        y += 0 if wide else LINE
+        drawn.append(_reference_name(axis, reference, y - 5))
+    if len(dots) > _LONG:
+        y += LINE
+        drawn.append(_tick_texts(axis, y - 6))
+    if wide:
+        drawn.append(_grid(axis, y, y + 24 * len(dots), reference))
+    for dot, value, interval in zip(dots, values, intervals, strict=True):
+        row = [
+            label(dot.label, room, x=4.0, y=y + 16.5),
+            element("text", value, cls="number end", x=value_end, y=y + 16.5),
+            element("text", interval, cls="number end", x=interval_end, y=y + 16.5),
+        ]
+        cls = "mark" if dot.mark.startswith("!!") else "note"
+        if wide:
+            row.append(_bands(dot, axis, y + 12))
+            place = {"cls": cls, "x": interval_end + _GAP, "y": y + 16.5}
+        else:
+            y += 23
+            row += [_grid(axis, y, y + 16, reference), _bands(dot, axis, y + 8)]
+            y += 14 if dot.mark else 0
+            place = {"cls": f"{cls} end", "x": interval_end, "y": y + 15.5}
+        if dot.mark:
+            row.append(element("text", dot.mark, **place))
+        drawn.append(element("g", *row, cls="row"))
+        y += 24
+    drawn.append(_tick_texts(axis, y + 12))
+    below, bottom = foot(levels, notes, width, y + LINE + 4)
+    return picture(width, bottom, title, description, *drawn, *below)
+
+
+def difference_chart(
+    dots: Sequence[Dot],
+    *,
+    width: float,
+    title: str,
+    description: str = "",
+    heading: bool = False,
+    notes: Sequence[str] = (),
+    scale: Scale = POINTS,
+    levels: tuple[str, str] = ("50%", "95%"),
+) -> Markup:
+    """Return differences around 0; where the outer interval has 0, it says "not distinguishable".
+
+    The intervals are those of the differences: whether two intervals of shares overlap tells
+    little of them.
+    """
+    return dots_chart(
+        [replace(dot, mark=_distinguished(dot)) for dot in dots],
+        width=width,
+        title=title,
+        description=description,
+        heading=heading,
+        notes=notes,
+        scale=scale,
+        reference=(0.0, "no difference"),
+        levels=levels,
+    )
+
+
+def _distinguished(dot: Dot) -> str:
+    low, high = dot.outer or (0.0, 0.0)
+    return " ".join(filter(None, [dot.mark, "not distinguishable" if low <= 0 <= high else ""]))
+
+
+def _interval(band: Band | None, scale: Scale, decimals: int) -> str:
+    if band is None:
+        return f"none in [{scale.text(scale.least, 0)}, {scale.text(scale.most, 0)}]"
+    return f"[{scale.text(band[0], decimals)}, {scale.text(band[1], decimals)}]"
+
+
+def _bands(dot: Dot, axis: Axis, y: float) -> Markup:
+    """Return the two bands and the dot, or an arrow where the axis does not reach the value."""
+    drawn = [element("line", cls="guide", x1=axis.start, x2=axis.end, y1=y, y2=y)]
+    # The inner one is the higher: it is seen behind the dot, however narrow.
+    for band, cls, height in ((dot.outer, "outer", 8.0), (dot.inner, "inner", 12.0)):
+        if band is not None:
+            x = axis.at(band[0])
+            size = max(axis.at(band[1]) - x, 1.0)
+            drawn.append(element("rect", cls=cls, x=x, y=y - height / 2, width=size, height=height))
+    if math.isfinite(dot.value):
+        x = axis.at(dot.value)
+        if axis.within(dot.value) == dot.value:
+            drawn.append(element("circle", cls="dot", cx=x, cy=y, r=3.5))
+        else:
+            back = x + (8 if dot.value < axis.low else -8)
+            points = f"{x:.1f},{y:.1f} {back:.1f},{y - 5:.1f} {back:.1f},{y + 5:.1f}"
+            drawn.append(element("polygon", cls="dot", points=points))
+    return element("g", *drawn)
+
+
+def _grid(axis: Axis, top: float, bottom: float, reference: Reference | None) -> Markup:
+    """Return lines at the ticks, and grey where no true value can be."""
+    drawn = [
+        element("rect", cls="impossible", x=x, y=top, width=axis.at(high) - x, height=bottom - top)
+        for low, high in ((axis.low, axis.scale.least), (axis.scale.most, axis.high))
+        if high > low
+        for x in [axis.at(low)]
+    ]
+    drawn += [upright(axis.at(tick), top, bottom, tick_class(tick)) for tick in axis.ticks]
+    if reference:
+        drawn.append(upright(axis.at(reference[0]), top - 3, bottom, "reference"))
+    return element("g", *drawn)
+
+
+def _tick_texts(axis: Axis, y: float) -> Markup:
+    texts = [
+        element("text", axis.tick_text(tick), cls="small middle", x=axis.at(tick), y=y)
+        for tick in axis.ticks
+    ]
+    return element("g", *texts)
+
+
+def _reference_name(axis: Axis, reference: Reference, y: float) -> Markup:
+    half = text_width(reference[1], SMALL) / 2
+    x = min(max(axis.at(reference[0]), half), axis.end - half)
+    return element("text", reference[1], cls="small middle", x=x, y=y)

@@ -1,0 +1,132 @@
+"""Estimates over epochs: a small panel for each category, all with one scale."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from deniable.estimates.charts.bands import LINE, Band, Dot, foot, head, tick_class, upright
+from deniable.estimates.charts.scales import SHARES, Axis, Scale, axis_over
+from deniable.estimates.charts.svg import Markup, element, label, picture, text_width
+
+_PANEL = 165
+_WIDEST = 3
+_HIGH = 110
+_TICKS = 42
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One category over the epochs; None is an epoch of which nothing is known of it."""
+
+    label: str
+    dots: tuple[Dot | None, ...]
+
+
+def series_chart(
+    panels: Sequence[Panel],
+    epochs: Sequence[str],
+    *,
+    width: float,
+    title: str,
+    description: str = "",
+    heading: bool = False,
+    notes: Sequence[str] = (),
+    scale: Scale = SHARES,
+    breaks: Sequence[int] = (),
+    levels: tuple[str, str] = ("50%", "95%"),
+) -> Markup:
+    """Return bands over the epochs, whose names are given; gaps stay gaps.
+
+    Nothing is drawn between epochs: each has its own step. ``breaks`` are the places of epochs with
+    which another survey begins.
+    """
+    columns = max(1, min(int(width // _PANEL), len(panels), _WIDEST))
+    across = width / columns
+    known = [number for panel in panels for dot in panel.dots if dot for number in dot.numbers]
+    drawn, top = head(title, width) if heading else ([], 0.0)
+    bottom = top
+    for i, panel in enumerate(panels):
+        left, y = i % columns * across, top + i // columns * (_HIGH + 2 * LINE + 8)
+        axis = axis_over(known, scale, y + LINE + _HIGH, y + LINE + 6, 22)
+        steps = _Steps(left + _TICKS, (across - _TICKS - 10) / max(1, len(epochs)), axis)
+        bottom = y + 2 * LINE + _HIGH
+        inside = [
+            label(panel.label, across - 12, cls="name", x=left + 4, y=y + 13),
+            *_grid(steps, len(epochs)),
+            *(upright(steps.start(at), axis.end, axis.start, "reference") for at in breaks),
+            *_ribbons(panel, steps),
+            *_names(epochs, steps, bottom - 5),
+        ]
+        drawn.append(element("g", *inside, cls="panel"))
+    if breaks:
+        notes = ["dashed: a new survey begins", *notes]
+    below, end = foot(levels, notes, width, bottom + 4)
+    return picture(width, end, title, description, *drawn, *below)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    left: float
+    size: float
+    axis: Axis
+
+    def start(self, place: int) -> float:
+        return self.left + place * self.size
+
+
+def _grid(steps: _Steps, epochs: int) -> Iterator[Markup]:
+    axis, right = steps.axis, steps.start(epochs)
+    for low, high in ((axis.low, axis.scale.least), (axis.scale.most, axis.high)):
+        if high > low:
+            y = axis.at(high)
+            size = {"width": right - steps.left, "height": axis.at(low) - y}
+            yield element("rect", cls="impossible", x=steps.left, y=y, **size)
+    for tick in axis.ticks:
+        y = axis.at(tick)
+        yield element("line", cls=tick_class(tick), x1=steps.left, x2=right, y1=y, y2=y)
+        yield element("text", axis.tick_text(tick), cls="small end", x=steps.left - 4, y=y + 4)
+
+
+def _ribbons(panel: Panel, steps: _Steps) -> Iterator[Markup]:
+    for cls in ("outer", "inner"):
+        for first, run in _runs([None if dot is None else getattr(dot, cls) for dot in panel.dots]):
+            yield element("path", cls=cls, d=_ribbon(first, run, steps))
+    for place, dot in enumerate(panel.dots):
+        if dot is not None and math.isfinite(dot.value):
+            middle, y = steps.start(place) + steps.size / 2, steps.axis.at(dot.value)
+            cls, size = ("dot", 3.0) if steps.size > 9 else ("point", 1.2)
+            yield element("circle", cls=cls, cx=middle, cy=y, r=size)
+
+
+def _runs(bands: Sequence[Band | None]) -> Iterator[tuple[int, list[Band]]]:
+    """Return what is without a gap, each with its first place."""
+    run: list[Band] = []
+    for place, band in enumerate([*bands, None]):
+        if band is not None:
+            run.append(band)
+        elif run:
+            yield place - len(run), run
+            run = []
+
+
+def _ribbon(first: int, run: Sequence[Band], steps: _Steps) -> str:
+    """Return the outline of steps: along the upper ends to the right, along the lower ones back."""
+    at = steps.axis.at
+    corners = []
+    for side in (1, 0):
+        edge = [
+            (steps.start(first + i + end), at(band[side]) - (0.5 if side else -0.5))
+            for i, band in enumerate(run)
+            for end in (0, 1)
+        ]
+        corners += edge if side else edge[::-1]
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in corners) + "Z"
+
+
+def _names(epochs: Sequence[str], steps: _Steps, y: float) -> Iterator[Markup]:
+    """Return names of epochs as far as there is room, from the first on."""
+    room = max(map(text_width, epochs), default=0) + 6
+    apart = max(1, math.ceil(room / max(steps.size, 1e-9)))
+    for place in range(0, len(epochs), apart):
+        x = steps.start(place) + steps.size / 2
+        yield element("text", epochs[place], cls="small middle", x=x, y=y)

@@ -1,0 +1,132 @@
+"""SVG as text: what is not markup already is escaped, so that no label can become markup."""
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from html import escape
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import Final
+
+# Control, format and line-separator characters reorder or hide what is read, and XML has no place
+# for most of them; surrogates and characters that will never be assigned it refuses.
+_UNSHOWN: Final = frozenset({"Cc", "Cf", "Cn", "Cs", "Zl", "Zp"})
+
+_NARROW: Final = frozenset("fijlrtI.,:;'|!()[] -")
+_BROAD: Final = frozenset("mwMW%@—")
+
+
+class Markup(str):
+    """Text that is SVG already; templates take it as it is."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        """Return itself: template engines ask this of what they are not to escape."""
+        return str(self)
+
+
+def element(name: str, *children: str, **attributes: object) -> Markup:
+    """Return an element; ``cls`` is its class, and numbers are rounded to a tenth of a pixel."""
+    told = "".join(f' {_named(key)}="{_written(value)}"' for key, value in attributes.items())
+    inner = "".join(each if isinstance(each, Markup) else _written(each) for each in children)
+    return Markup(f"<{name}{told}>{inner}</{name}>" if inner else f"<{name}{told}/>")
+
+
+def _named(key: str) -> str:
+    return "class" if key == "cls" else key.replace("_", "-")
+
+
+def _written(value: object) -> str:
+    if isinstance(value, float):
+        return f"{round(value, 1) + 0.0:g}"
+    return escape("".join(_shown(character) for character in str(value)))
+
+
+def _shown(character: str) -> str:
+    return "\ufffd" if unicodedata.category(character) in _UNSHOWN else character
+
+
+def picture(width: float, height: float, title: str, description: str, *inner: str) -> Markup:
+    """Return a whole image, named by its title."""
+    return element(
+        "svg",
+        element("title", title),
+        element("desc", description) if description else Markup(),
+        *inner,
+        xmlns="http://www.w3.org/2000/svg",
+        cls="deniable-chart",
+        role="img",
+        viewBox=f"0 0 {width:g} {height:g}",
+        width=width,
+        height=height,
+    )
+
+
+@cache
+def stylesheet() -> str:
+    """Return the one stylesheet of charts, for pages and for images by themselves."""
+    return files(__package__).joinpath("charts.css").read_text(encoding="utf-8")
+
+
+def standalone(svg: str) -> Markup:
+    """Return an image that needs no page: with its stylesheet, and paper behind it."""
+    paper = element("rect", cls="paper", width="100%", height="100%")
+    # Of the opening tag, whose attributes are escaped, the first ">" is the end.
+    return Markup(svg.replace(">", f"><style>{stylesheet()}</style>{paper}", 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image that a notebook shows, and a file keeps."""
+
+    svg: Markup = field(repr=False)
+
+    def _repr_svg_(self) -> str:
+        return standalone(self.svg)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write it as an SVG file, with its stylesheet."""
+        Path(path).write_text(standalone(self.svg), encoding="utf-8")
+
+
+def text_width(text: str, size: float = 13) -> float:
+    """Return about how many pixels a text takes in common fonts, rather too many than too few."""
+    return sum(map(_advance, text)) * size
+
+
+def _advance(character: str) -> float:
+    if character in _NARROW:
+        return 0.4
+    if character in _BROAD:
+        return 1.0
+    if unicodedata.combining(character):
+        return 0.0
+    if unicodedata.east_asian_width(character) in "WF" or ord(character) > 0xFFFF:
+        return 1.35
+    return 0.72 if character.isupper() else 0.64 if ord(character) < 0x250 else 0.8
+
+
+def label(text: str, most: float, **attributes: object) -> Markup:
+    """Return a text in so many pixels; if it must be cut, all of it shows on pointing at it."""
+    kept = text
+    if text_width(text) > most:
+        while kept and text_width(kept + "…") > most:
+            kept = kept[:-1]
+        return element("text", kept.rstrip() + "…", element("title", text), **attributes)
+    return element("text", text, **attributes)
+
+
+def lines(text: str, most: float, size: float = 13) -> Iterator[str]:
+    """Break a text at spaces, into lines of so many pixels."""
+    line = ""
+    for word in text.split():
+        if line and text_width(f"{line} {word}", size) > most:
+            yield line
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    if line:
+        yield line

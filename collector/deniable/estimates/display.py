@@ -1,0 +1,247 @@
+"""Histograms, series and differences as charts, as a part of a page, and as columns."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from deniable.estimates.charts import (
+    Band,
+    Dot,
+    Markup,
+    Panel,
+    Picture,
+    difference_chart,
+    dots_chart,
+    series_chart,
+    standalone,
+)
+from deniable.estimates.charts.svg import element
+from deniable.estimates.estimate import Estimate
+from deniable.estimates.fields import (
+    Json,
+    category_rows,
+    crossed_rows,
+    estimate_map,
+    histogram_map,
+    statistic_rows,
+)
+from deniable.estimates.frames import Column
+from deniable.estimates.views import View
+
+if TYPE_CHECKING:
+    from deniable.estimates.histogram import Histogram
+    from deniable.estimates.series import Series
+
+INNER: Final = 0.5
+"""The level of the inner band."""
+
+WIDTH: Final = 720
+
+_TOLD: Final = (
+    *("survey", "survey_id", "question", "start", "end", "state", "seal", "n", "level", "model"),
+    *("mechanism", "epsilon", "delta", "enrolment"),
+)
+_CHANCE: Final = (
+    "about chance alone: who was not asked, does not answer, lies or fakes is not in them."
+)
+_VIEWS: Final = {
+    View.PROJECTED: "Dots: projected view, the possible shares nearest to the estimates; biased.",
+    View.LIKELIHOOD: "Dots: likelihood view, the possible shares that fit best; biased.",
+}
+
+
+def histogram_dots(
+    histogram: "Histogram", view: View = View.UNBIASED, *, simultaneous: bool = False
+) -> list[Dot]:
+    """Return the rows of a chart.
+
+    Of several questions their answers come first; of numbers the groups whose intervals tell
+    anything. In another view, or with intervals that hold all at once, they are the categories.
+
+    Raises:
+        ValueError: for these of a numeric survey, where single values are noise.
+    """
+    inner = histogram.at(INNER)
+    if view is not View.UNBIASED or simultaneous:
+        if histogram.numeric is not None:
+            raise ValueError("single values of a numeric survey are noise: look at its groups")
+        rows = [*zip(category_rows(histogram), category_rows(inner), strict=True)]
+        values = histogram.view(view).tolist()
+    else:
+        rows = [*zip(_shown_rows(histogram), _shown_rows(inner), strict=True)]
+        if (numeric := histogram.numeric) is not None:
+            told = [not numeric.too_wide(each) for each in numeric.bins]
+            rows = [row for row, tells in zip(rows, told, strict=True) if tells]
+        values = [row["estimate"] for row, _ in rows]
+    if simultaneous:
+        wide = histogram.simultaneous
+        ends = zip(wide.low.tolist(), wide.high.tolist(), strict=True)
+        outside = wide.outside.tolist()
+        bands = [None if out else end for end, out in zip(ends, outside, strict=True)]
+    else:
+        bands = [_band(outer) for outer, _ in rows]
+    return [
+        Dot(
+            outer["category"],
+            value,
+            _band(narrow),
+            band,
+            "!!" if outer.get("impossible") else "",
+        )
+        for value, band, (outer, narrow) in zip(values, bands, rows, strict=True)
+    ]
+
+
+def _shown_rows(histogram: "Histogram") -> list[Json]:
+    if histogram.numeric is not None:
+        bins = histogram.numeric.bins
+        return [{"category": each.label, **estimate_map(each.share)} for each in bins]
+    return [*crossed_rows(histogram), *category_rows(histogram)]
+
+
+def _band(row: Json) -> Band | None:
+    return None if row["outside"] else (row["low"], row["high"])
+
+
+def histogram_picture(
+    histogram: "Histogram",
+    view: View | str = View.UNBIASED,
+    *,
+    simultaneous: bool = False,
+    width: float = WIDTH,
+) -> Picture:
+    """Return the chart of a histogram."""
+    view, together = View(view), " simultaneous" if simultaneous else ""
+    svg = dots_chart(
+        histogram_dots(histogram, view, simultaneous=simultaneous),
+        width=width,
+        title=histogram.question or "Estimated shares",
+        heading=True,
+        notes=[*_notes(histogram, view, simultaneous=simultaneous)],
+        levels=(_percent(INNER), f"{_percent(histogram.level)}{together}"),
+    )
+    return Picture(svg)
+
+
+def _notes(histogram: "Histogram", view: View, *, simultaneous: bool) -> Iterator[str]:
+    if histogram.impossible:
+        yield (
+            "!! Not to be used: honest devices do not cause such counts. At least "
+            f"{histogram.poisoning.fewest_fakes:,} reports are fake."
+        )
+    where = f"{histogram.survey}, epoch {epochs_text(histogram.epochs)}: "
+    delta = "" if histogram.delta == "0" else f", delta {histogram.delta}"
+    yield (
+        f"{where * bool(histogram.survey)}{histogram.n:,} reports, "
+        f"epsilon {histogram.epsilon}{delta}."
+    )
+    if view in _VIEWS:
+        yield _VIEWS[view]
+    held = "that hold all at once" if simultaneous else "each by itself"
+    yield f"Intervals, {held}, are {_CHANCE}"
+
+
+def epochs_text(epochs: Sequence[int]) -> str:
+    """Return epochs as "3", "0-5" or "0, 2"."""
+    if len(epochs) > 2 and [*epochs] == [*range(epochs[0], epochs[-1] + 1)]:
+        return f"{epochs[0]}-{epochs[-1]}"
+    return ", ".join(map(str, epochs))
+
+
+def series_picture(series: "Series", width: float = WIDTH) -> Picture:
+    """Return the chart of a series: a panel for each category."""
+    points = series.points
+    panels = [
+        Panel(category, tuple(each if each is None else _dot("", each) for each in shares))
+        for category in series.categories
+        for shares in [series.share(category)]
+    ]
+    pairs = enumerate(pairwise(points), start=1)
+    breaks = [at for at, (one, other) in pairs if one.survey_id != other.survey_id]
+    levels = [point.histogram.level for point in points if point.histogram]
+    svg = series_chart(
+        panels,
+        [str(point.epoch) for point in points],
+        width=width,
+        title=f"{series.survey}, epoch by epoch",
+        heading=True,
+        notes=[f"Intervals, each by itself, are {_CHANCE}"],
+        breaks=breaks,
+        levels=_levels(levels),
+    )
+    return Picture(svg)
+
+
+def plot_differences(
+    differences: Mapping[str, Estimate], *, title: str = "Differences", width: float = WIDTH
+) -> Picture:
+    """Return the chart of differences of shares, by their labels; it says which are none."""
+    svg = difference_chart(
+        [_dot(label, each) for label, each in differences.items()],
+        width=width,
+        title=title,
+        heading=True,
+        notes=[f"In percentage points. Intervals, each by itself, are {_CHANCE}"],
+        levels=_levels(each.level for each in differences.values()),
+    )
+    return Picture(svg)
+
+
+def _dot(label: str, estimate: Estimate) -> Dot:
+    inner = estimate.at(INNER)
+    narrow, wide = (None if each.outside else (each.low, each.high) for each in (inner, estimate))
+    return Dot(label, estimate.value, narrow, wide)
+
+
+def _levels(outer: Iterable[float]) -> tuple[str, str]:
+    return _percent(INNER), " or ".join(map(_percent, sorted(set(outer))))
+
+
+def _percent(level: float) -> str:
+    return f"{100 * level:.4g}%"
+
+
+def histogram_html(histogram: "Histogram") -> Markup:
+    """Return the chart, with the same numbers as a table below it."""
+    head = ("", "estimate", f"{_percent(histogram.level)} interval", "")
+    rows = [_row(head, "col")]
+    rows += [_row(_cells(dot), "row") for dot in histogram_dots(histogram)]
+    table = element("details", element("summary", "Table"), element("table", *rows))
+    return element("div", standalone(histogram_picture(histogram).svg), table)
+
+
+def _cells(dot: Dot) -> tuple[str, ...]:
+    band = "none in [0, 1]" if dot.outer is None else "[{:.1%}, {:.1%}]".format(*dot.outer)
+    return dot.label, f"{dot.value:.1%}", band, dot.mark
+
+
+def _row(cells: Sequence[str], heading: str) -> Markup:
+    """Return a row whose first cell is its heading, or all of whose cells head columns."""
+    names = ["th" if i == 0 or heading == "col" else "td" for i in range(len(cells))]
+    scopes = [{"scope": heading} if name == "th" else {} for name in names]
+    return element(
+        "tr",
+        *(
+            element(name, cell, **scope)
+            for name, cell, scope in zip(names, cells, scopes, strict=True)
+        ),
+    )
+
+
+def histogram_columns(histogram: "Histogram") -> dict[str, Column]:
+    """Return the columns of a table: a row a category, or of a numeric survey one a statistic."""
+    if histogram.numeric is not None:
+        rows = statistic_rows(histogram_map(histogram)["numeric"])
+        names = ["statistic", "estimate", "standard_error", "low", "high", "blur", "too_wide"]
+    else:
+        rows = category_rows(histogram)
+        names = [name for name in rows[0] if name != "raw" or not histogram.responses]
+    columns: dict[str, Any] = {name: [row.get(name) for row in rows] for name in names}
+    return columns
+
+
+def histogram_metadata(histogram: "Histogram") -> dict[str, str]:
+    """Return what holds for all rows."""
+    told = histogram_map(histogram)
+    texts = {name: str(told[name]) for name in _TOLD if told[name] is not None}
+    return {**texts, "epochs": epochs_text(histogram.epochs)}

@@ -1,0 +1,430 @@
+"""One number with its uncertainty, and what can be made of several: differences and ratios.
+
+Every estimate is a linear form: weights over the categories of samples. So the sum of two that are
+of the same sample has the error of the summed weights, covariances and all; and samples of
+different epochs or surveys are independent.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from deniable.estimates.binomial import binomial_intervals, check_level, normal_quantile
+from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
+from deniable.estimates.queries import cautious_values, query_values, widening
+from deniable.mechanisms import Mechanism
+
+_ALIKE: Final = 1e-9
+"""Values of a kernel that differ by less, of their whole range, are the same number."""
+
+
+class Unit(Enum):
+    """What an estimate is, for its sentence."""
+
+    SHARE = "share"
+    DIFFERENCE = "difference of shares"
+    RATIO = "ratio"
+    NUMBER = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One unbiased number with its uncertainty.
+
+    Sums, differences, multiples and quotients of estimates are estimates, with exact variances.
+
+    Attributes:
+        value: the estimate; it may leave the range of what is possible.
+        standard_error: of the value; NaN for a single report in the sampled model.
+        low, high: ends of the confidence interval, within what is possible.
+        outside: whether the interval lay wholly outside that and became the nearest end point:
+            chance, or false reports.
+        label: what it is of, for people.
+    """
+
+    value: float
+    standard_error: float
+    low: float
+    high: float
+    level: float
+    outside: bool = False
+    label: str = field(default="", compare=False)
+    unit: Unit = field(default=Unit.NUMBER, repr=False, compare=False)
+    form: "Form | None" = field(default=None, repr=False, compare=False)
+
+    @property
+    def distinguishable(self) -> bool:
+        """Return whether the interval excludes 0: no difference."""
+        return not self.low <= 0 <= self.high
+
+    @property
+    def sentence(self) -> str:
+        """Return the estimate in words, as it can be published."""
+        show = _SHOWN[self.unit]
+        interval = f"{100 * self.level:.4g} % interval {show(self.low)} to {show(self.high)}"
+        match self.unit:
+            case Unit.SHARE:
+                text = f"An estimated {show(self.value)} of {self._whom} answered {self.label}"
+            case Unit.DIFFERENCE:
+                text = f"{self.label}: {show(self.value)} percentage points"
+                if not self.distinguishable:
+                    interval += "; not distinguishable from no difference"
+            case _:
+                text = f"{self.label}: {show(self.value)}"
+        beyond = " The interval lay wholly outside what is possible: chance, or false reports."
+        return f"{text} ({interval}).{beyond * self.outside}"
+
+    @property
+    def _whom(self) -> str:
+        places = [sample.place for sample in self.form.terms] if self.form else []
+        return "the devices that reported" + f" in {places[0]}" * (
+            len(places) == 1 and places != [""]
+        )
+
+    def at(self, level: float) -> "Estimate":
+        """Return the same with an interval of another level; of linear estimates only."""
+        return self._linear.estimate(level, self.label, self.unit)
+
+    @property
+    def _linear(self) -> "Form":
+        if self.form is None:
+            raise TypeError(
+                "this is a ratio, or was made by hand: only shares and other linear estimates are "
+                "added up or compared; compare the parts first, and divide last"
+            )
+        return self.form
+
+    def __add__(self, other: "Estimate") -> "Estimate":
+        unit = Unit.SHARE if self.unit is other.unit is Unit.SHARE else self._mixed(other)
+        return self._with(other, 1.0, "plus", unit)
+
+    def __sub__(self, other: "Estimate") -> "Estimate":
+        return self._with(other, -1.0, "less", self._mixed(other))
+
+    def _mixed(self, other: "Estimate") -> Unit:
+        shares = {Unit.SHARE, Unit.DIFFERENCE}
+        return Unit.DIFFERENCE if {self.unit, other.unit} <= shares else Unit.NUMBER
+
+    def _with(self, other: "Estimate", factor: float, word: str, unit: Unit) -> "Estimate":
+        form = self._linear.plus(other._linear, factor)
+        if self.label == other.label:
+            label = f"{self.label}, {_places(self._linear, word, other._linear)}"
+        else:
+            label = f"{self._told} {word} {other._told}"
+        return form.estimate(min(self.level, other.level), label, unit)
+
+    @property
+    def _told(self) -> str:
+        return self.label if " " not in self.label else f"({self.label})"
+
+    def __mul__(self, factor: "float | Estimate") -> "Estimate":
+        if isinstance(factor, Estimate):
+            raise TypeError("the product of two estimates has no exact variance here")
+        return self._linear.times(factor).estimate(
+            self.level, f"{factor:g} times {self._told}", Unit.NUMBER
+        )
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: "Estimate | float") -> "Estimate":
+        if not isinstance(other, Estimate):
+            return self * (1 / other)
+        level = min(self.level, other.level)
+        label = f"{self._told} as a multiple of {other._told}"
+        return ratio(self._linear, other._linear, level, label)
+
+
+def _places(one: "Form", word: str, other: "Form") -> str:
+    """Return two places in words, and what they have in common once."""
+    ours, theirs = ([sample.place for sample in form.terms] for form in (one, other))
+    first, second = (" and ".join(dict.fromkeys(places)) for places in (ours, theirs))
+    if not first and not second:  # counts of nobody knows what
+        return f"one {word} the other"
+    if first == second:  # surveys of one name
+        ids = [sample.survey_id[:12] for form in (one, other) for sample in form.terms]
+        return f"{first} ({ids[0]}) {word} {second} ({ids[-1]})"
+    epoch, _, survey = first.partition(" of ")
+    return (
+        f"{epoch} {word} {second}"
+        if second.endswith(f" of {survey}")
+        else f"{first} {word} {second}"
+    )
+
+
+def _percent(share: float, digits: str = ".1f") -> str:
+    return f"{100 * share + 0.0:{digits}} %".replace("-0.0 %", "0.0 %")
+
+
+_SHOWN: Final[Mapping[Unit, Any]] = {
+    Unit.SHARE: _percent,
+    Unit.DIFFERENCE: lambda share: _percent(share, "+.1f").removesuffix(" %"),
+    Unit.RATIO: lambda number: f"{number:.3g}",
+    Unit.NUMBER: lambda number: f"{number:.6g}",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The reports of one survey in some epochs, and how their counts are read.
+
+    Attributes:
+        survey_id: of its survey; empty if nobody knows, and then it is independent of any other.
+        epochs: which ones; the tally has their reports added up.
+        kept: ranges of epochs, first and last, in which devices keep their responses.
+        place: the epochs, and the survey if need be, for people.
+    """
+
+    decoder: Decoder
+    tally: Tally
+    survey_id: str = ""
+    epochs: tuple[int, ...] = ()
+    kept: tuple[tuple[int, int], ...] = ()
+    place: str = ""
+
+    def query(
+        self,
+        weights: Sequence[float] | Floats,
+        level: float = 0.95,
+        model: Model = Model.SAMPLED,
+        *,
+        label: str = "",
+        unit: Unit = Unit.NUMBER,
+    ) -> Estimate:
+        """Estimate the sum of the weighted frequencies; one weight a category."""
+        w = np.asarray(weights, dtype=np.float64)
+        if w.shape != (self.decoder.categories,):
+            raise ValueError(f"{self.decoder.categories} weights are expected, one a category")
+        return Form({self: w}, model).estimate(level, label, unit)
+
+    def same_as(self, other: "Sample") -> bool:
+        """Return whether both are the same reports; ValueError if they share some, or noise."""
+        if self is other:
+            return True
+        if not self.survey_id or self.survey_id != other.survey_id:
+            return False
+        if self.epochs == other.epochs:
+            if np.array_equal(self.tally.counts, other.tally.counts):
+                return True
+            raise ValueError(
+                "these are figures of the same epochs, read at different moments: read both at once"
+            )
+        if set(self.epochs) & set(other.epochs):
+            raise ValueError("some epochs are on both sides: compare epochs that do not overlap")
+        if set(self.kept) & set(other.kept):
+            raise ValueError(
+                "devices kept their responses over these epochs, so that figures share their "
+                "noise: neither their difference nor their sum has a known error"
+            )
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """Weights over the categories of samples that are independent of each other, and a constant."""
+
+    terms: Mapping[Sample, Floats]
+    model: Model = Model.SAMPLED
+    constant: float = 0.0
+
+    def plus(self, other: "Form", factor: float = 1.0) -> "Form":
+        """Return the sum with so many times another form."""
+        if self.model is not other.model:
+            raise ValueError("one is of a population, the other of fixed devices")
+        terms = dict(self.terms)
+        for sample, weights in other.terms.items():
+            ours = next((one for one in self.terms if one.same_as(sample)), sample)
+            terms[ours] = terms.get(ours, 0.0) + factor * weights
+        return Form(terms, self.model, self.constant + factor * other.constant)
+
+    def times(self, factor: float) -> "Form":
+        """Return so many times the form."""
+        terms = {sample: factor * weights for sample, weights in self.terms.items()}
+        return Form(terms, self.model, factor * self.constant)
+
+    def figures(self) -> tuple[float, float]:
+        """Return the value, and its standard error."""
+        found = [
+            query_values(sample.decoder, sample.tally, weights, self.model)
+            for sample, weights in self.terms.items()
+        ]
+        value = self.constant + sum(float(value) for value, _ in found)
+        return value, math.sqrt(sum(float(error) ** 2 for _, error in found))
+
+    def estimate(self, level: float, label: str, unit: Unit) -> Estimate:
+        """Return the estimate with its interval, cut to what is possible."""
+        check_level(level)
+        value, error = self.figures()
+        low, high = self._ends(value, level)
+        uncut = Estimate(value, error, low, high, level, label=label, unit=unit, form=self)
+        return within(uncut, *self._range)
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        parts = [
+            weights[part.categories]
+            for sample, weights in self.terms.items()
+            for part in sample.decoder.parts
+        ]
+        return (
+            self.constant + sum(float(each.min()) for each in parts),
+            self.constant + sum(float(each.max()) for each in parts),
+        )
+
+    def _ends(self, value: float, level: float) -> tuple[float, float]:
+        if len(self.terms) == 1 and not self.constant:
+            ((sample, weights),) = self.terms.items()
+            ends = _counted(sample, weights, level)
+            if ends is not None and sample.tally.epochs == 1:
+                return ends
+            if ends is not None:
+                wider = float(widening(sample.decoder, sample.tally, weights))
+                return value + wider * (ends[0] - value), value + wider * (ends[1] - value)
+        errors = (
+            float(cautious_values(sample.decoder, sample.tally, weights)[1])
+            for sample, weights in self.terms.items()
+        )
+        half = normal_quantile(level) * math.sqrt(sum(error**2 for error in errors))
+        return value - half, value + half
+
+
+def _counted(sample: Sample, weights: Floats, level: float) -> tuple[float, float] | None:
+    """Return the ends of a category's own interval, or of a count's; None if it is neither."""
+    asked = [part for part in sample.decoder.parts if weights[part.categories].any()]
+    if len(asked) != 1:
+        return None
+    decoder, w = asked[0].decoder, weights[asked[0].categories]
+    tally = asked[0].tally(sample.tally)
+    chosen = np.flatnonzero(w)
+    if len(chosen) == 1 and w[chosen[0]] == 1:
+        low, high, _ = decoder.intervals(tally, level)
+        return float(low[chosen[0]]), float(high[chosen[0]])
+    # A kernel of two values counts the reports that have the larger one: a binomial number.
+    kernel = decoder.kernels(w)
+    least, most = kernel.min(), kernel.max()
+    larger = kernel - least > _ALIKE * (most - least)
+    if not most > least or (most - kernel[larger] > _ALIKE * (most - least)).any():
+        return None
+    count = tally.counts[larger].sum(keepdims=True).astype(np.float64)
+    low, high, _ = binomial_intervals(count, tally.n, level)
+    return float(least + (most - least) * low[0]), float(least + (most - least) * high[0])
+
+
+def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
+    """Return the ratio of two linear estimates, a/b, with Fieller's interval.
+
+    All r for which a - r b is not too far from 0. The standard error is the linear one, that of
+    a - (a/b) b by b. Of few reports b may be as good as 0: then the interval is all that is
+    possible, and the value may be anything.
+
+    Source: Fieller 1954; docs/mathematics.md, section 19.
+    """
+    check_level(level)
+    (a, error_a), (b, error_b) = above.figures(), below.figures()
+    # The sum's error gives the covariance.
+    together = above.plus(below)
+    va, vb = error_a**2, error_b**2
+    vab = (together.figures()[1] ** 2 - va - vb) / 2
+    value = a / b if b else math.nan
+    spread = math.sqrt(max(va - 2 * value * vab + value**2 * vb, 0.0)) / abs(b) if b else math.nan
+    least, most = _range_of_ratio(above, below)
+    z2 = normal_quantile(level) ** 2
+    # (a - r b)^2 <= z^2 (va - 2 r vab + r^2 vb), a quadratic in r; if b is within its own interval
+    # of 0, it holds beyond its roots.
+    first, second, third = b * b - z2 * vb, a * b - z2 * vab, a * a - z2 * va
+    inside = second * second - first * third
+    if not first > 0 or not inside >= 0:
+        return Estimate(value, spread, least, most, level, label=label, unit=Unit.RATIO)
+    half = math.sqrt(inside)
+    low, high = (second - half) / first, (second + half) / first
+    return within(
+        Estimate(value, spread, low, high, level, label=label, unit=Unit.RATIO), least, most
+    )
+
+
+def _range_of_ratio(above: Form, below: Form) -> tuple[float, float]:
+    """Return the range of a ratio: that of a part in the whole, of shares, or any."""
+    if above.constant or below.constant:
+        return -math.inf, math.inf
+    weights = [w for form in (above, below) for w in form.terms.values()]
+    if any((each < 0).any() for each in weights):
+        return -math.inf, math.inf
+    part = len(above.terms) == 1 and list(above.terms) == list(below.terms)
+    return 0.0, 1.0 if part and (weights[0] <= weights[1]).all() else math.inf
+
+
+def within(estimate: Estimate, least: float, most: float) -> Estimate:
+    """Return the estimate with its interval cut to [least, most]."""
+    low, high = estimate.low, estimate.high
+    return replace(
+        estimate,
+        low=min(max(low, least), most),
+        high=min(max(high, least), most),
+        outside=high < least or low > most,
+    )
+
+
+def combined(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the mean of independent estimates of one number, weighted by inverse variances.
+
+    Of groups of devices that are samples of the same population, with whatever epsilon each.
+    """
+    forms = [each._linear for each in estimates]
+    if not forms:
+        raise ValueError("there is nothing to combine")
+    if len({id(sample) for form in forms for sample in form.terms}) < len(forms):
+        raise ValueError("only independent estimates are combined: of different epochs or surveys")
+    errors = [each.standard_error for each in estimates]
+    if not all(error > 0 for error in errors):
+        raise ValueError("an estimate without a standard error cannot be weighted")
+    total = sum(error**-2 for error in errors)
+    mean = Form({}, forms[0].model)
+    for form, error in zip(forms, errors, strict=True):
+        mean = mean.plus(form, error**-2 / total)
+    first = estimates[0]
+    return mean.estimate(min(each.level for each in estimates), first.label, first.unit)
+
+
+def linear_query(
+    mechanism: Mechanism,
+    counts: Counts,
+    weights: Sequence[float | Fraction],
+    level: float = 0.95,
+    model: Model = Model.SAMPLED,
+) -> Estimate:
+    """Estimate the sum of weighted frequencies, sum_x w_x f_x (docs/mathematics.md, section 10).
+
+    The interval is a category's own; or the binomial one, if the query counts reports; or else the
+    normal one of the sampled model. It is cut to [min w, max w].
+    """
+    decoder = decoder_of(mechanism)
+    sample = Sample(decoder, decoder.tally(counts))
+    return sample.query([float(weight) for weight in weights], level, model)
+
+
+def mean(
+    mechanism: Mechanism,
+    counts: Counts,
+    values: Sequence[Fraction],
+    level: float = 0.95,
+    model: Model = Model.SAMPLED,
+) -> Estimate:
+    """Estimate the mean of the numbers that the categories are."""
+    decoder = decoder_of(mechanism)
+    return mean_of(Sample(decoder, decoder.tally(counts)), values, level, model)
+
+
+def mean_of(
+    sample: Sample, values: Sequence[Fraction], level: float = 0.95, model: Model = Model.SAMPLED
+) -> Estimate:
+    """Estimate the mean of the numbers that the categories of a sample are."""
+    if len(values) != sample.decoder.categories:
+        raise ValueError(f"{sample.decoder.categories} weights are expected, one a category")
+    # From the first value on: floats resolve the steps of a range better than numbers far from 0.
+    above = np.array([float(value - values[0]) for value in values])
+    form = Form({sample: above}, model, float(values[0]))
+    return form.estimate(level, "mean", Unit.NUMBER)

@@ -1,0 +1,85 @@
+"""Tables of estimates in the formats of others: Arrow, pandas, Polars, Parquet.
+
+All go through Arrow, so that types, gaps and metadata are the same everywhere. The packages are
+those of the extra ``analysis``, and are imported when they are asked for.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Column = Sequence[str | None] | Sequence[int | None] | Sequence[float | None] | Sequence[bool]
+
+PREFIX: Final = "deniable."
+"""What the names of our metadata begin with, in the schema of an Arrow table or Parquet file."""
+
+
+_EXTRA: Final = ("narwhals", "pandas", "pyarrow")
+
+
+class MissingPackage(ImportError):
+    """A package is not installed; the message says what installs it."""
+
+
+class Tabular(ABC):
+    """What has columns, and texts that tell of all of them.
+
+    All methods but those two raise MissingPackage where the extra ``analysis`` is not installed.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def columns(self) -> Mapping[str, Column]:
+        """Return the columns, of one length and without NaN: what does not exist is None."""
+
+    @abstractmethod
+    def metadata(self) -> Mapping[str, str]:
+        """Return what holds for all rows: which survey, which epochs, which epsilon."""
+
+    def to_arrow(self) -> Any:
+        """Return a ``pyarrow.Table``, with the metadata in its schema."""
+        pa = _package("pyarrow")
+        columns = self.columns()
+        # A column of nothing but gaps is one of numbers.
+        arrays = [
+            pa.array(column, pa.float64() if all(each is None for each in column) else None)
+            for column in columns.values()
+        ]
+        told = {PREFIX + key: text for key, text in self.metadata().items()}
+        return pa.table(arrays, names=list(columns), metadata=told)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the Arrow stream, by which Polars, DuckDB and others take it as it is."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_native(self, backend: str) -> Any:
+        """Return a frame of a library that narwhals knows, such as "polars" or "pandas"."""
+        _package("pyarrow")
+        return _package("narwhals").from_arrow(self, backend=_package(backend)).to_native()
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return a pandas frame, with the metadata in its ``attrs``."""
+        frame: pd.DataFrame = self.to_native("pandas")
+        frame.attrs.update(self.metadata())
+        return frame
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write a Parquet file, with the metadata in its schema."""
+        _package("pyarrow.parquet").write_table(self.to_arrow(), path)
+
+
+def _package(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        name = name.partition(".")[0]
+        if error.name != name:
+            raise
+        wanted = '"deniable[analysis]"' + (f" {name}" if name not in _EXTRA else "")
+        raise MissingPackage(f"{name} is not installed: pip install {wanted}", name=name) from None

@@ -1,0 +1,141 @@
+"""Figures of one question over time: epoch by epoch, across the surveys that succeed each other."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from deniable.estimates.answers import Answers, answers_text
+from deniable.estimates.charts import Picture
+from deniable.estimates.display import WIDTH, series_picture
+from deniable.estimates.estimate import Estimate
+from deniable.estimates.fields import (
+    COUNT,
+    ESTIMATE,
+    ID,
+    TEXT,
+    TIME,
+    Field,
+    Json,
+    array_of,
+    object_of,
+    or_null,
+    plain,
+    written,
+)
+from deniable.estimates.frames import Column, Tabular
+from deniable.estimates.histogram import Histogram
+from deniable.reading.epochs import iso_time
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One epoch of a series, from ``start`` to ``end`` in Unix seconds.
+
+    Without a histogram it is a gap: too few reports came.
+    """
+
+    survey_id: str
+    epoch: int
+    start: int
+    end: int
+    histogram: Histogram | None = None
+
+    @property
+    def n(self) -> int:
+        """Return how many reports its figures tell of."""
+        return 0 if self.histogram is None else self.histogram.n
+
+
+@dataclass(frozen=True, slots=True)
+class Series(Tabular):
+    """The epochs of a question in the order of time; of surveys of one name, which never mix."""
+
+    survey: str
+    points: tuple[Point, ...]
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Return the texts of all categories of any epoch, as they came up."""
+        found = (point.histogram.categories for point in self.points if point.histogram)
+        return tuple(dict.fromkeys(category for each in found for category in each))
+
+    def share(self, answers: Answers) -> tuple[Estimate | None, ...]:
+        """Return the share of answers in each epoch.
+
+        None is a gap: where there are no figures, or an answer could not be given then.
+        """
+        return tuple(_share(point.histogram, answers) for point in self.points)
+
+    def figures(self, *groups: Answers) -> Iterator[tuple[str, tuple[Estimate | None, ...]]]:
+        """Yield a label for each group of answers, and their share in each epoch.
+
+        Without groups, each category is one; of a numeric survey there is the mean instead.
+        """
+        if not groups and any(point.histogram and point.histogram.values for point in self.points):
+            yield "mean", tuple(_mean(point.histogram) for point in self.points)
+            return
+        for answers in groups or self.categories:
+            yield answers_text(answers), self.share(answers)
+
+    def rows(self, *groups: Answers) -> Iterator[Json]:
+        """Yield a row for each epoch and group, as :meth:`figures` has them.
+
+        Its figures are None where there is a gap.
+        """
+        heads = [plain(point, _POINT) for point in self.points]
+        figures = list(self.figures(*groups))
+        for place, head in enumerate(heads):
+            for label, found in figures:
+                yield {**head, "category": label} | plain(found[place], ESTIMATE)
+
+    def columns(self) -> Mapping[str, Column]:
+        """Return a table with a row for each epoch and category."""
+        rows = [*self.rows()]
+        names = [field.name for field in (*_POINT, *_CATEGORY, *ESTIMATE)]
+        return {name: [row[name] for row in rows] for name in names}
+
+    def metadata(self) -> Mapping[str, str]:
+        """Return what holds for all rows."""
+        return {"survey": self.survey}
+
+    def plot(self, width: float = WIDTH) -> Picture:
+        """Return a chart: bands over the epochs, a panel for each category."""
+        return series_picture(self, width)
+
+    def to_dict(self, *groups: Answers) -> Json:
+        """Return plain values for JSON."""
+        return {"survey": self.survey, "rows": list(self.rows(*groups))}
+
+    def to_csv(self, *groups: Answers) -> str:
+        """Return a row for each epoch and group as CSV."""
+        columns = [field.name for field in (*_POINT, *_CATEGORY, *ESTIMATE)]
+        return written(("survey", *columns), {"survey": self.survey}, self.rows(*groups))
+
+
+def _mean(histogram: Histogram | None) -> Estimate | None:
+    return None if histogram is None or histogram.values is None else histogram.mean()
+
+
+def _share(histogram: Histogram | None, answers: Answers) -> Estimate | None:
+    if histogram is None:
+        return None
+    try:
+        return histogram.share(answers)
+    except ValueError:
+        return None
+
+
+_POINT: Final = (
+    Field("survey_id", ID),
+    Field("epoch", COUNT),
+    Field("start", TIME, lambda point: iso_time(point.start)),
+    Field("end", TIME, lambda point: iso_time(point.end)),
+    Field("n", COUNT),
+)
+_CATEGORY: Final = (Field("category", TEXT),)
+_GAPS: Final = tuple(field._replace(schema=or_null(field.schema)) for field in ESTIMATE)
+
+SERIES_SCHEMA: Final[Json] = object_of(
+    Field("survey", TEXT), Field("rows", array_of(object_of(*_POINT, *_CATEGORY, *_GAPS)))
+)
+"""Of a series as JSON; figures are null where there is a gap."""

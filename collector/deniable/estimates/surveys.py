@@ -1,0 +1,200 @@
+"""A collector's surveys, as an analyst works with them: read, and estimated from."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from deniable.estimates.decoders import Model
+from deniable.estimates.histogram import Histogram, estimate_histogram
+from deniable.estimates.series import Point, Series
+from deniable.messages import Manifest
+from deniable.reading import (
+    EpochCounts,
+    EpochStanding,
+    EpochState,
+    HttpSource,
+    ListedEpoch,
+    Source,
+    TooFewReports,
+    added_up,
+    appear_text,
+    find_version,
+    pinned,
+)
+
+_LEAST_FINAL_FIRST: Final = tuple(EpochState)
+
+
+class Survey:
+    """One survey of a collector; reads figures whenever they are asked for.
+
+    Attributes:
+        manifest: what it asks, and how.
+    """
+
+    def __init__(self, source: Source, manifest: Manifest, named: tuple[Manifest, ...]) -> None:
+        self._source = source
+        self._named = named  # all of its name, the newest first
+        self.manifest = manifest
+
+    def __repr__(self) -> str:
+        """Return its name and how its id begins."""
+        return f"<Survey {self.manifest.name} {self.manifest.survey_id.hex()[:12]}>"
+
+    @property
+    def older(self) -> "tuple[Survey, ...]":
+        """Return the surveys of its name before it, the newest first. They are never pooled."""
+        place = self._named.index(self.manifest)
+        return tuple(Survey(self._source, each, self._named) for each in self._named[place + 1 :])
+
+    def epochs(self) -> tuple[ListedEpoch, ...]:
+        """Return the epochs that have figures: number, reports, state and seal."""
+        return tuple(each for each in self._source.epochs(self.manifest) if each.n)
+
+    def distrusted(self) -> frozenset[bytes]:
+        """Return which of its issuers are not trusted any more."""
+        return self._source.distrusted(self.manifest)
+
+    def counts(self, epochs: range | None = None) -> tuple[EpochCounts, ...]:
+        """Return the counts of randomised responses; by default of the newest epoch with any.
+
+        Raises:
+            TooFewReports: if none of the epochs has figures.
+        """
+        found = self._source.counts(self.manifest, epochs)
+        if not found:
+            where = "yet" if epochs is None else f"of epoch {epochs[0]}"
+            where += f" to {epochs[-1]}" if epochs is not None and len(epochs) > 1 else ""
+            raise TooFewReports(f"no figures {where}: they {appear_text(self.manifest)}")
+        return found
+
+    def histogram(
+        self,
+        epoch: int | range | None = None,
+        *,
+        level: float = 0.95,
+        model: Model = Model.SAMPLED,
+    ) -> Histogram:
+        """Return the debiased histogram of an epoch, by default of the newest with figures.
+
+        Of several epochs it is that of all their reports; those without figures are left out.
+
+        Raises:
+            TooFewReports: if none has figures.
+            ValueError: for epochs in which devices may keep their responses.
+        """
+        epochs = range(epoch, epoch + 1) if isinstance(epoch, int) else epoch
+        return histogram_of(self.manifest, self.counts(epochs), level, model)
+
+    def series(
+        self, *, successors: bool = True, level: float = 0.95, model: Model = Model.SAMPLED
+    ) -> Series:
+        """Return the figures of all epochs of all surveys of its name, or of this one's alone."""
+        surveys = self._named if successors else (self.manifest,)
+        surveys = self._named if successors else (self.manifest,)
+        counts = [
+            counts
+            for each in surveys
+            for counts in self._source.counts(each, _with_figures(self._source, each))
+        ]
+        return series_of(self.manifest.name, surveys, counts, level, model)
+
+
+def _with_figures(source: Source, manifest: Manifest) -> range:
+    numbers = [each.number for each in source.epochs(manifest) if each.n]
+    return range(numbers[0], numbers[-1] + 1) if numbers else range(0)
+
+
+def histogram_of(
+    manifest: Manifest,
+    read: Sequence[EpochCounts],
+    level: float = 0.95,
+    model: Model = Model.SAMPLED,
+) -> Histogram:
+    """Return the histogram of one epoch or several as they were read, of at least one."""
+    return estimate_histogram(
+        manifest,
+        [each.epoch for each in read],
+        added_up([each.counts for each in read]),
+        level,
+        model,
+        distrusted=sum(each.distrusted for each in read),
+        standing=_standing([each.standing for each in read]),
+    )
+
+
+def _standing(standings: Sequence[EpochStanding]) -> EpochStanding:
+    """Return where several epochs stand together: they are as final as the least final."""
+    if len(standings) == 1:
+        return standings[0]
+    return EpochStanding(min((each.state for each in standings), key=_LEAST_FINAL_FIRST.index))
+
+
+def series_of(
+    name: str,
+    surveys: Iterable[Manifest],
+    counts: Iterable[EpochCounts],
+    level: float = 0.95,
+    model: Model = Model.SAMPLED,
+) -> Series:
+    """Return the figures of surveys of one name, epoch by epoch as they began.
+
+    An epoch between others of its survey that has no figures is a gap.
+    """
+    points = []
+    of_survey: dict[bytes, dict[int, EpochCounts]] = {}
+    for each in counts:
+        of_survey.setdefault(each.survey_id, {})[each.epoch] = each
+    for manifest in surveys:
+        found = of_survey.get(manifest.survey_id, {})
+        schedule = manifest.schedule
+        for epoch in range(min(found, default=0), max(found, default=-1) + 1):
+            begins, ends = schedule.epoch_start(epoch), schedule.epoch_start(epoch + 1)
+            shown = None
+            if epoch in found:
+                shown = histogram_of(manifest, [found[epoch]], level, model)
+            points.append(Point(manifest.survey_id.hex(), epoch, begins, ends, shown))
+    return Series(name, tuple(sorted(points, key=lambda point: point.start)))
+
+
+class Surveys:
+    """The surveys of a collector, by name: ``surveys["theme"]`` is the newest of that name."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+        return iter(self._source.names())
+
+    def __getitem__(self, name: str) -> Survey:
+        """Return the newest survey of a name, or raise NoSuchSurvey."""
+        return self.find(name)
+
+    def find(self, name: str, id_prefix: str | None = None) -> Survey:
+        """Return the survey of a name whose id begins so; without a beginning, the newest.
+
+        Raises:
+            NoSuchSurvey: if there is none.
+            AmbiguousSurvey: if several ids begin so.
+        """
+        named = self._source.manifests(name)
+        return Survey(self._source, find_version(name, named, id_prefix), named)
+
+
+def connect(url: str, token: str | None = None, *, authority: str | Path) -> Surveys:
+    """Return the surveys of a collector at a URL, verified under the authority that is pinned.
+
+    Nothing is asked before a survey is looked at.
+
+    Args:
+        url: ``https://host[:port]``; ``http`` for this machine only.
+        token: an analyst's; public surveys need none.
+        authority: the public key that signs the surveys, 64 hex digits, which
+            ``deniable authority show`` tells the operator; or a file of ``deniable survey export``.
+            Rotations of the key are followed.
+
+    Raises:
+        ValueError: if the URL, the token or the key cannot be.
+    """
+    return Surveys(HttpSource(url, pinned(authority), token))

@@ -1,0 +1,90 @@
+"""How many reports an accuracy takes, or which epsilon so many reports allow."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from math import inf, isfinite
+from typing import Final
+
+from deniable.estimates import Accuracy
+from deniable.mechanisms import exact_epsilon
+from deniable.messages import InvalidManifest, Manifest
+from deniable.planning.ways import Way, variance_of, ways_to_ask
+
+MOST_EPSILON: Final = Decimal(10)
+"""Beyond this, odds of 22,000 to 1, a report is hardly deniable."""
+
+Drafts = Callable[[str], Manifest]
+"""A survey by its epsilon, all else alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a survey's figure takes: its mean if answers are numbers, else each share.
+
+    Attributes:
+        manifest: the survey.
+        accuracy: how exact the figure is to be; of two groups of as many reports each, if it is a
+            difference.
+        ways: the survey's own way to ask, first, and others at the same epsilon.
+    """
+
+    manifest: Manifest
+    accuracy: Accuracy
+    ways: tuple[Way, ...]
+
+    @property
+    def odds(self) -> Fraction:
+        """Return how many times likelier a report makes one answer, beside another, at most."""
+        odds = self.manifest.mechanism.privacy.odds
+        assert odds is not None, "every mechanism of a survey is pure"
+        return odds
+
+    def reports(self, way: Way) -> int | None:
+        """Return how many reports a way takes, whatever is answered; None if no number does."""
+        return self.accuracy.reports(way.variance) if isfinite(way.variance) else None
+
+    def reached(self, reports: int) -> float:
+        """Return what so many reports reach, in the survey's own way."""
+        return self.accuracy.reached(self.ways[0].variance, reports)
+
+
+def plan(manifest: Manifest, accuracy: Accuracy, share: float | None = None) -> Plan:
+    """Return what a survey's figure takes, in the worst case or where the share is about this."""
+    return Plan(manifest, accuracy, tuple(ways_to_ask(manifest, share)))
+
+
+def epsilon_for(
+    manifest: Manifest,
+    drafts: Drafts,
+    accuracy: Accuracy,
+    reports: int,
+    share: float | None = None,
+) -> str | None:
+    """Return the least epsilon, of three digits, at which so many reports do; None if none does."""
+
+    def does(epsilon: str) -> bool:
+        try:
+            other = drafts(epsilon)
+        except InvalidManifest:  # too small for a matrix of its own, or to tell answers apart
+            return False
+        variance = variance_of(other, other.mechanism, share)
+        return variance < inf and accuracy.reports(variance) <= reports
+
+    grid = _epsilons(manifest)
+    few, enough = -1, len(grid)
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if does(grid[middle]) else (middle, enough)
+    return grid[enough] if enough < len(grid) else None
+
+
+def _epsilons(manifest: Manifest) -> list[str]:
+    """Return what a survey's epsilon might be, rising; below that of what it keeps, if it does."""
+    found = [
+        Decimal(digits).scaleb(power) for power in range(-5, -1) for digits in range(100, 1000)
+    ]
+    kept = manifest.kept_epsilon if manifest.kind.first_round_kept else None
+    shown = (f"{each.normalize():f}" for each in [*found, MOST_EPSILON])
+    return [each for each in shown if kept is None or exact_epsilon(each) < exact_epsilon(kept)]

@@ -1,0 +1,96 @@
+"""The ways to ask what a survey asks, and what an estimate from each varies by."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+from typing import Final
+
+from deniable.estimates import NotInvertible, mean_variance, share_variance
+from deniable.mechanisms import SurveyMechanism
+from deniable.messages import RANDOMISED_RESPONSE, Manifest, Specification
+from deniable.publishing.chosen_mechanism import AUTO, specified
+from deniable.publishing.survey_dimensions import answered_best
+
+AS_IN_FILE: Final = "as in the file"
+PLAIN: Final = "by randomised response"
+BEST: Final = "by the best"
+UNPROTECTED: Final = "without any privacy"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to ask.
+
+    Attributes:
+        title: which of them it is.
+        mechanism: how answers are randomised, in words.
+        variance: n Var of the estimate in the worst case; infinite if there is no estimate.
+    """
+
+    title: str
+    mechanism: str
+    variance: float
+
+
+def variance_of(manifest: Manifest, mechanism: SurveyMechanism, share: float | None) -> float:
+    """Return n Var of a survey's figure, if this mechanism answers it: its mean, or any share.
+
+    Infinite if floating point cannot tell the answers apart.
+    """
+    try:
+        if manifest.values is not None:
+            return mean_variance(mechanism, manifest.values)
+        return share_variance(mechanism, share)
+    except NotInvertible:
+        return inf
+
+
+def ways_to_ask(manifest: Manifest, share: float | None = None) -> Iterator[Way]:
+    """Yield the survey's own way, randomised response, the best, and to ask without any privacy.
+
+    At the survey's epsilon and delta. The best is known for shares, and so not told of a mean.
+    """
+
+    def way(title: str, asked: Specification) -> Way:
+        mechanism = asked.mechanism(k, epsilon, delta)
+        terms = asked.of_kind.terms(asked.parameters, k) or asked.kind.replace("-", " ")
+        terms += " (the best)" if asked == best else ""
+        return Way(title, terms, variance_of(manifest, mechanism, share))
+
+    epsilon, delta, own = manifest.epsilon, manifest.delta, manifest.specification
+    k = len(manifest.categories)
+    best = best_specification(manifest) if manifest.values is None else None
+    yield way(AS_IN_FILE, own)
+    if own != (plain := _plain(manifest)):
+        yield way(PLAIN, plain)
+    if best is not None and plain != best != own:
+        yield way(BEST, best)
+    yield Way(UNPROTECTED, "the truth", _unprotected(manifest, share))
+
+
+def best_specification(manifest: Manifest, kind: str | None = None) -> Specification:
+    """Return what takes the fewest users for all shares together; of several questions, by kind."""
+    epsilon, delta, repeat = manifest.epsilon, manifest.delta, manifest.repeat
+    if not manifest.dimensions:
+        return specified(AUTO, len(manifest.categories), epsilon, delta, repeat=repeat)
+    name = kind or manifest.kind.name
+    settings = answered_best(name, manifest.dimensions, epsilon, delta, repeat)
+    return Specification.calibrated(name, 0, epsilon, delta, settings)
+
+
+def _plain(manifest: Manifest) -> Specification:
+    if not manifest.dimensions:
+        return RANDOMISED_RESPONSE
+    settings = {"dimensions": manifest.dimensions}
+    return Specification.calibrated(
+        manifest.kind.name, 0, manifest.epsilon, manifest.delta, settings
+    )
+
+
+def _unprotected(manifest: Manifest, share: float | None) -> float:
+    """Return n Var of what devices say if they tell the truth: all of them, to every question."""
+    if manifest.values is not None:
+        reach: Fraction = (manifest.values[-1] - manifest.values[0]) / 2
+        return float(reach**2)
+    return 0.25 if share is None else share * (1 - share)

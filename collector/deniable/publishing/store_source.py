@@ -1,0 +1,84 @@
+"""A collector read from its own directory, by the contract of every source of figures."""
+
+import asyncio
+import time
+from collections.abc import Coroutine, Mapping
+from threading import Thread
+from typing import Any
+
+from deniable.messages import Manifest
+from deniable.publishing.collector_directory import Result, check_store, signed_surveys
+from deniable.reading import EpochCounts, ListedEpoch, Source
+from deniable.server import Config
+from deniable.server.routes.shown import shown_counts, shown_epochs
+from deniable.stores import open_store
+
+
+class StoreSource(Source):
+    """The store of a collector's directory; the server may be running.
+
+    A thread runs the store's event loop, so that a notebook, which has one of its own, may ask.
+
+    Raises:
+        InvalidConfig: if there is no store.
+        UnknownSchema: if another version of deniable wrote it.
+        StoreError: if it cannot be opened.
+    """
+
+    def __init__(self, config: Config) -> None:
+        check_store(config)
+        self._config = config
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="deniable-store", daemon=True)
+        self._thread.start()
+        try:
+            self._store = self._done(open_store(config.store))
+        except BaseException:
+            self._stop()
+            raise
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the surveys that the authority signed."""
+        return tuple(dict.fromkeys(each.name for each in self._signed()[0]))
+
+    def manifests(self, name: str) -> tuple[Manifest, ...]:
+        """Return all surveys of a name that the authority signed."""
+        return tuple(each for each in self._signed()[0] if each.name == name)
+
+    def unsigned(self) -> int:
+        """Return how many stored surveys the authority did not sign: they are not told of."""
+        return self._signed()[1]
+
+    def ended(self, name: str) -> Mapping[bytes, int]:  # noqa: ARG002 - of all, more than asked
+        """Return the ids of ended surveys."""
+        return self._done(self._store.ended())
+
+    def distrusted(self, manifest: Manifest) -> frozenset[bytes]:
+        """Return which of the survey's issuers are not trusted any more."""
+        return self._done(self._store.distrusted()).intersection(manifest.enrolment.issuers)
+
+    def epochs(self, manifest: Manifest) -> tuple[ListedEpoch, ...]:
+        """Return the epochs that have figures or a seal."""
+        return tuple(self._done(shown_epochs(self._store, manifest, time.time())))
+
+    def counts(self, manifest: Manifest, epochs: range | None = None) -> tuple[EpochCounts, ...]:
+        """Return the counts that figures may show."""
+        return tuple(self._done(shown_counts(self._store, manifest, epochs, time.time())))
+
+    def close(self) -> None:
+        """Close the store."""
+        try:
+            self._done(self._store.close())
+        finally:
+            self._stop()
+
+    def _signed(self) -> tuple[list[Manifest], int]:
+        return self._done(signed_surveys(self._store, self._config))
+
+    def _done(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

@@ -1,0 +1,317 @@
+"""A collector read over HTTP by an analyst who pins its authority's key.
+
+H1. No survey is believed that the pinned key, or the last to which it handed over, has not signed.
+H2. The token goes to the URL that was given and nowhere else: redirects are not followed, and plain
+    HTTP is for this machine only.
+H3. Counts of a sealed epoch that are all of it are those of its seal, or are not handed on.
+H4. No answer is read beyond a cap in bytes and in time.
+"""
+
+import http.client
+import json
+import re
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from deniable.messages import (
+    MAX_MANIFEST_BYTES,
+    MAX_ROTATIONS_BYTES,
+    PROBLEM_JSON,
+    InvalidManifest,
+    Manifest,
+    Refusal,
+    RefusalCode,
+    check_name,
+    check_public_key,
+    follow_rotations,
+    media_type,
+    open_manifest,
+    open_rotation,
+    read_problem,
+    split_rotations,
+)
+from deniable.messages.bundle import read_bundle
+from deniable.reading.errors import (
+    NoSuchSurvey,
+    NotAllowed,
+    NotReached,
+    Refused,
+    Untrusted,
+)
+from deniable.reading.source import EpochCounts, ListedEpoch, Source
+from deniable.reading.wire import most_epochs, read_counts, read_epochs
+
+_MOST_JSON_BYTES: Final = 128 << 20
+_MOST_ENVELOPE_BYTES: Final = MAX_MANIFEST_BYTES + 1024
+_MOST_PROBLEM_BYTES: Final = 64 * 1024
+_PIECE_BYTES: Final = 1 << 16
+_MOST_DETAIL: Final = 300
+_HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_TOKEN: Final = re.compile(r"[!-~]{1,1024}", re.ASCII)
+_ID: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+def pinned(authority: str | Path) -> bytes:
+    """Return the key that is given in hex, or that signed a file of ``deniable survey export``."""
+    if isinstance(authority, Path):
+        return read_bundle(authority.read_bytes()).authority
+    try:
+        return bytes.fromhex(authority)
+    except ValueError as error:
+        raise ValueError("an authority's key is 64 hex digits: the public one") from error
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """Follow none: the answer is an error like any other."""
+
+
+class HttpSource(Source):
+    """A collector at a URL.
+
+    Args:
+        url: ``https://host[:port]``, with a path if a proxy has it under one; ``http`` for this
+            machine only.
+        authority: the public key, 32 bytes, that signs its surveys or handed over to whoever does.
+        token: an analyst's; of public surveys none is needed.
+        seconds: how long any one answer may take.
+
+    Raises:
+        ValueError: if one of them cannot be.
+    """
+
+    def __init__(
+        self, url: str, authority: bytes, token: str | None = None, *, seconds: float = 120.0
+    ) -> None:
+        parts = urlsplit(url)
+        here = parts.hostname in _HERE
+        if parts.scheme != "https" and not (parts.scheme == "http" and here):
+            raise ValueError("a collector's URL begins with https://; http:// is for this machine")
+        if not parts.hostname or parts.username or parts.query or parts.fragment:
+            raise ValueError("a collector's URL is https://host[:port], perhaps with a path")
+        try:
+            check_public_key(authority)
+        except Refusal as refusal:
+            raise ValueError("an authority's key is 64 hex digits: the public one") from refusal
+        if token is not None and not _TOKEN.fullmatch(token):
+            raise ValueError("a token is one line, as `deniable token new` printed it")
+        self._url = url.rstrip("/")
+        self._authority = authority
+        self._token = token
+        self._seconds = seconds
+        self._opened: dict[str, Manifest] = {}
+        handlers: list[urllib.request.BaseHandler] = [
+            _NoRedirects(),
+            urllib.request.HTTPSHandler(context=ssl.create_default_context()),
+        ]
+        if here:
+            handlers.append(urllib.request.ProxyHandler({}))
+        self._opener = urllib.request.build_opener(*handlers)
+
+    def __repr__(self) -> str:
+        """Return where it is; the token is a secret."""
+        return f"HttpSource({self._url!r})"
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the published surveys; what they are is verified when they are read.
+
+        Raises:
+            ReadingError: as any method; the module ``errors`` lists why.
+        """
+        return tuple(sorted({_text(each, "name") for each in self._surveys("/v1/surveys")}))
+
+    def manifests(self, name: str) -> tuple[Manifest, ...]:
+        """Return all surveys of a name, the newest first, verified."""
+        identifiers = [_text(each, "survey_id") for each in self._versions(name)]
+        unknown = [each for each in identifiers if each not in self._opened]
+        if unknown:
+            signer = self._signer()
+            for identifier in unknown:
+                self._opened[identifier] = self._manifest(name, identifier, signer)
+        found = [self._opened[each] for each in identifiers]
+        if any(each.name != name for each in found):
+            raise Untrusted("the collector names a survey of another name")
+        return tuple(sorted(found, key=lambda each: -each.sequence))
+
+    def ended(self, name: str) -> Mapping[bytes, int]:
+        """Return which surveys of a name were ended, as the collector says."""
+        return {
+            bytes.fromhex(_text(each, "survey_id")): each["ended_at"]
+            for each in self._versions(name)
+            if type(each.get("ended_at")) is int
+        }
+
+    def distrusted(self, manifest: Manifest) -> frozenset[bytes]:
+        """Return which of the survey's issuers are not trusted any more, as the collector says."""
+        return self._life(manifest)[1]
+
+    def epochs(self, manifest: Manifest) -> tuple[ListedEpoch, ...]:
+        """Return the epochs that have figures."""
+        return self._life(manifest)[0]
+
+    def counts(self, manifest: Manifest, epochs: range | None = None) -> tuple[EpochCounts, ...]:
+        """Return counts, checked against their seals."""
+        most = most_epochs(manifest)
+        parts = (
+            [""]
+            if epochs is None
+            else [
+                f"&epoch={part[0]}-{part[-1]}"
+                for part in (epochs[i : i + most] for i in range(0, len(epochs), most))
+            ]
+        )
+        found: list[EpochCounts] = []
+        for part in parts:
+            try:
+                body = self._json(f"{_path(manifest)}/counts?{_survey(manifest)}{part}", True)
+            except Refused as refused:
+                if refused.code == RefusalCode.TOO_FEW_REPORTS:
+                    continue
+                raise
+            found.extend(read_counts(manifest, body))
+        return tuple(found)
+
+    def _life(self, manifest: Manifest) -> tuple[tuple[ListedEpoch, ...], frozenset[bytes]]:
+        body = self._json(f"{_path(manifest)}/epochs?{_survey(manifest)}", True)
+        return read_epochs(manifest, body)
+
+    def _versions(self, name: str) -> list[dict[str, Any]]:
+        try:
+            check_name(name)
+        except InvalidManifest as error:
+            raise NoSuchSurvey(f"no survey can have this name: it {error.reason}") from error
+        try:
+            return self._surveys(f"/v1/surveys/{quote(name)}/versions")
+        except NoSuchSurvey:
+            return []
+
+    def _surveys(self, path: str) -> list[dict[str, Any]]:
+        body = self._json(path)
+        listed = body.get("surveys") if isinstance(body, dict) else None
+        if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+            raise _unreadable()
+        return listed
+
+    def _signer(self) -> bytes:
+        """Return the key that signs now: a rotation signs every survey anew."""
+        try:
+            rotations = split_rotations(self._get("/v1/authority", MAX_ROTATIONS_BYTES))
+            return follow_rotations(self._authority, map(open_rotation, rotations))[-1]
+        except Refusal as refusal:
+            raise Untrusted(
+                f"the rotations of the authority's key are not sound ({refusal.reason}); ask the "
+                "operator which key signs now, and pin that"
+            ) from refusal
+
+    def _manifest(self, name: str, identifier: str, signer: bytes) -> Manifest:
+        if not _ID.fullmatch(identifier):
+            raise _unreadable()
+        path = f"/v1/surveys/{quote(name)}/manifest?survey={identifier}"
+        envelope = self._get(path, _MOST_ENVELOPE_BYTES)
+        try:
+            manifest = open_manifest(envelope, signer)
+        except Refusal as refusal:
+            if refusal.code is RefusalCode.BAD_SIGNATURE:
+                raise Untrusted(
+                    "a survey is not signed by the authority whose key was given, nor by one to "
+                    "which it handed over; ask the operator: `deniable authority show` tells it"
+                ) from refusal
+            raise Untrusted(
+                f"a survey that the authority signed cannot be read here ({refusal.reason}); "
+                "a newer version of deniable may"
+            ) from refusal
+        if manifest.survey_id.hex() != identifier:
+            raise Untrusted("the collector gave another survey than was asked for")
+        return manifest
+
+    def _json(self, path: str, allowed: bool = False) -> Any:
+        try:
+            return json.loads(self._get(path, _MOST_JSON_BYTES, allowed))
+        except (ValueError, RecursionError) as error:
+            raise _unreadable() from error
+
+    def _get(self, path: str, most: int, allowed: bool = False) -> bytes:
+        """Return the body of a 200; with the token, where that is what allows it."""
+        request = urllib.request.Request(self._url + path)  # noqa: S310 - https, or this machine
+        if allowed and self._token is not None:
+            request.add_unredirected_header("Authorization", f"Bearer {self._token}")
+        deadline = time.monotonic() + self._seconds
+        try:
+            with self._opener.open(request, timeout=self._seconds) as answer:
+                return _read(answer, most, deadline)
+        except urllib.error.HTTPError as answered:
+            with answered:
+                raise self._refusal(answered, deadline) from None
+        except (OSError, http.client.HTTPException) as error:
+            cause = getattr(error, "reason", error)
+            told = cause if isinstance(cause, str) else type(cause).__name__
+            if isinstance(cause, ssl.SSLCertVerificationError):
+                told = cause.verify_message
+            raise NotReached(
+                f"the collector at {self._url} did not answer ({told}); is the URL right, and is "
+                "it up? Else try again later"
+            ) from error
+
+    def _refusal(self, answered: urllib.error.HTTPError, deadline: float) -> Exception:
+        status, content_type = answered.code, answered.headers.get("Content-Type", "")
+        if status in {401, 403}:
+            return NotAllowed(
+                "the collector wants the token of an analyst: the operator makes one with "
+                "`deniable token new`"
+                + (" (the one that was given does not do)" if self._token is not None else "")
+            )
+        body = _read(answered, _MOST_PROBLEM_BYTES, deadline)
+        code = read_problem(body, content_type, status)
+        if code is RefusalCode.NOT_FOUND:
+            return NoSuchSurvey("no such survey is published there")
+        if media_type(content_type) != PROBLEM_JSON:
+            return NotReached(
+                f"{self._url} answered with status {status}, and not as a collector does; give "
+                "the collector's own URL: redirects are not followed"
+            )
+        try:
+            detail = json.loads(body).get("detail")
+        except (ValueError, AttributeError, RecursionError):
+            detail = None
+        if not isinstance(detail, str) or not detail.isprintable() or len(detail) > _MOST_DETAIL:
+            detail = f"status {status}"
+        return Refused(f"the collector refuses: {detail}", None if code is None else code.value)
+
+
+def _read(answer: Any, most: int, deadline: float) -> bytes:
+    pieces, size = [], 0
+    while piece := answer.read1(_PIECE_BYTES):
+        size += len(piece)
+        pieces.append(piece)
+        if size > most:
+            raise NotReached("the collector's answer is too long; is it a collector?")
+        if time.monotonic() > deadline:
+            raise NotReached("the collector's answer took too long to arrive; try again later")
+    if answer.length:  # http.client says nothing if less came than was announced
+        raise NotReached("the collector's answer was cut short; try again")
+    return b"".join(pieces)
+
+
+def _path(manifest: Manifest) -> str:
+    return f"/v1/surveys/{quote(manifest.name)}"
+
+
+def _survey(manifest: Manifest) -> str:
+    return f"survey={manifest.survey_id.hex()}"
+
+
+def _text(described: Mapping[str, Any], key: str) -> str:
+    value = described.get(key)
+    if not isinstance(value, str):
+        raise _unreadable()
+    return value
+
+
+def _unreadable() -> NotReached:
+    return NotReached("the collector's answer is none; is it a collector, of about this version?")

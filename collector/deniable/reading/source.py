@@ -1,0 +1,115 @@
+"""Where figures come from: a collector's store or its URL, asked alike."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from deniable.messages import Manifest
+from deniable.messages.seals import Counts, Seal, counts_digest
+from deniable.reading.epochs import EpochStanding, EpochState
+from deniable.reading.errors import Untrusted
+
+
+@dataclass(frozen=True, slots=True)
+class ListedEpoch:
+    """An epoch that has figures, or a seal."""
+
+    number: int
+    n: int  # of how many reports its figures tell; 0 if it shows none
+    state: EpochState
+    seal: Seal | None = None
+
+    @property
+    def standing(self) -> EpochStanding:
+        """Return the state with the seal's digest in hex."""
+        return EpochStanding(self.state, None if self.seal is None else self.seal.digest.hex())
+
+
+@dataclass(frozen=True, slots=True)
+class EpochCounts:
+    """The counts of one epoch, as they may be shown: of randomised responses, not of answers."""
+
+    survey_id: bytes
+    epoch: int
+    counts: Mapping[int, int]  # how often each response was counted, of those that were
+    distrusted: int  # how many of these reports issuers vouched for that are distrusted now
+    standing: EpochStanding
+    by_issuer: Counts | None = None
+    """The same apart by issuer, if they are all that the seal is over."""
+
+    @property
+    def reports(self) -> int:
+        """Return how many reports they tell of, at least one."""
+        return sum(self.counts.values())
+
+    def check(self) -> None:
+        """Check the counts against the seal, where they are all that it is over.
+
+        Raises:
+            Untrusted: if they are not what was sealed.
+        """
+        if self.by_issuer is None:
+            return
+        if counts_digest(self.survey_id, self.epoch, self.by_issuer).hex() != self.standing.seal:
+            raise Untrusted(
+                f"the counts of epoch {self.epoch} are not those of its seal; use none of them, "
+                "and ask the operator, whose `deniable store check` tells what was changed"
+            )
+
+
+def added_up(parts: Sequence[Mapping[int, int]]) -> Mapping[int, int]:
+    """Return how often each response is counted in all of them together."""
+    if len(parts) == 1:
+        return parts[0]
+    total: dict[int, int] = {}
+    for each in parts:
+        for response, reports in each.items():
+            total[response] = total.get(response, 0) + reports
+    return total
+
+
+class Source(ABC):
+    """A collector to be read. Every method may raise ReadingError; a store's, StoreError.
+
+    Of a survey nobody has more than what the collector shows: figures of at least
+    ``minimum_reports``, renewed in steps of as many.
+    """
+
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the published surveys, sorted."""
+
+    @abstractmethod
+    def manifests(self, name: str) -> tuple[Manifest, ...]:
+        """Return all surveys of a name, the newest first, also those that are over or ended."""
+
+    @abstractmethod
+    def ended(self, name: str) -> Mapping[bytes, int]:
+        """Return the ids of a name's ended surveys, and when they ended in Unix seconds."""
+
+    @abstractmethod
+    def distrusted(self, manifest: Manifest) -> frozenset[bytes]:
+        """Return which of the survey's issuers are not trusted any more."""
+
+    @abstractmethod
+    def epochs(self, manifest: Manifest) -> tuple[ListedEpoch, ...]:
+        """Return the epochs that have figures, in order; of a store also others with a seal."""
+
+    @abstractmethod
+    def counts(self, manifest: Manifest, epochs: range | None = None) -> tuple[EpochCounts, ...]:
+        """Return the counts of those of the epochs that have figures, in order.
+
+        By default those of the newest that has any.
+        """
+
+    def close(self) -> None:  # noqa: B027 - nothing is open by default
+        """Let go of whatever is open."""
+
+    def __enter__(self) -> Self:
+        """Return itself, to be closed at the end of a ``with``."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()

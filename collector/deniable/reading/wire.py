@@ -1,0 +1,190 @@
+"""Epochs and counts as a collector answers them in JSON: what is written is what is read."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from deniable.messages import Manifest
+from deniable.messages.seals import Seal
+from deniable.reading.epochs import EpochStanding, EpochState, iso_time
+from deniable.reading.errors import NotReached, Untrusted
+from deniable.reading.source import EpochCounts, ListedEpoch, added_up
+
+Read = TypeVar("Read")
+
+MEANING: Final = "responses are randomised, not answers: estimates need the survey's mechanism"
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_MOST_EPOCHS: Final = 366
+_MOST_COUNTS: Final = 1 << 20
+
+
+def most_epochs(manifest: Manifest) -> int:
+    """Return for how many epochs a collector answers at once, by the size of each."""
+    return max(1, min(_MOST_EPOCHS, _MOST_COUNTS // manifest.mechanism.responses))
+
+
+def epochs_map(
+    manifest: Manifest, epochs: Iterable[ListedEpoch], distrusted: Iterable[bytes]
+) -> dict[str, Any]:
+    """Return the epochs that have figures, as plain values for JSON."""
+    schedule = manifest.schedule
+    return {
+        **_survey(manifest),
+        "epochs": [
+            {
+                "epoch": each.number,
+                "start": iso_time(schedule.epoch_start(each.number)),
+                "end": iso_time(schedule.epoch_start(each.number + 1)),
+                "n": each.n,
+                "state": each.state.value,
+                "seal": each.standing.seal,
+                "whole": None if each.seal is None else each.seal.reports == each.n,
+                "sealed_at": None if each.seal is None else each.seal.sealed_at,
+                "pruned_at": None if each.seal is None else each.seal.pruned_at,
+            }
+            for each in epochs
+            if each.n
+        ],
+        "distrusted_issuers": sorted(issuer.hex() for issuer in distrusted),
+    }
+
+
+def read_epochs(
+    manifest: Manifest, body: object
+) -> tuple[tuple[ListedEpoch, ...], frozenset[bytes]]:
+    """Return the epochs that have figures, and the distrusted issuers.
+
+    Raises:
+        NotReached: if that is no such answer.
+        Untrusted: if it is about another survey.
+    """
+
+    def epoch(row: Any) -> ListedEpoch:
+        n, seal = _count(row["n"], 1), None
+        if row["seal"] is not None:
+            seal = Seal(
+                _epoch(manifest, row["epoch"]),
+                _count(row["sealed_at"]),
+                n if row["whole"] is True else None,
+                bytes.fromhex(_digest(row["seal"])),
+                None if row["pruned_at"] is None else _count(row["pruned_at"]),
+            )
+        return ListedEpoch(_epoch(manifest, row["epoch"]), n, EpochState(row["state"]), seal)
+
+    def read(told: Any) -> tuple[tuple[ListedEpoch, ...], frozenset[bytes]]:
+        return (
+            tuple(map(epoch, told["epochs"])),
+            frozenset(map(bytes.fromhex, told["distrusted_issuers"])),
+        )
+
+    return _understood(manifest, body, read)
+
+
+def counts_map(manifest: Manifest, shown: Sequence[EpochCounts]) -> dict[str, Any]:
+    """Return counts as plain values for JSON."""
+    return {
+        **_survey(manifest),
+        "meaning": MEANING,
+        "epochs": [
+            {
+                "epoch": each.epoch,
+                "n": each.reports,
+                "state": each.standing.state.value,
+                "seal": each.standing.seal,
+                "whole": each.by_issuer is not None,
+                "distrusted": each.distrusted,
+                "counts": [
+                    {
+                        "issuer": None if issuer is None else issuer.hex(),
+                        "responses": sorted(counts),
+                        "reports": [counts[response] for response in sorted(counts)],
+                    }
+                    for issuer, counts in _parts(each).items()
+                ],
+            }
+            for each in shown
+        ],
+    }
+
+
+def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
+    """Return counts, checked against their seals where they are all that these are over.
+
+    Raises:
+        NotReached: if that is no such answer.
+        Untrusted: if it is about another survey, or not what was sealed.
+    """
+
+    def part(row: Any) -> dict[int, int]:
+        counts = dict(zip(map(_count, row["responses"]), row["reports"], strict=True))
+        if len(counts) != len(row["responses"]) or min(map(_count, counts.values())) < 1:
+            raise ValueError("a response twice, or never")
+        if max(counts) >= manifest.mechanism.responses:
+            raise ValueError("no such response")
+        return counts
+
+    def epoch(row: Any) -> EpochCounts:
+        parts = {
+            None if each["issuer"] is None else bytes.fromhex(each["issuer"]): part(each)
+            for each in row["counts"]
+        }
+        if len(parts) != len(row["counts"]):
+            raise ValueError("an issuer twice")
+        seal = None if row["seal"] is None else _digest(row["seal"])
+        standing = EpochStanding(EpochState(row["state"]), seal)
+        whole = row["whole"] is True
+        # Nothing is held back of a survey without a minimum.
+        if (standing.seal is not None) != (standing.state is EpochState.SEALED) or (
+            standing.seal is not None and manifest.minimum_reports <= 1 and not whole
+        ):
+            raise Untrusted("counts of a sealed epoch came without what its seal is over")
+        counts = EpochCounts(
+            manifest.survey_id,
+            _epoch(manifest, row["epoch"]),
+            added_up(list(parts.values())),
+            _count(row["distrusted"]),
+            standing,
+            parts if whole else None,
+        )
+        counts.check()
+        return counts
+
+    return _understood(manifest, body, lambda told: tuple(map(epoch, told["epochs"])))
+
+
+def _parts(shown: EpochCounts) -> Mapping[bytes | None, Mapping[int, int]]:
+    return {None: shown.counts} if shown.by_issuer is None else shown.by_issuer
+
+
+def _survey(manifest: Manifest) -> dict[str, Any]:
+    return {"survey": manifest.name, "survey_id": manifest.survey_id.hex()}
+
+
+def _understood(manifest: Manifest, body: object, read: Callable[[Any], Read]) -> Read:
+    try:
+        if not isinstance(body, dict) or body["survey_id"] != manifest.survey_id.hex():
+            raise Untrusted("the collector answered about another survey than was asked for")
+        return read(body)
+    except (KeyError, TypeError, ValueError) as error:
+        raise NotReached(
+            "the collector's answer is none that this version of deniable reads; "
+            "is it a collector, of about the same version?"
+        ) from error
+
+
+def _count(value: object, least: int = 0) -> int:
+    if type(value) is not int or value < least:
+        raise ValueError("not a count")
+    return value
+
+
+def _digest(value: object) -> str:
+    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
+        raise ValueError("not a digest")
+    return value
+
+
+def _epoch(manifest: Manifest, value: object) -> int:
+    if _count(value) >= manifest.schedule.epochs:
+        raise ValueError("no such epoch")
+    return _count(value)

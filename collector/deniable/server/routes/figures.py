@@ -1,0 +1,234 @@
+"""What analysts read of a survey: its epochs, counts and histograms."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from aiohttp import web
+
+from deniable.messages import Manifest, Refusal, RefusalCode
+from deniable.reading import VIEWS, EpochCounts, appear_text
+from deniable.reading.wire import counts_map, epochs_map, most_epochs
+from deniable.server.operations.settings import Config
+from deniable.server.routes.catalogue import Catalogue
+from deniable.server.routes.estimating import Estimating, Result, packed_json
+from deniable.server.routes.parameters import (
+    asked_choice,
+    asked_epochs,
+    asked_level,
+    asked_survey,
+)
+from deniable.server.routes.queries import csv_answer, json_answer
+from deniable.server.routes.routing import FORMATS, Handler
+from deniable.server.routes.shared_answers import retrieve_outcome
+from deniable.server.routes.shown import shown_counts, shown_epochs
+from deniable.server.routes.tokens import require_role
+from deniable.stores import Role, Store
+
+_STRANGERS_REST: Final = 3.0
+_MOST_ROWS: Final = 50_000
+_MOST_COVARIED: Final = 512
+_MOST_LIKELY: Final = 1024
+_CALCULATE: Final = (
+    "categories, read the counts and calculate on a machine of your own, with "
+    "deniable.estimates.connect"
+)
+
+
+def figure_handlers(
+    config: Config, store: Store, catalogue: Catalogue, clock: Callable[[], float]
+) -> dict[str, Handler]:
+    """Return who answers with figures, by path."""
+    figures = _Figures(config, store, catalogue, clock)
+    return {
+        "/v1/surveys/{name}/epochs": figures.epochs,
+        "/v1/surveys/{name}/counts": figures.counts,
+        "/v1/surveys/{name}/histogram": figures.histogram,
+        "/v1/surveys/{name}/series": figures.series,
+        "/v1/surveys/{name}/covariance": figures.covariance,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a request is about, and the queue of whoever asks."""
+
+    estimating: Estimating
+    surveys: tuple[Manifest, ...]  # the newest first
+    epochs: range | None
+
+    @property
+    def newest(self) -> Manifest:
+        return self.surveys[0]
+
+
+class _Figures:
+    def __init__(
+        self, config: Config, store: Store, catalogue: Catalogue, clock: Callable[[], float]
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._catalogue = catalogue
+        self._clock = clock
+        # Apart, so that strangers do not keep analysts waiting; and strangers have a quarter of the
+        # processor at most, since every epoch and level is work of its own.
+        self._for_strangers = Estimating(rest=_STRANGERS_REST)
+        self._for_analysts = Estimating()
+
+    async def epochs(self, request: web.BaseRequest, name: str) -> web.Response:
+        estimating = await self._queue(request, name)
+        manifest = await asked_survey(request, self._catalogue, name)
+
+        async def work() -> bytes:
+            listed = await shown_epochs(self._store, manifest, self._clock())
+            distrusted = await self._store.distrusted()
+            told = epochs_map(manifest, listed, distrusted.intersection(manifest.enrolment.issuers))
+            return await asyncio.to_thread(packed_json, told)
+
+        return json_answer(await _to_the_end(estimating.in_turn(request, work)))
+
+    async def counts(self, request: web.BaseRequest, name: str) -> web.Response:
+        asked = await self._asked(request, name)
+
+        def packed(shown: Sequence[EpochCounts]) -> bytes:
+            return packed_json(counts_map(asked.newest, shown))
+
+        return json_answer(await self._made(request, asked, "counts", packed))
+
+    async def histogram(self, request: web.BaseRequest, name: str) -> web.Response:
+        asked = await self._asked(request, name)
+        level, view = asked_level(request), asked_choice(request, "view", VIEWS)
+        form = asked_choice(request, "format", FORMATS)
+        _check_view(asked.newest, view)
+
+        def packed(shown: Sequence[EpochCounts]) -> bytes:
+            from deniable.estimates import View, histogram_csv, histogram_of
+
+            histogram = histogram_of(asked.newest, shown, level)
+            if form == "csv":
+                return histogram_csv(histogram, View(view)).encode()
+            return packed_json(histogram.to_dict(view))
+
+        made = await self._made(request, asked, ("histogram", level, view, form), packed)
+        return _formed(made, form)
+
+    async def series(self, request: web.BaseRequest, name: str) -> web.Response:
+        asked = await self._asked(request, name)
+        level, form = asked_level(request), asked_choice(request, "format", FORMATS)
+        if asked.epochs is None and "survey" not in request.query:
+            asked = replace(asked, surveys=tuple(self._catalogue.named(name)))
+
+        def packed(shown: Sequence[EpochCounts]) -> bytes:
+            from deniable.estimates import series_of
+
+            series = series_of(name, asked.surveys, shown, level)
+            return series.to_csv().encode() if form == "csv" else packed_json(series.to_dict())
+
+        made = await self._made(request, asked, ("series", level, form), packed, self._newest)
+        return _formed(made, form)
+
+    async def covariance(self, request: web.BaseRequest, name: str) -> web.Response:
+        asked = await self._asked(request, name)
+        if len(asked.newest.categories) > _MOST_COVARIED:
+            raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_COVARIED} {_CALCULATE}")
+
+        def packed(shown: Sequence[EpochCounts]) -> bytes:
+            from deniable.estimates import covariance_map, histogram_of
+
+            histogram = histogram_of(asked.newest, shown)
+            try:
+                return packed_json(covariance_map(histogram))
+            except ValueError as error:  # a single report has none
+                raise Refusal(RefusalCode.TOO_FEW_REPORTS, str(error)) from error
+
+        return json_answer(await self._made(request, asked, "covariance", packed))
+
+    async def _asked(self, request: web.BaseRequest, name: str) -> _Asked:
+        estimating = await self._queue(request, name)
+        manifest = await asked_survey(request, self._catalogue, name)
+        epochs = asked_epochs(request, manifest, most_epochs(manifest))
+        return _Asked(estimating, (manifest,), epochs)
+
+    async def _made(
+        self,
+        request: web.BaseRequest,
+        asked: _Asked,
+        what: Hashable,
+        packed: Callable[[Sequence[EpochCounts]], bytes],
+        read: "Callable[[_Asked], Awaitable[Sequence[EpochCounts]]] | None" = None,
+    ) -> bytes:
+        """Return what is packed of the counts that a request is about, which stand in the queue.
+
+        Raises:
+            Refusal: too-few-reports if there are none, or why there is no answer.
+        """
+
+        def unless_wrong(shown: Sequence[EpochCounts]) -> bytes:
+            try:
+                return packed(shown)
+            except ValueError as error:  # such as epochs over which devices keep responses
+                raise Refusal(RefusalCode.BAD_QUERY, str(error)) from error
+
+        ids = tuple(each.survey_id for each in asked.surveys)
+        making = asked.estimating.made(
+            request, (ids, what), lambda: (read or self._shown)(asked), unless_wrong
+        )
+        made = await _to_the_end(making)
+        if made is None:
+            raise Refusal(RefusalCode.TOO_FEW_REPORTS, f"figures {appear_text(asked.newest)}")
+        return made
+
+    async def _shown(self, asked: _Asked) -> Sequence[EpochCounts]:
+        return await shown_counts(self._store, asked.newest, asked.epochs, self._clock())
+
+    async def _newest(self, asked: _Asked) -> Sequence[EpochCounts]:
+        """Return counts of all surveys asked for: of as many newest epochs as one answer has.
+
+        The newest survey first, and of each the epochs in their order.
+        """
+        found: list[EpochCounts] = []
+        for manifest in asked.surveys:
+            most = min(most_epochs(manifest), _MOST_ROWS // len(manifest.categories) or 1)
+            left, epochs = most - len(found), asked.epochs
+            if epochs is None:
+                newest = await self._store.newest_epoch(manifest.survey_id)
+                end = 0 if newest is None else newest + 1
+                epochs = range(max(0, end - max(0, left)), end)
+            found += await shown_counts(self._store, manifest, epochs, self._clock())
+        return found
+
+    async def _queue(self, request: web.BaseRequest, name: str) -> Estimating:
+        """Return the queue of whoever asks for figures, if they may."""
+        public = name in self._config.public
+        if public and "Authorization" not in request.headers:
+            return self._for_strangers
+        try:
+            await require_role(request, self._store, Role.ANALYST)
+        except Refusal:
+            if public:
+                return self._for_strangers
+            raise
+        return self._for_analysts
+
+
+def _check_view(manifest: Manifest, view: str) -> None:
+    """Refuse (bad-query) a view that a survey cannot be shown in, or only in minutes."""
+    if view != VIEWS[0] and manifest.values is not None:
+        raise Refusal(RefusalCode.BAD_QUERY, "a numeric survey is shown unbiased only")
+    if view == VIEWS[2] and len(manifest.categories) > _MOST_LIKELY:
+        raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_LIKELY:,} {_CALCULATE}")
+
+
+def _formed(made: bytes, form: str) -> web.Response:
+    return json_answer(made) if form == "json" else csv_answer(made)
+
+
+async def _to_the_end(work: Awaitable[Result]) -> Result:
+    """Wait for work that goes on whoever leaves.
+
+    Its thread cannot be stopped, and the next must wait for it.
+    """
+    making = asyncio.ensure_future(work)
+    making.add_done_callback(retrieve_outcome)
+    return await asyncio.shield(making)

@@ -1,0 +1,74 @@
+"""What a query asks for: which survey, which epochs, at which level."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from deniable.messages import Manifest, Refusal, RefusalCode
+from deniable.reading import (
+    AmbiguousSurvey,
+    NoSuchSurvey,
+    epoch_range,
+    find_version,
+)
+from deniable.server.routes.catalogue import Catalogue
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+_LEVEL: Final = re.compile(r"0?\.[0-9]{1,32}", re.ASCII)
+
+
+async def asked_survey(request: "web.BaseRequest", catalogue: Catalogue, name: str) -> Manifest:
+    """Return the newest survey of the path's name, or the one of ``?survey=``.
+
+    Raises:
+        Refusal: bad-query or not-found.
+    """
+    await catalogue.reread()
+    try:
+        return find_version(name, catalogue.named(name), request.query.get("survey"))
+    except NoSuchSurvey:
+        raise not_found(catalogue) from None
+    except AmbiguousSurvey as error:
+        raise Refusal(RefusalCode.BAD_QUERY, str(error)) from None
+
+
+def not_found(catalogue: Catalogue) -> Refusal:
+    """Return that a survey is not published; StoreError if that cannot be told."""
+    catalogue.check()
+    return Refusal(RefusalCode.NOT_FOUND, "no such survey is published here")
+
+
+def asked_epochs(request: "web.BaseRequest", manifest: Manifest, most: int) -> range | None:
+    """Return the epochs of ``?epoch=``, such as 3 or 0-5; None if none are named.
+
+    Raises:
+        Refusal: bad-query, also if they are more than so many.
+    """
+    text = request.query.get("epoch")
+    if text is None:
+        return None
+    try:
+        asked = epoch_range(text, manifest.schedule.epochs)
+    except ValueError as error:
+        raise Refusal(RefusalCode.BAD_QUERY, f"epoch {error}") from None
+    if len(asked) > most:
+        raise Refusal(RefusalCode.BAD_QUERY, f"at most {most} epochs of this survey at once")
+    return asked
+
+
+def asked_choice(request: "web.BaseRequest", name: str, choices: Sequence[str]) -> str:
+    """Return what a parameter chooses, by default the first; Refusal (bad-query) for others."""
+    chosen = request.query.get(name, choices[0])
+    if chosen not in choices:
+        raise Refusal(RefusalCode.BAD_QUERY, f"{name} must be one of {', '.join(choices)}")
+    return chosen
+
+
+def asked_level(request: "web.BaseRequest") -> float:
+    """Return the level of ``?level=``, by default 0.95; Refusal (bad-query) if it is none."""
+    text = request.query.get("level", "0.95")
+    if not _LEVEL.fullmatch(text) or not 0 < float(text) < 1:
+        raise Refusal(RefusalCode.BAD_QUERY, "level must be in (0, 1), such as 0.95")
+    return float(text)

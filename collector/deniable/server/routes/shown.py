@@ -1,0 +1,70 @@
+"""What may be shown of a survey's epochs, whoever vouched for their reports."""
+
+from asyncio import to_thread
+
+from deniable.messages import Manifest
+from deniable.messages.seals import Counts, Seal
+from deniable.reading import EpochCounts, ListedEpoch, added_up
+from deniable.reading.epochs import epoch_standing
+from deniable.stores import Store
+
+
+async def shown_epochs(store: Store, manifest: Manifest, now: float) -> list[ListedEpoch]:
+    """Return the epochs that have figures or a seal."""
+    survey_id, schedule = manifest.survey_id, manifest.schedule
+    newest = await store.newest_epoch(survey_id)
+    # Before the counts: those that are read once there is a seal never change.
+    seals = {seal.epoch: seal for seal in await store.seals(survey_id)}
+    listed = []
+    for epoch in sorted({*range(0 if newest is None else newest + 1), *seals}):
+        seal = seals.get(epoch)
+        n = await store.reports(survey_id, epoch)
+        if n or seal is not None:
+            digest = None if seal is None else seal.digest
+            state = epoch_standing(schedule, epoch, now, digest).state
+            listed.append(ListedEpoch(epoch, n, state, seal))
+    return listed
+
+
+async def shown_counts(
+    store: Store, manifest: Manifest, epochs: range | None, now: float
+) -> list[EpochCounts]:
+    """Return the counts of those of the epochs that have figures; of the newest by default.
+
+    Manifests of the same name are never pooled.
+    """
+    newest = await store.newest_epoch(manifest.survey_id)
+    if newest is None:
+        return []
+    asked = range(newest, newest + 1) if epochs is None else (e for e in epochs if e <= newest)
+    distrusted = await store.distrusted()
+    found = []
+    for epoch in asked:
+        # Before the counts: those that are read once there is a seal never change.
+        seal = await store.standing_seal(manifest.survey_id, epoch)
+        by_issuer = await store.counts(manifest.survey_id, epoch)
+        if not by_issuer:
+            continue
+        doubtful = sum(
+            sum(vouched.values()) for issuer, vouched in by_issuer.items() if issuer in distrusted
+        )
+        # In a thread: there may be a million of each issuer.
+        counts = await to_thread(added_up, list(by_issuer.values()))
+        standing = epoch_standing(
+            manifest.schedule, epoch, now, None if seal is None else seal.digest
+        )
+        whole = by_issuer if _is_whole(manifest, by_issuer, seal) else None
+        found.append(EpochCounts(manifest.survey_id, epoch, counts, doubtful, standing, whole))
+    return found
+
+
+def _is_whole(manifest: Manifest, by_issuer: Counts, seal: Seal | None) -> bool:
+    """Tell whether figures may be told apart by issuer, and are all that the seal is over.
+
+    An issuer's part is figures, too: it takes as many reports.
+    """
+    parts = [sum(vouched.values()) for vouched in by_issuer.values()]
+    least = max(1, manifest.minimum_reports)
+    return (
+        seal is not None and sum(parts) == seal.reports and (len(parts) == 1 or min(parts) >= least)
+    )

@@ -1,0 +1,89 @@
+"""How estimates from simulated counts compare with the truth, in one run and in many."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.estimates import Model, decoder_of, frequency_intervals
+from deniable.estimates.cumulative import blur_of
+from deniable.estimates.numeric import bin_ends, numeric_summary
+from deniable.messages import Manifest
+
+Floats = NDArray[np.float64]
+
+
+class Figures(NamedTuple):
+    """The figures of a histogram, each a number a figure: shares, or a mean and groups' shares."""
+
+    estimates: Floats
+    errors: Floats
+    low: Floats
+    high: Floats
+
+
+def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> Figures:
+    """Return what a histogram of these counts shows."""
+    mechanism = manifest.mechanism
+    decoder = decoder_of(mechanism)
+    tally = decoder.tally(counts.tolist())
+    if manifest.values is not None:
+        made = numeric_summary(mechanism, tally, manifest.categories, manifest.values, level)
+        each = [made.mean, *(group.share for group in made.bins)]
+        rows = np.array([(one.value, one.standard_error, one.low, one.high) for one in each])
+        return Figures(*rows.T)
+    intervals = frequency_intervals(mechanism, tally, level)
+    estimates = decoder.frequencies(tally)
+    errors = decoder.standard_errors(tally, Model.SAMPLED)
+    return Figures(estimates, errors, intervals.low, intervals.high)
+
+
+def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, float]:
+    """Return the names of these figures of so many devices, and what they would be without noise.
+
+    All groups of a numeric survey follow from how many devices there are.
+    """
+    if manifest.values is None:
+        return dict(zip(manifest.categories, truth.tolist(), strict=True))
+    found = {"mean": float(np.dot(truth, [float(value) for value in manifest.values]))}
+    ends = bin_ends(len(truth), 2 * blur_of(manifest.mechanism, devices) + 1)
+    for before, last in pairwise((-1, *ends)):
+        name = f"{manifest.categories[before + 1]} – {manifest.categories[last]}"
+        found[name] = float(truth[before + 1 : last + 1].sum())
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coverage:
+    """How the figures of many runs compare with the truth, each a number a figure.
+
+    Attributes:
+        runs: how many there were.
+        covered: in how many of them the interval held the truth.
+        bias: the mean of the estimates, less the truth.
+        error: the root of the mean squared distance of the estimate from the truth.
+        half_width: the mean of half the interval's width.
+    """
+
+    runs: int
+    covered: NDArray[np.int64]
+    bias: Floats
+    error: Floats
+    half_width: Floats
+
+    @classmethod
+    def of(cls, truth: Iterable[float], made: Iterable[Figures]) -> "Coverage":
+        """Return the coverage of at least one run."""
+        true, runs = np.array(list(truth)), 0
+        covered = np.zeros(len(true), dtype=np.int64)
+        bias, squares, widths = np.zeros((3, len(true)))
+        for each in made:
+            runs += 1
+            covered += (each.low <= true) & (true <= each.high)
+            bias += each.estimates - true
+            squares += (each.estimates - true) ** 2
+            widths += each.high - each.low
+        return cls(runs, covered, bias / runs, np.sqrt(squares / runs), widths / (2 * runs))

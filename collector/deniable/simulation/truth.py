@@ -1,0 +1,113 @@
+"""An imagined truth: how frequent each answer is, as somebody writes it."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SHAPES: Final = ("uniform", "zipf")
+
+_SLACK: Final = 1e-6
+"""By how much shares that were rounded may miss 1."""
+
+
+class UnknownTruth(ValueError):
+    """What was written is no truth of this survey; the message says what would be."""
+
+
+def read_truth(text: str, answers: Sequence[str], questions: Sequence[slice] = ()) -> Floats:
+    """Return each answer's share: they sum to 1, or of several questions to 1 for each.
+
+    Args:
+        text: ``uniform``; ``zipf``, the i-th answer 1/i times as frequent as the first; the name of
+            a JSON file with a map, or of a CSV file with rows of answer and number; or such a map
+            itself, as in ``good=0.3, very good=20%``. What is not named shares what is left evenly.
+            Numbers of more than 1 in all are counts, of which the others have none.
+        answers: what can be answered.
+        questions: which of the answers belong to each question, if there are several.
+
+    Raises:
+        UnknownTruth: for anything else.
+        OSError: for a file that cannot be read.
+    """
+    groups = questions or (slice(0, len(answers)),)
+    if text in SHAPES:
+        given: Mapping[str, float] = {}
+    else:
+        given = _numbers(text)
+        if unknown := given.keys() - set(answers):
+            raise UnknownTruth(f"{min(unknown)!r} is no answer; there are {_listed(answers)}")
+    found = np.zeros(len(answers))
+    for group in groups:
+        named = {at: given[a] for at, a in enumerate(answers[group]) if a in given}
+        size = len(answers[group])
+        found[group] = 1 / np.arange(1, size + 1) if text == "zipf" else _shares(named, size)
+        found[group] /= found[group].sum()
+    return found
+
+
+def _shares(named: Mapping[int, float], size: int) -> Floats:
+    total = math.fsum(named.values())
+    left = 1 - total
+    if left < -_SLACK:
+        left = 0.0  # counts
+    elif len(named) == size and left > _SLACK:
+        raise UnknownTruth(f"the shares sum to {total:g}; they must sum to 1, or be counts")
+    shares = np.full(size, max(left, 0.0) / max(1, size - len(named)))
+    for at, number in named.items():
+        shares[at] = number
+    return shares
+
+
+def _numbers(text: str) -> dict[str, float]:
+    path = Path(text)
+    pairs: Sequence[tuple[str, object]]
+    if path.suffix.lower() == ".json":
+        read = json.loads(path.read_text("utf-8"))
+        if not isinstance(read, dict):
+            raise UnknownTruth(f"{path} must have a map from answers to shares")
+        pairs = list(read.items())
+    elif path.suffix.lower() == ".csv":
+        rows = [row for row in csv.reader(io.StringIO(path.read_text("utf-8-sig"))) if row]
+        # A heading is a first row without a number.
+        body = rows[1:] if rows and _number(rows[0][-1]) is None else rows
+        if not all(len(row) == 2 for row in body):
+            raise UnknownTruth(f"{path} must have two columns: answer, and share or count")
+        pairs = [(row[0], row[1]) for row in body]
+    elif "=" in text:
+        pairs = [(name.strip(), n) for name, _, n in (e.rpartition("=") for e in text.split(","))]
+    else:
+        raise UnknownTruth(
+            f"{text!r} is no truth: say {' or '.join(SHAPES)}, a .csv or .json file, or shares "
+            "such as good=0.3, bad=0.1"
+        )
+    found: dict[str, float] = {}
+    for name, written in pairs:
+        number = _number(written)
+        if number is None or name in found:
+            raise UnknownTruth(f"{name!r} must have one number that is not negative")
+        found[name] = number
+    return found
+
+
+def _number(written: object) -> float | None:
+    """Return a number that is not negative; None for what is none."""
+    text = str(written).strip()
+    try:
+        number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        return None
+    return number if 0 <= number < math.inf and not isinstance(written, bool) else None
+
+
+def _listed(answers: Sequence[str]) -> str:
+    shown = ", ".join(answers[:5])
+    return f"{shown}, …" if len(answers) > 5 else shown

@@ -1,0 +1,144 @@
+"""``deniable plan``: the numbers of the interface, in words, JSON and a picture."""
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from deniable.estimates import reports_for_half_width, reports_for_mean
+from deniable.publishing.drafts import draft
+from tests.cli.commands import SURVEY, fail, run, succeed
+
+NUMBERS = """\
+name = "minutes"
+question = "How many minutes?"
+mechanism = "numeric"
+low = 0
+high = 240
+step = 5
+epsilon = "1"
+epoch = "1 day"
+epochs = 7
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return a survey file."""
+    return written(tmp_path, SURVEY)
+
+
+def written(folder: Path, text: str) -> Path:
+    made = folder / "survey.toml"
+    made.write_text(text, "utf-8")
+    return made
+
+
+def test_it_says_what_publishing_says(file: Path, tmp_path: Path) -> None:
+    needed = reports_for_half_width(draft(file).mechanism, 0.05)
+    shown = succeed("plan", file)
+    assert "each share within ± 5 percentage points, by intervals of 95 %" in shown
+    assert re.search(rf"randomised response \(the best\) +{needed:,} +1\n", shown)
+    directory = tmp_path / "collector"
+    succeed("init", directory)
+    published = succeed("survey", "publish", file, "--dir", directory, "--dry-run")
+    assert f"takes at most {needed:,} reports" in published
+
+
+def test_odds_and_a_years_budget_are_told_in_words(file: Path) -> None:
+    shown = " ".join(succeed("plan", file).split())
+    assert "epsilon 1: a report makes no answer more than 2.72 times likelier" in shown
+    assert "a report in 30 of 365 epochs of 1 day charges a device epsilon 30.000" in shown
+    assert "a lifetime_epsilon of 20 does for 20 reports, which is 20 days" in shown
+    yearly = reports_for_half_width(draft(file, epsilon="0.054").mechanism, 0.05)
+    assert f"for 365 it takes epsilon 0.054, and then {yearly:,} reports an epoch" in shown
+    assert "does for 365 reports" in succeed("plan", file, "--lifetime", "365")
+
+
+def test_reports_that_are_there_allow_an_epsilon(file: Path) -> None:
+    found = json.loads(succeed("plan", file, "--width", "2%", "--reports", "10^4", "--json"))
+    assert found["with_reports"] == 10_000
+    assert found["ways"][0]["reports"] > 10_000
+    assert found["reached"] > 0.02
+    allowed = found["least_epsilon"]
+    again = json.loads(succeed("plan", file, "--width", "2%", "--epsilon", allowed, "--json"))
+    assert again["epsilon"] == allowed
+    assert 9_000 < again["ways"][0]["reports"] <= 10_000
+    few = succeed("plan", file, "--width", "0.1%", "--reports", "100")
+    assert "what is wanted takes more, up to epsilon 10" in few
+
+
+def test_a_share_an_error_or_a_difference_takes_what_the_formula_says(file: Path) -> None:
+    def needed(*options: str) -> int:
+        found = json.loads(succeed("plan", file, *options, "--json"))
+        return int(found["ways"][0]["reports"])
+
+    mechanism = draft(file).mechanism
+    assert needed("--width", "2%") == reports_for_half_width(mechanism, 0.02)
+    at_a_tenth = reports_for_half_width(mechanism, 0.02, 0.1)
+    assert needed("--width", "0.02", "--share", "10%") == at_a_tenth
+    assert needed("--level", "99%") == reports_for_half_width(mechanism, 0.05, level=0.99)
+    error = needed("--error", "1%")
+    assert needed("--width", "1%") == pytest.approx(1.959964**2 * error, rel=1e-4)
+    # 2 (1.959964 + 0.841621)^2; and with 90 % at 1 %, 2 (2.575829 + 1.281552)^2.
+    assert needed("--difference", "1%") == pytest.approx(15.69776 * error, rel=1e-4)
+    strict = needed("--difference", "1%", "--power", "90%", "--significance", "1%")
+    assert strict == pytest.approx(29.75876 * error, rel=1e-4)
+
+
+def test_a_mean_is_planned_in_its_units_or_in_percent_of_their_range(tmp_path: Path) -> None:
+    file = written(tmp_path, NUMBERS)
+    survey = draft(file)
+    assert survey.values is not None
+    shown = succeed("plan", file, "--width", "2%")
+    assert "the mean within ± 4.8, by intervals of 95 %" in shown
+    assert shown == succeed("plan", file, "--width", "4.8")
+    assert f"{reports_for_mean(survey.mechanism, survey.values, 4.8):,}" in shown
+
+
+@pytest.mark.parametrize("against", ["epsilon", "size"])
+def test_a_picture_is_drawn(file: Path, tmp_path: Path, against: str) -> None:
+    picture = tmp_path / "plan.svg"
+    succeed("plan", file, "--picture", picture, "--against", against)
+    titled = ET.parse(picture).getroot().findtext("{http://www.w3.org/2000/svg}title")
+    assert titled == "Users needed: How often do you drink tea?"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--width", "150%"], "--width of a share must be below 1, such as 5%"),
+        (["--level", "95"], "the level must be in (0, 1), such as 0.95"),
+        (["--difference", "2%", "--power", "1%"], "the power must be in (significance, 1)"),
+        (["--share", "120%"], "the frequency must be in [0, 1]"),
+        (["--epsilon", "0"], "epsilon"),
+        (["--lifetime", "-1"], "lifetime must be a plain decimal"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_in_a_line(
+    file: Path, options: list[str], message: str
+) -> None:
+    assert message in fail("plan", file, *options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--width", "x"], "must be a number above 0, such as 2% or 0.02"),
+        (["--width", "0"], "must be a number above 0"),
+        (["--reports", "10^99"], "must be a whole number from 1 to 10^15"),
+        (["--reports", "many"], "must be a whole number from 1 to 10^15"),
+        (["--width", "1%", "--error", "1%"], "give one of --width, --error and --difference"),
+    ],
+)
+def test_wrong_usage_is_told(file: Path, options: list[str], message: str) -> None:
+    result = run("plan", file, *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_numeric_survey_has_no_share(tmp_path: Path) -> None:
+    result = run("plan", written(tmp_path, NUMBERS), "--share", "10%")
+    assert "a numeric survey's figure is its mean" in result.stderr

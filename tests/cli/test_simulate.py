@@ -1,0 +1,143 @@
+"""``deniable simulate``: imagined devices, and rehearsals with a collector of one's own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from deniable.messages import is_simulated
+from tests.cli.commands import SURVEY, Workplace, fail, run, succeed
+from tests.cli.serving import serving
+
+TRIES = 500
+"""The server looks for what is new once in a second; each try takes a hundredth or more."""
+
+ASKED = ["--truth", "never=10%, often=.4", "--devices"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return a survey file."""
+    made = tmp_path / "tea.toml"
+    made.write_text(SURVEY, "utf-8")
+    return made
+
+
+def test_estimates_stand_beside_the_truth_and_say_that_they_are_simulated(file: Path) -> None:
+    shown = succeed("simulate", file, *ASKED, "10^9")
+    assert "SIMULATED  no device answered" in shown
+    assert "simulated-tea: How often do you drink tea?" in shown
+    assert "1,000,000,000 imagined ones at epsilon 1, seed 0" in shown
+    found = json.loads(succeed("simulate", file, *ASKED, "10^9", "--json"))
+    assert found["simulated"] is True
+    assert is_simulated(found["survey"])
+    rows = {row["name"]: row for row in found["figures"]}
+    truth = {"never": 0.1, "sometimes": 0.25, "often": 0.4, "always": 0.25}
+    assert {name: row["truth"] for name, row in rows.items()} == pytest.approx(truth)
+    # Errors of 4.5e-5: 7 of them are missed with a chance of 1e-11.
+    assert all(abs(row["estimate"] - row["truth"]) < 3.2e-4 for row in rows.values())
+
+
+def test_many_runs_tell_how_often_intervals_hold(file: Path) -> None:
+    runs = ["--runs", "400"]
+    found = json.loads(succeed("simulate", file, *ASKED, "20000", *runs, "--json"))
+    held = [row["covered"] for row in found["figures"]]
+    # Binomial with 400 and 95 %: from 350 to 398 but with a chance below 1e-6 a side.
+    assert all(350 <= each <= 398 for each in held)
+    shown = succeed("simulate", file, *ASKED, "20000", *runs)
+    assert f"In 400 runs, intervals of 95 % held the truth {sum(held) / 1600:.1%}" in " ".join(
+        shown.split()
+    )
+
+
+def test_another_seed_has_other_chance(file: Path) -> None:
+    one, again, other = (
+        succeed("simulate", file, *ASKED, "1000", "--seed", seed) for seed in "778"
+    )
+    assert one == again != other
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--truth", "zipf"], "say --truth and --devices"),
+        (["--truth", "bell", "--devices", "10"], "'bell' is no truth"),
+        (["--truth", "zipf", "--devices", "0"], "must be a whole number"),
+        ([*ASKED, "1000", "--level", "95"], "must be below 1, such as 95%"),
+        ([*ASKED, "1000", "--into", "http://127.0.0.1:1", "--runs", "2"], "of one run"),
+        ([*ASKED, "99", "--into", "http://127.0.0.1:1"], "--into sends 100 to"),
+    ],
+)
+def test_wrong_usage_is_told(file: Path, options: list[str], message: str) -> None:
+    result = run("simulate", file, *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+
+
+def test_a_rehearsal_takes_one_seeds_reports_and_no_others(place: Workplace, file: Path) -> None:
+    place.publish()  # the real one stays what it is
+    shown = succeed("simulate", file, "--rehearse", place.directory)
+    assert "published simulated-tea, which no device answers" in shown
+    with serving(place) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        into = [*ASKED, "700", "--into", url]
+        sent = run("simulate", file, *into)
+        assert "700 reports accepted, 0 were there already" in sent.stderr
+        more = run("simulate", file, *ASKED, "900", "--into", url)
+        assert "200 reports accepted, 700 were there already" in more.stderr
+        for others in (["--seed", "1"], ["--truth", "uniform"]):
+            refused = run("simulate", file, *into, *others)
+            assert refused.exit_code == 1
+            assert "has reports of another seed or truth" in refused.stderr
+        # What a collector counted is what was simulated, to the last report.
+        counted = json.loads(succeed("hist", "simulated-tea", "--dir", place.directory, "--json"))
+        simulated = json.loads(run("simulate", file, *ASKED, "900", "--into", url, "--json").stdout)
+        assert counted["n"] == 900
+        assert [row["estimate"] for row in counted["categories"]] == [
+            row["estimate"] for row in simulated["figures"]
+        ]
+        for form in ("--json", "--csv"):
+            figures = succeed("hist", "simulated-tea", "--dir", place.directory, form)
+            assert "simulated-tea" in figures
+        # Another rehearsal has no reports, and takes those of another seed.
+        succeed("simulate", file, "--rehearse", place.directory)
+        for _ in range(TRIES):
+            anew = run("simulate", file, *into, "--seed", "1")
+            if anew.exit_code == 0:
+                break
+        assert "700 reports accepted, 0 were there already" in anew.stderr
+        seen = succeed("hist", "simulated-tea", "--dir", place.directory)
+        assert "simulated: no real device answered" in seen
+        assert "no figures yet" in fail("hist", "tea", "--dir", place.directory)
+
+
+def test_reports_go_to_no_other_survey(place: Workplace, file: Path) -> None:
+    place.publish()
+    with serving(place) as server:
+        into = [*ASKED, "700", "--into", f"http://127.0.0.1:{server.port}"]
+        assert "has no survey 'simulated-tea'" in fail("simulate", file, *into)
+        file.write_text(SURVEY.replace('"always"', '"daily"'), "utf-8")
+        succeed("simulate", file, "--rehearse", place.directory)
+        file.write_text(SURVEY, "utf-8")
+        for _ in range(TRIES):
+            if "has no survey" not in (told := fail("simulate", file, *into)):
+                break
+        assert "'simulated-tea' asks something else than the file" in told
+
+
+def test_only_a_rehearsal_has_such_a_name_and_no_app_bundles_it(
+    place: Workplace, file: Path
+) -> None:
+    named = SURVEY.replace('name = "tea"', 'name = "simulated-tea"')
+    refused = fail("survey", "publish", place.written(named), "--dir", place.directory)
+    assert refused.startswith("name: is that of a rehearsal")
+    succeed("simulate", file, "--rehearse", place.directory)
+    exported = fail("survey", "export", "simulated-tea", "--dir", place.directory)
+    assert exported == "'simulated-tea' is a rehearsal, which no app answers"
+
+
+def test_a_rehearsal_of_a_certified_survey_needs_no_issuer(place: Workplace, file: Path) -> None:
+    key = "2c546f64f07df4fe1863ca51669193f90cd593a49ab9ec5d493dcf3b07321228"
+    file.write_text(f'{SURVEY}enrolment = "certificate"\nissuers = ["{key}"]\n', "utf-8")
+    succeed("simulate", file, "--rehearse", place.directory)
+    assert place.manifest("simulated-tea").enrolment.mode == "open"

@@ -1,0 +1,146 @@
+"""What is shown of a histogram, in a chart, a table and columns, are its numbers."""
+
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pyarrow as pa
+import pytest
+
+from deniable.estimates import Estimate, Histogram, View, estimate_histogram, plot_differences
+from deniable.estimates.charts import Dot
+from deniable.estimates.decoders import decoder_of
+from deniable.estimates.display import epochs_text, histogram_dots
+from deniable.estimates.series import Point, Series
+from deniable.messages import Manifest, Specification
+from tests.support.kinds import EXAMPLES
+from tests.support.surveys import manifest
+
+SVG = "{http://www.w3.org/2000/svg}"
+SURVEYS = [
+    manifest(
+        name=kind,
+        categories=categories,
+        specification=Specification.calibrated(kind, len(categories), "1", settings=settings),
+    )
+    for kind, examples in EXAMPLES.items()
+    if kind != "two-round"
+    for settings, categories in examples
+]
+
+
+def even(asked: Manifest, n: int = 20_000, epoch: int = 0) -> Histogram:
+    counts = [round(n * share) for share in decoder_of(asked.mechanism).even_shares]
+    return estimate_histogram(asked, epoch, counts)
+
+
+def bands(dots: Sequence[Dot | None], which: str) -> list[tuple[float, float] | None]:
+    return [getattr(dot, which) for dot in dots]
+
+
+def ends(intervals: Any) -> list[tuple[float, float]]:
+    return [*zip(intervals.low.tolist(), intervals.high.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("asked", SURVEYS, ids=lambda asked: asked.name)
+def test_charts_and_columns_have_the_numbers_of_the_histogram(asked: Manifest) -> None:
+    histogram = even(asked)
+    dots, columns = histogram_dots(histogram), histogram.columns()
+    if histogram.numeric is None:
+        # Answers to single questions come before their combinations.
+        last = dots[-len(histogram.categories) :]
+        assert [dot.label for dot in last] == [*histogram.categories] == columns["category"]
+        assert [dot.value for dot in last] == histogram.estimate.tolist() == columns["estimate"]
+        assert bands(last, "outer") == ends(histogram)
+        assert bands(last, "inner") == ends(histogram.at(0.5))
+        assert columns["low"] == histogram.low.tolist()
+        assert columns["simultaneous_low"] == histogram.simultaneous.low.tolist()
+        assert ("raw" in columns) is not bool(histogram.responses)
+        shown = histogram_dots(histogram, View.PROJECTED, simultaneous=True)
+        assert [dot.value for dot in shown] == histogram.view("projected").tolist()
+        assert bands(shown, "outer") == ends(histogram.simultaneous)
+        drawn = histogram.plot("projected", simultaneous=True)._repr_svg_()
+        assert "95% simultaneous interval" in drawn
+        assert "projected view" in drawn
+    else:
+        shares = [each.share for each in histogram.numeric.bins]
+        shown_shares = [share for share in shares if share.high - share.low <= 0.5]
+        assert bands(dots, "outer") == [(share.low, share.high) for share in shown_shares]
+        assert columns["estimate"][0] == histogram.numeric.mean.value
+        with pytest.raises(ValueError, match="noise"):
+            histogram.plot(simultaneous=True)
+    told = histogram.metadata()
+    assert (told["survey_id"], told["epsilon"]) == (histogram.survey_id, histogram.epsilon)
+    assert told["epochs"] == "0"
+    assert pa.table(histogram).num_rows == len(columns["estimate"])
+    assert histogram.to_pandas()["estimate"].tolist() == columns["estimate"]
+
+
+def test_a_series_is_drawn_with_its_gaps_and_successors() -> None:
+    first, second = manifest(), manifest(sequence=1)
+    ids = first.survey_id.hex(), second.survey_id.hex()
+    series = Series(
+        "marriage",
+        (
+            Point(ids[0], 0, 0, 10, even(first)),
+            Point(ids[0], 1, 10, 20),
+            Point(ids[1], 2, 20, 30, even(second, epoch=2)),
+        ),
+    )
+    root = ET.fromstring(series.plot()._repr_svg_())
+    panels = [each for each in root.iter(f"{SVG}g") if each.get("class") == "panel"]
+    assert len(panels) == len(first.categories)
+    ribbons = [each for each in panels[0] if each.get("class") == "outer"]
+    begins = [each for each in panels[0] if each.get("class") == "reference"]
+    assert (len(ribbons), len(begins)) == (2, 1)
+    frame = series.to_pandas()
+    assert frame.attrs == {"survey": "marriage"}
+    assert frame["estimate"].isna().tolist() == [False] * 5 + [True] * 5 + [False] * 5
+
+
+def test_differences_are_drawn_with_their_own_intervals() -> None:
+    counts = [1010, 1040, 1250, 1431, 1602]
+    now = estimate_histogram(manifest(), 1, counts)
+    then = estimate_histogram(manifest(), 0, [1410, 1009, 1236, 1479, 1610])
+    drawn = plot_differences({c: now.share(c) - then.share(c) for c in now.categories})
+    root = ET.fromstring(drawn._repr_svg_())
+    rows = [
+        [text.text for text in each.iter(f"{SVG}text")]
+        for each in root.iter(f"{SVG}g")
+        if each.get("class") == "row"
+    ]
+    told = [now.share(c) - then.share(c) for c in now.categories]
+    assert [len(row) == 3 for row in rows] == [each.distinguishable for each in told]
+    assert rows[0][1:] == [f"{100 * told[0].value:+.1f}", _points(told[0])]
+
+
+def _points(estimate: Estimate) -> str:
+    return f"[{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}]"
+
+
+def test_impossible_counts_are_marked_and_said_to_be_unusable() -> None:
+    counts = [10_320, 10, 1236, 1479, 1610]
+    histogram = estimate_histogram(manifest(), 0, counts)
+    dots = histogram_dots(histogram)
+    assert [dot.label for dot in dots if dot.mark == "!!"] == [*histogram.impossible]
+    assert [dot.outer for dot in dots if dot.label == "very poor"] == [None]
+    html = histogram._repr_html_()
+    assert "!! Not to be used" in html
+    assert "none in [0, 1]" in html
+
+
+def test_a_page_has_the_same_rows_as_the_chart_and_no_markup_of_labels() -> None:
+    asked = manifest(categories=("<b>a</b>", "b&c", '"d"'), question="<script>?")
+    histogram = even(asked)
+    root = ET.fromstring(histogram._repr_html_())
+    rows = [["".join(cell.itertext()) for cell in row] for row in root.iter("tr")]
+    assert [row[0] for row in rows[1:]] == [*asked.categories]
+    assert rows[1][1] == f"{histogram.estimate[0]:.1%}"
+    assert rows[1][2] == f"[{histogram.low[0]:.1%}, {histogram.high[0]:.1%}]"
+    assert {each.tag for each in root.iter()}.isdisjoint({"script", "b"})
+
+
+def test_epochs_are_told_in_short() -> None:
+    assert epochs_text((3,)) == "3"
+    assert epochs_text((3, 4, 5)) == "3-5"
+    assert epochs_text((0, 2, 5)) == "0, 2, 5"

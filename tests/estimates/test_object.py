@@ -1,0 +1,260 @@
+"""What an analyst asks of a histogram: shares, differences, ratios, pooled epochs, views, tests."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from deniable.estimates import (
+    Estimate,
+    Histogram,
+    Model,
+    Point,
+    Series,
+    View,
+    combined,
+    decoder_of,
+    estimate_histogram,
+    estimated_covariance,
+)
+from deniable.estimates.decoders import DenseDecoder
+from deniable.estimates.views import likeliest
+from deniable.mechanisms import RandomisedResponse
+from deniable.messages import Manifest, Repeat
+from tests.support.kinds import EXAMPLES, example_survey
+from tests.support.surveys import manifest
+
+SURVEYS = [
+    replace(example_survey(kind, settings, categories), repeat=Repeat())
+    for kind, examples in EXAMPLES.items()
+    for settings, categories in examples
+    if kind != "two-round"  # kept responses are refused below
+]
+every = pytest.mark.parametrize(
+    "survey", SURVEYS, ids=lambda survey: str(survey.specification)[:60]
+)
+CHECKED = RandomisedResponse(4, "1.0986122886681098")  # FORMULAS: E = 3, k = 4
+
+
+def drawn(survey: Manifest, n: int, seed: int) -> list[int]:
+    decoder = decoder_of(survey.mechanism)
+    rng = np.random.default_rng(seed)
+    f = np.concatenate([rng.dirichlet(np.ones(part.decoder.categories)) for part in decoder.parts])
+    law = decoder.response_shares(f).clip(0)
+    return [int(count) for count in rng.multinomial(n, law / law.sum())]
+
+
+def histogram(survey: Manifest, seed: int = 1, epoch: int = 0, n: int = 20_000) -> Histogram:
+    return estimate_histogram(survey, epoch, drawn(survey, n, seed))
+
+
+@every
+def test_a_share_of_one_category_is_the_histograms(survey: Manifest) -> None:
+    found = histogram(survey)
+    for at, category in enumerate(found.categories):
+        share = found.share(category)
+        assert share.value == pytest.approx(found.estimate[at], abs=1e-9)
+        assert share.standard_error == pytest.approx(found.standard_error[at], rel=1e-6, abs=1e-9)
+        assert (share.low, share.high) == (found.low[at], found.high[at])
+        assert found.simultaneous.low[at] <= share.low <= share.high <= found.simultaneous.high[at]
+        assert category in share.sentence
+
+
+@every
+def test_what_is_made_of_estimates_has_the_variance_of_the_summed_weights(survey: Manifest) -> None:
+    found, other = histogram(survey), histogram(survey, 2, epoch=1)
+    rng = np.random.default_rng(3)
+    size = len(decoder_of(survey.mechanism).parts)
+    v, w = rng.normal(size=(2, len(found.categories)))
+    matrices = [
+        estimated_covariance(survey.mechanism, each.sample.tally, Model.SAMPLED)
+        for each in (found, other)
+    ]
+    made = 3 * found.query(v) - found.query(w) / 2
+    asked = 3 * v - w / 2
+    assert made.value == pytest.approx(asked @ found.estimate, rel=1e-9)
+    assert made.standard_error == pytest.approx(np.sqrt(asked @ matrices[0] @ asked), rel=1e-6)
+    change = found.query(v) - other.query(w)
+    variance = v @ matrices[0] @ v + w @ matrices[1] @ w
+    assert change.value == pytest.approx(v @ found.estimate - w @ other.estimate, rel=1e-9)
+    assert change.standard_error == pytest.approx(np.sqrt(variance), rel=1e-6)
+    nothing = found.query(v) - histogram(survey).query(v)  # the same reports, read twice
+    assert nothing.value == pytest.approx(0, abs=1e-9)
+    assert nothing.standard_error == pytest.approx(0, abs=1e-9)
+    assert found.covariance.shape == (len(found.categories),) * 2
+    assert size >= 1
+
+
+@every
+def test_epochs_of_the_same_devices_average_out_noise_and_nothing_else(survey: Manifest) -> None:
+    counts = drawn(survey, 20_000, 1)
+    once = estimate_histogram(survey, 0, counts)
+    four = estimate_histogram(survey, range(4), [4 * count for count in counts])
+    noise = estimate_histogram(survey, 0, counts, model=Model.FIXED).standard_error ** 2
+    sampling = np.maximum(once.standard_error**2 - noise, 0)
+    # n - 1 in one place and n in the other.
+    assert four.standard_error**2 == pytest.approx(noise / 4 + sampling, rel=1e-3, abs=1e-7)
+    assert four.epochs == (0, 1, 2, 3)
+    assert four.estimate == pytest.approx(once.estimate, abs=1e-12)
+    wide, narrow = once.high - once.low, four.high - four.low
+    assert (narrow <= wide + 1e-9).all()
+    for at, category in enumerate(four.categories):
+        share = four.share(category)
+        assert (share.low, share.high) == pytest.approx((four.low[at], four.high[at]), abs=1e-9)
+    with pytest.raises(ValueError, match="one epoch"):
+        four.changed_from(once)
+
+
+def test_what_shares_reports_or_noise_is_not_compared() -> None:
+    survey = manifest()
+    found, later = histogram(survey), histogram(survey, 2)
+    with pytest.raises(ValueError, match="at different moments"):
+        found.share("good") - later.share("good")
+    both = estimate_histogram(survey, (0, 1), drawn(survey, 100, 1))
+    with pytest.raises(ValueError, match="overlap"):
+        both.share("good") - found.share("good")
+    kept = manifest(repeat=Repeat("memoised", 4))
+    with pytest.raises(ValueError, match="kept their responses"):
+        histogram(kept).share("good") - histogram(kept, 2, epoch=1).share("good")
+    with pytest.raises(ValueError, match="keep their responses"):
+        estimate_histogram(kept, (0, 1), drawn(kept, 100, 1))
+    assert estimate_histogram(kept, (0, 4), drawn(kept, 100, 1)).epochs == (0, 4)
+    ratio = found.share("good") / found.share("poor")
+    with pytest.raises(TypeError, match="ratio"):
+        ratio - ratio
+    with pytest.raises(TypeError, match="product"):
+        found.share("good") * found.share("poor")
+    for answers in ("", [], ["good", "good"], ["awful"], {"plan": "good"}):
+        with pytest.raises(ValueError, match=r"answer|question"):
+            found.share(answers)
+
+
+def test_a_group_of_randomised_response_has_wilsons_interval() -> None:
+    found = Histogram.of_counts(CHECKED, [60, 30, 20, 10], ["a", "b", "c", "d"])
+    # FORMULAS 4: estimates, errors, and Wilson's interval of the second category.
+    assert found.estimate == pytest.approx([1, 0.25, 0, -0.25], abs=1e-9)
+    errors = [0.1375047746, 0.1190826279, 0.1024900077, 0.0760086240]
+    assert found.standard_error == pytest.approx(errors, abs=1e-9)
+    share = found.share("b")
+    assert (share.low, share.high) == pytest.approx((0.0432946497, 0.5032340999), abs=1e-9)
+    rest = found.share(["a", "c", "d"])
+    assert (rest.low, rest.high) == pytest.approx((1 - share.high, 1 - share.low), abs=1e-9)
+    assert found.view("projected") == pytest.approx([0.875, 0.125, 0, 0], abs=1e-9)
+    assert found.view(View.LIKELIHOOD) == pytest.approx([5 / 6, 1 / 6, 0, 0], abs=1e-9)
+    assert found.at(0.5).share("b").low > share.low
+
+
+@every
+def test_views_are_frequencies_and_the_best_of_their_kind(survey: Manifest) -> None:
+    found = histogram(survey, n=300)
+    decoder, tally = found.sample.decoder, found.sample.tally
+    for part in decoder.parts:
+        own = part.tally(tally)
+        near = found.view("projected")[part.categories]
+        f = part.decoder.frequencies(own)
+        assert near.min() >= 0
+        assert near.sum() == pytest.approx(1)
+        # Kuhn and Tucker: f - near is one number on the support, and no more elsewhere.
+        off = f - near
+        assert np.ptp(off[near > 0]) == pytest.approx(0, abs=1e-9)
+        assert (off[near == 0] <= off[near > 0].max() + 1e-9).all()
+        like = found.view("likelihood")[part.categories]
+        assert like.sum() == pytest.approx(1)
+        lam = part.decoder.response_shares(like)
+        seen = own.counts > 0
+        g = part.decoder.means(np.where(seen, own.shares / np.where(seen, lam, 1), 0))
+        assert own.n * np.log(g.max()) < 1e-3
+
+
+def test_both_ways_to_the_likeliest_frequencies_agree() -> None:
+    by_counts, by_steps = decoder_of(CHECKED), DenseDecoder(CHECKED)
+    for counts in ([60, 30, 20, 10], [25, 25, 25, 25], [0, 0, 0, 7]):
+        found = (likeliest(each, each.tally(counts)) for each in (by_counts, by_steps))
+        assert next(found) == pytest.approx(next(found), abs=2e-3)
+
+
+def test_change_is_pearsons_test_of_the_noisy_counts() -> None:
+    one, other = [120, 80, 60, 140], [150, 170, 130, 150]
+    found, later = (Histogram.of_counts(CHECKED, counts) for counts in (one, other))
+    test = later.changed_from(found)
+    pearson = stats.chi2_contingency([one, other], correction=False)
+    assert test.statistic == pytest.approx(pearson.statistic, rel=1e-9)
+    assert test.p_value == pytest.approx(pearson.pvalue, rel=1e-9)
+    assert test.degrees == 3
+    said = [0.4, 0.3, 0.2, 0.1]
+    law = decoder_of(CHECKED).response_shares(np.array(said))
+    expected = stats.chisquare(one, 400 * law)
+    assert found.fits(said).statistic == pytest.approx(expected.statistic, rel=1e-9)
+    assert found.fits(said).p_value == pytest.approx(expected.pvalue, rel=1e-9)
+    with pytest.raises(ValueError, match="sum to 1"):
+        found.fits([0.4, 0.3, 0.2, 0.2])
+
+
+@every
+def test_where_nothing_changed_few_tests_say_so(survey: Manifest) -> None:
+    decoder = decoder_of(survey.mechanism)
+    f = np.concatenate(
+        [np.full(part.decoder.categories, 1 / part.decoder.categories) for part in decoder.parts]
+    )
+    law = decoder.response_shares(f)
+    rng, runs, low = np.random.default_rng(7), 200, []
+    for one, other in rng.multinomial(3_000, law / law.sum(), size=(runs, 2)).tolist():
+        found, later = (Histogram.of_counts(survey.mechanism, each) for each in (one, other))
+        low.append(found.changed_from(later).p_value)
+        low.append(found.fits(f.tolist()).p_value)
+    # p-values below 5 % come in 5 % of runs: 20 of 400, and 45 or more in fewer than 1e-6 of such
+    # tests, were they binomial; the pairs share a sample, which at most doubles the variance.
+    assert sum(p < 0.05 for p in low) < 45 + 15
+
+
+def test_groups_of_one_population_are_weighted_by_their_errors() -> None:
+    found = histogram(manifest(epsilon="1"), n=20_000)
+    precise = histogram(manifest(epsilon="3", name="precise"), n=20_000)
+    shares = [found.share("good"), precise.share("good")]
+    both = combined(shares)
+    weights = [share.standard_error**-2 for share in shares]
+    values = [share.value for share in shares]
+    assert both.value == pytest.approx(np.average(values, weights=weights))
+    assert both.standard_error == pytest.approx(sum(weights) ** -0.5)
+    with pytest.raises(ValueError, match="independent"):
+        combined([found.share("good"), found.share("poor")])
+
+
+def test_sentences_can_be_published() -> None:
+    found = estimate_histogram(manifest(), 3, [1032, 1009, 1236, 1479, 1610])
+    good = found.share(["good", "very good"])
+    assert good.sentence == (
+        "An estimated 73.3 % of the devices that reported in epoch 3 of rating-of-marriage "
+        "answered good or very good (95 % interval 68.5 % to 78.1 %)."
+    )
+    later = estimate_histogram(manifest(), 4, [1010, 1020, 1230, 1490, 1600])
+    change = later.share("good") - found.share("good")
+    assert not change.distinguishable
+    assert change.sentence == (
+        "good, epoch 4 less epoch 3 of rating-of-marriage: +0.9 percentage points (95 % interval "
+        "-4.8 to +6.7; not distinguishable from no difference)."
+    )
+    times = found.share("good") / found.share("poor")
+    assert times.low < times.value < times.high
+    assert "as a multiple of" in times.sentence
+    assert isinstance(times, Estimate)
+
+
+def test_a_series_shows_gaps_and_crosses_successors() -> None:
+    first, second = manifest(), manifest(categories=("good", "poor"), name="marriage", sequence=2)
+    points = (
+        Point(first.survey_id.hex(), 0, 0, 10, histogram(first)),
+        Point(first.survey_id.hex(), 1, 10, 20),
+        Point(second.survey_id.hex(), 0, 20, 30, histogram(second, 2)),
+    )
+    series = Series("marriage", points)
+    good, fair = series.share("good"), series.share(series.categories[2])
+    assert [share is None for share in good] == [False, True, False]
+    assert [share is None for share in fair] == [False, True, True]
+    change = good[2] - good[0]  # type: ignore[operator]
+    assert change.standard_error > 0
+    rows = list(series.rows())
+    assert len(rows) == 3 * len(series.categories)
+    assert series.to_csv().count("\n") == 1 + len(rows)
+    assert series.to_dict()["survey"] == "marriage"

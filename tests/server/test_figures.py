@@ -1,0 +1,304 @@
+"""What analysts read besides histograms: versions, epochs and counts; and from which origins."""
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.estimates import View, connect, covariance_map, histogram_csv
+from deniable.messages import FRESH, Manifest
+from deniable.messages.seals import counts_digest
+from tests.server.collector import Collector, problem, running
+from tests.support.designs import large_survey
+from tests.support.kinds import EXAMPLES, example_survey
+from tests.support.reports import envelope, report
+from tests.support.surveys import AUTHORITY, MANIFEST, START, manifest
+
+NAME = MANIFEST.name
+ID = MANIFEST.survey_id.hex()
+SUCCESSOR = manifest(sequence=1, epsilon="0.5")
+COURTEOUS = manifest(name="courteous", minimum_reports=3)
+"""Whose figures advance by three."""
+
+
+async def get(collector: Collector, path: str, name: str = NAME) -> Any:
+    headers = await collector.token()
+    answer = await collector.client.get(f"/v1/surveys/{name}{path}", headers=headers)
+    assert answer.status == 200, await answer.text()
+    return await answer.json()
+
+
+@pytest.mark.asyncio
+async def test_all_versions_of_a_name_are_listed_for_anyone_also_ended_ones(
+    collector: Collector,
+) -> None:
+    await collector.publish(SUCCESSOR)
+    await collector.store.end(MANIFEST.survey_id, START + 5)
+    collector.clock.time += 1
+    answer = await collector.client.get(f"/v1/surveys/{NAME}/versions")
+    listed = (await answer.json())["surveys"]
+    assert [(each["survey_id"], each["ended_at"]) for each in listed] == [
+        (SUCCESSOR.survey_id.hex(), None),
+        (ID, START + 5),
+    ]
+    unknown = await collector.client.get("/v1/surveys/nobody-asks/versions")
+    assert await problem(unknown) == (404, "not-found")
+
+
+def twins() -> tuple[Manifest, Manifest]:
+    """Return two surveys of a name whose ids begin with the same four digits, the older first."""
+    seen: dict[bytes, Manifest] = {}
+    for sequence in count(1):
+        made = manifest(sequence=sequence)
+        before = seen.setdefault(made.survey_id[:2], made)
+        if before is not made:
+            return before, made
+    raise AssertionError
+
+
+@pytest.mark.asyncio
+async def test_an_older_survey_is_named_by_a_beginning_of_its_id_that_no_other_has(
+    collector: Collector,
+) -> None:
+    older, newer = twins()
+    await collector.publish(older)
+    await collector.publish(newer)
+    collector.clock.time += 1
+    for survey in (older, newer, MANIFEST):
+        identifier = survey.survey_id.hex()
+        assert (await get(collector, f"?survey={identifier[:12]}"))["survey_id"] == identifier
+    begins = older.survey_id.hex()[:4]
+    ambiguous = await collector.client.get(f"/v1/surveys/{NAME}?survey={begins}")
+    assert await problem(ambiguous) == (400, "bad-query")
+    assert "2 ids of this name begin so" in await ambiguous.text()
+
+
+@pytest.mark.asyncio
+async def test_epochs_tell_how_many_reports_are_shown_and_of_seals_only_what_is(
+    collector: Collector,
+) -> None:
+    await collector.publish(COURTEOUS)
+    collector.clock.time += 1
+    await collector.send(*(envelope(d, d % 5, survey=COURTEOUS) for d in range(4)))
+    assert [(e["epoch"], e["n"], e["state"]) for e in (await epochs(collector))] == [(0, 4, "open")]
+    await collector.send(*(envelope(d, survey=COURTEOUS) for d in (4, 5)))
+    for epoch in (0, 1):
+        await collector.store.seal(COURTEOUS.survey_id, epoch, START)
+    (listed,) = await epochs(collector)
+    assert (listed["n"], listed["state"], listed["whole"]) == (4, "sealed", False)
+    assert "6" not in {str(value) for value in listed.values()}
+
+
+async def epochs(collector: Collector) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = (await get(collector, "/epochs", COURTEOUS.name))["epochs"]
+    return listed
+
+
+@pytest.mark.asyncio
+async def test_counts_advance_in_steps_and_are_those_of_the_seal_once_they_are_whole(
+    collector: Collector,
+) -> None:
+    await collector.publish(COURTEOUS)
+    collector.clock.time += 1
+    token = await collector.token()
+    path = f"/v1/surveys/{COURTEOUS.name}/counts"
+    for device, shown in enumerate((None, None, 3, 3, 3, 6)):
+        await collector.send(envelope(device, 0, survey=COURTEOUS))
+        answer = await collector.client.get(path, headers=token)
+        if shown is None:
+            assert await problem(answer) == (409, "too-few-reports")
+        else:
+            (told,) = (await answer.json())["epochs"]
+            assert told["counts"] == [{"issuer": None, "responses": [0], "reports": [shown]}]
+            assert (told["n"], told["whole"], told["seal"]) == (shown, False, None)
+    seal = await collector.store.seal(COURTEOUS.survey_id, 0, START)
+    (told,) = (await get(collector, "/counts?epoch=0-7", COURTEOUS.name))["epochs"]
+    assert (told["n"], told["whole"], told["seal"]) == (6, True, seal.digest.hex())
+    assert seal.digest == counts_digest(COURTEOUS.survey_id, 0, {None: {0: 6}})
+
+
+EVERY_KIND = [
+    replace(example_survey(kind, *example), name=f"{kind}-{number}")
+    for kind, examples in EXAMPLES.items()
+    for number, example in enumerate(examples)
+]
+
+
+@pytest.mark.asyncio
+async def test_what_is_read_over_http_is_what_the_object_says_of_every_kind(
+    collector: Collector,
+) -> None:
+    for survey in EVERY_KIND:
+        await collector.publish(survey)
+        responses = range(survey.mechanism.responses)
+        for epoch, reports in ((0, 40), (3, 25)):
+            await collector.store.add(
+                [
+                    report(device, responses[device % len(responses)], epoch=epoch, survey=survey)
+                    for device in range(reports)
+                ]
+            )
+    collector.clock.time += 1
+    token = (await collector.token())["Authorization"].removeprefix("Bearer ")
+    url = str(collector.client.make_url("")).rstrip("/")
+    surveys = connect(url, token, authority=AUTHORITY.public_key.hex())
+    for survey in EVERY_KIND:
+        read = await asyncio.to_thread(surveys.__getitem__, survey.name)
+        range_ = range(4) if survey.repeat == FRESH else range(1)
+        query = f"?level=0.9&epoch=0-{len(range_) - 1}"
+        histogram = await asyncio.to_thread(partial(read.histogram, range_, level=0.9))
+        assert histogram.epochs == ((0, 3) if survey.repeat == FRESH else (0,))
+        told = await get(collector, f"/histogram{query}", survey.name)
+        assert told == histogram.to_dict()
+        csv = await text(collector, f"/histogram{query}&format=csv", survey.name)
+        assert csv == histogram_csv(histogram)
+        covariance = await get(collector, f"/covariance?epoch=0-{len(range_) - 1}", survey.name)
+        assert covariance == covariance_map(histogram)
+        for view in (View.PROJECTED, View.LIKELIHOOD):
+            path = f"/v1/surveys/{survey.name}/histogram{query}&view={view}"
+            answer = await collector.client.get(path, headers=await collector.token())
+            if survey.values is not None:
+                assert await problem(answer) == (400, "bad-query")
+                continue
+            viewed = await answer.json()
+            assert viewed == histogram.to_dict(view)
+            shown = [row["shown"] for row in viewed["categories"]]
+            parts = histogram.sample.decoder.parts
+            assert min(shown) >= 0
+            assert sum(shown) == pytest.approx(len(parts))
+        series = await asyncio.to_thread(partial(read.series, level=0.9))
+        assert await get(collector, "/series?level=0.9", survey.name) == series.to_dict()
+        assert await text(collector, "/series?level=0.9&format=csv", survey.name) == series.to_csv()
+
+
+async def text(collector: Collector, path: str, name: str) -> str:
+    headers = await collector.token()
+    answer = await collector.client.get(f"/v1/surveys/{name}{path}", headers=headers)
+    assert (answer.status, answer.content_type, answer.charset) == (200, "text/csv", "utf-8")
+    return await answer.text()
+
+
+@pytest.mark.asyncio
+async def test_a_series_has_every_survey_of_the_name_unless_one_is_named(
+    collector: Collector,
+) -> None:
+    later = manifest(sequence=1, schedule=replace(MANIFEST.schedule, epochs=30))
+    await collector.publish(later)
+    for epoch in (0, 2):
+        await collector.store.add([report(d, d % 5, epoch=epoch) for d in range(10)])
+    await collector.store.add([report(d, epoch=9, survey=later) for d in range(5)])
+    collector.clock.time += 1
+
+    async def epochs(query: str = "") -> list[tuple[str, int, int]]:
+        rows = (await get(collector, f"/series{query}"))["rows"]
+        return [(r["survey_id"], r["epoch"], r["n"]) for r in rows if r["category"] == "good"]
+
+    newer = later.survey_id.hex()
+    older = [(ID, 0, 10), (ID, 1, 0), (ID, 2, 10)]
+    assert await epochs() == [*older, (newer, 9, 5)]
+    assert await epochs(f"?survey={ID[:12]}") == older
+    assert await epochs(f"?survey={newer[:12]}") == [(newer, 9, 5)]
+    assert await epochs(f"?survey={ID[:12]}&epoch=1-7") == [(ID, 2, 10)]
+    assert await epochs("?epoch=9") == [(newer, 9, 5)]
+    answer = await collector.client.get(
+        f"/v1/surveys/{NAME}/series?epoch=0-8", headers=await collector.token()
+    )
+    assert await problem(answer) == (409, "too-few-reports")
+
+
+@pytest.mark.asyncio
+async def test_a_series_is_no_way_around_the_steps(collector: Collector) -> None:
+    await collector.publish(COURTEOUS)
+    collector.clock.time += 1
+
+    async def shown(path: str) -> int:
+        told = await get(collector, path, COURTEOUS.name)
+        rows = told.get("rows") or told.get("epochs") or [told]
+        return int(rows[0]["n"]) if isinstance(rows[0], dict) else int(told["n"])
+
+    await collector.store.add([report(d, survey=COURTEOUS) for d in range(3)])
+    for path in ("/series", "/counts", "/epochs", "/covariance", "/histogram?epoch=0-3"):
+        assert await shown(path) == 3
+    for more in (3, 4):
+        await collector.store.add([report(more, survey=COURTEOUS)])
+        for path in ("/series", "/counts", "/epochs", "/covariance", "/histogram?epoch=0-3"):
+            assert await shown(path) == 3
+    await collector.store.add([report(5, survey=COURTEOUS)])
+    assert await shown("/series") == 6
+
+
+@pytest.mark.asyncio
+async def test_a_single_report_has_no_covariance(collector: Collector) -> None:
+    await collector.send(envelope(1))
+    path = f"/v1/surveys/{NAME}/covariance"
+    answer = await collector.client.get(path, headers=await collector.token())
+    assert await problem(answer) == (409, "too-few-reports")
+
+
+@pytest.mark.asyncio
+async def test_what_would_take_minutes_or_gigabytes_is_for_a_machine_of_ones_own(
+    collector: Collector,
+) -> None:
+    large, huge = large_survey(1024), large_survey(10_000)
+    for survey in (large, huge):
+        await collector.publish(survey)
+        await collector.store.add([report(d, d, survey=survey) for d in range(20)])
+    collector.clock.time += 1
+    token = await collector.token()
+    for path in (
+        f"{large.name}/covariance",
+        f"{huge.name}/histogram?view=likelihood",
+        f"{huge.name}/counts?epoch=0-1",
+    ):
+        answer = await collector.client.get(f"/v1/surveys/{path}", headers=token)
+        assert await problem(answer) == (400, "bad-query"), path
+    assert (
+        len((await get(collector, "/histogram?view=projected", huge.name))["categories"]) == 10_000
+    )
+
+
+READING = (
+    *("", "/versions", "/manifest", "/epochs", "/counts"),
+    *("/histogram", "/histogram?format=csv", "/series", "/covariance"),
+)
+DASHBOARD = "https://dashboard.example"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("allowed", "answered"),
+    [((), None), (("https://other.example",), None), ((DASHBOARD,), DASHBOARD), (("*",), "*")],
+)
+async def test_pages_of_other_origins_read_what_is_public_if_the_operator_says_so(
+    tmp_path: Path, allowed: tuple[str, ...], answered: str | None
+) -> None:
+    settings: Any = {"public": frozenset({NAME}), "cross_origins": frozenset(allowed)}
+    said = "Access-Control-Allow-Origin"
+    async with running(tmp_path, **settings) as collector:
+        await collector.publish(COURTEOUS)
+        collector.clock.time += 1
+        await collector.send(envelope(1))
+        client, origin = collector.client, {"Origin": DASHBOARD}
+        for path in (*READING, "/counts?epoch=7", "/counts?x=1"):
+            answer = await client.get(f"/v1/surveys/{NAME}{path}", headers=origin)
+            assert answer.headers.get(said) == answered
+            assert answer.headers.get("Vary") == ("Origin" if allowed not in {(), ("*",)} else None)
+            assert "Access-Control-Allow-Credentials" not in answer.headers
+        # Nothing that a token or a cookie allowed, no other survey, and no report.
+        for headers in (await collector.token(), {"Cookie": "a=b"}):
+            answer = await client.get(f"/v1/surveys/{NAME}/counts", headers=origin | headers)
+            assert said not in answer.headers
+        for path in ("/v1/surveys", f"/v1/surveys/{COURTEOUS.name}", "/v1/authority", "/metrics"):
+            assert said not in (await client.get(path, headers=origin)).headers
+        asking = origin | {"Access-Control-Request-Method": "GET"}
+        preflight = await client.options(f"/v1/surveys/{NAME}/counts", headers=asking)
+        assert (preflight.status, preflight.headers.get(said)) == (
+            (204, answered) if allowed else (405, None)
+        )
+        assert "Access-Control-Allow-Headers" not in preflight.headers
+        for path in ("/v1/reports", "/v1/surveys", f"/v1/surveys/{COURTEOUS.name}/counts"):
+            assert (await client.options(path, headers=asking)).status == 405

@@ -1,0 +1,190 @@
+"""Simulated reports follow the law of the matrix, for every kind."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from deniable.estimates import decoder_of
+from deniable.mechanisms import Mechanism
+from deniable.mechanisms.affine import KIND as AFFINE
+from deniable.mechanisms.dimensions import sizes_of
+from deniable.messages import Manifest
+from deniable.simulation import (
+    Coverage,
+    Figures,
+    SimulatedReports,
+    UnknownTruth,
+    figures,
+    read_truth,
+    true_figures,
+)
+from tests.support.kinds import EXAMPLES, example_survey
+
+LISTED = [
+    pytest.param(name, *example, id=f"{name}-{number}")
+    for name, examples in EXAMPLES.items()
+    for number, example in enumerate(examples)
+]
+every_kind = pytest.mark.parametrize(("kind", "settings", "categories"), LISTED)
+N = 1_000_000
+
+
+def exact_law(mechanism: Mechanism, population: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return sum_x f_x P_xy, from the rows of integers."""
+    rows = [
+        [float(Fraction(weight, mechanism.grid)) for weight in mechanism.row(x)]
+        for x in range(mechanism.categories)
+    ]
+    return np.asarray(population @ np.array(rows))
+
+
+def truth_of(survey: Manifest, population: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the shares of the survey's categories: of one-question, each question's own."""
+    if survey.kind.name != "one-question":
+        return population
+    sizes = sizes_of(survey.dimensions)
+    table = population.reshape(sizes)
+    axes = range(len(sizes))
+    return np.concatenate(
+        [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+    )
+
+
+def surprise(counts: NDArray[np.int64], law: NDArray[np.float64]) -> float:
+    """Return the chance of counts so far from their law, by Pearson's test."""
+    expected = counts.sum() * law
+    statistic = float(((counts - expected) ** 2 / expected).sum())
+    return float(chi2.sf(statistic, len(law) - 1))
+
+
+@every_kind
+def test_counts_and_responses_follow_the_exact_law(
+    kind: str, settings: dict[str, Any], categories: tuple[str, ...]
+) -> None:
+    survey = example_survey(kind, settings, categories)
+    mechanism = survey.mechanism
+    # Correlated answers to several questions, too.
+    population = np.random.default_rng(3).dirichlet([0.5] * mechanism.categories)
+    law = exact_law(mechanism, population)
+    made = SimulatedReports(mechanism, truth_of(survey, population), seed=11)
+    counts = made.counts(N)
+    responses = np.bincount(made.responses(0, N), minlength=mechanism.responses)
+    assert counts.sum() == responses.sum() == N
+    # 2 tests of 17 examples: 3e-6 in all, if the law is right.
+    assert surprise(counts, law) > 1e-7
+    assert surprise(responses, law) > 1e-7
+
+
+@every_kind
+def test_a_seed_gives_the_same_reports_and_more_devices_the_same_first(
+    kind: str, settings: dict[str, Any], categories: tuple[str, ...]
+) -> None:
+    survey = example_survey(kind, settings, categories)
+    parts = [part.categories for part in decoder_of(survey.mechanism).parts]
+    truth = read_truth("zipf", categories, parts)
+    made, again = (SimulatedReports(survey.mechanism, truth, 5) for _ in range(2))
+    other = SimulatedReports(survey.mechanism, truth, 6)
+    assert (made.counts(N, 3) == again.counts(N, 3)).all()
+    assert (made.counts(N, 3) != again.counts(N, 4)).any()
+    assert (made.counts(N, 3) != other.counts(N, 3)).any()
+    some = made.responses(0, 200_000)
+    assert (again.responses(0, 70_000) == some[:70_000]).all()
+    assert (again.responses(65_000, 140_000) == some[65_000:140_000]).all()
+    assert (other.responses(0, 200) != some[:200]).any()
+
+
+def test_a_thousand_million_devices_of_a_million_responses() -> None:
+    parameters = {"q": 7, "m": 6, "s": 2}
+    mechanism = AFFINE.mechanism(parameters, 65_536, "1", "0")
+    assert mechanism.responses == 823_536
+    truth = np.zeros(65_536)
+    truth[:4] = 0.4, 0.3, 0.2, 0.1
+    counts = SimulatedReports(mechanism, truth, 1).counts(10**9)
+    decoder = decoder_of(mechanism)
+    estimate = decoder.frequencies(decoder.tally(counts.tolist()))
+    # A share has a standard error of at most 5.7e-5 (n Var < 3.3). Of 65,536, one beyond 6.5 of
+    # them has a chance of 5e-6.
+    assert np.abs(estimate - truth).max() < 6.5 * 5.7e-5
+
+
+@every_kind
+def test_estimates_of_many_reports_are_near_the_true_figures(
+    kind: str, settings: dict[str, Any], categories: tuple[str, ...]
+) -> None:
+    survey = example_survey(kind, settings, categories)
+    parts = [part.categories for part in decoder_of(survey.mechanism).parts]
+    truth = read_truth("zipf", categories, parts)
+    devices = 10**12
+    true = true_figures(survey, truth, devices)
+    found = figures(survey, SimulatedReports(survey.mechanism, truth, 2).counts(devices), 0.95)
+    # Errors of 1e-6 root(V), V being at most 17.
+    np.testing.assert_allclose(found.estimates, [*true.values()], atol=3e-5)
+    assert (found.high - found.low < 1e-4).all()
+
+
+def test_coverage_is_what_the_runs_did() -> None:
+    rows = [(0.5, 0.0, 0.4, 0.6), (0.7, 0.0, 0.6, 0.8), (0.6, 0.0, 0.5, 0.8)]
+    made = [Figures(*(np.array([number]) for number in row)) for row in rows]
+    found = Coverage.of([0.5], made)
+    assert (found.runs, found.covered.tolist()) == (3, [2])
+    assert found.bias[0] == pytest.approx(0.1)
+    assert found.error[0] == pytest.approx(((0.04 + 0.01) / 3) ** 0.5)
+    assert found.half_width[0] == pytest.approx(0.35 / 3)
+
+
+ANSWERS = ("good", "bad", "x, y=z")
+
+
+@pytest.mark.parametrize(
+    ("text", "shares"),
+    [
+        ("uniform", [1 / 3] * 3),
+        ("zipf", [6 / 11, 3 / 11, 2 / 11]),
+        ("good=0.5", [0.5, 0.25, 0.25]),
+        ("good=50%, bad=.3", [0.5, 0.3, 0.2]),
+        ("good=30,bad=10", [0.75, 0.25, 0]),  # counts
+        ("good=1", [1, 0, 0]),
+    ],
+)
+def test_a_truth_is_read(text: str, shares: list[float]) -> None:
+    np.testing.assert_allclose(read_truth(text, ANSWERS), shares)
+
+
+def test_a_truth_of_several_questions_sums_to_one_for_each() -> None:
+    found = read_truth("b=0.9,e=5,d=15", "abcde", [slice(0, 2), slice(2, 5)])
+    np.testing.assert_allclose(found, [0.1, 0.9, 0, 0.75, 0.25])
+
+
+def test_a_truth_is_read_from_a_file(tmp_path: Any) -> None:
+    csv, json = tmp_path / "truth.csv", tmp_path / "truth.json"
+    csv.write_text('answer,count\ngood,30\n"x, y=z",10\n', "utf-8")
+    json.write_text('{"x, y=z": 0.25, "good": 0.75}', "utf-8")
+    for file in (csv, json):
+        np.testing.assert_allclose(read_truth(str(file), ANSWERS), [0.75, 0, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("normal", "is no truth: say uniform or zipf"),
+        ("worse=0.3", "'worse' is no answer; there are good, bad"),
+        ("good=much", "'good' must have one number"),
+        ("good=-1", "'good' must have one number"),
+        ("good=nan", "'good' must have one number"),
+        ("good=inf", "'good' must have one number"),
+        ("good=0.1,good=0.2", "'good' must have one number"),
+    ],
+)
+def test_what_is_no_truth_is_refused(text: str, what: str) -> None:
+    with pytest.raises(UnknownTruth, match=what):
+        read_truth(text, ANSWERS)
+
+
+def test_shares_of_all_answers_that_sum_to_less_than_one_are_refused() -> None:
+    with pytest.raises(UnknownTruth, match=r"sum to 0\.9; they must sum to 1"):
+        read_truth("a=0.5,b=0.4", "ab")
+    np.testing.assert_allclose(read_truth("a=0.5000001,b=0.5", "ab"), [0.5, 0.5], atol=1e-6)
