@@ -15,8 +15,6 @@ from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, DesignMechanism
 from deniable.mechanisms.subset import Subset
 
-Spectra = NDArray[np.complex128]
-
 
 class DesignDecoder(SupportDecoder):
     """A block design, of which the survey may use some of the points only.
@@ -183,15 +181,19 @@ class AffineDecoder(DesignDecoder):
     of the support count of x is W_a(<a, x>), W_a(z) = sum_b C_ab T(z + b), of which the transform
     is T^(w) times the conjugate of C_a^(w); and e^(2 pi i w <a, x>/q) is the same for all (w, a)
     with the same product w a. So the parts are added up by that vector, and transformed back once.
+    Along b, a product with a matrix is faster: the number of b is a prime, and a small one.
     """
 
     def __init__(self, mechanism: DesignMechanism, design: Affine) -> None:
         self._q, self._m, self._size = design.order, design.dimension, design.size
         super().__init__(mechanism, whole=design.categories == self._q**self._m)
-        self._test = np.fft.rfft(np.arange(self._q) < design.size)
         # A frequency w that is not its own opposite stands for q - w as well, see ``supports``.
         frequencies = np.arange(self._q // 2 + 1)
-        self._folded = self._test * np.where(2 * frequencies % self._q, 2, 1)
+        folded = np.where(2 * frequencies % self._q, 2, 1)
+        waves = np.exp(2j * np.pi / self._q * (np.outer(np.arange(self._q), frequencies) % self._q))
+        # T^(w) e^(2 pi i w b/q), which a response's value is multiplied by, for each b and w.
+        tested = folded * waves[: design.size].conj().sum(axis=0) * waves
+        self._real, self._imaginary = tested.real.copy(), tested.imag.copy()
         self._powers = self._q ** np.arange(self._m)
         self._digits = np.arange(1, self._q**self._m) // self._powers[:, None] % self._q
         multiples = np.zeros((self._digits.shape[1], len(frequencies)), dtype=np.int64)
@@ -205,11 +207,11 @@ class AffineDecoder(DesignDecoder):
         q, points = self._q, self._q**self._m
         # The part of q - w is the conjugate of w's, at the opposite vector: transformed back, the
         # conjugate of what w's adds. So twice the real part of w's does for both.
-        parts: Spectra = self._folded * np.fft.rfft(values.reshape((-1, points - 1, q))).conj()
-        sums = np.empty((len(parts), points), dtype=np.complex128)
-        for row, part in zip(sums, parts, strict=True):
-            row.real = np.bincount(self._multiples, part.real.ravel(), points)
-            row.imag = np.bincount(self._multiples, part.imag.ravel(), points)
+        each_b = values.reshape((-1, points - 1, q)).astype(np.float64)
+        sums = np.empty((len(each_b), points), dtype=np.complex128)
+        for row, part in zip(sums, each_b, strict=True):
+            row.real = np.bincount(self._multiples, (part @ self._real).ravel(), points)
+            row.imag = np.bincount(self._multiples, (part @ self._imaginary).ravel(), points)
         shape, axes = self._vectors(many)
         found = np.fft.ifftn(sums.reshape(shape), axes=axes).real.reshape(*many, -1)
         found = found[..., : self.categories] * q ** (self._m - 1)
@@ -224,8 +226,10 @@ class AffineDecoder(DesignDecoder):
         points[..., : self.categories] = weights
         shape, axes = self._vectors(many)
         spectrum = np.fft.fftn(points.reshape(shape), axes=axes).reshape(*many, -1)
+        # The real part of what is multiplied by the conjugate, summed over the frequencies.
         parts = spectrum[..., self._multiples].reshape((*many, -1, q // 2 + 1))
-        return np.asarray(np.fft.irfft(self._test * parts.conj(), n=q).reshape((*many, -1)))
+        found = parts.real @ self._real.T + parts.imag @ self._imaginary.T
+        return np.asarray(found.reshape((*many, -1)) / q)
 
     def _vectors(self, many: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the shape of values of all vectors, digit by digit, and the axes of these."""
