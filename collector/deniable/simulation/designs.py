@@ -91,11 +91,16 @@ def _subset(design: Subset) -> Turn:
     listed = combinations(range(k - 1, -1, -1), d)
     descending = np.fromiter(listed, dtype=np.dtype((np.int32, d)), count=blocks)
     members: NDArray[np.int32] = np.ascontiguousarray(descending[::-1, ::-1].T)
-    # Row i has what each category adds to the rank as the i-th least member, counted from 0. What
-    # exceeds all ranks is never looked up.
-    rows = [[min(comb(c, place), blocks) for c in range(k)] for place in range(1, d + 1)]
-    ranks = np.array(rows, dtype=np.int32).ravel()
-    starts = np.arange(0, d * k, k, dtype=np.int32)[:, None]
+    # What each category c adds to the rank if it came from the i-th least member, and p members
+    # were turned past the end: these come first, so that such a one, c + k, is the (i+p-d)-th now,
+    # and any other the (i+p)-th. What exceeds all ranks is never looked up.
+    places = [(p, i) for p in range(d + 1) for i in range(1, d + 1)]
+    added = [
+        [min(comb(c, max(place, 0)), blocks) for place in (i + p, i + p - d) for c in range(k)]
+        for p, i in places
+    ]
+    ranks = np.array(added, dtype=np.int32).ravel()
+    starts = np.arange(0, 2 * k * d, 2 * k, dtype=np.int32)[:, None]
 
     def turned(base: Integers, position: Integers, category: Indices) -> Integers:
         block = members.take(base, axis=1)
@@ -107,11 +112,8 @@ def _subset(design: Subset) -> Turn:
             other += other >= member
         turn = category.astype(np.int32) - np.where(position < d, supported, other)
         block += turn + k * (turn < 0)
-        # Members that the turn takes past the end come first; else their order stays. So each moves
-        # up by as many rows as there are such, and such a one down by all d.
-        past = block >= k
-        block -= (d + 1) * k * past
-        block += starts + k * past.sum(axis=0, dtype=np.int32)
+        past = (block >= k).sum(axis=0, dtype=np.int32)
+        block += starts + 2 * k * d * past
         return np.asarray(ranks.take(block).sum(axis=0))
 
     return turned
