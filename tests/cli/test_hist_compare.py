@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from deniable.estimates import Histogram, estimate_histogram
+from deniable.estimates.comparison import compare
+from deniable.mechanisms import RandomisedResponse
 from tests.cli.commands import Workplace, fail, run, succeed
 
 COUNTS = {0: [300, 240, 250, 210], 1: [200, 150, 340, 310], 3: [100, 100, 100, 100]}
@@ -41,6 +43,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
             responses = [each for each, n in enumerate(counts) for _ in range(n)]
             made.count(responses, epoch=epoch, name=name)
     return made
+
+
+def test_more_answers_than_can_be_compared_one_by_one_are_refused() -> None:
+    told = Histogram.of_counts(RandomisedResponse(2_000, "1"), [1] * 2_000)
+    with pytest.raises(ValueError, match="2,000 answers are too many to compare: name some"):
+        compare(told, None, told)
 
 
 def hist(place: Workplace, *options: str, name: str = "tea") -> str:

@@ -63,6 +63,8 @@ def test_another_seed_has_other_chance(file: Path) -> None:
         (["--truth", "zipf"], "say --truth and --devices"),
         (["--truth", "bell", "--devices", "10"], "'bell' is no truth"),
         (["--truth", "zipf", "--devices", "0"], "must be a whole number"),
+        (["--truth", "zipf", "--devices", "1"], "2 or more"),
+        (["--truth", "never=1e308, often=1e308", "--devices", "10"], "must have one number"),
         ([*ASKED, "1000", "--level", "95"], "must be below 1, such as 95%"),
         ([*ASKED, "1000", "--into", "http://127.0.0.1:1", "--runs", "2"], "of one run"),
         ([*ASKED, "99", "--into", "http://127.0.0.1:1"], "--into sends 100 to"),

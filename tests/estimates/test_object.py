@@ -1,6 +1,10 @@
 """What an analyst asks of a histogram: shares, differences, ratios, pooled epochs, views, tests."""
 
+import pickle
 from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
+from operator import add
 
 import numpy as np
 import pytest
@@ -59,11 +63,24 @@ def test_a_share_of_one_category_is_the_histograms(survey: Manifest) -> None:
         assert (share.low, share.high) == (found.low[at], found.high[at])
         assert found.simultaneous.low[at] <= share.low <= share.high <= found.simultaneous.high[at]
         assert category in share.sentence
+    points = tuple(Point("", epoch, 0, 1, found) for epoch in range(2))
+    series = Series("", points)
+    if found.values is None:
+        for label, shares in series.figures():
+            (told, _), (asked, _) = shares, series.share(label)
+            assert told is not None
+            assert asked is not None
+            for name in ("value", "standard_error", "low", "high", "level", "outside", "label"):
+                assert getattr(told, name) == pytest.approx(getattr(asked, name), abs=1e-9)
+    else:
+        assert [label for label, _ in series.figures()] == ["mean"]
+        with pytest.raises(ValueError, match="noise"):
+            series.plot()
 
 
 @every
 def test_what_is_made_of_estimates_has_the_variance_of_the_summed_weights(survey: Manifest) -> None:
-    found, other = histogram(survey), histogram(survey, 2, epoch=1)
+    found, other = histogram(survey), histogram(replace(survey, sequence=5), 2)
     rng = np.random.default_rng(3)
     size = len(decoder_of(survey.mechanism).parts)
     v, w = rng.normal(size=(2, len(found.categories)))
@@ -104,6 +121,14 @@ def test_epochs_of_the_same_devices_average_out_noise_and_nothing_else(survey: M
         assert (share.low, share.high) == pytest.approx((four.low[at], four.high[at]), abs=1e-9)
     with pytest.raises(ValueError, match="one epoch"):
         four.changed_from(once)
+    # Nor does adding up by hand make more of it; a difference takes devices to be others.
+    each = [estimate_histogram(survey, epoch, counts) for epoch in range(4)]
+    weights = np.random.default_rng(3).normal(size=len(once.categories))
+    first, second, *rest = (one.query(weights) for one in each)
+    error = pytest.approx(four.query(weights).standard_error, rel=1e-3)
+    assert (reduce(add, rest, first + second) / 4).standard_error == error
+    assert combined([first, second, *rest]).standard_error == error
+    assert (first - second).standard_error == pytest.approx(2**0.5 * first.standard_error)
 
 
 def test_what_shares_reports_or_noise_is_not_compared() -> None:
@@ -125,9 +150,39 @@ def test_what_shares_reports_or_noise_is_not_compared() -> None:
         ratio - ratio
     with pytest.raises(TypeError, match="product"):
         found.share("good") * found.share("poor")
+    with pytest.raises(TypeError, match="unsupported"):
+        found.share("good") - 0.5  # type: ignore[operator]
+    assert found.share("good") * Fraction(1, 2) == found.share("good") / 2
+    assert found.share(iter(["good", "poor"])).label == "good or poor"
     for answers in ("", [], ["good", "good"], ["awful"], {"plan": "good"}):
         with pytest.raises(ValueError, match=r"answer|question"):
             found.share(answers)
+
+
+@every
+def test_the_same_reports_stay_the_same_at_other_levels_and_in_other_processes(
+    survey: Manifest,
+) -> None:
+    counts = drawn(survey, 300, 1)
+    for found in (
+        Histogram.of_counts(survey.mechanism, counts),
+        estimate_histogram(survey, 0, counts),
+    ):
+        category = found.categories[0]
+        nothing = found.at(0.5).share(category) - found.share(category)
+        assert (nothing.value, nothing.standard_error) == (0, 0)
+        again, share = pickle.loads(pickle.dumps((found, found.share(category))))
+        assert again.at(0.5).to_dict() == found.at(0.5).to_dict()
+        assert share == found.share(category)
+        assert (again.share(category) - share).standard_error == 0
+        # Decoders are made anew, once others were needed in between.
+        for epsilon in ("0.5", "0.6", "0.7"):
+            Histogram.of_counts(RandomisedResponse(2, epsilon), [1, 1])
+        Histogram.of_counts(survey.mechanism, counts).changed_from(found)
+        with pytest.raises(ValueError, match="finite"):
+            found.query([float("nan")] * len(found.categories))
+        with pytest.raises(ValueError, match="one a category"):
+            found.fits([*found.estimate, 0.0])
 
 
 def test_a_group_of_randomised_response_has_wilsons_interval() -> None:
@@ -235,6 +290,14 @@ def test_sentences_can_be_published() -> None:
         "good, epoch 4 less epoch 3 of rating-of-marriage: +0.9 percentage points (95 % interval "
         "-4.8 to +6.7; not distinguishable from no difference)."
     )
+    both = found.share("good") + found.share("poor")
+    assert both.sentence.startswith(
+        "An estimated 36.4 % of the devices that reported in epoch 3 of"
+    )
+    # No share of anything: it may be above 100 %.
+    for twice in (both + found.share("good"), found.share("good") + later.share("good")):
+        assert "of the devices" not in twice.sentence
+    assert found.query([1, 2, 3, 4, 5]).sentence.startswith("estimate: 3.99866 (95 %")
     times = found.share("good") / found.share("poor")
     assert times.low < times.value < times.high
     assert "as a multiple of" in times.sentence
@@ -254,6 +317,9 @@ def test_a_series_shows_gaps_and_crosses_successors() -> None:
     assert [share is None for share in fair] == [False, True, True]
     change = good[2] - good[0]  # type: ignore[operator]
     assert change.standard_error > 0
+    for answers in ("awful", iter(["good", "awful"])):
+        with pytest.raises(ValueError, match="no answer 'awful'"):
+            series.share(answers)
     rows = list(series.rows())
     assert len(rows) == 3 * len(series.categories)
     assert series.to_csv().count("\n") == 1 + len(rows)

@@ -27,6 +27,7 @@ from deniable.estimates.decoders import DesignDecoder
 from deniable.mechanisms import RandomisedResponse, SolutionMatrix
 from deniable.messages import Manifest, Repeat, Schedule, Specification
 from deniable.planning import (
+    best_specification,
     epsilon_for,
     plan,
     users_by_epsilon,
@@ -206,6 +207,18 @@ def test_reports_allow_the_least_epsilon_at_which_they_do(
     less = drafts(f"{float(found) * 0.985:.6f}".rstrip("0"))
     assert accuracy.reports(plan(less, accuracy).ways[0].variance) > reports
     assert epsilon_for(survey, drafts, Accuracy.half_width(1e-6), reports) is None
+
+
+def test_smaller_epsilons_are_found_where_another_design_becomes_the_best() -> None:
+    def best(epsilon: str) -> Manifest:
+        survey = manifest(categories=tuple("abcde"), epsilon=epsilon)
+        return replace(survey, specification=best_specification(survey))
+
+    # A subset at 0.85, randomised response at 0.9: it is better on average, not in the worst case.
+    accuracy, small = Accuracy.half_width(0.05), best("0.85")
+    reports = accuracy.reports(share_variance(small.mechanism))
+    assert accuracy.reports(share_variance(best("0.9").mechanism)) > reports
+    assert epsilon_for(small, best, accuracy, reports) == "0.85"
 
 
 @every_kind

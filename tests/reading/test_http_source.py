@@ -1,12 +1,14 @@
 """A collector read over HTTP: all that an analyst needs, and nothing that is not vouched for."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from socket import socket
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -81,6 +83,9 @@ async def test_whatever_was_published_is_found_and_read(collector: Collector) ->
             newest.histogram()
         with pytest.raises(TooFewReports, match="no figures of epoch 5"):
             older.histogram(5)
+        assert older.histogram(range(0, 8, 2)).n == 7
+        assert older.histogram(range(1, 3)).n == 3 == older.histogram(np.int64(2)).n
+        assert older.histogram(range(0, 8, 4)).epochs == (0,)  # not 2, between them
         first, last = older.epochs()
         assert (first.number, first.n, first.state) == (0, 4, EpochState.SEALED)
         assert (last.number, last.n, last.seal) == (2, 3, None)
@@ -181,8 +186,9 @@ def swapped(old: bytes, new: bytes) -> Callable[[str, bytes], bytes]:
     return change
 
 
-def renamed(path: str, body: bytes) -> bytes:
-    return body.replace(ID.encode(), VOUCHED.survey_id.hex().encode())
+def twice(path: str, body: bytes) -> bytes:
+    told = json.loads(body) if "/counts" in path else {}
+    return json.dumps(told | {"epochs": 2 * told["epochs"]}).encode() if told else body
 
 
 @pytest.mark.parametrize(
@@ -195,6 +201,7 @@ def renamed(path: str, body: bytes) -> bytes:
         swapped(b'"responses": [0, 1, 4]', b'"responses": [0, 1, 3]'),
         swapped(b'"whole": true', b'"whole": false'),
         swapped(b'"state": "sealed"', b'"state": "open"'),
+        twice,
         swapped(ID.encode(), SUCCESSOR.survey_id.hex().encode()),
         lambda path, body: b"\x91\x93\xc4\x00\xc4\x00\xc4\x00" if "authority" in path else body,
     ],
@@ -280,8 +287,10 @@ async def test_no_answer_makes_another_error_than_those_that_say_what_to_do(
         (answer("200 OK", b'{"surveys": 7}'), "is it a collector"),
         (answer("200 OK", b'{"surveys": [{"name": 7}]}'), "is it a collector"),
         (answer("200 OK", b"[" * 100_000), "is it a collector"),
+        (answer("200 OK", rb'{"surveys": [{"name": "\u001b[2J"}]}'), "is it a collector"),
         (answer("502 Bad Gateway", b"<html>"), "status 502"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort", "cut short"),
+        (b"HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "did not answer"),
         (b"no HTTP at all", "did not answer"),
         (b"", "did not answer"),
     ],
@@ -304,14 +313,13 @@ def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch: pytest.Monkey
         HttpSource(server.origin, AUTHORITY.public_key).names()
 
 
-def test_an_answer_that_takes_for_ever_is_given_up() -> None:
-    head = b"HTTP/1.1 200 OK\r\n\r\n"
-
+@pytest.mark.parametrize("head", ["200 OK\r\n\r\n", "200 OK\r\nX: ", "500 Oops\r\n\r\n"])
+def test_an_answer_that_takes_for_ever_is_given_up(head: str) -> None:
     def drip(server: RawServer, connection: socket) -> None:
-        connection.sendall(head)
+        connection.sendall(b"HTTP/1.1 " + head.encode())
         server.drip(connection, b" ", 2_000)
 
-    with RawServer(drip) as server, pytest.raises(NotReached, match="too long to arrive"):
+    with RawServer(drip) as server, pytest.raises(NotReached, match=r"too long to arrive|Timeout"):
         HttpSource(server.origin, AUTHORITY.public_key, seconds=0.2).names()
 
 
@@ -329,6 +337,7 @@ def test_nobody_who_listens_is_an_error_that_says_so() -> None:
         {"url": "ftp://127.0.0.1"},
         {"url": "https://"},
         {"url": "https://me:secret@collector.example"},
+        {"url": "https://:secret@collector.example"},
         {"url": "https://collector.example?x"},
         {"url": "collector.example"},
         {"token": "two\nlines"},

@@ -21,7 +21,7 @@ from deniable.server import build_server
 from deniable.server.operations import gauges
 from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import Meters
-from deniable.server.routes.app import answer_to
+from deniable.server.routes.failures import answer_to
 from deniable.stores import Overloaded, SqliteStore, StoreError, StoreFull
 from tests.server.collector import MSGPACK, Collector, problem, running
 from tests.stores.databases import HookedStore
@@ -53,7 +53,7 @@ async def store_fails(*_: Any, **__: Any) -> Any:
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
-    "path", ["/", "/v1", "/v1/reports/", "/v2/reports", "/v1/surveys/", f"/v1/surveys/{NAME}/x"]
+    "path", ["/v1", "/v1/reports/", "/v2/reports", "/v1/surveys/", f"/v1/surveys/{NAME}/x"]
 )
 async def test_an_unknown_path_is_not_found(lasting: Collector, path: str) -> None:
     assert await problem(await lasting.client.get(path)) == (404, "not-found")

@@ -1,8 +1,6 @@
-"""Shares, and what changed between epochs: for people, as JSON and as CSV."""
+"""Shares, and what changed between epochs, for people."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -10,101 +8,12 @@ from rich.text import Text
 
 from deniable.cli.bars import bar
 from deniable.cli.life_terms import epochs_named
-from deniable.estimates import Answers, Estimate, Histogram, Test
-from deniable.estimates.answers import answers_text
+from deniable.estimates import Histogram
+from deniable.estimates.comparison import Comparison, Row
 from deniable.estimates.estimate import Unit
-from deniable.estimates.fields import estimate_map, written
 
 _BAR_WIDTH = 24
 _LABEL_WIDTH = 40
-_COLUMNS = (
-    *("survey", "survey_id", "epochs", "n", "against_epochs", "against_n", "answers"),
-    *("estimate", "standard_error", "low", "high", "outside", "level", "distinguishable"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One share or mean; or, against another epoch, both and their difference."""
-
-    label: str
-    estimate: Estimate
-    now: Estimate
-    before: Estimate | None
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """What was asked of a histogram, alone or against another.
-
-    ``test`` is whether anything changed at all, where all answers are compared.
-    """
-
-    histogram: Histogram
-    against: Histogram | None
-    rows: tuple[Row, ...]
-    test: Test | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        told = self._shared() | {"rows": [self._plain(row) for row in self.rows]}
-        if self.test is not None:
-            test = self.test
-            names = ("statistic", "degrees", "p_value")
-            told["test"] = {name: getattr(test, name) for name in names}
-        return told
-
-    def to_csv(self) -> str:
-        """Return a row an answer as CSV."""
-        shared = self._shared()
-        for key in ("epochs", "against_epochs"):
-            shared[key] = " ".join(map(str, shared[key] or ()))
-        return written(_COLUMNS, shared, map(self._plain, self.rows))
-
-    def _shared(self) -> dict[str, Any]:
-        told, against = self.histogram, self.against
-        return {
-            "survey": told.survey,
-            "survey_id": told.survey_id,
-            "epochs": list(told.epochs),
-            "n": told.n,
-            "against_epochs": None if against is None else list(against.epochs),
-            "against_n": None if against is None else against.n,
-            "level": told.level,
-        }
-
-    def _plain(self, row: Row) -> dict[str, Any]:
-        different = None if self.against is None else row.estimate.distinguishable
-        sentence = row.estimate.sentence
-        told = {"answers": row.label, **estimate_map(row.estimate)}
-        return told | {"distinguishable": different, "sentence": sentence}
-
-
-def compare(histogram: Histogram, answers: Answers | None, against: Histogram | None) -> Comparison:
-    """Return a share, or the difference of one or all of them, or of means, from another epoch.
-
-    Raises:
-        ValueError: if they cannot be compared, or there are no such answers.
-    """
-
-    def row(label: str, now: Estimate, before: Estimate | None) -> Row:
-        return Row(label, now if before is None else now - before, now, before)
-
-    if answers is not None:
-        before = None if against is None else against.share(answers)
-        share = row(answers_text(answers), histogram.share(answers), before)
-        return Comparison(histogram, against, (share,))
-    assert against is not None
-    if histogram.values is not None:
-        return Comparison(histogram, against, (row("mean", histogram.mean(), against.mean()),))
-    rows = tuple(
-        row(each, histogram.share(each), against.share(each)) for each in histogram.categories
-    )
-    try:
-        test = histogram.changed_from(against)
-    except ValueError:  # of several epochs, or of thousands of categories, there is none
-        test = None
-    return Comparison(histogram, against, rows, test)
 
 
 def show_comparison(compared: Comparison, screen: Console) -> None:
@@ -172,7 +81,10 @@ def _notes(compared: Comparison) -> Iterator[str]:
             )
         if compared.test is not None:
             yield f"Whether anything changed at all: {compared.test}."
-        yield "Devices that are in both make these intervals wider than need be, never too narrow."
+        yield (
+            "Devices that are in both make these intervals wider than need be, never too narrow, "
+            "as long as they tend to keep their answers."
+        )
     if told.impossible or (against is not None and against.impossible):
         yield "!! DO NOT USE THESE FIGURES: they are of counts that honest devices do not cause."
     yield f"Intervals exclude manipulation. Devices: {told.enrolment}."

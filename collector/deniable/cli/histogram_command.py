@@ -167,7 +167,8 @@ def _show_comparison(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    from deniable.cli.comparison_forms import compare, show_comparison
+    from deniable.cli.comparison_forms import show_comparison
+    from deniable.estimates.comparison import compare
 
     answers = None if share is None else asked_answers(share, survey.manifest)
     histogram = survey.histogram(_epochs(survey, epoch), level=level)

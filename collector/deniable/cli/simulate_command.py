@@ -87,6 +87,8 @@ def simulate(
             return
     if truth is None or devices is None:
         raise click.UsageError("say --truth and --devices")
+    if devices < 2:
+        raise click.BadParameter("one report has no error: 2 or more", param_hint="--devices")
     if level.number >= 1:
         raise click.BadParameter("must be below 1, such as 95%", param_hint="--level")
     try:

@@ -17,6 +17,7 @@ from deniable.estimates.estimate import Sample
 from deniable.estimates.frequencies import report_covariance
 
 _MOST_CATEGORIES: Final = 1024
+_TOO_ALIKE: Final = "the reports are too few, or too alike, to tell whether anything changed"
 _ONE_EPOCH: Final = "devices may be in several epochs: test one epoch, or one against another"
 
 
@@ -48,7 +49,7 @@ def changed(one: Sample, other: Sample) -> Test:
     """
     if one.tally.epochs > 1 or other.tally.epochs > 1:
         raise ValueError(_ONE_EPOCH)
-    if one.decoder is not other.decoder:
+    if one.mechanism != other.mechanism:
         raise ValueError("only figures of one mechanism are compared as a whole; compare shares")
     if one.same_as(other):
         raise ValueError("these are the same figures")
@@ -68,6 +69,8 @@ def fits(sample: Sample, frequencies: Floats) -> Test:
     """Return the test whether the frequencies are these, of all categories."""
     if sample.tally.epochs > 1:
         raise ValueError(_ONE_EPOCH)
+    if frequencies.shape != (sample.decoder.categories,):
+        raise ValueError(f"{sample.decoder.categories} frequencies are expected, one a category")
 
     def of_question(part: Part) -> tuple[Floats, Floats]:
         own, f = part.tally(sample.tally), frequencies[part.categories]
@@ -91,6 +94,15 @@ def _tested(sample: Sample, of_question: Callable[[Part], tuple[Floats, Floats]]
         d, spread = of_question(part)
         # They sum to 0, so that one of them says nothing new.
         d, spread = d[:-1], spread[:-1, :-1]
-        statistic += float(d @ linalg.solve(spread, d, assume_a="sym"))
+        # d spread^-1 d = |L^-1 d|^2. Where reports are so few that some sum of frequencies does not
+        # vary, a pivot is 0, or what rounding leaves of it.
+        try:
+            factor = linalg.cholesky(spread, lower=True)
+        except linalg.LinAlgError:
+            raise ValueError(_TOO_ALIKE) from None
+        pivots = np.diag(factor) ** 2
+        if pivots.min() <= len(d) * np.finfo(np.float64).eps * pivots.max():
+            raise ValueError(_TOO_ALIKE)
+        statistic += float((linalg.solve_triangular(factor, d, lower=True) ** 2).sum())
         degrees += len(d)
     return Test(statistic, degrees, float(special.chdtrc(degrees, statistic)))

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.charts import (
     Band,
     Dot,
@@ -68,7 +69,7 @@ def histogram_dots(
         rows = [*zip(category_rows(histogram), category_rows(inner), strict=True)]
         values = histogram.view(view).tolist()
     else:
-        rows = [*zip(_shown_rows(histogram), _shown_rows(inner), strict=True)]
+        rows = [*zip(shown_rows(histogram), shown_rows(inner), strict=True)]
         if (numeric := histogram.numeric) is not None:
             told = [not numeric.too_wide(each) for each in numeric.bins]
             rows = [row for row, tells in zip(rows, told, strict=True) if tells]
@@ -92,7 +93,8 @@ def histogram_dots(
     ]
 
 
-def _shown_rows(histogram: "Histogram") -> list[Json]:
+def shown_rows(histogram: "Histogram") -> list[Json]:
+    """Return what is told of answers to single questions, then of categories; or of groups."""
     if histogram.numeric is not None:
         bins = histogram.numeric.bins
         return [{"category": each.label, **estimate_map(each.share)} for each in bins]
@@ -109,14 +111,16 @@ def histogram_picture(
     *,
     simultaneous: bool = False,
     width: float = WIDTH,
+    heading: bool = True,
+    dots: Sequence[Dot] | None = None,
 ) -> Picture:
-    """Return the chart of a histogram."""
+    """Return the chart of a histogram, or of some of its dots."""
     view, together = View(view), " simultaneous" if simultaneous else ""
     svg = dots_chart(
-        histogram_dots(histogram, view, simultaneous=simultaneous),
+        dots or histogram_dots(histogram, view, simultaneous=simultaneous),
         width=width,
         title=histogram.question or "Estimated shares",
-        heading=True,
+        heading=heading,
         notes=[*_notes(histogram, view, simultaneous=simultaneous)],
         levels=(_percent(INNER), f"{_percent(histogram.level)}{together}"),
     )
@@ -148,13 +152,21 @@ def epochs_text(epochs: Sequence[int]) -> str:
     return ", ".join(map(str, epochs))
 
 
-def series_picture(series: "Series", width: float = WIDTH) -> Picture:
-    """Return the chart of a series: a panel for each category."""
+def series_picture(
+    series: "Series", width: float = WIDTH, *groups: Answers, heading: bool = True
+) -> Picture:
+    """Return the chart of a series: a panel for each group of answers, or each category.
+
+    Raises:
+        ValueError: for a numeric survey.
+    """
     points = series.points
+    if any(point.histogram and point.histogram.values for point in points):
+        raise ValueError("single values of a numeric survey are noise: look at its mean in rows()")
     panels = [
-        Panel(category, tuple(each if each is None else _dot("", each) for each in shares))
-        for category in series.categories
-        for shares in [series.share(category)]
+        Panel(answers_text(each), tuple(None if one is None else _dot("", one) for one in shares))
+        for each in groups or series.categories
+        for shares in [series.share(each)]
     ]
     pairs = enumerate(pairwise(points), start=1)
     breaks = [at for at, (one, other) in pairs if one.survey_id != other.survey_id]
@@ -164,7 +176,7 @@ def series_picture(series: "Series", width: float = WIDTH) -> Picture:
         [str(point.epoch) for point in points],
         width=width,
         title=f"{series.survey}, epoch by epoch",
-        heading=True,
+        heading=heading,
         notes=[f"Intervals, each by itself, are {_CHANCE}"],
         breaks=breaks,
         levels=_levels(levels),
@@ -173,14 +185,18 @@ def series_picture(series: "Series", width: float = WIDTH) -> Picture:
 
 
 def plot_differences(
-    differences: Mapping[str, Estimate], *, title: str = "Differences", width: float = WIDTH
+    differences: Mapping[str, Estimate],
+    *,
+    title: str = "Differences",
+    width: float = WIDTH,
+    heading: bool = True,
 ) -> Picture:
     """Return the chart of differences of shares, by their labels; it says which are none."""
     svg = difference_chart(
         [_dot(label, each) for label, each in differences.items()],
         width=width,
         title=title,
-        heading=True,
+        heading=heading,
         notes=[f"In percentage points. Intervals, each by itself, are {_CHANCE}"],
         levels=_levels(each.level for each in differences.values()),
     )

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
-from typing import Any, Final
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Final, SupportsFloat
 
 import numpy as np
 
@@ -75,7 +77,7 @@ class Estimate:
                 if not self.distinguishable:
                     interval += "; not distinguishable from no difference"
             case _:
-                text = f"{self.label}: {show(self.value)}"
+                text = f"{self.label or 'estimate'}: {show(self.value)}"
         beyond = " The interval lay wholly outside what is possible: chance, or false reports."
         return f"{text} ({interval}).{beyond * self.outside}"
 
@@ -100,10 +102,19 @@ class Estimate:
         return self.form
 
     def __add__(self, other: "Estimate") -> "Estimate":
-        unit = Unit.SHARE if self.unit is other.unit is Unit.SHARE else self._mixed(other)
+        if not isinstance(other, Estimate):
+            return NotImplemented
+        unit = self._mixed(other)
+        if self.unit is other.unit is Unit.SHARE:
+            # Of devices, as long as each counts once.
+            terms = self._linear.plus(other._linear).terms
+            once = len(terms) == 1 and all(weights.max() <= 1 for weights in terms.values())
+            unit = Unit.SHARE if once else Unit.NUMBER
         return self._with(other, 1.0, "plus", unit)
 
     def __sub__(self, other: "Estimate") -> "Estimate":
+        if not isinstance(other, Estimate):
+            return NotImplemented
         return self._with(other, -1.0, "less", self._mixed(other))
 
     def _mixed(self, other: "Estimate") -> Unit:
@@ -122,9 +133,10 @@ class Estimate:
     def _told(self) -> str:
         return self.label if " " not in self.label else f"({self.label})"
 
-    def __mul__(self, factor: "float | Estimate") -> "Estimate":
+    def __mul__(self, factor: "SupportsFloat | Estimate") -> "Estimate":
         if isinstance(factor, Estimate):
             raise TypeError("the product of two estimates has no exact variance here")
+        factor = float(factor)
         return self._linear.times(factor).estimate(
             self.level, f"{factor:g} times {self._told}", Unit.NUMBER
         )
@@ -173,18 +185,28 @@ class Sample:
     """The reports of one survey in some epochs, and how their counts are read.
 
     Attributes:
+        mechanism: whose responses were counted.
         survey_id: of its survey; empty if nobody knows, and then it is independent of any other.
         epochs: which ones; the tally has their reports added up.
         kept: ranges of epochs, first and last, in which devices keep their responses.
         place: the epochs, and the survey if need be, for people.
     """
 
-    decoder: Decoder
+    mechanism: Mechanism
     tally: Tally
     survey_id: str = ""
     epochs: tuple[int, ...] = ()
     kept: tuple[tuple[int, int], ...] = ()
     place: str = ""
+
+    @cached_property
+    def decoder(self) -> Decoder:
+        """Return what reads the counts."""
+        return decoder_of(self.mechanism)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what is pickled; decoders are made again."""
+        return {name: value for name, value in vars(self).items() if name != "decoder"}
 
     def query(
         self,
@@ -199,11 +221,13 @@ class Sample:
         w = np.asarray(weights, dtype=np.float64)
         if w.shape != (self.decoder.categories,):
             raise ValueError(f"{self.decoder.categories} weights are expected, one a category")
+        if not np.isfinite(w).all():
+            raise ValueError("weights are finite numbers")
         return Form({self: w}, model).estimate(level, label, unit)
 
     def same_as(self, other: "Sample") -> bool:
         """Return whether both are the same reports; ValueError if they share some, or noise."""
-        if self is other:
+        if self.tally is other.tally:
             return True
         if not self.survey_id or self.survey_id != other.survey_id:
             return False
@@ -225,7 +249,7 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """Weights over the categories of samples that are independent of each other, and a constant."""
+    """Weights over the categories of samples whose noise is independent, and a constant."""
 
     terms: Mapping[Sample, Floats]
     model: Model = Model.SAMPLED
@@ -248,12 +272,39 @@ class Form:
 
     def figures(self) -> tuple[float, float]:
         """Return the value, and its standard error."""
+        value, variance = self.apart()
+        return value, math.sqrt(variance + self._recurring)
+
+    def apart(self) -> tuple[float, float]:
+        """Return the value, and its variance if no device is in two of the samples."""
         found = [
             query_values(sample.decoder, sample.tally, weights, self.model)
             for sample, weights in self.terms.items()
         ]
         value = self.constant + sum(float(value) for value, _ in found)
-        return value, math.sqrt(sum(float(error) ** 2 for _, error in found))
+        return value, sum(float(error) ** 2 for _, error in found)
+
+    @property
+    def _recurring(self) -> float:
+        """Return what devices in several epochs of a survey add to the variance, at most.
+
+        A device that is in two, and answers alike, adds the covariance of v and w over the answers,
+        as often as it may be in both. docs/mathematics.md, section 19.
+        """
+        if self.model is Model.FIXED:
+            return 0.0
+        added = 0.0
+        for (one, v), (other, w) in combinations(self.terms.items(), 2):
+            if not one.survey_id or one.survey_id != other.survey_id:
+                continue
+            first, second = one.tally, other.tally
+            together = Tally(first.n + second.n, first.counts + second.counts)
+            f = one.decoder.frequencies(together)
+            often = min(first.epochs / first.n, second.epochs / second.n)
+            for part in one.decoder.parts:
+                own, a, b = (each[part.categories] for each in (f, v, w))
+                added += 2 * often * max(float(own @ (a * b) - (own @ a) * (own @ b)), 0.0)
+        return added
 
     def estimate(self, level: float, label: str, unit: Unit) -> Estimate:
         """Return the estimate with its interval, cut to what is possible."""
@@ -288,7 +339,8 @@ class Form:
             float(cautious_values(sample.decoder, sample.tally, weights)[1])
             for sample, weights in self.terms.items()
         )
-        half = normal_quantile(level) * math.sqrt(sum(error**2 for error in errors))
+        variance = sum(error**2 for error in errors) + self._recurring
+        half = normal_quantile(level) * math.sqrt(variance)
         return value - half, value + half
 
 
@@ -325,10 +377,9 @@ def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
     """
     check_level(level)
     (a, error_a), (b, error_b) = above.figures(), below.figures()
-    # The sum's error gives the covariance.
-    together = above.plus(below)
     va, vb = error_a**2, error_b**2
-    vab = (together.figures()[1] ** 2 - va - vb) / 2
+    # The sum's variance gives the covariance.
+    vab = (above.plus(below).apart()[1] - above.apart()[1] - below.apart()[1]) / 2
     value = a / b if b else math.nan
     spread = math.sqrt(max(va - 2 * value * vab + value**2 * vb, 0.0)) / abs(b) if b else math.nan
     least, most = _range_of_ratio(above, below)
@@ -401,8 +452,7 @@ def linear_query(
     The interval is a category's own; or the binomial one, if the query counts reports; or else the
     normal one of the sampled model. It is cut to [min w, max w].
     """
-    decoder = decoder_of(mechanism)
-    sample = Sample(decoder, decoder.tally(counts))
+    sample = Sample(mechanism, decoder_of(mechanism).tally(counts))
     return sample.query([float(weight) for weight in weights], level, model)
 
 
@@ -414,8 +464,8 @@ def mean(
     model: Model = Model.SAMPLED,
 ) -> Estimate:
     """Estimate the mean of the numbers that the categories are."""
-    decoder = decoder_of(mechanism)
-    return mean_of(Sample(decoder, decoder.tally(counts)), values, level, model)
+    sample = Sample(mechanism, decoder_of(mechanism).tally(counts))
+    return mean_of(sample, values, level, model)
 
 
 def mean_of(

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,13 +136,13 @@ class Histogram(Tabular):
         Categories are numbered from 0, unless they have names.
         """
         decoder = decoder_of(mechanism)
-        names = tuple(map(str, range(decoder.categories)) if categories is None else categories)
+        names = tuple(map(str, range(decoder.categories) if categories is None else categories))
         if len(set(names)) != decoder.categories:
             raise ValueError(f"{decoder.categories} categories, all different, are expected")
         guarantee = f"{mechanism.privacy.epsilon.normalize():f}"
         numbered = decoder.kernels_tested and decoder.responses != decoder.categories
         labels = tuple(map(str, range(decoder.responses))) if numbered else ()
-        sample = Sample(decoder, decoder.tally(counts))
+        sample = Sample(mechanism, decoder.tally(counts))
         return cls(
             survey="",
             survey_id="",
@@ -153,7 +154,7 @@ class Histogram(Tabular):
             epsilon=guarantee,
             delta="0",
             enrolment="not known",
-            again=lambda level: cls.of_counts(mechanism, counts, names, level, model),
+            again=partial(cls.of_counts, mechanism, sample.tally, names, model=model),
             **_figures(mechanism, sample, names, level, model, labels),
         )
 
@@ -171,14 +172,14 @@ class Histogram(Tabular):
             ValueError: for an answer that there is not, or one named twice; or if nothing tells of
                 such answers together.
         """
-        weights, label = self._weights(answers), answers_text(answers)
+        weights, label = self._asked(answers)
         if given is None:
             return self.query(weights, label=label, unit=Unit.SHARE)
         if not self._together:
             raise ValueError(NOTHING_TOGETHER)
-        whole = self._weights(given)
+        whole, among = self._asked(given)
         part = Form({self.sample: weights * whole}, self.model)
-        label = f"{label}, among those with {answers_text(given)}"
+        label = f"{label}, among those with {among}"
         return ratio(part, Form({self.sample: whole}, self.model), self.level, label)
 
     def query(
@@ -214,8 +215,12 @@ class Histogram(Tabular):
     def _together(self) -> bool:
         return len(self.sample.decoder.parts) == 1
 
-    def _weights(self, answers: Answers) -> Floats:
-        return weights_of(answers, self.categories, self.dimensions, together=self._together)
+    def _asked(self, answers: Answers) -> tuple[Floats, str]:
+        if not isinstance(answers, str | Mapping):
+            answers = tuple(answers)  # an iterator has them once
+        together = self._together
+        weights = weights_of(answers, self.categories, self.dimensions, together=together)
+        return weights, answers_text(answers)
 
     @property
     def impossible(self) -> tuple[str, ...]:
@@ -329,7 +334,7 @@ def estimate_histogram(
         )
     decoder = decoder_of(manifest.mechanism)
     sample = Sample(
-        decoder,
+        manifest.mechanism,
         decoder.tally(counts, len(epochs)),
         manifest.survey_id.hex(),
         epochs,
@@ -355,8 +360,14 @@ def estimate_histogram(
         standing=standing,
         margins=margins(manifest, sample.tally, level, model),
         dimensions=manifest.dimensions,
-        again=lambda level: estimate_histogram(
-            manifest, epochs, sample.tally, level, model, distrusted, standing
+        again=partial(
+            estimate_histogram,
+            manifest,
+            epochs,
+            sample.tally,
+            model=model,
+            distrusted=distrusted,
+            standing=standing,
         ),
         **_figures(
             manifest.mechanism, sample, manifest.categories, level, model, labels, manifest.values

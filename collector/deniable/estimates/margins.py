@@ -73,7 +73,7 @@ def _margins(
             ]
         else:
             n = tally.n
-            sample = Sample(decoder, tally)
+            sample = Sample(mechanism, tally)
             shares = [
                 sample.query(holding(manifest, at, j), level, model, label=text, unit=Unit.SHARE)
                 for j, text in enumerate(answers)
@@ -98,7 +98,7 @@ def conditional(
         raise ValueError("where each device answers one question, nothing tells of two together")
     if answer[0] == given[0]:
         raise ValueError("the two answers must be to different questions")
-    sample = Sample(decoder, decoder.tally(counts))
+    sample = Sample(manifest.mechanism, decoder.tally(counts))
     below = holding(manifest, *_answer(manifest, given))
     above = below * holding(manifest, *_answer(manifest, answer))
     label = f"{answer[1]} among {given[1]}"

@@ -7,7 +7,7 @@ from typing import Final
 from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.charts import Picture
 from deniable.estimates.display import WIDTH, series_picture
-from deniable.estimates.estimate import Estimate
+from deniable.estimates.estimate import Estimate, Unit
 from deniable.estimates.fields import (
     COUNT,
     ESTIMATE,
@@ -62,20 +62,33 @@ class Series(Tabular):
     def share(self, answers: Answers) -> tuple[Estimate | None, ...]:
         """Return the share of answers in each epoch.
 
-        None is a gap: where there are no figures, or an answer could not be given then.
+        None is a gap: where there are no figures, or an answer could not be given then. ValueError
+        if it never could.
         """
-        return tuple(_share(point.histogram, answers) for point in self.points)
+        if not isinstance(answers, str | Mapping):
+            answers = tuple(answers)
+        found = tuple(_share(point.histogram, answers) for point in self.points)
+        shown = [point.histogram for point in self.points if point.histogram]
+        if shown and found.count(None) == len(found):
+            shown[-1].share(answers)  # says why
+        return found
 
     def figures(self, *groups: Answers) -> Iterator[tuple[str, tuple[Estimate | None, ...]]]:
         """Yield a label for each group of answers, and their share in each epoch.
 
-        Without groups, each category is one; of a numeric survey there is the mean instead.
+        Without groups, each category is one, as its histogram has it: nothing can be made of these
+        estimates. Of a numeric survey there is the mean instead.
         """
         if not groups and any(point.histogram and point.histogram.values for point in self.points):
             yield "mean", tuple(_mean(point.histogram) for point in self.points)
             return
-        for answers in groups or self.categories:
+        for answers in groups:
             yield answers_text(answers), self.share(answers)
+        if not groups:
+            # Not by share(): a query of each of 65,536 categories would take an hour.
+            each = [_shares(point.histogram) for point in self.points]
+            for category in self.categories:
+                yield category, tuple(found.get(category) for found in each)
 
     def rows(self, *groups: Answers) -> Iterator[Json]:
         """Yield a row for each epoch and group, as :meth:`figures` has them.
@@ -114,6 +127,21 @@ class Series(Tabular):
 
 def _mean(histogram: Histogram | None) -> Estimate | None:
     return None if histogram is None or histogram.values is None else histogram.mean()
+
+
+def _shares(histogram: Histogram | None) -> dict[str, Estimate]:
+    """Return each category's share, but of questions that no report is about."""
+    if histogram is None:
+        return {}
+    h, tally = histogram, histogram.sample.tally
+    columns = (h.estimate, h.standard_error, h.low, h.high, h.outside)
+    rows = [*zip(h.categories, *(each.tolist() for each in columns), strict=True)]
+    return {
+        category: Estimate(value, error, low, high, h.level, outside, category, Unit.SHARE)
+        for part in h.sample.decoder.parts
+        if part.tally(tally).n
+        for category, value, error, low, high, outside in rows[part.categories]
+    }
 
 
 def _share(histogram: Histogram | None, answers: Answers) -> Estimate | None:

@@ -1,8 +1,9 @@
 """A collector's surveys, as an analyst works with them: read, and estimated from."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import index
 from pathlib import Path
-from typing import Final
+from typing import Final, SupportsIndex
 
 from deniable.estimates.decoders import Model
 from deniable.estimates.histogram import Histogram, estimate_histogram
@@ -63,14 +64,14 @@ class Survey:
         """
         found = self._source.counts(self.manifest, epochs)
         if not found:
-            where = "yet" if epochs is None else f"of epoch {epochs[0]}"
-            where += f" to {epochs[-1]}" if epochs is not None and len(epochs) > 1 else ""
+            where = f"of epoch {epochs[0]}" if epochs else "yet"
+            where += f" to {epochs[-1]}" if epochs and len(epochs) > 1 else ""
             raise TooFewReports(f"no figures {where}: they {appear_text(self.manifest)}")
         return found
 
     def histogram(
         self,
-        epoch: int | range | None = None,
+        epoch: SupportsIndex | range | None = None,
         *,
         level: float = 0.95,
         model: Model = Model.SAMPLED,
@@ -83,14 +84,14 @@ class Survey:
             TooFewReports: if none has figures.
             ValueError: for epochs in which devices may keep their responses.
         """
-        epochs = range(epoch, epoch + 1) if isinstance(epoch, int) else epoch
-        return histogram_of(self.manifest, self.counts(epochs), level, model)
+        if epoch is not None and not isinstance(epoch, range):
+            epoch = range(index(epoch), index(epoch) + 1)
+        return histogram_of(self.manifest, self.counts(epoch), level, model)
 
     def series(
         self, *, successors: bool = True, level: float = 0.95, model: Model = Model.SAMPLED
     ) -> Series:
         """Return the figures of all epochs of all surveys of its name, or of this one's alone."""
-        surveys = self._named if successors else (self.manifest,)
         surveys = self._named if successors else (self.manifest,)
         counts = [
             counts

@@ -1,5 +1,6 @@
 """How many reports an accuracy takes, or which epsilon so many reports allow."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,6 +15,10 @@ from deniable.planning.ways import Way, variance_of, ways_to_ask
 
 MOST_EPSILON: Final = Decimal(10)
 """Beyond this, odds of 22,000 to 1, a report is hardly deniable."""
+
+_STEP: Final = 10
+_FURTHEST: Final = 400
+"""As many epsilons of three digits below a number go at least to 0.7 times that."""
 
 Drafts = Callable[[str], Manifest]
 """A survey by its epsilon, all else alike."""
@@ -73,11 +78,13 @@ def epsilon_for(
         return variance < inf and accuracy.reports(variance) <= reports
 
     grid = _epsilons(manifest)
-    few, enough = -1, len(grid)
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        few, enough = (few, middle) if does(grid[middle]) else (middle, enough)
-    return grid[enough] if enough < len(grid) else None
+    found = bisect_left(grid, True, key=does)
+    # Where another design becomes the best for all shares together, the worst of them may vary up
+    # to half as much again: smaller epsilons may do, then.
+    for below in range(found - _STEP, max(found - _FURTHEST, -1), -_STEP):
+        if does(grid[below]):
+            found = bisect_left(grid, True, max(below - _STEP, 0), below, key=does)
+    return grid[found] if found < len(grid) else None
 
 
 def _epsilons(manifest: Manifest) -> list[str]:

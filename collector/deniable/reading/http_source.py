@@ -16,6 +16,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -93,7 +95,7 @@ class HttpSource(Source):
         here = parts.hostname in _HERE
         if parts.scheme != "https" and not (parts.scheme == "http" and here):
             raise ValueError("a collector's URL begins with https://; http:// is for this machine")
-        if not parts.hostname or parts.username or parts.query or parts.fragment:
+        if not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment:
             raise ValueError("a collector's URL is https://host[:port], perhaps with a path")
         try:
             check_public_key(authority)
@@ -124,11 +126,17 @@ class HttpSource(Source):
         Raises:
             ReadingError: as any method; the module ``errors`` lists why.
         """
-        return tuple(sorted({_text(each, "name") for each in self._surveys("/v1/surveys")}))
+        names = {_text(each, "name") for each in self._surveys("/v1/surveys")}
+        try:
+            for name in names:
+                check_name(name)
+        except InvalidManifest as error:
+            raise _unreadable() from error
+        return tuple(sorted(names))
 
     def manifests(self, name: str) -> tuple[Manifest, ...]:
         """Return all surveys of a name, the newest first, verified."""
-        identifiers = [_text(each, "survey_id") for each in self._versions(name)]
+        identifiers = [_id(each) for each in self._versions(name)]
         unknown = [each for each in identifiers if each not in self._opened]
         if unknown:
             signer = self._signer()
@@ -142,7 +150,7 @@ class HttpSource(Source):
     def ended(self, name: str) -> Mapping[bytes, int]:
         """Return which surveys of a name were ended, as the collector says."""
         return {
-            bytes.fromhex(_text(each, "survey_id")): each["ended_at"]
+            bytes.fromhex(_id(each)): each["ended_at"]
             for each in self._versions(name)
             if type(each.get("ended_at")) is int
         }
@@ -157,15 +165,11 @@ class HttpSource(Source):
 
     def counts(self, manifest: Manifest, epochs: range | None = None) -> tuple[EpochCounts, ...]:
         """Return counts, checked against their seals."""
-        most = most_epochs(manifest)
-        parts = (
-            [""]
-            if epochs is None
-            else [
-                f"&epoch={part[0]}-{part[-1]}"
-                for part in (epochs[i : i + most] for i in range(0, len(epochs), most))
-            ]
-        )
+        most, parts = most_epochs(manifest), [""]
+        if epochs is not None:
+            span = range(min(epochs, default=0), max(epochs, default=-1) + 1)
+            pieces = (span[i : i + most] for i in range(0, len(span), most))
+            parts = [f"&epoch={piece[0]}-{piece[-1]}" for piece in pieces]
         found: list[EpochCounts] = []
         for part in parts:
             try:
@@ -175,7 +179,11 @@ class HttpSource(Source):
                     continue
                 raise
             found.extend(read_counts(manifest, body))
-        return tuple(found)
+        numbers = [each.epoch for each in found]
+        # Seals do not tell of an epoch that came twice, and would count twice.
+        if numbers != sorted(set(numbers)) or (epochs is None and len(numbers) > 1):
+            raise Untrusted("the collector answered about other epochs than were asked for")
+        return tuple(each for each in found if epochs is None or each.epoch in epochs)
 
     def _life(self, manifest: Manifest) -> tuple[tuple[ListedEpoch, ...], frozenset[bytes]]:
         body = self._json(f"{_path(manifest)}/epochs?{_survey(manifest)}", True)
@@ -210,8 +218,6 @@ class HttpSource(Source):
             ) from refusal
 
     def _manifest(self, name: str, identifier: str, signer: bytes) -> Manifest:
-        if not _ID.fullmatch(identifier):
-            raise _unreadable()
         path = f"/v1/surveys/{quote(name)}/manifest?survey={identifier}"
         envelope = self._get(path, _MOST_ENVELOPE_BYTES)
         try:
@@ -243,12 +249,13 @@ class HttpSource(Source):
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         deadline = time.monotonic() + self._seconds
         try:
-            with self._opener.open(request, timeout=self._seconds) as answer:
-                return _read(answer, most, deadline)
-        except urllib.error.HTTPError as answered:
-            with answered:
-                raise self._refusal(answered, deadline) from None
-        except (OSError, http.client.HTTPException) as error:
+            try:
+                with self._answer(request) as answer:
+                    return _read(answer, most, deadline)
+            except urllib.error.HTTPError as answered:
+                with answered:
+                    raise self._refusal(answered, deadline) from None
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
             cause = getattr(error, "reason", error)
             told = cause if isinstance(cause, str) else type(cause).__name__
             if isinstance(cause, ssl.SSLCertVerificationError):
@@ -257,6 +264,27 @@ class HttpSource(Source):
                 f"the collector at {self._url} did not answer ({told}); is the URL right, and is "
                 "it up? Else try again later"
             ) from error
+
+    def _answer(self, request: urllib.request.Request) -> Any:
+        """Return the answer once its head is there, or raise why there is none, in time."""
+        # On a thread that nobody waits for then: nothing interrupts the system's resolver, and a
+        # socket's timeout begins anew with each byte of a head that drips.
+        found: SimpleQueue[Any] = SimpleQueue()
+
+        def ask() -> None:
+            try:
+                found.put(self._opener.open(request, timeout=self._seconds))
+            except Exception as error:  # noqa: BLE001 - raised by whoever waits
+                found.put(error)
+
+        Thread(target=ask, name="deniable-reading", daemon=True).start()
+        try:
+            answer = found.get(timeout=self._seconds)
+        except Empty:
+            raise TimeoutError from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def _refusal(self, answered: urllib.error.HTTPError, deadline: float) -> Exception:
         status, content_type = answered.code, answered.headers.get("Content-Type", "")
@@ -311,6 +339,12 @@ def _text(described: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str):
         raise _unreadable()
     return value
+
+
+def _id(described: Mapping[str, Any]) -> str:
+    if not _ID.fullmatch(identifier := _text(described, "survey_id")):
+        raise _unreadable()
+    return identifier
 
 
 def _unreadable() -> NotReached:

@@ -146,6 +146,8 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
             standing,
             parts if whole else None,
         )
+        if _count(row["n"], 1) != counts.reports or counts.distrusted > counts.reports:
+            raise ValueError("not as many as are told of")
         counts.check()
         return counts
 
@@ -173,7 +175,7 @@ def _understood(manifest: Manifest, body: object, read: Callable[[Any], Read]) -
 
 
 def _count(value: object, least: int = 0) -> int:
-    if type(value) is not int or value < least:
+    if type(value) is not int or not least <= value < 1 << 63:
         raise ValueError("not a count")
     return value
 

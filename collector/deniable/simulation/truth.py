@@ -15,6 +15,9 @@ Floats = NDArray[np.float64]
 
 SHAPES: Final = ("uniform", "zipf")
 
+_MOST: Final = 1e18
+"""Of these, as many as there are answers can be added up."""
+
 _SLACK: Final = 1e-6
 """By how much shares that were rounded may miss 1."""
 
@@ -105,7 +108,7 @@ def _number(written: object) -> float | None:
         number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         return None
-    return number if 0 <= number < math.inf and not isinstance(written, bool) else None
+    return number if 0 <= number <= _MOST and not isinstance(written, bool) else None
 
 
 def _listed(answers: Sequence[str]) -> str:

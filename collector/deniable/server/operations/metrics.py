@@ -13,7 +13,7 @@ from itertools import accumulate, chain, product
 from typing import Final, Literal
 
 from deniable.messages import RefusalCode
-from deniable.server.routes.routing import ROUTES
+from deniable.server.routes.routing import PAGES, ROUTES
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _FAST: Final = (0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
@@ -21,9 +21,9 @@ _EARLY: Final = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 _LATE: Final = (1.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0)
 _CODES: Final = tuple(code.value for code in RefusalCode)
 _OTHER: Final = "other"
-_PATHS: Final = (*(route.path for route in ROUTES), _OTHER)
+_PATHS: Final = (*(route.path for route in (*ROUTES, *PAGES)), _OTHER)
 _REFUSED: Final = {code.http_status or 400 for code in RefusalCode}
-_STATUSES: Final = (*map(str, sorted({200, 304, 405, 417, 500, 501, 505} | _REFUSED)), _OTHER)
+_STATUSES: Final = (*map(str, sorted({200, 303, 304, 405, 417, 500, 501, 505} | _REFUSED)), _OTHER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class Meter:
     meaning: str  # for people
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # each with its values
     bounds: tuple[float, ...] = ()  # upper ends of a histogram's buckets
+    latest: bool = False  # of several workers', the greatest is shown, not the sum
 
     @property
     def cells(self) -> int:
@@ -49,6 +50,12 @@ class Meter:
 
 METERS: Final = (
     Meter("reports_accepted", "counter", "reports counted"),
+    Meter(
+        "last_report_timestamp_seconds",
+        "gauge",
+        "when a report was accepted last, of any survey; 0 if none was since the start",
+        latest=True,
+    ),
     Meter("reports_duplicate", "counter", "identical repeats, acknowledged and not counted again"),
     Meter("reports_refused", "counter", "reports refused, by code", {"code": _CODES}),
     Meter("requests_refused", "counter", "requests refused as a whole, by code", {"code": _CODES}),
@@ -179,7 +186,11 @@ class Meters:
         """Yield each meter with its numbers, added up over the workers."""
         for meter in METERS:
             place = _PLACES[meter.name]
-            yield meter, [sum(row[place + i] for row in self._rows) for i in range(meter.cells)]
+            together = max if meter.latest else sum
+            yield (
+                meter,
+                [together(row[place + i] for row in self._rows) for i in range(meter.cells)],
+            )
 
 
 def exposed_name(meter: Meter) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -18,9 +17,11 @@ from deniable.server.operations.gauges import Gauges
 from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import METRICS_TYPE, Meters, exposition
 from deniable.server.operations.settings import Config
+from deniable.server.pages.handlers import page_handlers
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.cross_origin import CrossOrigin
-from deniable.server.routes.figures import figure_handlers
+from deniable.server.routes.failures import answer_to
+from deniable.server.routes.figures import Figures, figure_handlers
 from deniable.server.routes.openapi import openapi_document
 from deniable.server.routes.queries import query_handlers
 from deniable.server.routes.routing import (
@@ -33,16 +34,13 @@ from deniable.server.routes.routing import (
 )
 from deniable.server.routes.tokens import require_role
 from deniable.server.routes.uploads import Uploads
-from deniable.server.transport.answers import code_of_request, plain_problem, problem
+from deniable.server.transport.answers import plain_problem
 from deniable.server.transport.connections import CollectorServer, Connection
-from deniable.stores import Overloaded, Role, Store, StoreError, StoreFull
+from deniable.stores import Role, Store
 
-_LOG = logging.getLogger("deniable.collector")
 _CONTINUE: Final = "100-continue"
 _CHUNKED: Final = "chunked"
 _SPOKEN: Final = (HttpVersion10, HttpVersion11)
-_TooLarge: Final = web.HTTPRequestEntityTooLarge
-_STORE_FULL: Final = "the store is full: reports are refused until there is room"
 
 
 async def build_server(
@@ -61,6 +59,7 @@ async def build_server(
     catalogue = catalogue or Catalogue(store, config.authority, clock)
     gauges = gauges or Gauges(config, store, catalogue, clock)
     await catalogue.read()
+    figures, throttle = Figures(config, store, catalogue, clock), LogThrottle()
     described = cache(lambda: json.dumps(openapi_document(config)).encode())
 
     async def ready(_: web.BaseRequest, __: str) -> web.Response:
@@ -75,13 +74,14 @@ async def build_server(
     handlers = {
         "/v1/reports": Uploads(config, store, catalogue, clock, meters).answer,
         **query_handlers(catalogue, clock),
-        **figure_handlers(config, store, catalogue, clock),
+        **figure_handlers(figures),
+        **page_handlers(config, store, catalogue, figures, clock, meters, throttle),
         "/healthz": _healthy,
         "/readyz": ready,
         "/metrics": _metrics(meters, gauges, store),
         "/openapi.json": openapi,
     }
-    return _server(config, handlers, meters)
+    return _server(config, handlers, meters, throttle)
 
 
 def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> CollectorServer:
@@ -90,12 +90,13 @@ def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> Coll
     It tells that the process lives, too: no flood of devices fills it.
     """
     handlers = {"/healthz": _healthy, "/metrics": _metrics(meters, gauges, None)}
-    return _server(config, handlers, meters)
+    return _server(config, handlers, meters, LogThrottle())
 
 
-def _server(config: Config, handlers: Mapping[str, Handler], meters: Meters) -> CollectorServer:
-    router = Router(handlers)
-    throttle, cross_origin = LogThrottle(), CrossOrigin(config)
+def _server(
+    config: Config, handlers: Mapping[str, Handler], meters: Meters, throttle: LogThrottle
+) -> CollectorServer:
+    router, cross_origin = Router(handlers), CrossOrigin(config)
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
@@ -157,45 +158,3 @@ def _metrics(meters: Meters, gauges: Gauges, store: Store | None) -> Handler:
         return web.Response(body=body, headers={"Content-Type": METRICS_TYPE})
 
     return answer
-
-
-def answer_to(error: Exception, meters: Meters, throttle: LogThrottle) -> web.Response:
-    """Return the answer to whatever a handler raised; count it.
-
-    What an operator should know is logged, but seldom: any number of requests can meet with it.
-    """
-    if isinstance(error, StoreError) and throttle(type(error).__name__):
-        busy, full = isinstance(error, Overloaded), isinstance(error, StoreFull)
-        _LOG.log(logging.WARNING if busy else logging.ERROR, "%s", _STORE_FULL if full else error)
-    for kind, code, reason in _REFUSALS:
-        if isinstance(error, kind):
-            error = Refusal(code, reason)
-            break
-    match error:
-        case Refusal():
-            meters.count_code("requests_refused", code_of_request(error.code))
-            return problem(error.code, error.reason)
-        case MethodNotAllowed():
-            answer = plain_problem(405, "Method Not Allowed")
-            answer.headers["Allow"] = str(error)
-            return answer
-        case ConnectionError():
-            # The device is gone, and nobody reads this. Raised on, aiohttp would log who it was.
-            return plain_problem(400, "connection lost")
-        case _:
-            # The last resort: no stack trace reaches the network.
-            meters.count("requests_failed")
-            if throttle(type(error).__name__):
-                _LOG.error("a request failed in an unforeseen way", exc_info=error)
-            return plain_problem(500, "internal error")
-
-
-_REFUSALS: Final = (
-    (TimeoutError, RefusalCode.TIMEOUT, "the body took too long to arrive"),
-    (StoreFull, RefusalCode.STORAGE_FULL, "the collector's disk is full; send it later"),
-    (Overloaded, RefusalCode.OVERLOADED, "the collector cannot take it now; send it later"),
-    (StoreError, RefusalCode.STORE_FAILED, "the collector's store fails; send it later"),
-    (web.RequestPayloadError, RefusalCode.MALFORMED, "the body's chunks are no HTTP"),
-    (_TooLarge, RefusalCode.TOO_LARGE, "the body is too large; send fewer at once"),
-)
-"""What other errors amount to; the first that fits."""

@@ -23,24 +23,21 @@ from deniable.server.routes.queries import csv_answer, json_answer
 from deniable.server.routes.routing import FORMATS, Handler
 from deniable.server.routes.shared_answers import retrieve_outcome
 from deniable.server.routes.shown import shown_counts, shown_epochs
-from deniable.server.routes.tokens import require_role
+from deniable.server.routes.tokens import held_tokens, require_role
 from deniable.stores import Role, Store
 
 _STRANGERS_REST: Final = 3.0
 _MOST_ROWS: Final = 50_000
 _MOST_COVARIED: Final = 512
-_MOST_LIKELY: Final = 1024
+_MOST_LIKELY: Final = 256
 _CALCULATE: Final = (
     "categories, read the counts and calculate on a machine of your own, with "
     "deniable.estimates.connect"
 )
 
 
-def figure_handlers(
-    config: Config, store: Store, catalogue: Catalogue, clock: Callable[[], float]
-) -> dict[str, Handler]:
+def figure_handlers(figures: "Figures") -> dict[str, Handler]:
     """Return who answers with figures, by path."""
-    figures = _Figures(config, store, catalogue, clock)
     return {
         "/v1/surveys/{name}/epochs": figures.epochs,
         "/v1/surveys/{name}/counts": figures.counts,
@@ -51,7 +48,7 @@ def figure_handlers(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     """What a request is about, and the queue of whoever asks."""
 
     estimating: Estimating
@@ -60,10 +57,13 @@ class _Asked:
 
     @property
     def newest(self) -> Manifest:
+        """Return the newest of the surveys."""
         return self.surveys[0]
 
 
-class _Figures:
+class Figures:
+    """Makes what is asked of surveys' counts, for those who may see them."""
+
     def __init__(
         self, config: Config, store: Store, catalogue: Catalogue, clock: Callable[[], float]
     ) -> None:
@@ -77,7 +77,8 @@ class _Figures:
         self._for_analysts = Estimating()
 
     async def epochs(self, request: web.BaseRequest, name: str) -> web.Response:
-        estimating = await self._queue(request, name)
+        """Answer with which epochs have figures, with their seals."""
+        estimating = await self.queue(request, name)
         manifest = await asked_survey(request, self._catalogue, name)
 
         async def work() -> bytes:
@@ -86,21 +87,23 @@ class _Figures:
             told = epochs_map(manifest, listed, distrusted.intersection(manifest.enrolment.issuers))
             return await asyncio.to_thread(packed_json, told)
 
-        return json_answer(await _to_the_end(estimating.in_turn(request, work)))
+        return json_answer(await to_the_end(estimating.in_turn(request, work)))
 
     async def counts(self, request: web.BaseRequest, name: str) -> web.Response:
-        asked = await self._asked(request, name)
+        """Answer with counts of responses."""
+        asked = await self.asked(request, name)
 
         def packed(shown: Sequence[EpochCounts]) -> bytes:
             return packed_json(counts_map(asked.newest, shown))
 
-        return json_answer(await self._made(request, asked, "counts", packed))
+        return json_answer(await self.made(request, asked, "counts", packed))
 
     async def histogram(self, request: web.BaseRequest, name: str) -> web.Response:
-        asked = await self._asked(request, name)
+        """Answer with a histogram."""
+        asked = await self.asked(request, name)
         level, view = asked_level(request), asked_choice(request, "view", VIEWS)
         form = asked_choice(request, "format", FORMATS)
-        _check_view(asked.newest, view)
+        check_view(asked.newest, view)
 
         def packed(shown: Sequence[EpochCounts]) -> bytes:
             from deniable.estimates import View, histogram_csv, histogram_of
@@ -110,11 +113,12 @@ class _Figures:
                 return histogram_csv(histogram, View(view)).encode()
             return packed_json(histogram.to_dict(view))
 
-        made = await self._made(request, asked, ("histogram", level, view, form), packed)
+        made = await self.made(request, asked, ("histogram", level, view, form), packed)
         return _formed(made, form)
 
     async def series(self, request: web.BaseRequest, name: str) -> web.Response:
-        asked = await self._asked(request, name)
+        """Answer with a series."""
+        asked = await self.asked(request, name)
         level, form = asked_level(request), asked_choice(request, "format", FORMATS)
         if asked.epochs is None and "survey" not in request.query:
             asked = replace(asked, surveys=tuple(self._catalogue.named(name)))
@@ -125,11 +129,12 @@ class _Figures:
             series = series_of(name, asked.surveys, shown, level)
             return series.to_csv().encode() if form == "csv" else packed_json(series.to_dict())
 
-        made = await self._made(request, asked, ("series", level, form), packed, self._newest)
+        made = await self.made(request, asked, ("series", level, form), packed, self.across)
         return _formed(made, form)
 
     async def covariance(self, request: web.BaseRequest, name: str) -> web.Response:
-        asked = await self._asked(request, name)
+        """Answer with a covariance."""
+        asked = await self.asked(request, name)
         if len(asked.newest.categories) > _MOST_COVARIED:
             raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_COVARIED} {_CALCULATE}")
 
@@ -142,21 +147,22 @@ class _Figures:
             except ValueError as error:  # a single report has none
                 raise Refusal(RefusalCode.TOO_FEW_REPORTS, str(error)) from error
 
-        return json_answer(await self._made(request, asked, "covariance", packed))
+        return json_answer(await self.made(request, asked, "covariance", packed))
 
-    async def _asked(self, request: web.BaseRequest, name: str) -> _Asked:
-        estimating = await self._queue(request, name)
+    async def asked(self, request: web.BaseRequest, name: str) -> Asked:
+        """Return what a request is about; Refusal if that may not be seen, or there is none."""
+        estimating = await self.queue(request, name)
         manifest = await asked_survey(request, self._catalogue, name)
         epochs = asked_epochs(request, manifest, most_epochs(manifest))
-        return _Asked(estimating, (manifest,), epochs)
+        return Asked(estimating, (manifest,), epochs)
 
-    async def _made(
+    async def made(
         self,
         request: web.BaseRequest,
-        asked: _Asked,
+        asked: Asked,
         what: Hashable,
         packed: Callable[[Sequence[EpochCounts]], bytes],
-        read: "Callable[[_Asked], Awaitable[Sequence[EpochCounts]]] | None" = None,
+        read: "Callable[[Asked], Awaitable[Sequence[EpochCounts]]] | None" = None,
     ) -> bytes:
         """Return what is packed of the counts that a request is about, which stand in the queue.
 
@@ -172,17 +178,18 @@ class _Figures:
 
         ids = tuple(each.survey_id for each in asked.surveys)
         making = asked.estimating.made(
-            request, (ids, what), lambda: (read or self._shown)(asked), unless_wrong
+            request, (ids, what), lambda: (read or self.shown)(asked), unless_wrong
         )
-        made = await _to_the_end(making)
+        made = await to_the_end(making)
         if made is None:
             raise Refusal(RefusalCode.TOO_FEW_REPORTS, f"figures {appear_text(asked.newest)}")
         return made
 
-    async def _shown(self, asked: _Asked) -> Sequence[EpochCounts]:
+    async def shown(self, asked: Asked) -> Sequence[EpochCounts]:
+        """Return counts of the epochs asked for; of the newest by default."""
         return await shown_counts(self._store, asked.newest, asked.epochs, self._clock())
 
-    async def _newest(self, asked: _Asked) -> Sequence[EpochCounts]:
+    async def across(self, asked: Asked) -> Sequence[EpochCounts]:
         """Return counts of all surveys asked for: of as many newest epochs as one answer has.
 
         The newest survey first, and of each the epochs in their order.
@@ -198,10 +205,10 @@ class _Figures:
             found += await shown_counts(self._store, manifest, epochs, self._clock())
         return found
 
-    async def _queue(self, request: web.BaseRequest, name: str) -> Estimating:
-        """Return the queue of whoever asks for figures, if they may."""
+    async def queue(self, request: web.BaseRequest, name: str) -> Estimating:
+        """Return the queue of whoever asks for figures; Refusal if they may not see them."""
         public = name in self._config.public
-        if public and "Authorization" not in request.headers:
+        if public and not held_tokens(request):
             return self._for_strangers
         try:
             await require_role(request, self._store, Role.ANALYST)
@@ -212,19 +219,19 @@ class _Figures:
         return self._for_analysts
 
 
-def _check_view(manifest: Manifest, view: str) -> None:
+def check_view(manifest: Manifest, view: str) -> None:
     """Refuse (bad-query) a view that a survey cannot be shown in, or only in minutes."""
     if view != VIEWS[0] and manifest.values is not None:
         raise Refusal(RefusalCode.BAD_QUERY, "a numeric survey is shown unbiased only")
     if view == VIEWS[2] and len(manifest.categories) > _MOST_LIKELY:
-        raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_LIKELY:,} {_CALCULATE}")
+        raise Refusal(RefusalCode.BAD_QUERY, f"for more than {_MOST_LIKELY} {_CALCULATE}")
 
 
 def _formed(made: bytes, form: str) -> web.Response:
     return json_answer(made) if form == "json" else csv_answer(made)
 
 
-async def _to_the_end(work: Awaitable[Result]) -> Result:
+async def to_the_end(work: Awaitable[Result]) -> Result:
     """Wait for work that goes on whoever leaves.
 
     Its thread cannot be stopped, and the next must wait for it.

@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # whoever reads the table only need not have aiohttp
 JSON: Final = "application/json"
 MSGPACK: Final = "application/msgpack"
 CSV: Final = "text/csv"
+HTML: Final = "text/html"
+SVG: Final = "image/svg+xml"
 FORMATS: Final = ("json", "csv")
 _NAME: Final = "{name}"
 
@@ -163,14 +165,29 @@ ROUTES: Final = (
     Route("/metrics", "counts and times for Prometheus", "text/plain", role="operator"),
     Route("/openapi.json", "this document"),
 )
-"""Every route, one a path. An operator's token does wherever one with another role does."""
+"""Every route for programs, one a path. An operator's token does wherever another does."""
+
+
+PAGES: Final = (
+    Route("/", "the surveys", HTML),
+    Route("/login", "where a token is given", HTML),
+    Route("/session", "begins a session with a token", HTML, method="POST"),
+    Route("/logout", "ends it", HTML, method="POST"),
+    Route("/static/{name}", "a stylesheet or script"),
+    Route("/surveys/{name}", "a survey's figures", HTML),
+    Route("/surveys/{name}/series", "them epoch by epoch", HTML),
+    Route("/surveys/{name}/compare", "two of its epochs", HTML),
+    Route("/surveys/{name}/plan", "how many reports figures take", HTML),
+    Route("/surveys/{name}/chart.svg", "its chart", SVG),
+)
+"""The pages for people, and what they consist of. They are no part of the interface."""
 
 
 class Router:
     """Finds who answers a request, among handlers by their routes' paths."""
 
     def __init__(self, handlers: Mapping[str, Handler]) -> None:
-        routes = {route.path: route for route in ROUTES}
+        routes = {route.path: route for route in (*ROUTES, *PAGES)}
         found = {path: (routes[path], handler) for path, handler in handlers.items()}
         self._fixed = {path: each for path, each in found.items() if _NAME not in path}
         self._named = [

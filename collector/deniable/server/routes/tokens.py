@@ -1,7 +1,8 @@
-"""Who may ask: bearer tokens of 256 random bits, kept only as their SHA-256."""
+"""Who may ask: tokens of 256 random bits, of which the store keeps the SHA-256 only."""
 
 import hashlib
 import secrets
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from deniable.messages import Refusal, RefusalCode
@@ -10,7 +11,11 @@ from deniable.stores import Role, Store
 if TYPE_CHECKING:  # the command line makes tokens without aiohttp
     from aiohttp import web
 
+SESSION: Final = "deniable-session-"
+"""What the names of cookies with a token begin with; there may be one of each collector."""
+
 _BEARER: Final = "bearer"
+_MOST_SESSIONS: Final = 4
 
 
 def new_token() -> str:
@@ -28,16 +33,35 @@ def token_digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
+def held_tokens(request: "web.BaseRequest") -> list[str]:
+    """Return the token that a request bears; without an Authorization, those in its cookies.
+
+    A host's cookies go to all its ports, so that some may be of another collector.
+    """
+    authorization = request.headers.get("Authorization")
+    if authorization is not None:
+        scheme, _, token = authorization.partition(" ")
+        return [token.strip()] if scheme.lower() == _BEARER else []
+    named = (value for name, value in request.cookies.items() if name.startswith(SESSION))
+    return [*islice(named, _MOST_SESSIONS)]
+
+
+async def held_role(request: "web.BaseRequest", store: Store) -> Role | None:
+    """Return the role of who asks, None of a stranger."""
+    for token in held_tokens(request):
+        role = await store.token_role(token_digest(token))
+        if role is not None:
+            return role
+    return None
+
+
 async def require_role(request: "web.BaseRequest", store: Store, role: Role) -> None:
     """Check the request's token.
 
     Raises:
         Refusal: unauthorised without a valid token, forbidden if its role does not suffice.
     """
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    held = None
-    if scheme.lower() == _BEARER:
-        held = await store.token_role(token_digest(token.strip()))
+    held = await held_role(request, store)
     if held is None:
         raise Refusal(
             RefusalCode.UNAUTHORISED, "send Authorization: Bearer with a token of this collector"

@@ -143,6 +143,8 @@ class Uploads:
                 if verdict in _CODES
             ]
         meters.count("reports_accepted", accepted)
+        if accepted:
+            meters.put("last_report_timestamp_seconds", [self._clock()])
         meters.count("reports_duplicate", duplicates)
         for _, code in refused:
             meters.count_code("reports_refused", code)

@@ -1,0 +1,117 @@
+"""Shares, and what changed between epochs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from deniable.estimates.answers import Answers, answers_text
+from deniable.estimates.change import Test
+from deniable.estimates.estimate import Estimate
+from deniable.estimates.fields import estimate_map, written
+from deniable.estimates.histogram import Histogram
+
+_COLUMNS: Final = (
+    *("survey", "survey_id", "epochs", "n", "against_epochs", "against_n", "answers"),
+    *("estimate", "standard_error", "low", "high", "outside", "level", "distinguishable"),
+)
+
+_MOST_COMPARED: Final = 1024
+"""One by one: of a design's 65,536 it would take hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One share or mean; or, against another epoch, both and their difference."""
+
+    label: str
+    estimate: Estimate
+    now: Estimate
+    before: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was asked of a histogram, alone or against another.
+
+    ``test`` is whether anything changed at all, where all answers are compared.
+    """
+
+    histogram: Histogram
+    against: Histogram | None
+    rows: tuple[Row, ...]
+    test: Test | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        told = self._shared() | {"rows": [self._plain(row) for row in self.rows]}
+        if self.test is not None:
+            test = self.test
+            names = ("statistic", "degrees", "p_value")
+            told["test"] = {name: getattr(test, name) for name in names}
+        return told
+
+    def to_csv(self) -> str:
+        """Return a row an answer as CSV."""
+        shared = self._shared()
+        for key in ("epochs", "against_epochs"):
+            shared[key] = " ".join(map(str, shared[key] or ()))
+        return written(_COLUMNS, shared, map(self._plain, self.rows))
+
+    def _shared(self) -> dict[str, Any]:
+        told, against = self.histogram, self.against
+        return {
+            "survey": told.survey,
+            "survey_id": told.survey_id,
+            "epochs": list(told.epochs),
+            "n": told.n,
+            "against_epochs": None if against is None else list(against.epochs),
+            "against_n": None if against is None else against.n,
+            "level": told.level,
+        }
+
+    def _plain(self, row: Row) -> dict[str, Any]:
+        different = None if self.against is None else row.estimate.distinguishable
+        sentence = row.estimate.sentence
+        told = {"answers": row.label, **estimate_map(row.estimate)}
+        return told | {"distinguishable": different, "sentence": sentence}
+
+
+def compare(
+    histogram: Histogram,
+    answers: Answers | None,
+    against: Histogram | None,
+    among: Sequence[str] | None = None,
+) -> Comparison:
+    """Return a share, or the difference of one or all of them, or of means, from another epoch.
+
+    Args:
+        histogram: what is compared, or told of.
+        answers: one share, of these together; None for each category's, or the mean.
+        against: what it is compared with.
+        among: of each category's share, for these only.
+
+    Raises:
+        ValueError: if they cannot be compared, or there are no such answers.
+    """
+
+    def row(label: str, now: Estimate, before: Estimate | None) -> Row:
+        return Row(label, now if before is None else now - before, now, before)
+
+    if answers is not None:
+        before = None if against is None else against.share(answers)
+        share = row(answers_text(answers), histogram.share(answers), before)
+        return Comparison(histogram, against, (share,))
+    assert against is not None
+    if histogram.values is not None:
+        return Comparison(histogram, against, (row("mean", histogram.mean(), against.mean()),))
+    if among is None and (count := len(histogram.categories)) > _MOST_COMPARED:
+        raise ValueError(f"{count:,} answers are too many to compare: name some with --share")
+    rows = tuple(
+        row(each, histogram.share(each), against.share(each))
+        for each in among or histogram.categories
+    )
+    try:
+        test = histogram.changed_from(against)
+    except ValueError:  # of several epochs, few reports, or thousands of categories, there is none
+        test = None
+    return Comparison(histogram, against, rows, test)

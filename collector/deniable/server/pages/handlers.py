@@ -1,0 +1,479 @@
+"""Who answers with pages, and what each needs to know."""
+
+from asyncio import to_thread
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from json import loads
+from typing import Any, Final
+from urllib.parse import parse_qs, urlencode
+
+from aiohttp import web
+
+from deniable.messages import Manifest, Refusal, RefusalCode, media_type
+from deniable.reading import VIEWS, EpochCounts, EpochState, appear_text
+from deniable.reading.epochs import iso_time
+from deniable.server.operations.logs import LogThrottle
+from deniable.server.operations.metrics import Meters
+from deniable.server.operations.settings import Config
+from deniable.server.pages.health import collector_health, survey_health
+from deniable.server.pages.rendering import STATIC, page, rendered, root_of, static_file
+from deniable.server.pages.sessions import begin_session, check_own_page, end_session
+from deniable.server.pages.terms import privacy_terms
+from deniable.server.routes.catalogue import Catalogue
+from deniable.server.routes.failures import answer_to
+from deniable.server.routes.figures import Asked, Figures, check_view, to_the_end
+from deniable.server.routes.parameters import asked_choice, asked_epochs, asked_level
+from deniable.server.routes.routing import SVG, Handler
+from deniable.server.routes.shown import shown_counts, shown_epochs
+from deniable.server.routes.tokens import held_role, token_digest
+from deniable.server.transport.connections import Connection
+from deniable.stores import Role, Store
+
+_FORM: Final = "application/x-www-form-urlencoded"
+_MOST_FORM_BYTES: Final = 1024
+_LEVELS: Final = ("0.5", "0.9", "0.95", "0.99")
+_MOST_OFFERED: Final = 120
+_MOST_REPEATED: Final = 4096
+_TOO_MANY: Final = (
+    f"several epochs of more than {_MOST_REPEATED:,} answers take too long here: read them with "
+    "deniable.estimates.connect, on a machine of your own"
+)
+_LIVE: Final = (EpochState.OPEN, EpochState.GRACE)
+_WIDTHS: Final = tuple(f"{each / 200:g}" for each in range(1, 21))
+_EPSILONS: Final = tuple(f"{each / 4:g}" for each in range(1, 17))
+
+
+def page_handlers(
+    config: Config,
+    store: Store,
+    catalogue: Catalogue,
+    figures: Figures,
+    clock: Callable[[], float],
+    meters: Meters,
+    throttle: LogThrottle,
+) -> dict[str, Handler]:
+    """Return who answers with pages, by path."""
+    pages = _Pages(config, store, catalogue, figures, clock, meters)
+
+    def handler(answer: Callable[[web.BaseRequest, str], Awaitable[web.Response]]) -> Handler:
+        async def or_failure(request: web.BaseRequest, name: str) -> web.Response:
+            try:
+                return await answer(_without_empty(request), name)
+            except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen
+                return _failure(request, answer_to(error, meters, throttle))
+
+        return or_failure
+
+    return {
+        "/": handler(pages.surveys),
+        "/login": handler(pages.login),
+        "/session": handler(pages.begin),
+        "/logout": handler(pages.end),
+        "/static/{name}": handler(_static),
+        "/surveys/{name}": handler(pages.figures),
+        "/surveys/{name}/series": handler(pages.series),
+        "/surveys/{name}/compare": handler(pages.compare),
+        "/surveys/{name}/plan": handler(pages.plan),
+        "/surveys/{name}/chart.svg": handler(pages.chart),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What of a page follows from its query, and whether more of it may come."""
+
+    body: str
+    live: bool = False
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Controls:
+    """What can be chosen on a page, as it is chosen; None and nothing where there is no choice."""
+
+    levels: tuple[str, ...] = ()
+    level: str = ""
+    epochs: bool = False
+    against: str | None = None
+    views: tuple[str, ...] = ()
+    view: str = ""
+    raw: bool | None = None
+    wanted: str = ""
+    groups: tuple[str, ...] = ()
+    offered: tuple[str, ...] = ()
+    width: str = ""
+    epsilon: str = ""
+
+    @classmethod
+    def of(cls, request: web.BaseRequest, manifest: Manifest, **others: Any) -> "_Controls":
+        """Return those of a page of figures."""
+        chosen, wanted = request.query.get("level", _LEVELS[2]), request.query.get("find", "")
+        groups, offered = _groups(request), manifest.categories
+        if manifest.values is not None:
+            offered = ()
+        elif len(offered) > _MOST_OFFERED:
+            found = (each for each in offered if wanted.casefold() in each.casefold())
+            offered = tuple(dict.fromkeys([*groups, *islice(found, _MOST_OFFERED)]))
+        return cls(_LEVELS, chosen, wanted=wanted, groups=groups, offered=offered, **others)
+
+
+class _Pages:
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        catalogue: Catalogue,
+        figures: Figures,
+        clock: Callable[[], float],
+        meters: Meters,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._catalogue = catalogue
+        self._figures = figures
+        self._clock = clock
+        self._meters = meters
+
+    async def surveys(self, request: web.BaseRequest, _: str) -> web.Response:
+        await self._catalogue.reread()
+        known = await held_role(request, self._store) is not None
+        now = self._clock()
+        listed = [
+            {
+                "manifest": manifest,
+                "standing": self._standing(manifest, now),
+                "public": manifest.name in self._config.public,
+            }
+            for manifest in self._catalogue.newest()
+        ]
+        return page("list.html", root=root_of(request.path), known=known, surveys=listed)
+
+    async def login(self, request: web.BaseRequest, _: str) -> web.Response:
+        return _login(request, 200, "", request.query.get("next", ""))
+
+    async def begin(self, request: web.BaseRequest, _: str) -> web.Response:
+        form = await _read_form(request)
+        token, to = form.get("token", "").strip(), form.get("next", "")
+        if await self._store.token_role(token_digest(token)) is None:
+            return _login(request, 401, "This collector has no such token.", to)
+        answer = _see(request, to if to.startswith("surveys/") else "")
+        begin_session(request, answer, self._config.authority, token)
+        return answer
+
+    async def end(self, request: web.BaseRequest, _: str) -> web.Response:
+        await _read_form(request)
+        answer = _see(request, "")
+        end_session(answer, self._config.authority)
+        return answer
+
+    async def figures(self, request: web.BaseRequest, name: str) -> web.Response:
+        asked = await self._figures.asked(request, name)
+        level, view = asked_level(request), asked_choice(request, "view", VIEWS)
+        groups, wanted = _groups(request), request.query.get("find", "")
+        raw = "raw" in request.query
+
+        def made(shown: Sequence[EpochCounts]) -> str:
+            from deniable.estimates import View, histogram_of
+            from deniable.server.pages.shown import named_epochs, shown_figures, shown_raw
+            from deniable.server.pages.terms import figure_terms
+
+            check_view(asked.newest, view)
+            histogram = histogram_of(asked.newest, shown, level)
+            return rendered(
+                "figures.html",
+                histogram=histogram,
+                shown=shown_figures(histogram, View(view), groups, wanted),
+                raw=shown_raw(histogram) if raw else (),
+                responses=len(histogram.raw),
+                view=view,
+                when=named_epochs(histogram),
+                start=iso_time(histogram.start),
+                end=iso_time(histogram.end),
+                terms=[*figure_terms(histogram)],
+            )
+
+        content = await self._made(request, asked, ("page", level, view, groups, wanted, raw), made)
+        views = VIEWS if asked.newest.values is None else ()
+        controls = _Controls.of(request, asked.newest, epochs=True, views=views, view=view, raw=raw)
+        return await self._page(request, asked, "figures", content, controls)
+
+    async def series(self, request: web.BaseRequest, name: str) -> web.Response:
+        asked = await self._figures.asked(request, name)
+        level, groups = asked_level(request), _groups(request)
+        surveys = tuple(self._catalogue.named(name))
+        if "survey" not in request.query:
+            asked = Asked(asked.estimating, surveys, asked.epochs)
+
+        def made(shown: Sequence[EpochCounts]) -> str:
+            from deniable.estimates import series_of
+            from deniable.server.pages.shown import shown_series
+
+            found = series_of(name, asked.surveys, shown, level)
+            return rendered("series.html", shown=shown_series(found, groups), level=level)
+
+        content = await self._made(
+            request, asked, ("series page", level, groups), made, self._figures.across
+        )
+        return await self._page(
+            request, asked, "series", content, _Controls.of(request, asked.newest)
+        )
+
+    async def compare(self, request: web.BaseRequest, name: str) -> web.Response:
+        asked = await self._figures.asked(request, name)
+        level, groups = asked_level(request), _groups(request)
+        against = None
+        if "against" in request.query:
+            other = request.clone(
+                rel_url=request.rel_url.update_query({"epoch": request.query["against"]})
+            )
+            against = asked_epochs(other, asked.newest, 1)
+        if against is None:
+            content = _Content(rendered("message.html", text="Choose the epoch to compare with."))
+        else:
+            content = await self._compared(request, asked, against, level, groups)
+        controls = _Controls.of(
+            request, asked.newest, epochs=True, against=request.query.get("against", "")
+        )
+        return await self._page(request, asked, "compare", content, controls)
+
+    async def _compared(
+        self,
+        request: web.BaseRequest,
+        asked: Asked,
+        against: range,
+        level: float,
+        groups: tuple[str, ...],
+    ) -> _Content:
+        async def read(asked: Asked) -> Sequence[EpochCounts]:
+            now = self._clock()
+            before = await shown_counts(self._store, asked.newest, against, now)
+            shown = await self._figures.shown(asked)
+            return [*before, *shown] if before and shown else ()
+
+        def made(shown: Sequence[EpochCounts]) -> str:
+            from deniable.estimates import histogram_of
+            from deniable.estimates.comparison import compare
+            from deniable.server.pages.shown import MOST_COMPARED, named_epochs, shown_changes
+
+            one = histogram_of(asked.newest, shown[:1], level)
+            other = histogram_of(asked.newest, shown[1:], level)
+            if one.epochs == other.epochs:
+                raise ValueError("an epoch is not compared with itself")
+            names = [*other.categories]
+            if len(names) > MOST_COMPARED:
+                shares = zip(other.estimate.tolist(), names, strict=True)
+                names = [
+                    name for _, name in sorted(shares, key=lambda pair: -pair[0])[:MOST_COMPARED]
+                ]
+            compared = compare(other, list(groups) or None, one, names)
+            return rendered(
+                "compare.html",
+                shown=shown_changes(compared),
+                level=level,
+                now=named_epochs(other),
+                before=named_epochs(one),
+                sentence=compared.rows[0].estimate.sentence if groups else "",
+            )
+
+        return await self._made(request, asked, ("changes", level, groups, against), made, read)
+
+    async def plan(self, request: web.BaseRequest, name: str) -> web.Response:
+        asked = await self._figures.asked(request, name)
+        width = asked_choice(request, "width", ("0.05", *_WIDTHS))
+        epsilon = asked_choice(request, "epsilon", ("1", *_EPSILONS))
+
+        async def work() -> str:
+            def made() -> str:
+                from deniable.server.pages.planner import free_epsilon, planned
+
+                return rendered(
+                    "plan.html",
+                    plan=planned(asked.newest, float(width), epsilon),
+                    width=width,
+                    epsilon=epsilon,
+                    free=free_epsilon(asked.newest),
+                )
+
+            return await to_thread(made)
+
+        content = _Content(await to_the_end(asked.estimating.in_turn(request, work)))
+        controls = _Controls(width=width, epsilon=epsilon)
+        return await self._page(request, asked, "plan", content, controls)
+
+    async def chart(self, request: web.BaseRequest, name: str) -> web.Response:
+        asked = await self._figures.asked(request, name)
+        level, view = asked_level(request), asked_choice(request, "view", VIEWS)
+
+        def packed(shown: Sequence[EpochCounts]) -> bytes:
+            from deniable.estimates import histogram_of
+            from deniable.estimates.charts import standalone
+
+            check_view(asked.newest, view)
+            return standalone(histogram_of(asked.newest, shown, level).plot(view).svg).encode()
+
+        body = await self._figures.made(request, asked, ("chart", level, view), packed)
+        named = f'attachment; filename="{name}.svg"'
+        return web.Response(body=body, content_type=SVG, headers={"Content-Disposition": named})
+
+    async def _made(
+        self,
+        request: web.BaseRequest,
+        asked: Asked,
+        what: tuple[object, ...],
+        made: Callable[[Sequence[EpochCounts]], str],
+        read: Callable[[Asked], Awaitable[Sequence[EpochCounts]]] | None = None,
+    ) -> _Content:
+        """Return the part of a page that is made of counts; or in its place, why there is none."""
+
+        def packed(shown: Sequence[EpochCounts]) -> bytes:
+            if len(shown) > 1 and len(asked.newest.categories) > _MOST_REPEATED:
+                raise ValueError(_TOO_MANY)
+            live = any(each.standing.state in _LIVE for each in shown)
+            return f"{live:d}{made(shown)}".encode()
+
+        try:
+            body = (await self._figures.made(request, asked, what, packed, read)).decode()
+        except Refusal as refusal:
+            if refusal.code is RefusalCode.TOO_FEW_REPORTS:
+                text = f"No figures yet: they {appear_text(asked.newest)}."
+                return _Content(rendered("message.html", text=text), live=True)
+            if refusal.code is not RefusalCode.BAD_QUERY:
+                raise
+            return _Content(rendered("message.html", text=f"{refusal.reason}."), status=400)
+        return _Content(body[1:], live=body[0] == "1")
+
+    async def _page(
+        self,
+        request: web.BaseRequest,
+        asked: Asked,
+        kind: str,
+        content: _Content,
+        controls: _Controls,
+    ) -> web.Response:
+        """Return a survey's page, or only what changes of it, if that is what a script asks for."""
+        manifest, now = asked.newest, self._clock()
+        role = await held_role(request, self._store)
+        told = await shown_epochs(self._store, manifest, now) if controls.epochs else []
+        values: dict[str, Any] = {
+            "root": root_of(request.path),
+            "here": manifest.name if kind == "figures" else kind,
+            "query": request.query_string,
+            "kind": kind,
+            "manifest": manifest,
+            "content": content,
+            "known": role is not None,
+            "health": [*(survey_health(manifest, told, now) if told else ())],
+            # As /metrics: whoever counts every report knows more than figures show.
+            "collector": [*collector_health(self._meters)] if role is Role.OPERATOR else (),
+            "epochs": [each for each in reversed(told) if each.n],
+        }
+        if "HX-Request" in request.headers and "HX-History-Restore-Request" not in request.headers:
+            return page("live.html", **values)
+        return page(
+            "survey.html",
+            content.status,
+            **values,
+            controls=controls,
+            epoch=request.query.get("epoch", ""),
+            survey=request.query.get("survey", ""),
+            public=manifest.name in self._config.public,
+            standing=self._standing(manifest, now),
+            versions=self._catalogue.named(manifest.name),
+            privacy=[*privacy_terms(manifest)],
+            downloads=[*_downloads(request, kind)],
+        )
+
+    def _standing(self, manifest: Manifest, now: float) -> str:
+        """Return where a survey is in its life, in words."""
+        schedule = manifest.schedule
+        if self._catalogue.ended_at(manifest) is not None:
+            return "ended"
+        if now < schedule.start:
+            return f"begins {str(iso_time(schedule.start))[:10]}"
+        if now >= schedule.end:
+            return "over"
+        epoch = int((now - schedule.start) // schedule.epoch_seconds)
+        return f"epoch {epoch} of 0 to {schedule.epochs - 1} is open"
+
+
+def _groups(request: web.BaseRequest) -> tuple[str, ...]:
+    return tuple(request.query.getall("group", ()))
+
+
+def _downloads(request: web.BaseRequest, kind: str) -> Iterator[tuple[str, str]]:
+    """Yield what the figures of a page can be had as, and where."""
+    what = {"figures": "histogram", "series": "series"}.get(kind)
+    if what is None:
+        return
+    name = request.path.split("/")[2]
+    keys = ("epoch", "survey", "level", *(["view"] if kind == "figures" else []))
+    query = {key: request.query[key] for key in keys if key in request.query}
+    start = f"{root_of(request.path)}v1/surveys/{name}/{what}"
+    for form in ("csv", "json"):
+        yield form.upper(), f"{start}?{urlencode({**query, 'format': form})}"
+    if kind == "figures":
+        yield "SVG", f"{name}/chart.svg?{urlencode(query)}"
+
+
+async def _static(_: web.BaseRequest, name: str) -> web.Response:
+    if name not in STATIC:
+        raise Refusal(RefusalCode.NOT_FOUND, "there is nothing at this path")
+    body = await to_thread(static_file, name)
+    return web.Response(
+        body=body,
+        content_type=STATIC[name],
+        charset="utf-8",
+        headers={"Cache-Control": "public, max-age=3600"},
+    )
+
+
+def _login(request: web.BaseRequest, status: int, text: str, to: str) -> web.Response:
+    return page("login.html", status, root=root_of(request.path), known=False, text=text, to=to)
+
+
+def _see(request: web.BaseRequest, to: str) -> web.Response:
+    """Return the way to another page, relative to this one."""
+    return web.Response(status=303, headers={"Location": f"{root_of(request.path)}{to}"})
+
+
+def _failure(request: web.BaseRequest, answer: web.Response) -> web.Response:
+    """Return as a page what a program would be told; strangers are asked for a token."""
+    if answer.status == 401:
+        to = request.rel_url.raw_path_qs.lstrip("/")
+        return _login(request, 401, "These figures are for holders of a token.", to)
+    assert isinstance(answer.body, bytes)
+    told = loads(answer.body)
+    made = page(
+        "failure.html",
+        answer.status,
+        root=root_of(request.path),
+        known=False,
+        title=told["title"],
+        detail=told.get("detail", ""),
+    )
+    if "Retry-After" in answer.headers:
+        made.headers["Retry-After"] = answer.headers["Retry-After"]
+    return made
+
+
+async def _read_form(request: web.BaseRequest) -> dict[str, str]:
+    """Return what a form of ours was filled in with; Refusal for anything else."""
+    check_own_page(request)
+    if media_type(request.headers.get("Content-Type", "")) != _FORM:
+        raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {_FORM}")
+    connection = request.protocol
+    assert isinstance(connection, Connection)
+    body = await connection.read(request)
+    if len(body) > _MOST_FORM_BYTES:
+        raise Refusal(RefusalCode.TOO_LARGE, "no form is so large")
+    fields = parse_qs(body.decode("utf-8", "replace"))
+    return {name: values[0] for name, values in fields.items()}
+
+
+def _without_empty(request: web.BaseRequest) -> web.BaseRequest:
+    """Return a request without the parameters that a form leaves empty."""
+    kept = [(key, value) for key, value in request.query.items() if value]
+    if len(kept) == len(request.query):
+        return request
+    return request.clone(rel_url=request.rel_url.with_query(kept))

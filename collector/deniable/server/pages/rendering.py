@@ -1,0 +1,76 @@
+"""From what is shown to HTML: every text is escaped, and every link is relative."""
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp import web
+
+from deniable.server.routes.routing import HTML
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'",
+    # Without a referrer, forms would be sent with the origin "null".
+    "Referrer-Policy": "same-origin",
+}
+STATIC: Final = {
+    "page.css": "text/css",
+    "charts.css": "text/css",
+    "htmx.min.js": "text/javascript",
+}
+"""What there is below ``static/``."""
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Return a template filled in."""
+    return _environment().get_template(template).render(values)
+
+
+def page(template: str, status: int = 200, **values: Any) -> web.Response:
+    """Return a whole page."""
+    body = rendered(template, **values)
+    return web.Response(
+        status=status, text=body, content_type=HTML, charset="utf-8", headers=_HEADERS
+    )
+
+
+def root_of(path: str) -> str:
+    """Return the way from a page to where the collector's paths begin."""
+    return "../" * (path.count("/") - 1) or "./"
+
+
+@cache
+def static_file(name: str) -> bytes:
+    """Return a stylesheet or script; KeyError for others."""
+    if STATIC[name] and name == "charts.css":
+        from deniable.estimates.charts import stylesheet
+
+        return stylesheet().encode()
+    return files(__package__).joinpath("static", name).read_bytes()
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["count"] = lambda number: f"{number:,}"
+    environment.filters["moment"] = _moment
+    return environment
+
+
+def _moment(instant: str) -> str:
+    """Return a time as ISO 8601 has it, for people."""
+    return f"{instant[:10]} {instant[11:16]} UTC"

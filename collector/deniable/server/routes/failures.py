@@ -1,0 +1,59 @@
+"""What an error amounts to for whoever asked, and what the operator gets to know of it."""
+
+import logging
+from typing import Final
+
+from aiohttp import web
+
+from deniable.messages import Refusal, RefusalCode
+from deniable.server.operations.logs import LogThrottle
+from deniable.server.operations.metrics import Meters
+from deniable.server.routes.routing import MethodNotAllowed
+from deniable.server.transport.answers import code_of_request, plain_problem, problem
+from deniable.stores import Overloaded, StoreError, StoreFull
+
+_LOG = logging.getLogger("deniable.collector")
+_TooLarge: Final = web.HTTPRequestEntityTooLarge
+_STORE_FULL: Final = "the store is full: reports are refused until there is room"
+
+
+def answer_to(error: Exception, meters: Meters, throttle: LogThrottle) -> web.Response:
+    """Return the answer to whatever a handler raised; count it.
+
+    What an operator should know is logged, but seldom: any number of requests can meet with it.
+    """
+    if isinstance(error, StoreError) and throttle(type(error).__name__):
+        busy, full = isinstance(error, Overloaded), isinstance(error, StoreFull)
+        _LOG.log(logging.WARNING if busy else logging.ERROR, "%s", _STORE_FULL if full else error)
+    for kind, code, reason in _REFUSALS:
+        if isinstance(error, kind):
+            error = Refusal(code, reason)
+            break
+    match error:
+        case Refusal():
+            meters.count_code("requests_refused", code_of_request(error.code))
+            return problem(error.code, error.reason)
+        case MethodNotAllowed():
+            answer = plain_problem(405, "Method Not Allowed")
+            answer.headers["Allow"] = str(error)
+            return answer
+        case ConnectionError():
+            # The device is gone, and nobody reads this. Raised on, aiohttp would log who it was.
+            return plain_problem(400, "connection lost")
+        case _:
+            # The last resort: no stack trace reaches the network.
+            meters.count("requests_failed")
+            if throttle(type(error).__name__):
+                _LOG.error("a request failed in an unforeseen way", exc_info=error)
+            return plain_problem(500, "internal error")
+
+
+_REFUSALS: Final = (
+    (TimeoutError, RefusalCode.TIMEOUT, "the body took too long to arrive"),
+    (StoreFull, RefusalCode.STORAGE_FULL, "the collector's disk is full; send it later"),
+    (Overloaded, RefusalCode.OVERLOADED, "the collector cannot take it now; send it later"),
+    (StoreError, RefusalCode.STORE_FAILED, "the collector's store fails; send it later"),
+    (web.RequestPayloadError, RefusalCode.MALFORMED, "the body's chunks are no HTTP"),
+    (_TooLarge, RefusalCode.TOO_LARGE, "the body is too large; send fewer at once"),
+)
+"""What other errors amount to; the first that fits."""
