@@ -16,7 +16,7 @@ for path, _ in all_commands():
     succeed(*path, "--help")
     print(*path, *(name for name in {names!r} if name in sys.modules), sep=",")
 """
-SLOW = {"aiohttp", "asyncpg", "cryptography", "numpy", "rich", "scipy"}
+SLOW = {"aiohttp", "asyncpg", "cryptography", "jinja2", "numpy", "rich", "scipy"}
 PROGRAM = """
 import sys
 from deniable.cli import main

@@ -6,7 +6,8 @@ import ssl
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 
@@ -15,7 +16,7 @@ def certificate(folder: Path, host: str, days: int = 1) -> tuple[Path, ssl.SSLCo
 
     It is valid for so many days from now; its key is in ``key.pem`` beside it.
     """
-    key = Ed25519PrivateKey.generate()
+    key = generate_private_key(SECP256R1())  # browsers know no Ed25519 here
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a test")])
     now = dt.datetime.now(dt.UTC)
     made = (
@@ -23,7 +24,7 @@ def certificate(folder: Path, host: str, days: int = 1) -> tuple[Path, ssl.SSLCo
         .not_valid_before(now - dt.timedelta(days=400))
         .not_valid_after(now + dt.timedelta(days=days))
         .add_extension(x509.SubjectAlternativeName([_general_name(host)]), critical=False)
-        .sign(key, None)
+        .sign(key, SHA256())
     )
     file, key_file = folder / "certificate.pem", folder / "key.pem"
     file.write_bytes(made.public_bytes(Encoding.PEM))

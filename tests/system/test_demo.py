@@ -3,10 +3,12 @@
 import json
 import re
 from pathlib import Path
+from subprocess import PIPE
+from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.support.processes import DENIABLE, run
+from tests.support.processes import DENIABLE, await_line, child, run
 
 
 @pytest.mark.long
@@ -29,6 +31,16 @@ def test_the_demonstration_counts_every_device_and_keeps_its_collector(tmp_path:
     assert histogram["n"] == 200
     assert sum(category["raw"] for category in histogram["categories"]) == 200
     assert sum(category["estimate"] for category in histogram["categories"]) == pytest.approx(1)
+
+    # What it says at the end is run as it stands, and the address needs no login.
+    told = re.search(r"\n  deniable (serve --dir \S+)  # and open (\S+)\n$", done.stdout)
+    assert told is not None
+    command, address = told.groups()
+    with child([*DENIABLE, *command.split()], cwd=tmp_path, stdout=PIPE) as server:
+        await_line(server, b"listening")
+        request = Request(address, headers={"Accept": "text/html"})
+        with urlopen(request, timeout=30) as page:
+            assert page.read().count(b"<tr data-category=") == 5
 
 
 def test_the_demonstration_takes_other_data_and_another_epsilon(tmp_path: Path) -> None:

@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 from build.util import project_wheel_metadata
 
+from tests.cli.commands import Workplace
+from tests.cli.serving import serving
 from tests.support.installs import Install, build_wheel, install_collector, install_device
 from tests.support.processes import ROOT, free_port, run
 
 ROOTS = ("shared", "client", "collector")
-FOREIGN = ("aiohttp", "asyncpg", "click", "nacl", "numpy", "rich", "scipy")
+FOREIGN = ("aiohttp", "asyncpg", "click", "jinja2", "nacl", "numpy", "rich", "scipy")
 EXTRA = 'from a clone: pip install ".[collector]"'
 IMPORTED = "import deniable.client, sys; print(*sorted(sys.modules))"
 
@@ -59,7 +61,7 @@ def sources(pattern: str) -> list[Path]:
         file.relative_to(ROOT / root)
         for root in ROOTS
         for file in (ROOT / root).rglob(pattern)
-        if "__pycache__" not in file.parts
+        if file.is_file() and "__pycache__" not in file.parts
     ]
 
 
@@ -69,8 +71,7 @@ def packages() -> set[Path]:
 
 
 def test_the_wheel_holds_every_file_of_the_three_roots(built: Built) -> None:
-    for pattern in ("*.py", "*.sql", "py.typed"):
-        assert {file.as_posix() for file in sources(pattern)} <= built.names
+    assert {file.as_posix() for file in sources("*")} <= built.names
 
 
 def test_every_package_tells_that_it_is_typed(built: Built) -> None:
@@ -173,6 +174,23 @@ def test_with_the_extra_the_wheel_runs_the_demonstration(built: Built, tmp_path:
     assert "the collector counted 20 responses" in done.stdout
 
 
+def test_with_the_extra_the_wheel_serves_the_page_and_all_it_needs(
+    built: Built, tmp_path: Path
+) -> None:
+    place = Workplace(tmp_path / "collector")
+    run([built.collector.script, "init", place.directory])
+    with serving(place, command=[str(built.collector.script)]) as server:
+
+        def shown(path: str) -> str:
+            status, body = server.request("GET", path, headers={"Accept": "text/html"})
+            assert status == 200, path
+            return body.decode()
+
+        needed = re.findall(r'(?:href|src)="\./(static/[^"]+)"', shown("/login"))
+        assert {".css", ".js"} <= {Path(path).suffix for path in needed}
+        assert all(shown(f"/{path}") for path in needed)
+
+
 def version_of(source: Path) -> str:
     """Return which version a build of these files gets."""
     return str(project_wheel_metadata(source, isolated=find_spec("hatch_vcs") is None)["Version"])
@@ -218,7 +236,10 @@ def test_the_version_is_the_tag_s_wherever_there_is_one(
     run([sys.executable, "-m", "build", "--sdist", *isolation, source], seconds=240.0)
     with tarfile.open(source / "dist" / "deniable-4.5.6.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
-    assert version_of(tmp_path / "deniable-4.5.6") == "4.5.6"
+    sdist = tmp_path / "deniable-4.5.6"
+    for file in sources("*"):
+        assert any((sdist / root / file).exists() for root in ROOTS), file
+    assert version_of(sdist) == "4.5.6"
     git("commit", "--quiet", "--allow-empty", "--message=after it")
     assert re.fullmatch(r"4\.5\.7\.dev1\+g[0-9a-f]+", version_of(source))
 

@@ -26,8 +26,7 @@ from deniable.publishing.chosen_mechanism import specified
 from deniable.publishing.collector_directory import create_collector, with_store
 from deniable.publishing.publish import publish
 from deniable.publishing.survey_file import SurveyFile
-from deniable.server import Config, new_token, token_digest
-from deniable.stores import Role, Store, Token
+from deniable.server import Config
 
 _START_SECONDS: Final = 30.0
 _MOST_HISTOGRAM_BYTES: Final = 64 << 20
@@ -40,7 +39,7 @@ def demonstrate(
     """Make a collector, let one device an answer report to it, and show what it estimates."""
     screen = console()
     origin = f"http://127.0.0.1:{_free_port()}"
-    manifest, token = _set_up(data, epsilon, mechanism, origin, directory)
+    manifest = _set_up(data, epsilon, mechanism, origin, directory)
     config = Config.load(directory)
     kinds = (mechanism,) if mechanism == "ordinal" else ()
     declared = Survey(data.name, data.question, tuple(data.counts()), epsilon, mechanisms=kinds)
@@ -59,7 +58,7 @@ def demonstrate(
             except (NotRecorded, RuntimeError) as error:
                 raise click.ClickException(str(error)) from error
         seconds = time.monotonic() - started
-        histogram = _read_histogram(origin, data.name, token)
+        histogram = _read_histogram(origin, data.name)
     screen.print(
         f"\n{len(answers):,} devices reported in {seconds:.1f} s; the collector counted "
         f"{histogram['n']:,} responses at epsilon {epsilon}.\n"
@@ -81,10 +80,11 @@ def demonstrate(
 
 def _set_up(
     data: DemoSurvey, epsilon: str, mechanism: str, origin: str, directory: Path
-) -> tuple[Manifest, str]:
-    """Make a collector with the survey published; return its manifest and an analyst's token."""
+) -> Manifest:
+    """Make a collector with the survey published, for anyone to read; return its manifest."""
     key_file = default_key_file(directory)
-    create_collector(directory, origin, int(origin.rpartition(":")[2]), key_file)
+    port = int(origin.rpartition(":")[2])
+    create_collector(directory, origin, port, key_file, public=[data.name])
     config = Config.load(directory)
     settings = {"distance": "absolute"} if mechanism == "ordinal" else {}
     written = SurveyFile(
@@ -100,14 +100,7 @@ def _set_up(
         minimum_reports=1,
         specification=specified(mechanism, len(data.counts()), epsilon, settings=settings),
     )
-    token = new_token()
-    held = Token(token_digest(token), Role.ANALYST, "demo", int(time.time()))
-
-    async def work(store: Store) -> Manifest:
-        await store.add_token(held)
-        return await publish(store, config, written, (), key_file)
-
-    return with_store(config, work), token
+    return with_store(config, lambda store: publish(store, config, written, (), key_file))
 
 
 @contextmanager
@@ -124,10 +117,9 @@ def _running_collector(directory: Path) -> Iterator[None]:
             process.wait(_START_SECONDS)
 
 
-def _read_histogram(origin: str, name: str, token: str) -> Any:
+def _read_histogram(origin: str, name: str) -> Any:
     path = f"/v1/surveys/{name}/histogram"
-    headers = {"Authorization": f"Bearer {token}"}
-    answer = HttpTransport(origin).request("GET", path, headers, b"", _MOST_HISTOGRAM_BYTES)
+    answer = HttpTransport(origin).request("GET", path, {}, b"", _MOST_HISTOGRAM_BYTES)
     if answer.status != 200:
         raise click.ClickException(f"the collector gave no histogram (HTTP {answer.status})")
     return json.loads(answer.body)

@@ -7,6 +7,7 @@ import click
 
 from deniable.cli.demo_data import DEMO_SURVEYS
 from deniable.cli.screen import console
+from deniable.server import Config
 
 
 @click.command(short_help="Run the whole thing on real data, on this machine.")
@@ -66,6 +67,11 @@ def demo(
         directory = keep or Path(scratch) / "collector"
         demonstrate(data, answers, epsilon, mechanism, directory)
     if keep:
-        console().print(
-            f"\nThe collector is kept. Look again: deniable hist {data.name} --dir {keep}"
-        )
+        origin = Config.load(keep).origin
+        screen = console()
+        screen.print("\nThe collector is kept. Look again:")
+        for line in (
+            f"deniable hist {data.name} --dir {keep}",
+            f"deniable serve --dir {keep}  # and open {origin}/surveys/{data.name}",
+        ):
+            screen.print(f"  {line}", soft_wrap=True)

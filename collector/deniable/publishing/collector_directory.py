@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
@@ -25,8 +25,17 @@ _HEAD: Final = """\
 _MORE: Final = "# What else there is, with what holds if it is left out:"
 
 
-def create_collector(directory: Path, origin: str, port: int, key_file: Path) -> bytes:
+def create_collector(
+    directory: Path, origin: str, port: int, key_file: Path, public: Sequence[str] = ()
+) -> bytes:
     """Make a collector's directory and its authority's key; return the public key.
+
+    Args:
+        directory: to be made, or empty.
+        origin: by which devices reach it, as a URL.
+        port: on which it listens.
+        key_file: where to put the private key: outside of the directory.
+        public: names of surveys whose histograms anyone may read.
 
     Raises:
         InvalidManifest: for an origin that no manifest may name.
@@ -41,6 +50,7 @@ def create_collector(directory: Path, origin: str, port: int, key_file: Path) ->
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     key = create_key_file(key_file)
     decided = {"origin": origin, "authority": key.public_key.hex(), "port": port}
+    decided |= {"public": public} if public else {}
     config_file.write_text(settings_file(decided), "utf-8")
     config_file.chmod(0o600)  # whoever puts a password into it need not think of that
     (directory / EXAMPLE_FILE).write_text(EXAMPLE, "utf-8")

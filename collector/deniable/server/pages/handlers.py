@@ -229,7 +229,9 @@ class _Pages:
             )
             against = asked_epochs(other, asked.newest, 1)
         if against is None:
-            content = _Content(rendered("message.html", text="Choose the epoch to compare with."))
+            content = _Content(
+                rendered("message.html", text="Choose the epoch to compare with.", kind="note")
+            )
         else:
             content = await self._compared(request, asked, against, level, groups)
         controls = _Controls.of(
@@ -337,10 +339,12 @@ class _Pages:
         except Refusal as refusal:
             if refusal.code is RefusalCode.TOO_FEW_REPORTS:
                 text = f"No figures yet: they {appear_text(asked.newest)}."
-                return _Content(rendered("message.html", text=text), live=True)
+                return _Content(rendered("message.html", text=text, kind="note"), live=True)
             if refusal.code is not RefusalCode.BAD_QUERY:
                 raise
-            return _Content(rendered("message.html", text=f"{refusal.reason}."), status=400)
+            return _Content(
+                rendered("message.html", text=f"{refusal.reason}.", kind="alert"), status=400
+            )
         return _Content(body[1:], live=body[0] == "1")
 
     async def _page(

@@ -1,0 +1,166 @@
+"""The collector that the browser visits: surveys of several kinds, some weeks old, with reports."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import cycle
+from pathlib import Path
+from typing import Final
+
+from deniable.cli.demo_data import DEMO_SURVEYS
+from deniable.client import HttpTransport
+from deniable.estimates import decoder_of
+from deniable.messages import (
+    MAX_ANSWER_BYTES,
+    Manifest,
+    Report,
+    SigningKey,
+    UploadAnswer,
+    pack_upload,
+    sign_report,
+)
+from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
+from deniable.publishing.collector_directory import create_collector, with_store
+from deniable.server import Config, new_token, token_digest
+from deniable.simulation import SimulatedReports, read_truth
+from deniable.stores import Role, Store, Token, Verdict
+from tests.cli.commands import Workplace
+from tests.cli.serving import serving
+from tests.support.reports import secret
+
+EPOCH: Final = 4
+"""The current epoch of every survey: the tests run in its middle."""
+
+_WEEK: Final = 7 * 86_400
+_ISSUERS: Final = tuple(SigningKey(sha256(name).digest()).public_key for name in (b"one", b"two"))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A survey, how many reports it has of the epochs, and of which truth."""
+
+    question: str
+    lines: str
+    truth: str
+    reports: tuple[int, ...]
+    issuers: tuple[bytes | None, ...] = (None,)
+    public: bool = False
+
+
+def _real(data: str, by: str, *reports: int) -> Asked:
+    survey = DEMO_SURVEYS[data][by]
+    counts = survey.counts()
+    categories = ", ".join(f'"{category}"' for category in counts)
+    truth = ", ".join(f"{category}={count}" for category, count in counts.items())
+    return Asked(survey.question, f"categories = [{categories}]", truth, reports, public=True)
+
+
+MARRIAGE, FLIGHTS, MINUTES = "rating-of-marriage", "destination-of-flight", "session-minutes"
+USAGE, VOUCHED, FILLING = "usage", "vouched", "breakfast"
+SURVEYS: Final = {
+    MARRIAGE: _real("marriage", "rating", 6_366, 6_366, 6_366, 6_366, 3_000),
+    FLIGHTS: _real("flights", "destination", 0, 0, 0, 0, 6_000),
+    MINUTES: Asked(
+        "How many minutes was the app open today?",
+        'mechanism = "numeric"\nlow = 0\nhigh = 240\nstep = 5',
+        "zipf",
+        (0, 0, 0, 2_000, 2_000),
+    ),
+    USAGE: Asked(
+        "Which plan and theme do you use?",
+        'dimensions = { plan = ["free", "paid"], theme = ["light", "dark", "system"] }',
+        "zipf",
+        (0, 0, 0, 2_000, 2_000),
+    ),
+    VOUCHED: Asked(
+        "Do you have an account?",
+        'categories = ["no", "yes"]\nenrolment = "certificate"\n'
+        f"issuers = {[key.hex() for key in _ISSUERS]}",
+        "yes=0.7",
+        (0, 0, 0, 600, 600),
+        _ISSUERS,
+    ),
+    FILLING: Asked(
+        "Did you have breakfast?",
+        'categories = ["no", "yes"]\nminimum_reports = 1',
+        "yes=0.6",
+        (),
+        public=True,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A running collector."""
+
+    port: int
+    surveys: Mapping[str, Manifest]
+    token: str  # an analyst's
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def report(self, name: str, *responses: int) -> None:
+        """Upload one report of another new device for each response."""
+        survey, first = self.surveys[name], time.monotonic_ns()
+        envelopes = [
+            sign_report(secret(device), Report(survey.survey_id, EPOCH, response))
+            for device, response in enumerate(responses, first)
+        ]
+        answer = HttpTransport(self.origin).request(
+            "POST",
+            "/v1/reports",
+            {"Content-Type": "application/msgpack"},
+            pack_upload(envelopes),
+            MAX_ANSWER_BYTES,
+        )
+        taken = UploadAnswer.from_json(answer.body, len(envelopes))
+        assert taken is not None
+        assert taken.accepted == len(envelopes)
+
+
+@contextmanager
+def served(folder: Path, *names: str, origin: str = "http://127.0.0.1:8377") -> Iterator[Served]:
+    """Run a collector with these surveys; with the origin, if a proxy stands in front of it."""
+    place = Workplace(folder / "collector")
+    public = [name for name in names if SURVEYS[name].public]
+    create_collector(place.directory, origin, 8377, place.key_file, public)
+    start = datetime.fromtimestamp(time.time() - (EPOCH + 0.5) * _WEEK, UTC)
+    for name in names:
+        place.publish(
+            f'name = "{name}"\nquestion = "{SURVEYS[name].question}"\n{SURVEYS[name].lines}\n'
+            f'start = {start.isoformat(timespec="seconds")}\nepoch = "1 week"\nepochs = 8\n'
+            'epsilon = "1"\n'
+        )
+    token = new_token()
+    held = Token(token_digest(token), Role.ANALYST, "a test", int(time.time()))
+    surveys = {name: place.manifest(name) for name in names}
+
+    async def fill(store: Store) -> None:
+        await store.add_token(held)
+        for name, survey in surveys.items():
+            for batch in _receipts(survey, SURVEYS[name]):
+                assert set(await store.add(batch)) <= {Verdict.ACCEPTED}
+
+    with_store(Config.load(place.directory), fill)
+    with serving(place) as server:
+        yield Served(server.port, surveys, token)
+
+
+def _receipts(survey: Manifest, asked: Asked) -> Iterator[list[Receipt]]:
+    """Yield what intake would have handed on of simulated devices: the same ones in every run."""
+    questions = [part.categories for part in decoder_of(survey.mechanism).parts]
+    truth = read_truth(asked.truth, survey.categories, questions)
+    for epoch, count in enumerate(asked.reports):
+        responses = SimulatedReports(survey.mechanism, truth, epoch).responses(0, count)
+        yield [
+            Receipt(survey.survey_id, epoch, secret(device)[:RECEIPT_KEY_BYTES], response, issuer)
+            for device, (response, issuer) in enumerate(
+                zip(responses.tolist(), cycle(asked.issuers), strict=False)
+            )
+        ]

@@ -1,0 +1,69 @@
+"""Each page as people see it: by day and at night, on a screen, on a phone, by a screen reader."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, ViewportSize
+
+from tests.browser.served import EPOCH, MARRIAGE, SURVEYS, Served
+from tests.browser.visits import log_in
+from tests.browser.watched import Watched
+from tests.support.processes import ROOT
+
+PAGES: Final = (
+    "/",
+    "/login",
+    *(f"/surveys/{name}" for name in SURVEYS),
+    f"/surveys/{MARRIAGE}?epoch=0-{EPOCH - 1}&raw=1&group=good&group=very+good&view=projected",
+    f"/surveys/{MARRIAGE}/series",
+    f"/surveys/{MARRIAGE}/compare?epoch={EPOCH - 1}&against={EPOCH - 3}",
+    f"/surveys/{MARRIAGE}/plan",
+)
+DESKTOP: Final[ViewportSize] = {"width": 1000, "height": 800}
+PHONE: Final[ViewportSize] = {"width": 360, "height": 740}
+SIDEWAYS: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+BRIGHTNESS: Final = """() => {
+    const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/[0-9.]+/g);
+    return (Number(red) + Number(green) + Number(blue)) / 3;
+}"""
+"""Of the background, from 0 to 255."""
+
+
+@pytest.fixture(scope="module")
+def analyst(collector: Served, browser: Browser) -> Iterator[Watched]:
+    """Return the page of somebody who has logged in."""
+    with browser.new_context(base_url=collector.origin) as context:
+        made = Watched(context.new_page(), collector.origin)
+        log_in(made.page, collector.token)
+        yield made
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_everybody_can_read_it(analyst: Watched, address: str) -> None:
+    page = analyst.page
+    page.set_viewport_size(DESKTOP)
+    page.emulate_media(color_scheme="light")
+    page.goto(address)
+    assert analyst.barriers() == []
+    assert page.evaluate(BRIGHTNESS) > 128
+    page.emulate_media(color_scheme="dark")
+    assert analyst.barriers("color-contrast") == []
+    assert page.evaluate(BRIGHTNESS) < 128
+    page.set_viewport_size(PHONE)
+    assert page.evaluate(SIDEWAYS) == 0
+    assert analyst.barriers("target-size") == []
+    assert analyst.problems == []
+
+
+def test_the_readme_s_picture(watched: Watched, tmp_path: Path) -> None:
+    """It goes into the documents only where TESTS_PICTURES is 1."""
+    kept = os.environ.get("TESTS_PICTURES") == "1"
+    page = watched.page
+    page.set_viewport_size({"width": 1000, "height": 850})
+    page.goto(f"/surveys/{MARRIAGE}?epoch={EPOCH - 1}")
+    file = (ROOT / "docs" if kept else tmp_path) / "page.png"
+    page.screenshot(path=file)
+    assert file.stat().st_size > 10_000

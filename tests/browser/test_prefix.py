@@ -1,0 +1,47 @@
+"""The page behind the nginx of examples/operations: over TLS, at a longer path."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.served import MARRIAGE, MINUTES, served
+from tests.browser.visits import log_in, row
+from tests.browser.watched import Watched, running
+from tests.support import nginx
+from tests.support.processes import free_port
+
+
+@pytest.mark.long
+def test_behind_a_proxy_nothing_leads_out_of_the_longer_path(tmp_path: Path) -> None:
+    port = free_port()
+    origin = f"https://{nginx.HOST}:{port}"
+    with (
+        served(tmp_path, MARRIAGE, MINUTES, origin=origin) as collector,
+        nginx.serving(tmp_path / "nginx", collector.port, port),
+        running() as browser,
+        browser.new_context(base_url=f"{origin}/telemetry/", ignore_https_errors=True) as context,
+    ):
+        watched = Watched(context.new_page(), f"{origin}/telemetry")
+        page = watched.page
+        page.goto("")
+        page.locator(f"a[href$='surveys/{MARRIAGE}']").click()
+        page.locator("[name=epoch]").select_option("2")
+        expect(page).to_have_url(re.compile(r"/telemetry/surveys/[a-z-]+\?.*epoch=2"))
+        for tab in ("Over time", "Compare", "Plan", "Figures"):
+            page.get_by_role("link", name=tab).click()
+            expect(page.get_by_role("link", name=tab)).to_have_attribute("aria-current", "page")
+        log_in(page, collector.token)
+        (cookie,) = context.cookies()
+        assert (cookie["secure"], cookie["path"]) == (True, "/telemetry")
+        page.locator(f"a[href$='surveys/{MINUTES}']").click()
+        expect(row(page, "statistics", statistic="mean")).to_be_visible()
+        for link in page.locator("#downloads a").all():
+            with page.expect_download() as download:
+                link.click()
+            assert download.value.failure() is None
+        page.get_by_role("button", name="Log out").click()
+        expect(page).to_have_url(f"{origin}/telemetry/")
+        assert context.cookies() == []
+        assert watched.problems == []

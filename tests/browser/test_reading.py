@@ -1,0 +1,168 @@
+"""What a visitor reads: the figures are those that the collector gives to a program."""
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from deniable.estimates import estimate_histogram
+from tests.browser.served import EPOCH, FLIGHTS, MARRIAGE, MINUTES, USAGE, VOUCHED, Served
+from tests.browser.visits import expect_data, expect_figures, log_in, row
+
+FIGURES = f"/surveys/{MARRIAGE}"
+
+
+def told(page: Page, collector: Served, name: str = MARRIAGE, **query: object) -> dict[str, Any]:
+    """Return the histogram that a program gets."""
+    answer = page.request.get(
+        f"/v1/surveys/{name}/histogram?{urlencode(query)}",
+        headers={"Authorization": f"Bearer {collector.token}"},
+    )
+    assert answer.ok
+    histogram: dict[str, Any] = answer.json()
+    return histogram
+
+
+@pytest.mark.parametrize("name", [MARRIAGE, USAGE, VOUCHED])
+def test_the_figures_are_what_a_program_gets(collector: Served, page: Page, name: str) -> None:
+    log_in(page, collector.token)
+    page.goto(f"/surveys/{name}")
+    expect_figures(page, told(page, collector, name))
+
+
+def test_numbers_are_summarised(collector: Served, page: Page) -> None:
+    log_in(page, collector.token)
+    page.goto(f"/surveys/{MINUTES}")
+    mean = told(page, collector, MINUTES)["numeric"]["mean"]
+    expect_data(row(page, "statistics", statistic="mean"), low=mean["low"], high=mean["high"])
+
+
+def test_each_control_changes_what_is_shown_and_the_way_back_undoes_it(
+    collector: Served, page: Page
+) -> None:
+    page.goto(FIGURES)
+    expect_figures(page, told(page, collector))
+    page.locator("[name=epoch]").select_option("2")
+    expect_figures(page, told(page, collector, epoch=2))
+    page.locator("[name=level]").select_option("0.99")
+    expect_figures(page, told(page, collector, epoch=2, level=0.99))
+    for view in ("projected", "likelihood"):
+        page.get_by_label(view).check()
+        expect(page.locator("#figures thead")).to_contain_text(f"{view} share")
+    page.get_by_label("raw counts").check()
+    for each in told(page, collector, epoch=2)["categories"]:
+        expect_data(row(page, "raw", response=each["category"]), count=str(each["raw"]))
+    address = page.url
+    page.goto(f"{FIGURES}?epoch=1-3")
+    page.locator("[name=level]").select_option("0.9")
+    expect_figures(page, told(page, collector, epoch="1-3", level=0.9))
+    page.goto(address)
+    page.locator("[name=epoch]").select_option(f"0-{EPOCH}")
+    together = told(page, collector, epoch=f"0-{EPOCH}", level=0.99)
+    expect_figures(page, together)
+    page.go_back()
+    expect(page).to_have_url(address)
+    expect_figures(page, told(page, collector, epoch=2, level=0.99))
+    expect(page.locator("[name=epoch]")).to_have_value("2")
+    page.reload()
+    expect_figures(page, told(page, collector, epoch=2, level=0.99))
+
+
+def test_answers_are_added_up(collector: Served, page: Page) -> None:
+    page.goto(FIGURES)
+    page.locator("#groups summary").click()
+    page.locator("#groups").get_by_label("good", exact=True).check()
+    page.locator("#groups").get_by_label("very good").check()
+    raw = [each["raw"] for each in told(page, collector)["categories"]]
+    histogram = estimate_histogram(collector.surveys[MARRIAGE], [EPOCH], raw)
+    expect(page.locator("#together")).to_have_text(histogram.share(["good", "very good"]).sentence)
+    expect(page.locator("#groups").get_by_label("very good")).to_be_visible()
+
+
+def test_epochs_stand_side_by_side(collector: Served, page: Page) -> None:
+    page.goto(FIGURES)
+    page.get_by_role("link", name="Over time").click()
+    expect(page.locator("#series tr[data-epoch]")).to_have_count(5 * (EPOCH + 1))
+    for epoch in range(EPOCH + 1):
+        for each in told(page, collector, epoch=epoch)["categories"]:
+            line = row(page, "series", epoch=epoch, category=each["category"])
+            assert float(line.get_attribute("data-share") or "nan") == pytest.approx(
+                each["estimate"]
+            )
+
+
+def test_two_epochs_are_compared(collector: Served, page: Page) -> None:
+    page.goto(FIGURES)
+    page.get_by_role("link", name="Compare").click()
+    page.locator("[name=epoch]").select_option("3")
+    page.locator("[name=against]").select_option("1")
+    now, before = (told(page, collector, epoch=epoch)["categories"] for epoch in (3, 1))
+    expect(page.locator("#changes tr[data-category]")).to_have_count(5)
+    for each, other in zip(now, before, strict=True):
+        line = row(page, "changes", category=each["category"])
+        difference, low, high = (
+            float(line.get_attribute(f"data-{key}") or "nan")
+            for key in ("difference", "low", "high")
+        )
+        assert difference == pytest.approx(each["estimate"] - other["estimate"], abs=1e-12)
+        assert low < difference < high
+        expect_data(line, distinguishable=str(not low <= 0 <= high).lower())
+
+
+def test_the_plan_follows_its_sliders(page: Page) -> None:
+    page.goto(f"{FIGURES}/plan")
+    asked = page.locator("#plan tbody tr").first
+    expect(asked).to_contain_text("this survey")
+
+    def reports() -> int:
+        return int(asked.locator("td").last.inner_text().replace(",", ""))
+
+    some, few = reports(), page.locator("#plan").inner_text()
+    page.locator("[name=width]").fill("0.01")
+    expect(page.locator("#plan")).not_to_have_text(few)
+    expect(page.locator("#plan h2")).to_contain_text("± 1 ")
+    assert reports() > some
+
+
+def test_many_answers_are_cut_to_the_largest_and_found_by_name(
+    collector: Served, page: Page
+) -> None:
+    page.goto(f"/surveys/{FLIGHTS}")
+    histogram = told(page, collector, FLIGHTS)
+    lines = page.locator("#figures tr[data-category]")
+    expect(lines).to_have_count(50)
+    least = min(histogram["categories"], key=lambda each: each["estimate"])
+    expect(row(page, "figures", category=least["category"])).to_have_count(0)
+    page.locator("[name=find]").fill(least["category"].lower())
+    page.locator("[name=find]").press("Enter")
+    expect(lines).to_have_count(1)
+    expect_figures(page, {"categories": [least]})
+
+
+def test_what_is_shown_can_be_downloaded(collector: Served, page: Page, tmp_path: Path) -> None:
+    page.goto(f"{FIGURES}?epoch=2&level=0.99")
+    kept = {}
+    for name in ("CSV", "JSON", "SVG"):
+        with page.expect_download() as download:
+            page.locator("#downloads").get_by_role("link", name=name).click()
+        download.value.save_as(tmp_path / name)
+        kept[name] = (tmp_path / name).read_text("utf-8")
+    histogram = told(page, collector, epoch=2, level=0.99)
+    assert json.loads(kept["JSON"]) == histogram
+    for each in histogram["categories"]:
+        assert repr(each["estimate"]) in kept["CSV"]
+    assert kept["SVG"].lstrip().startswith("<svg")
+
+
+def test_without_scripts_a_button_shows_what_was_chosen(
+    collector: Served, browser: Browser
+) -> None:
+    with browser.new_context(base_url=collector.origin, java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(FIGURES)
+        page.locator("[name=epoch]").select_option("1")
+        page.get_by_role("button", name="Show").click()
+        expect_figures(page, told(page, collector, epoch=1))
