@@ -198,7 +198,7 @@ def test_an_unstructured_matrix_gets_the_normal_interval_and_says_so(
 ) -> None:
     intervals = frequency_intervals(mechanism, counts, 0.9)
     estimate = debias(mechanism, counts)
-    half = norm.ppf(0.95) * np.sqrt(allowing_for_unseen(mechanism, counts))
+    half = norm.ppf(0.95) * np.sqrt(allowing_for_unseen(mechanism, counts, 0.9))
     assert intervals.methods == (NORMAL,) * mechanism.categories
     np.testing.assert_allclose(intervals.low, np.clip(estimate - half, 0, 1), atol=1e-12)
     np.testing.assert_allclose(intervals.high, np.clip(estimate + half, 0, 1), atol=1e-12)
@@ -213,17 +213,17 @@ def test_a_category_near_which_nobody_responded_is_not_taken_as_known(mechanism:
     assert standard_errors(mechanism, counts, Model.SAMPLED).max() < 1e-6
     least = least_variances(mechanism)
     estimate = debias(mechanism, counts)
-    variance = np.maximum(allowing_for_unseen(mechanism, counts), least / 30)
+    variance = np.maximum(allowing_for_unseen(mechanism, counts, 0.95), least / 30)
     half = norm.ppf(0.975) * np.sqrt(variance)
     assert half.min() > 0.05
     np.testing.assert_allclose(intervals.low, np.clip(estimate - half, 0, 1), atol=1e-9)
     np.testing.assert_allclose(intervals.high, np.clip(estimate + half, 0, 1), atol=1e-9)
 
 
-def allowing_for_unseen(mechanism: Mechanism, counts: Sequence[int]) -> Floats:
-    """Return the variance of each estimate if each response were seen twice more than it was."""
+def allowing_for_unseen(mechanism: Mechanism, counts: Sequence[int], level: float) -> Floats:
+    """Return the variance of each estimate if each response were seen z^2/2 times more."""
     n, inverse = sum(counts), left_inverse(solution_matrix(mechanism))
-    squares = inverse**2 @ (np.array(counts) + 2) / n
+    squares = inverse**2 @ (np.array(counts) + norm.ppf((1 + level) / 2) ** 2 / 2) / n
     return np.asarray((squares - debias(mechanism, counts) ** 2) / (n - 1))
 
 

@@ -1,5 +1,6 @@
 """The pages: who sees them, what they say, and that no text becomes markup."""
 
+import json
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import ClientResponse
 
+from deniable.messages import Schedule
 from deniable.stores import Role
 from tests.server.collector import Collector, running
 from tests.support.kinds import EXAMPLES, example_survey
@@ -23,6 +25,7 @@ SURVEYS = [
     for kind, examples in EXAMPLES.items()
     for number, example in enumerate(examples)
 ]
+SCRIPT = {"HX-Request": "true"}
 PATHS = ("", "/series", "/compare?epoch=1&against=0", "/plan", "/chart.svg")
 
 
@@ -186,6 +189,7 @@ async def test_a_session_ends_on_request_and_a_wrong_token_begins_none(
         {"Sec-Fetch-Site": "same-site"},
         {"Origin": "https://elsewhere.example"},
         {"Origin": "null"},
+        {"Origin": "http://["},
     ],
 )
 async def test_forms_of_other_sites_are_refused(
@@ -200,9 +204,23 @@ async def test_forms_of_other_sites_are_refused(
 
 @pytest.mark.asyncio
 async def test_a_session_leads_back_to_pages_of_the_collector_only(collector: Collector) -> None:
-    for to in ("https://elsewhere.example", "//elsewhere.example", "/surveys/x", "javascript:x"):
+    for to in (
+        *("https://elsewhere.example", "//elsewhere.example", "/surveys/x", "javascript:x"),
+        *("surveys/../..//elsewhere", "surveys/x\r\nSet-Cookie: a=b", "surveys/\0", "surveys/ä"),
+    ):
         answer = await logged_in(collector, next=to)
         assert answer.headers["Location"] == "./"
+    to = f"surveys/x/compare?{'group=a%26b&' * 200}"
+    assert (await logged_in(collector, next=to)).headers["Location"] == f"./{to}"
+
+
+@pytest.mark.asyncio
+async def test_sessions_of_other_collectors_of_the_host_hide_none(collector: Collector) -> None:
+    token = (await collector.token())["Authorization"].partition(" ")[2]
+    named = [f"deniable-session-{number:08x}" for number in range(12)]
+    cookies = "; ".join([*(f"{name}=other" for name in named[:-1]), f"{named[-1]}={token}"])
+    page = f"/surveys/{MANIFEST.name}"
+    await text_of(await collector.client.get(page, headers={"Cookie": cookies}))
 
 
 @pytest.mark.asyncio
@@ -238,7 +256,7 @@ async def test_what_the_collector_counts_is_for_operators(collector: Collector) 
 
 @pytest.mark.asyncio
 async def test_what_changes_is_asked_for_alone(public: Collector) -> None:
-    answer = await public.client.get("/surveys/odd", headers={"HX-Request": "true"})
+    answer = await public.client.get("/surveys/odd", headers=SCRIPT)
     text = await text_of(answer)
     assert text.startswith('<div id="live"')
     assert 'hx-trigger="every 4s"' in text
@@ -246,3 +264,106 @@ async def test_what_changes_is_asked_for_alone(public: Collector) -> None:
     await public.store.seal(ODD.survey_id, 1, START)
     sealed = await text_of(await public.client.get("/surveys/odd"))
     assert "every 4s" not in sealed
+
+
+@pytest.mark.asyncio
+async def test_what_is_asked_for_anew_is_what_was_asked_for(public: Collector) -> None:
+    query = "group=%26amp%3B&group=%7B%7B+7+*+7+%7D%7D&raw=1"
+    first = Tables(await text_of(await public.client.get(f"/surveys/odd?{query}")))
+    (again,) = (read["hx-get"] for _, read in first.tags if read.get("id") == "live")
+    second = Tables(await text_of(await public.client.get(f"/surveys/{again}", headers=SCRIPT)))
+    assert ("p", {"class": "sentence", "id": "together"}) in second.tags
+    assert second.rows == first.rows
+
+
+@pytest.mark.asyncio
+async def test_a_page_that_tells_of_another_survey_by_now_is_asked_for_as_a_whole(
+    collector: Collector,
+) -> None:
+    await logged_in(collector)
+    page = f"/surveys/{MANIFEST.name}"
+    (main,) = (
+        read
+        for tag, read in Tables(await text_of(await collector.client.get(page))).tags
+        if tag == "main"
+    )
+    headers = SCRIPT | json.loads(main["hx-headers"])
+    answer = await collector.client.get(page, headers=headers)
+    assert "HX-Refresh" not in answer.headers
+    await collector.publish(replace(MANIFEST, sequence=1))
+    collector.clock.time += 2
+    answer = await collector.client.get(page, headers=headers)
+    assert answer.headers["HX-Refresh"] == "true"
+    older = f"{page}?survey={MANIFEST.survey_id.hex()[:12]}"
+    assert "HX-Refresh" not in (await collector.client.get(older, headers=headers)).headers
+    (held,) = await collector.store.tokens()
+    await collector.store.revoke_token(held.digest)
+    answer = await collector.client.get(older, headers=headers)
+    assert (answer.status, answer.headers["HX-Refresh"]) == (401, "true")
+
+
+@pytest.mark.asyncio
+async def test_a_page_lists_the_newest_of_many_epochs_and_what_changes_lists_none(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await logged_in(collector)
+    hourly = manifest(name="hourly", schedule=Schedule(START, 3600, 10_000, 3600))
+    await collector.publish(hourly)
+    await collector.store.add([report(1, epoch=epoch, survey=hourly) for epoch in (0, 1, 9_999)])
+    collector.clock.time += 2
+    asked: list[int] = []
+    reports = collector.store.reports
+
+    async def counted(survey_id: bytes, epoch: int) -> int:
+        asked.append(epoch)
+        return await reports(survey_id, epoch)
+
+    monkeypatch.setattr(collector.store, "reports", counted)
+    text = await text_of(await collector.client.get("/surveys/hourly?epoch=0-1&level=0.8"))
+    assert asked == [*range(10_000 - 366, 10_000)]
+    assert "10000 at most, for all 10,000 epochs" in text
+    selected = [read["value"] for _, read in Tables(text).tags if "selected" in read]
+    assert selected == ["0-1", "0.8"]
+    asked.clear()
+    await text_of(await collector.client.get("/surveys/hourly", headers=SCRIPT))
+    assert asked == []
+
+
+@pytest.mark.asyncio
+async def test_an_epoch_may_end_beyond_the_calendar_and_have_one_report(
+    collector: Collector,
+) -> None:
+    await logged_in(collector)
+    for name, start in (("long", START), ("far", 2**52)):
+        await collector.publish(manifest(name=name, schedule=Schedule(start, 2**50, 2, 0)))
+    long = manifest(name="long", schedule=Schedule(START, 2**50, 2, 0))
+    await collector.store.add([report(1, survey=long)])
+    collector.clock.time += 2
+    text = await text_of(await collector.client.get("/surveys/long"))
+    assert ">1 report <" in text
+    assert "UTC to beyond the year 9999, open" in text
+    assert "begins beyond the year 9999" in await text_of(await collector.client.get("/"))
+
+
+@pytest.mark.asyncio
+async def test_while_a_survey_runs_its_newest_figures_are_asked_for_anew(
+    public: Collector,
+) -> None:
+    await public.store.seal(ODD.survey_id, 1, START)
+    newest, sealed = [
+        await text_of(await public.client.get(f"/surveys/odd{query}")) for query in ("", "?epoch=1")
+    ]
+    assert "every 4s" in newest
+    assert "every 4s" not in sealed
+
+
+@pytest.mark.asyncio
+async def test_the_chart_by_itself_has_as_many_rows_as_the_page(collector: Collector) -> None:
+    many = manifest(name="many", categories=tuple(f"answer {at}" for at in range(200)))
+    await collector.publish(many)
+    await collector.store.add([report(each, each, survey=many) for each in range(200)])
+    collector.clock.time += 2
+    await logged_in(collector)
+    chart = await text_of(await collector.client.get("/surveys/many/chart.svg"))
+    assert len(re.findall(r">answer \d+<", chart)) == 50
+    assert "50 of 200 answers." in chart

@@ -8,9 +8,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from deniable.cli.life_terms import instant_text
 from deniable.messages import Manifest
-from deniable.reading import ListedEpoch, appear_text
+from deniable.reading import ListedEpoch, appear_text, instant_text
 from deniable.reading.wire import epochs_map
 
 _COLUMNS = ("survey", "survey_id", "epoch", "start", "end", "n", "state", "seal")

@@ -8,11 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from deniable.cli.bars import bar
-from deniable.cli.life_terms import epochs_named, instant_text
+from deniable.cli.life_terms import epochs_named
 from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary, View
 from deniable.estimates.fields import Json, category_rows, crossed_rows, response_rows
 from deniable.estimates.numeric import QUARTILES
 from deniable.messages import is_simulated
+from deniable.reading import instant_text
 
 _NUMBERS_WIDTH = 54
 _SHARES_WIDTH = 44

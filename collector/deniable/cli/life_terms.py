@@ -2,9 +2,9 @@
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence, Set
-from datetime import UTC, datetime
 
 from deniable.messages import Manifest
+from deniable.reading import instant_text
 from deniable.stores import Seal
 
 
@@ -21,14 +21,6 @@ def life_terms(
     for issuer in manifest.enrolment.issuers:
         trust = "DISTRUSTED: no report is taken" if issuer in distrusted else "trusted"
         yield "issuer", f"{issuer.hex()} ({trust})"
-
-
-def instant_text(instant: int) -> str:
-    """Return Unix seconds as a date and time in UTC."""
-    try:
-        return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    except (OverflowError, ValueError):
-        return "beyond the year 9999"
 
 
 def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manifest]) -> str:

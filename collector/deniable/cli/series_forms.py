@@ -6,9 +6,9 @@ from rich.table import Table
 from rich.text import Text
 
 from deniable.cli.bars import bar
-from deniable.cli.life_terms import instant_text
 from deniable.estimates import Answers, Estimate, Series
 from deniable.estimates.estimate import Unit
+from deniable.reading import instant_text
 
 _BAR_WIDTH = 20
 _MOST_TABLES = 12

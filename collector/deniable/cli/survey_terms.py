@@ -4,12 +4,12 @@ import textwrap
 from typing import Final
 
 from deniable.budget import format_nano, pure_cost
-from deniable.cli.life_terms import instant_text
 from deniable.mechanisms import SurveyMechanism, exact_epsilon, odds_floor
 from deniable.mechanisms.design import DesignMechanism
 from deniable.messages import Manifest, format_value
 from deniable.publishing.following import epochs_left, reserved
 from deniable.publishing.survey_file import duration_text
+from deniable.reading import instant_text
 
 _EXACT: Final = 1e-12
 """A design meets its epsilon exactly but for less than this."""

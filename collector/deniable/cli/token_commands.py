@@ -7,9 +7,9 @@ from typing import Final
 
 import click
 
-from deniable.cli.life_terms import instant_text
 from deniable.cli.options import directory_option, json_option
 from deniable.publishing.collector_directory import store_text, with_store
+from deniable.reading import instant_text
 from deniable.server import Config, new_token, token_digest
 from deniable.stores import Role, Store, Token
 

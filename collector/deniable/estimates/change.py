@@ -2,7 +2,8 @@
 
 Both weigh a vector d of differences by the covariance V that it has if there are none, d^T V^-1 d,
 which is chi-square with k - 1 degrees of freedom then. If responses are as many as categories, that
-is Pearson's X^2 of the counts of responses: d is a linear map of these, which can be inverted.
+is Pearson's X^2 of the counts of responses: d is a linear map of these, which can be inverted. So
+it has no say in responses that nobody sent, and finds the fewer changes the more of them there are.
 """
 
 from collections.abc import Callable
@@ -58,7 +59,12 @@ def changed(one: Sample, other: Sample) -> Test:
         first, second = part.tally(one.tally), part.tally(other.tally)
         d = part.decoder.frequencies(first) - part.decoder.frequencies(second)
         together = Tally(first.n + second.n, first.counts + second.counts)
-        f, shares = part.decoder.frequencies(together), together.shares
+        shares = together.shares
+        if not shares.all():
+            # V could not be inverted. One report more, of even answers, gives it what d has no part
+            # in, since d is of responses that were sent.
+            shares = (together.counts + part.decoder.even_shares) / (together.n + 1)
+        f = part.decoder.frequencies(together)
         spread = report_covariance(part.decoder, f, shares, Model.SAMPLED)
         return d, spread * (1 / first.n + 1 / second.n)
 

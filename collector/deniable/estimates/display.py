@@ -116,12 +116,16 @@ def histogram_picture(
 ) -> Picture:
     """Return the chart of a histogram, or of some of its dots."""
     view, together = View(view), " simultaneous" if simultaneous else ""
+    dots = dots or histogram_dots(histogram, view, simultaneous=simultaneous)
+    notes = [*_notes(histogram, view, simultaneous=simultaneous)]
+    if histogram.numeric is None and len(dots) < (k := len(histogram.categories)):
+        notes.insert(0, f"{len(dots)} of {k:,} answers.")
     svg = dots_chart(
-        dots or histogram_dots(histogram, view, simultaneous=simultaneous),
+        dots,
         width=width,
         title=histogram.question or "Estimated shares",
         heading=heading,
-        notes=[*_notes(histogram, view, simultaneous=simultaneous)],
+        notes=notes,
         levels=(_percent(INNER), f"{_percent(histogram.level)}{together}"),
     )
     return Picture(svg)
@@ -136,7 +140,7 @@ def _notes(histogram: "Histogram", view: View, *, simultaneous: bool) -> Iterato
     where = f"{histogram.survey}, epoch {epochs_text(histogram.epochs)}: "
     delta = "" if histogram.delta == "0" else f", delta {histogram.delta}"
     yield (
-        f"{where * bool(histogram.survey)}{histogram.n:,} reports, "
+        f"{where * bool(histogram.survey)}{histogram.n:,} report{'s' * (histogram.n != 1)}, "
         f"epsilon {histogram.epsilon}{delta}."
     )
     if view in _VIEWS:

@@ -15,10 +15,16 @@ from itertools import combinations
 from typing import Any, Final, SupportsFloat
 
 import numpy as np
+from scipy import optimize
 
 from deniable.estimates.binomial import binomial_intervals, check_level, normal_quantile
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
-from deniable.estimates.queries import cautious_values, query_values, widening
+from deniable.estimates.queries import (
+    cautious_values,
+    contrast_variance,
+    query_values,
+    widening,
+)
 from deniable.mechanisms import Mechanism
 
 _ALIKE: Final = 1e-9
@@ -327,21 +333,32 @@ class Form:
         )
 
     def _ends(self, value: float, level: float) -> tuple[float, float]:
-        if len(self.terms) == 1 and not self.constant:
-            ((sample, weights),) = self.terms.items()
-            ends = _counted(sample, weights, level)
-            if ends is not None and sample.tally.epochs == 1:
-                return ends
-            if ends is not None:
-                wider = float(widening(sample.decoder, sample.tally, weights))
-                return value + wider * (ends[0] - value), value + wider * (ends[1] - value)
-        errors = (
-            float(cautious_values(sample.decoder, sample.tally, weights)[1])
-            for sample, weights in self.terms.items()
-        )
-        variance = sum(error**2 for error in errors) + self._recurring
-        half = normal_quantile(level) * math.sqrt(variance)
-        return value - half, value + half
+        # Squares of the distances from each sample's estimate to the end of its own interval are
+        # variances by z^2, those that hold near that end, and variances add up (Newcombe 1998; Zou
+        # and Donner 2008). Of one sample that is its own interval, and of normal ones the normal
+        # one; of few reports beside many, it is as skewed as what is known of the few.
+        own = [_own_ends(sample, weights, level) for sample, weights in self.terms.items()]
+        if len(own) == 1 and not self.constant:
+            ((low, _, high),) = own
+            return low, high
+        again = normal_quantile(level) * math.sqrt(self._recurring)
+        below = math.hypot(again, *(estimate - low for low, estimate, _ in own))
+        above = math.hypot(again, *(high - estimate for _, estimate, high in own))
+        return value - below, value + above
+
+
+def _own_ends(sample: Sample, weights: Floats, level: float) -> tuple[float, float, float]:
+    """Return the low end of one sample's interval, its estimate, and the high end."""
+    ends = _counted(sample, weights, level)
+    if ends is None:
+        values, errors = cautious_values(sample.decoder, sample.tally, weights)
+        value, half = float(values), normal_quantile(level) * float(errors)
+        return value - half, value, value + half
+    value = float(query_values(sample.decoder, sample.tally, weights, Model.SAMPLED)[0])
+    if sample.tally.epochs == 1:
+        return ends[0], value, ends[1]
+    wider = float(widening(sample.decoder, sample.tally, weights))
+    return value + wider * (ends[0] - value), value, value + wider * (ends[1] - value)
 
 
 def _counted(sample: Sample, weights: Floats, level: float) -> tuple[float, float] | None:
@@ -352,9 +369,11 @@ def _counted(sample: Sample, weights: Floats, level: float) -> tuple[float, floa
     decoder, w = asked[0].decoder, weights[asked[0].categories]
     tally = asked[0].tally(sample.tally)
     chosen = np.flatnonzero(w)
-    if len(chosen) == 1 and w[chosen[0]] == 1:
-        low, high, _ = decoder.intervals(tally, level)
-        return float(low[chosen[0]]), float(high[chosen[0]])
+    if len(chosen) == 1:
+        (at,) = chosen
+        own = decoder.intervals(tally, level)[:2]
+        low, high = sorted(float(w[at] * end[at]) for end in own)
+        return low, high
     # A kernel of two values counts the reports that have the larger one: a binomial number.
     kernel = decoder.kernels(w)
     least, most = kernel.min(), kernel.max()
@@ -362,16 +381,16 @@ def _counted(sample: Sample, weights: Floats, level: float) -> tuple[float, floa
     if not most > least or (most - kernel[larger] > _ALIKE * (most - least)).any():
         return None
     count = tally.counts[larger].sum(keepdims=True).astype(np.float64)
-    low, high, _ = binomial_intervals(count, tally.n, level)
-    return float(least + (most - least) * low[0]), float(least + (most - least) * high[0])
+    starts, stops, _ = binomial_intervals(count, tally.n, level)
+    return float(least + (most - least) * starts[0]), float(least + (most - least) * stops[0])
 
 
 def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
     """Return the ratio of two linear estimates, a/b, with Fieller's interval.
 
-    All r for which a - r b is not too far from 0. The standard error is the linear one, that of
-    a - (a/b) b by b. Of few reports b may be as good as 0: then the interval is all that is
-    possible, and the value may be anything.
+    All r for which a - r b, a linear estimate, is not too far from 0 by its own normal interval.
+    The standard error is the linear one, that of a - (a/b) b by b. Of few reports b may be as good
+    as 0: then the interval is all that is possible, and the value may be anything.
 
     Source: Fieller 1954; docs/mathematics.md, section 19.
     """
@@ -383,18 +402,45 @@ def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
     value = a / b if b else math.nan
     spread = math.sqrt(max(va - 2 * value * vab + value**2 * vb, 0.0)) / abs(b) if b else math.nan
     least, most = _range_of_ratio(above, below)
-    z2 = normal_quantile(level) ** 2
-    # (a - r b)^2 <= z^2 (va - 2 r vab + r^2 vb), a quadratic in r; if b is within its own interval
-    # of 0, it holds beyond its roots.
-    first, second, third = b * b - z2 * vb, a * b - z2 * vab, a * a - z2 * va
-    inside = second * second - first * third
-    if not first > 0 or not inside >= 0:
-        return Estimate(value, spread, least, most, level, label=label, unit=Unit.RATIO)
-    half = math.sqrt(inside)
-    low, high = (second - half) / first, (second + half) / first
+    low, high = _fieller(a, b, above, below, normal_quantile(level))
     return within(
         Estimate(value, spread, low, high, level, label=label, unit=Unit.RATIO), least, most
     )
+
+
+def _fieller(a: float, b: float, above: Form, below: Form, z: float) -> tuple[float, float]:
+    """Return the ends of all r with (a - r b)^2 <= z^2 Var(a - r b)."""
+    # The same samples on both sides, in the same order.
+    upper, lower = above.plus(below, 0.0), above.times(0.0).plus(below)
+    variances = [
+        contrast_variance(sample.decoder, sample.tally, weights, lower.terms[sample])
+        for sample, weights in upper.terms.items()
+    ]
+
+    def beyond(r: float) -> float:
+        return (a - r * b) ** 2 - z * z * sum(variance(r) for variance in variances)
+
+    def end(direction: float) -> float:
+        step = direction * z * math.sqrt(sum(variance(value) for variance in variances)) / abs(b)
+        while step and beyond(value + step) <= 0:
+            step *= 2
+        return float(optimize.brentq(beyond, value, value + step)) if step else value
+
+    # Within a sample the variance is the larger one of what was seen and of the least possible,
+    # which is the least of one quadratic an answer: each alone is held by an interval about a/b.
+    # If b is within its own interval of 0, they hold far r, too, and nothing is excluded.
+    far = z * z * sum(float(error) ** 2 for error in _cautious_errors(below))
+    if not b * b > far:
+        return -math.inf, math.inf
+    value = a / b
+    return end(-1.0), end(1.0)
+
+
+def _cautious_errors(form: Form) -> list[float]:
+    return [
+        float(cautious_values(sample.decoder, sample.tally, weights)[1])
+        for sample, weights in form.terms.items()
+    ]
 
 
 def _range_of_ratio(above: Form, below: Form) -> tuple[float, float]:

@@ -134,9 +134,10 @@ def frequency_intervals(mechanism: Mechanism, counts: Counts, level: float) -> I
     """Return an interval for each category's true frequency.
 
     Randomised response, and whatever else has binomial counts for the categories: Wilson, or
-    Clopper-Pearson where a count or its complement is below 5. Any other matrix: the normal
-    interval, and labelled so; its variance takes each response to have been seen twice more than it
-    was, and is never below the least that any population has. One report says nothing there.
+    Clopper-Pearson where a count or its complement is below 5, or more at levels above 95 %. Any
+    other matrix: the normal interval, and labelled so; its variance takes each response to have
+    been seen z^2/2 times more than it was, and is never below the least that any population has.
+    One report says nothing there.
     """
     decoder = decoder_of(mechanism)
     return intervals_of(decoder, decoder.tally(counts), level)

@@ -1,5 +1,7 @@
 """Linear queries: any weighted sum of the frequencies, such as a mean or the share of a group."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from deniable.estimates.decoders import (
@@ -29,6 +31,29 @@ def query_values(
 def cautious_values(decoder: Decoder, tally: Tally, weights: Floats) -> tuple[Floats, Floats]:
     """Return the estimates of linear queries, and the errors that normal intervals are made of."""
     return _added([_cautious(*each, tally.n) for each in _asked(decoder, tally, weights)])
+
+
+def contrast_variance(
+    decoder: Decoder, tally: Tally, above: Floats, below: Floats
+) -> Callable[[float], float]:
+    """Return the cautious variance of one query less r times another, by r."""
+    # Variances of a - r b are quadratic in r, with Cov(a, b) from that of a + b: those that were
+    # seen, and those of one report if x is true, for each x.
+    three = np.stack([above, below, above + below])
+    seen = query_values(decoder, tally, three, Model.SAMPLED)[1] ** 2
+    held = [
+        _conditional(each, weights) / own.n for each, own, weights in _asked(decoder, tally, three)
+    ]
+
+    def at(r: float, variances: Floats) -> Floats:
+        a, b, both = variances
+        return np.asarray(a - r * (both - a - b) + r * r * b)
+
+    def variance(r: float) -> float:
+        least = sum(max(float(at(r, each).min()), 0.0) for each in held)
+        return max(float(at(r, seen)), least)
+
+    return variance
 
 
 def widening(decoder: Decoder, tally: Tally, weights: Floats) -> Floats:
@@ -98,8 +123,8 @@ def _cautious(
 ) -> tuple[Floats, Floats]:
     g = decoder.kernels(weights)
     # Var g(y) is the mean over the true categories x of Var(g(y) | x), and the variance of their
-    # means (P g)_x = w_x. So it is never below the least Var(g(y) | x) = sum_y P_xy g_y^2 - w_x^2.
-    least = np.maximum((decoder.means(g**2) - weights**2).min(axis=-1), 0.0)
+    # means (P g)_x = w_x. So it is never below the least Var(g(y) | x).
+    least = np.maximum(_conditional(decoder, weights).min(axis=-1), 0.0)
     errors = cautious_errors(tally, g, least)
     if tally.epochs > 1:
         once, recurring = (
@@ -108,3 +133,8 @@ def _cautious(
         )
         errors = errors * _wider(recurring, once)
     return np.asarray(g @ tally.shares), errors
+
+
+def _conditional(decoder: Decoder, weights: Floats) -> Floats:
+    """Return Var(g(y) | x) = sum_y P_xy g_y^2 - w_x^2 for each category x."""
+    return np.asarray(decoder.means(decoder.kernels(weights) ** 2) - weights**2)

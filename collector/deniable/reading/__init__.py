@@ -15,6 +15,7 @@ from deniable.reading.asking import find_version as find_version
 from deniable.reading.epochs import EpochStanding as EpochStanding
 from deniable.reading.epochs import EpochState as EpochState
 from deniable.reading.epochs import epoch_standing as epoch_standing
+from deniable.reading.epochs import instant_text as instant_text
 from deniable.reading.epochs import iso_time as iso_time
 from deniable.reading.errors import AmbiguousSurvey as AmbiguousSurvey
 from deniable.reading.errors import NoSuchSurvey as NoSuchSurvey

@@ -49,3 +49,9 @@ def iso_time(instant: int | None) -> str | None:
         return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (OverflowError, ValueError):
         return None
+
+
+def instant_text(instant: float) -> str:
+    """Return Unix seconds as a date and time in UTC, for people."""
+    iso = iso_time(int(instant))
+    return "beyond the year 9999" if iso is None else f"{iso[:10]} {iso[11:16]} UTC"

@@ -248,7 +248,7 @@ def mean_squares(kernels: Floats, shares: Floats) -> Floats:
     return np.asarray(np.einsum("...y,...y,y->...", kernels, kernels, shares))
 
 
-def cautious_errors(tally: Tally, kernels: Floats, least: Floats, *, unseen: int = 0) -> Floats:
+def cautious_errors(tally: Tally, kernels: Floats, least: Floats, *, unseen: float = 0.0) -> Floats:
     """Return the standard errors that normal intervals are made of, in the sampled model.
 
     If no report happens to fall where a kernel is large, the sample knows nothing of its variance,

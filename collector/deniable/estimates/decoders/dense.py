@@ -23,9 +23,6 @@ from deniable.mechanisms import Rows
 _WORST_CONDITION: Final = 1e13
 """Beyond this, fewer than three digits of an estimate would be left in floating point."""
 
-_UNSEEN: Final = 2
-"""How many more of each response a normal interval's variance allows for: z^2/2 at 95 %."""
-
 
 class DenseDecoder(Decoder):
     """The matrix P and G with G P^T = I, both of shape (categories, responses)."""
@@ -103,10 +100,11 @@ class DenseDecoder(Decoder):
         """Return normal intervals."""
         # A frequency's kernel lives on few responses, and the variance of a rare count is not that
         # count: the score interval of a Poisson count c, |c - m| <= z sqrt(m), has its middle at
-        # c + z^2/2, about 2 more. (Wilson's and Agresti and Coull's correction, for many counts.)
-        least = self.moments.least_variance
-        errors = cautious_errors(tally, self._inverse, least, unseen=_UNSEEN)
-        half, estimate = normal_quantile(level) * errors, self.frequencies(tally)
+        # c + z^2/2, about 2 more at 95 %. (Wilson's and Agresti and Coull's correction, for many
+        # counts.)
+        least, z = self.moments.least_variance, normal_quantile(level)
+        errors = cautious_errors(tally, self._inverse, least, unseen=z * z / 2)
+        half, estimate = z * errors, self.frequencies(tally)
         return estimate - half, estimate + half, (IntervalMethod.NORMAL,) * self.categories
 
     def tested_counts(self, tally: Tally) -> NDArray[np.int64]:

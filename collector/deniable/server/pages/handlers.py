@@ -1,7 +1,8 @@
 """Who answers with pages, and what each needs to know."""
 
+import re
 from asyncio import to_thread
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from json import loads
@@ -11,8 +12,16 @@ from urllib.parse import parse_qs, urlencode
 from aiohttp import web
 
 from deniable.messages import Manifest, Refusal, RefusalCode, media_type
-from deniable.reading import VIEWS, EpochCounts, EpochState, appear_text
-from deniable.reading.epochs import iso_time
+from deniable.reading import (
+    VIEWS,
+    EpochCounts,
+    EpochState,
+    ListedEpoch,
+    appear_text,
+    epoch_standing,
+    instant_text,
+)
+from deniable.reading.wire import most_epochs
 from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import Meters
 from deniable.server.operations.settings import Config
@@ -31,17 +40,22 @@ from deniable.server.transport.connections import Connection
 from deniable.stores import Role, Store
 
 _FORM: Final = "application/x-www-form-urlencoded"
-_MOST_FORM_BYTES: Final = 1024
-_LEVELS: Final = ("0.5", "0.9", "0.95", "0.99")
+_PLACE: Final = re.compile(r"surveys/[a-z0-9-]+(/(series|compare|plan))?(\?[!-~]*)?", re.ASCII)
+"""Where a session may lead to, from the collector's root: a survey's pages."""
+
+_LEVELS: Final = tuple(
+    (each, f"{100 * float(each):g} %") for each in ("0.5", "0.9", "0.95", "0.99")
+)
+_OF_EPOCHS: Final = ("figures", "compare")
 _MOST_OFFERED: Final = 120
 _MOST_REPEATED: Final = 4096
 _TOO_MANY: Final = (
     f"several epochs of more than {_MOST_REPEATED:,} answers take too long here: read them with "
     "deniable.estimates.connect, on a machine of your own"
 )
-_LIVE: Final = (EpochState.OPEN, EpochState.GRACE)
-_WIDTHS: Final = tuple(f"{each / 200:g}" for each in range(1, 21))
-_EPSILONS: Final = tuple(f"{each / 4:g}" for each in range(1, 17))
+_WIDTHS: Final = ("0.05", *(f"{each / 200:g}" for each in range(1, 21)))
+_EPSILONS: Final = ("1", *(f"{each / 4:g}" for each in range(1, 17)))
+"""Of the sliders; the first is where they stand."""
 
 
 def page_handlers(
@@ -92,9 +106,10 @@ class _Content:
 class _Controls:
     """What can be chosen on a page, as it is chosen; None and nothing where there is no choice."""
 
-    levels: tuple[str, ...] = ()
+    levels: tuple[tuple[str, str], ...] = ()
     level: str = ""
     epochs: bool = False
+    epoch: str = ""
     against: str | None = None
     views: tuple[str, ...] = ()
     view: str = ""
@@ -106,16 +121,32 @@ class _Controls:
     epsilon: str = ""
 
     @classmethod
-    def of(cls, request: web.BaseRequest, manifest: Manifest, **others: Any) -> "_Controls":
-        """Return those of a page of figures."""
-        chosen, wanted = request.query.get("level", _LEVELS[2]), request.query.get("find", "")
-        groups, offered = _groups(request), manifest.categories
-        if manifest.values is not None:
-            offered = ()
-        elif len(offered) > _MOST_OFFERED:
-            found = (each for each in offered if wanted.casefold() in each.casefold())
+    def of(cls, request: web.BaseRequest, manifest: Manifest, kind: str) -> "_Controls":
+        """Return those of a page."""
+        query = request.query
+        if kind == "plan":
+            width, epsilon = query.get("width", _WIDTHS[0]), query.get("epsilon", _EPSILONS[0])
+            return cls(width=width, epsilon=epsilon)
+        groups, wanted = _groups(request), query.get("find", "")
+        offered = manifest.categories if manifest.values is None else ()
+        if len(offered) > _MOST_OFFERED:
+            sought = wanted.casefold()
+            found = (each for each in offered if sought in each.casefold())
             offered = tuple(dict.fromkeys([*groups, *islice(found, _MOST_OFFERED)]))
-        return cls(_LEVELS, chosen, wanted=wanted, groups=groups, offered=offered, **others)
+        figures = kind == "figures"
+        return cls(
+            _LEVELS,
+            query.get("level", "0.95"),
+            epochs=kind in _OF_EPOCHS,
+            epoch=query.get("epoch", ""),
+            against=query.get("against", "") if kind == "compare" else None,
+            views=VIEWS if figures and manifest.values is None else (),
+            view=query.get("view", VIEWS[0]),
+            raw="raw" in query if figures else None,
+            wanted=wanted,
+            groups=groups,
+            offered=offered,
+        )
 
 
 class _Pages:
@@ -147,7 +178,7 @@ class _Pages:
             }
             for manifest in self._catalogue.newest()
         ]
-        return page("list.html", root=root_of(request.path), known=known, surveys=listed)
+        return page("list.html", root=root_of(request), known=known, surveys=listed)
 
     async def login(self, request: web.BaseRequest, _: str) -> web.Response:
         return _login(request, 200, "", request.query.get("next", ""))
@@ -157,7 +188,7 @@ class _Pages:
         token, to = form.get("token", "").strip(), form.get("next", "")
         if await self._store.token_role(token_digest(token)) is None:
             return _login(request, 401, "This collector has no such token.", to)
-        answer = _see(request, to if to.startswith("surveys/") else "")
+        answer = _see(request, to if _PLACE.fullmatch(to) else "")
         begin_session(request, answer, self._config.authority, token)
         return answer
 
@@ -188,15 +219,11 @@ class _Pages:
                 responses=len(histogram.raw),
                 view=view,
                 when=named_epochs(histogram),
-                start=iso_time(histogram.start),
-                end=iso_time(histogram.end),
                 terms=[*figure_terms(histogram)],
             )
 
         content = await self._made(request, asked, ("page", level, view, groups, wanted, raw), made)
-        views = VIEWS if asked.newest.values is None else ()
-        controls = _Controls.of(request, asked.newest, epochs=True, views=views, view=view, raw=raw)
-        return await self._page(request, asked, "figures", content, controls)
+        return await self._page(request, asked, "figures", content)
 
     async def series(self, request: web.BaseRequest, name: str) -> web.Response:
         asked = await self._figures.asked(request, name)
@@ -215,9 +242,7 @@ class _Pages:
         content = await self._made(
             request, asked, ("series page", level, groups), made, self._figures.across
         )
-        return await self._page(
-            request, asked, "series", content, _Controls.of(request, asked.newest)
-        )
+        return await self._page(request, asked, "series", content)
 
     async def compare(self, request: web.BaseRequest, name: str) -> web.Response:
         asked = await self._figures.asked(request, name)
@@ -234,10 +259,7 @@ class _Pages:
             )
         else:
             content = await self._compared(request, asked, against, level, groups)
-        controls = _Controls.of(
-            request, asked.newest, epochs=True, against=request.query.get("against", "")
-        )
-        return await self._page(request, asked, "compare", content, controls)
+        return await self._page(request, asked, "compare", content)
 
     async def _compared(
         self,
@@ -282,8 +304,8 @@ class _Pages:
 
     async def plan(self, request: web.BaseRequest, name: str) -> web.Response:
         asked = await self._figures.asked(request, name)
-        width = asked_choice(request, "width", ("0.05", *_WIDTHS))
-        epsilon = asked_choice(request, "epsilon", ("1", *_EPSILONS))
+        width = asked_choice(request, "width", _WIDTHS)
+        epsilon = asked_choice(request, "epsilon", _EPSILONS)
 
         async def work() -> str:
             def made() -> str:
@@ -300,19 +322,19 @@ class _Pages:
             return await to_thread(made)
 
         content = _Content(await to_the_end(asked.estimating.in_turn(request, work)))
-        controls = _Controls(width=width, epsilon=epsilon)
-        return await self._page(request, asked, "plan", content, controls)
+        return await self._page(request, asked, "plan", content)
 
     async def chart(self, request: web.BaseRequest, name: str) -> web.Response:
         asked = await self._figures.asked(request, name)
         level, view = asked_level(request), asked_choice(request, "view", VIEWS)
 
         def packed(shown: Sequence[EpochCounts]) -> bytes:
-            from deniable.estimates import histogram_of
+            from deniable.estimates import View, histogram_of
             from deniable.estimates.charts import standalone
+            from deniable.server.pages.shown import drawn
 
             check_view(asked.newest, view)
-            return standalone(histogram_of(asked.newest, shown, level).plot(view).svg).encode()
+            return standalone(drawn(histogram_of(asked.newest, shown, level), View(view))).encode()
 
         body = await self._figures.made(request, asked, ("chart", level, view), packed)
         named = f'attachment; filename="{name}.svg"'
@@ -331,7 +353,7 @@ class _Pages:
         def packed(shown: Sequence[EpochCounts]) -> bytes:
             if len(shown) > 1 and len(asked.newest.categories) > _MOST_REPEATED:
                 raise ValueError(_TOO_MANY)
-            live = any(each.standing.state in _LIVE for each in shown)
+            live = any(each.standing.state is not EpochState.SEALED for each in shown)
             return f"{live:d}{made(shown)}".encode()
 
         try:
@@ -345,7 +367,8 @@ class _Pages:
             return _Content(
                 rendered("message.html", text=f"{refusal.reason}.", kind="alert"), status=400
             )
-        return _Content(body[1:], live=body[0] == "1")
+        to_come = asked.epochs is None and self._clock() < asked.newest.schedule.end
+        return _Content(body[1:], live=body[0] == "1" or to_come)
 
     async def _page(
         self,
@@ -353,40 +376,59 @@ class _Pages:
         asked: Asked,
         kind: str,
         content: _Content,
-        controls: _Controls,
     ) -> web.Response:
         """Return a survey's page, or only what changes of it, if that is what a script asks for."""
         manifest, now = asked.newest, self._clock()
+        headers, shown = request.headers, manifest.survey_id.hex()
+        script = "HX-Request" in headers and "HX-History-Restore-Request" not in headers
+        if script and headers.get("Shown-Survey", shown) != shown:
+            # The rest of the page tells of another, which has a successor by now.
+            return web.Response(headers={"HX-Refresh": "true"})
         role = await held_role(request, self._store)
-        told = await shown_epochs(self._store, manifest, now) if controls.epochs else []
         values: dict[str, Any] = {
-            "root": root_of(request.path),
+            "root": root_of(request),
             "here": manifest.name if kind == "figures" else kind,
-            "query": request.query_string,
+            "query": request.rel_url.raw_query_string,
             "kind": kind,
             "manifest": manifest,
             "content": content,
             "known": role is not None,
-            "health": [*(survey_health(manifest, told, now) if told else ())],
+            "health": [*await self._health(manifest, now)] if kind in _OF_EPOCHS else (),
             # As /metrics: whoever counts every report knows more than figures show.
             "collector": [*collector_health(self._meters)] if role is Role.OPERATOR else (),
-            "epochs": [each for each in reversed(told) if each.n],
+            "downloads": [*_downloads(request, kind)],
         }
-        if "HX-Request" in request.headers and "HX-History-Restore-Request" not in request.headers:
+        if script:
             return page("live.html", **values)
+
+        async def listed() -> list[ListedEpoch]:
+            return await shown_epochs(self._store, manifest, now, most_epochs(manifest))
+
+        epochs: list[ListedEpoch] = []
+        if kind in _OF_EPOCHS:
+            epochs = await to_the_end(asked.estimating.in_turn(request, listed))
         return page(
             "survey.html",
             content.status,
             **values,
-            controls=controls,
-            epoch=request.query.get("epoch", ""),
+            # In a thread: there may be 65,536 answers to look through.
+            controls=await to_thread(_Controls.of, request, manifest, kind),
+            epochs=[*_choices(manifest, kind, epochs)],
             survey=request.query.get("survey", ""),
             public=manifest.name in self._config.public,
             standing=self._standing(manifest, now),
             versions=self._catalogue.named(manifest.name),
             privacy=[*privacy_terms(manifest)],
-            downloads=[*_downloads(request, kind)],
         )
+
+    async def _health(self, manifest: Manifest, now: float) -> Iterable[tuple[str, str]]:
+        newest = await self._store.newest_epoch(manifest.survey_id)
+        if newest is None:
+            return ()
+        seal = await self._store.standing_seal(manifest.survey_id, newest)
+        digest = None if seal is None else seal.digest
+        state = epoch_standing(manifest.schedule, newest, now, digest).state
+        return survey_health(manifest.schedule, newest, state, now)
 
     def _standing(self, manifest: Manifest, now: float) -> str:
         """Return where a survey is in its life, in words."""
@@ -394,11 +436,28 @@ class _Pages:
         if self._catalogue.ended_at(manifest) is not None:
             return "ended"
         if now < schedule.start:
-            return f"begins {str(iso_time(schedule.start))[:10]}"
+            return f"begins {instant_text(schedule.start)}"
         if now >= schedule.end:
             return "over"
         epoch = int((now - schedule.start) // schedule.epoch_seconds)
         return f"epoch {epoch} of 0 to {schedule.epochs - 1} is open"
+
+
+def _choices(
+    manifest: Manifest, kind: str, epochs: Sequence[ListedEpoch]
+) -> Iterator[tuple[str, str]]:
+    """Yield which epochs there are to choose from, and what they are called."""
+    known = [each for each in reversed(epochs) if each.n]
+    for each in known:
+        yield str(each.number), f"{each.number} ({each.n:,}, {each.state})"
+    together = (
+        kind == "figures"
+        and manifest.repeat.epochs is None
+        and len(manifest.categories) <= _MOST_REPEATED
+    )
+    if together and len(known) > 1:
+        span = f"{known[-1].number}-{known[0].number}"
+        yield span, f"{span} together"
 
 
 def _groups(request: web.BaseRequest) -> tuple[str, ...]:
@@ -413,7 +472,7 @@ def _downloads(request: web.BaseRequest, kind: str) -> Iterator[tuple[str, str]]
     name = request.path.split("/")[2]
     keys = ("epoch", "survey", "level", *(["view"] if kind == "figures" else []))
     query = {key: request.query[key] for key in keys if key in request.query}
-    start = f"{root_of(request.path)}v1/surveys/{name}/{what}"
+    start = f"{root_of(request)}v1/surveys/{name}/{what}"
     for form in ("csv", "json"):
         yield form.upper(), f"{start}?{urlencode({**query, 'format': form})}"
     if kind == "figures":
@@ -433,12 +492,17 @@ async def _static(_: web.BaseRequest, name: str) -> web.Response:
 
 
 def _login(request: web.BaseRequest, status: int, text: str, to: str) -> web.Response:
-    return page("login.html", status, root=root_of(request.path), known=False, text=text, to=to)
+    answer = page("login.html", status, root=root_of(request), known=False, text=text, to=to)
+    if status == 401:
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    if "HX-Request" in request.headers:  # the session has ended: the whole page is to say so
+        answer.headers["HX-Refresh"] = "true"
+    return answer
 
 
 def _see(request: web.BaseRequest, to: str) -> web.Response:
     """Return the way to another page, relative to this one."""
-    return web.Response(status=303, headers={"Location": f"{root_of(request.path)}{to}"})
+    return web.Response(status=303, headers={"Location": f"{root_of(request)}{to}"})
 
 
 def _failure(request: web.BaseRequest, answer: web.Response) -> web.Response:
@@ -451,7 +515,7 @@ def _failure(request: web.BaseRequest, answer: web.Response) -> web.Response:
     made = page(
         "failure.html",
         answer.status,
-        root=root_of(request.path),
+        root=root_of(request),
         known=False,
         title=told["title"],
         detail=told.get("detail", ""),
@@ -468,10 +532,7 @@ async def _read_form(request: web.BaseRequest) -> dict[str, str]:
         raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {_FORM}")
     connection = request.protocol
     assert isinstance(connection, Connection)
-    body = await connection.read(request)
-    if len(body) > _MOST_FORM_BYTES:
-        raise Refusal(RefusalCode.TOO_LARGE, "no form is so large")
-    fields = parse_qs(body.decode("utf-8", "replace"))
+    fields = parse_qs((await connection.read(request)).decode("utf-8", "replace"))
     return {name: values[0] for name, values in fields.items()}
 
 

@@ -1,23 +1,19 @@
 """How a survey and its collector fare, in a few words and numbers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from deniable.messages import Manifest
-from deniable.reading import EpochState, ListedEpoch
-from deniable.reading.epochs import iso_time
+from deniable.messages import Schedule
+from deniable.reading import EpochState, instant_text
 from deniable.server.operations.metrics import Meters
 
 
 def survey_health(
-    manifest: Manifest, epochs: Sequence[ListedEpoch], now: float
+    schedule: Schedule, epoch: int, state: EpochState, now: float
 ) -> Iterator[tuple[str, str]]:
-    """Yield where the newest of a survey's epochs stands, and how many are final."""
-    newest = epochs[-1]
-    yield f"epoch {newest.number}", newest.state.value
-    closes = manifest.schedule.closes(newest.number)
-    if now < closes:
-        yield "late reports until", _clock(closes)
-    yield "sealed", f"{sum(each.state is EpochState.SEALED for each in epochs)} of {len(epochs)}"
+    """Yield where an epoch stands, the newest that has figures."""
+    yield f"epoch {epoch}", state.value
+    if now < schedule.closes(epoch):
+        yield "late reports until", instant_text(schedule.closes(epoch))
 
 
 def collector_health(meters: Meters) -> Iterator[tuple[str, str]]:
@@ -33,9 +29,4 @@ def collector_health(meters: Meters) -> Iterator[tuple[str, str]]:
     for code, number in sorted(refused.items(), key=lambda item: -item[1]):
         yield f"refused: {code}", f"{number:,.0f}"
     (last,) = read["last_report_timestamp_seconds"][1]
-    yield "last report", _clock(last) if last else "none yet"
-
-
-def _clock(instant: float) -> str:
-    text = iso_time(int(instant))
-    return "beyond the year 9999" if text is None else f"{text[:10]} {text[11:19]} UTC"
+    yield "last report", instant_text(last) if last else "none yet"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
+from deniable.reading import instant_text
 from deniable.server.routes.routing import HTML
 
 if TYPE_CHECKING:
@@ -40,9 +41,9 @@ def page(template: str, status: int = 200, **values: Any) -> web.Response:
     )
 
 
-def root_of(path: str) -> str:
+def root_of(request: web.BaseRequest) -> str:
     """Return the way from a page to where the collector's paths begin."""
-    return "../" * (path.count("/") - 1) or "./"
+    return "../" * (request.rel_url.raw_path.count("/") - 1) or "./"
 
 
 @cache
@@ -67,10 +68,5 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.filters["count"] = lambda number: f"{number:,}"
-    environment.filters["moment"] = _moment
+    environment.filters["instant"] = instant_text
     return environment
-
-
-def _moment(instant: str) -> str:
-    """Return a time as ISO 8601 has it, for people."""
-    return f"{instant[:10]} {instant[11:16]} UTC"

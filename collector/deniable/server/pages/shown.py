@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from deniable.estimates import Estimate, Histogram, Series, View, plot_differences
-from deniable.estimates.charts import POINTS, SHARES, Markup, Scale
+from deniable.estimates.charts import POINTS, SHARES, Dot, Markup, Scale
 from deniable.estimates.comparison import Comparison
 from deniable.estimates.display import (
     epochs_text,
@@ -63,28 +63,8 @@ def shown_figures(
     """
     if view is not View.UNBIASED and histogram.numeric is not None:
         raise ValueError("a numeric survey is shown unbiased only")
-    rows = shown_rows(histogram)
-    if histogram.numeric is not None:
-        told = [not histogram.numeric.too_wide(each) for each in histogram.numeric.bins]
-        rows = [row for row, tells in zip(rows, told, strict=True) if tells]
-    elif view is not View.UNBIASED:
-        # Only categories have other views.
-        rows = [
-            {**row, "shown": shown}
-            for row, shown in zip(
-                category_rows(histogram), histogram.view(view).tolist(), strict=True
-            )
-        ]
-    found = [row for row in rows if wanted.casefold() in row["category"].casefold()]
-    if len(found) > MOST_ROWS:
-        largest = sorted(range(len(found)), key=lambda at: -(found[at]["estimate"] or 0.0))[
-            :MOST_ROWS
-        ]
-        kept = [found[at] for at in largest]
-    else:
-        kept = found
-    names = {row["category"] for row in kept}
-    dots = [dot for dot in histogram_dots(histogram, view) if dot.label in names]
+    kept, hidden = _largest(histogram, view, wanted)
+    dots = _dots(histogram, view, kept)
     charts = tuple(
         histogram_picture(histogram, view, width=width, heading=False, dots=dots).svg
         for width in _WIDTHS
@@ -105,10 +85,42 @@ def shown_figures(
     return Shown(
         charts,
         tuple(_row(row["category"], row, text) for row in kept),
-        hidden=len(rows) - len(kept),
+        hidden=hidden,
         sentence=sentence,
         statistics=statistics,
     )
+
+
+def drawn(histogram: Histogram, view: View) -> Markup:
+    """Return the chart by itself, of as many of the largest shares as the page has."""
+    kept, _ = _largest(histogram, view, "")
+    return histogram_picture(histogram, view, dots=_dots(histogram, view, kept)).svg
+
+
+def _largest(histogram: Histogram, view: View, wanted: str) -> tuple[list[Json], int]:
+    """Return the rows with the largest shares, of those looked for, and how many others are not."""
+    rows = shown_rows(histogram)
+    if histogram.numeric is not None:
+        told = [not histogram.numeric.too_wide(each) for each in histogram.numeric.bins]
+        rows = [row for row, tells in zip(rows, told, strict=True) if tells]
+    elif view is not View.UNBIASED:
+        # Only categories have other views.
+        rows = [
+            {**row, "shown": shown}
+            for row, shown in zip(
+                category_rows(histogram), histogram.view(view).tolist(), strict=True
+            )
+        ]
+    sought = wanted.casefold()
+    kept = [row for row in rows if sought in row["category"].casefold()]
+    if len(kept) > MOST_ROWS:
+        kept = sorted(kept, key=lambda row: -(row["estimate"] or 0.0))[:MOST_ROWS]
+    return kept, len(rows) - len(kept)
+
+
+def _dots(histogram: Histogram, view: View, rows: Sequence[Json]) -> list[Dot]:
+    names = {row["category"] for row in rows}
+    return [dot for dot in histogram_dots(histogram, view) if dot.label in names]
 
 
 def shown_raw(histogram: Histogram) -> list[tuple[str, int]]:

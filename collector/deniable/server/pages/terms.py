@@ -1,9 +1,11 @@
 """What a survey promises and what its figures leave out, in words."""
 
 from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from deniable.budget import NANO, RangeCost, odds_text
+from deniable.budget import NANO, RangeCost, odds_text, upper_text
 from deniable.messages import Manifest
 
 if TYPE_CHECKING:
@@ -30,22 +32,25 @@ def privacy_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
     )
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     epochs = manifest.schedule.epochs
-    total = RangeCost.of(mechanism).most(epochs, manifest.repeat.epochs or 1) / NANO
+    total = RangeCost.of(mechanism).most(epochs, manifest.repeat.epochs or 1)
     yield (
         "Epsilon",
-        f"{manifest.epsilon}{delta} a report; {total:.4g} at most for one device in all "
-        f"{epochs:,} epoch{'s' * (epochs != 1)}.",
+        f"{manifest.epsilon}{delta} a report; one device is charged "
+        f"{upper_text(Fraction(total, NANO), 4)} at most, for "
+        f"{f'all {epochs:,} epochs' if epochs > 1 else 'the one epoch'}.",
     )
     if manifest.repeat.epochs is not None:
         yield (
             "Repetition",
-            f"A device keeps its response to an answer for {manifest.repeat.epochs} epochs, so "
-            "that these share their noise.",
+            f"A device keeps {'its response' if mechanism.rounds is None else 'the first round'} "
+            f"to an answer for {manifest.repeat.epochs} epochs, so that these share noise.",
         )
+    issuers = len(manifest.enrolment.issuers)
     yield (
         "Vouching",
-        f"Only devices for which an issuer vouches ({len(manifest.enrolment.issuers)} of them)."
-        if manifest.enrolment.issuers
+        f"Only devices for which {'an issuer' if issuers == 1 else f'one of {issuers} issuers'} "
+        "vouches."
+        if issuers
         else "Nobody vouches that each report comes from another device.",
     )
 
@@ -54,18 +59,27 @@ def figure_terms(histogram: "Histogram") -> Iterator[tuple[str, str]]:
     """Yield what fakes can do to these figures, and who is not in them."""
     poisoning = histogram.poisoning
     if histogram.numeric is None:
-        off = f"a share is off by up to {poisoning.bias(0.01):.1%}"
+        off = f"a share is off by up to {100 * poisoning.bias(0.01):.2g} percentage points"
     else:
         off = f"the mean is off by up to {0.01 * histogram.numeric.influence:.2g}"
     fakes = f"If 1 % of reports are fake, {off}; intervals do not tell of it."
+    share = poisoning.detectable_share
     if histogram.impossible:
         fakes += (
-            f" Not to be used: at least {poisoning.fewest_fakes:,} reports are fake, since honest "
-            "devices do not cause such counts."
+            f" Not to be used: {poisoning.fewest_fakes:,} or more of the reports are fake, since "
+            "honest devices do not cause such counts."
         )
-    elif poisoning.detectable_share is not None:
-        fakes += f" From a share of {poisoning.detectable_share:.0%} on they would be found."
+    elif share is None:
+        fakes += " With this few reports none can be found."
+    else:
+        fakes += (
+            f" Those below about {upper_text(Decimal(100 * share), 2)} % of the reports may show "
+            "no sign, and those that only lie about their answer never do."
+        )
     if histogram.distrusted:
-        fakes += f" {histogram.distrusted:,} reports are by issuers that are not trusted any more."
+        fakes += (
+            f" Reports by issuers that are not trusted any more: {histogram.distrusted:,} of "
+            f"{histogram.n:,}."
+        )
     yield "Fakes", fakes
     yield "Not in them", _NOT_IN_THEM

@@ -2,21 +2,23 @@
 
 from asyncio import to_thread
 
-from deniable.messages import Manifest
+from deniable.messages import MAX_EPOCHS, Manifest
 from deniable.messages.seals import Counts, Seal
 from deniable.reading import EpochCounts, ListedEpoch, added_up
 from deniable.reading.epochs import epoch_standing
 from deniable.stores import Store
 
 
-async def shown_epochs(store: Store, manifest: Manifest, now: float) -> list[ListedEpoch]:
-    """Return the epochs that have figures or a seal."""
+async def shown_epochs(
+    store: Store, manifest: Manifest, now: float, most: int = MAX_EPOCHS
+) -> list[ListedEpoch]:
+    """Return the epochs that have figures or a seal; of so many newest ones."""
     survey_id, schedule = manifest.survey_id, manifest.schedule
     newest = await store.newest_epoch(survey_id)
     # Before the counts: those that are read once there is a seal never change.
     seals = {seal.epoch: seal for seal in await store.seals(survey_id)}
     listed = []
-    for epoch in sorted({*range(0 if newest is None else newest + 1), *seals}):
+    for epoch in sorted({*range(0 if newest is None else newest + 1), *seals})[-most:]:
         seal = seals.get(epoch)
         n = await store.reports(survey_id, epoch)
         if n or seal is not None:

@@ -15,7 +15,7 @@ SESSION: Final = "deniable-session-"
 """What the names of cookies with a token begin with; there may be one of each collector."""
 
 _BEARER: Final = "bearer"
-_MOST_SESSIONS: Final = 4
+_MOST_SESSIONS: Final = 16
 
 
 def new_token() -> str:
