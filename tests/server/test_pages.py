@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from aiohttp import ClientResponse
+from yarl import URL
 
-from deniable.messages import Schedule
+from deniable.messages import PROBLEM_JSON, Schedule
 from deniable.stores import Role
 from tests.server.collector import Collector, running
 from tests.support.kinds import EXAMPLES, example_survey
@@ -145,7 +146,7 @@ async def test_strangers_are_asked_for_a_token_whether_or_not_there_is_such_a_su
 async def logged_in(collector: Collector, **fields: str) -> ClientResponse:
     bearer = (await collector.token())["Authorization"].partition(" ")[2]
     return await collector.client.post(
-        "/session", data={"token": bearer, **fields}, allow_redirects=False
+        "/login", data={"token": bearer, **fields}, allow_redirects=False
     )
 
 
@@ -172,7 +173,7 @@ async def test_a_session_is_as_good_as_its_token_and_ends_with_it(collector: Col
 async def test_a_session_ends_on_request_and_a_wrong_token_begins_none(
     collector: Collector,
 ) -> None:
-    wrong = await collector.client.post("/session", data={"token": "deniable_" + "0" * 64})
+    wrong = await collector.client.post("/login", data={"token": "deniable_" + "0" * 64})
     assert "no such token" in await text_of(wrong, 401)
     assert "Set-Cookie" not in wrong.headers
     await logged_in(collector)
@@ -196,7 +197,7 @@ async def test_forms_of_other_sites_are_refused(
     collector: Collector, headers: dict[str, str]
 ) -> None:
     token = (await collector.token())["Authorization"].partition(" ")[2]
-    for path in ("/session", "/logout"):
+    for path in ("/login", "/logout"):
         answer = await collector.client.post(path, data={"token": token}, headers=headers)
         await text_of(answer, 403)
         assert "Set-Cookie" not in answer.headers
@@ -240,6 +241,25 @@ async def test_what_a_page_cannot_show_is_said_on_it(collector: Collector) -> No
         ("?epoch=&level=&find=&survey=", 200),
     ):
         await text_of(await collector.client.get(f"{page}{query}"), status)
+
+
+@pytest.mark.asyncio
+async def test_failures_are_pages_for_browsers_and_problems_for_programs(
+    collector: Collector,
+) -> None:
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    for path, status in (("/nothing", 404), ("/surveys/a/b/c", 404), ("/logout", 405)):
+        shown = await collector.client.get(path, headers=browser)
+        text = await text_of(shown, status)
+        assert 'data-page="failure"' in text
+        (home,) = {read["href"] for tag, read in Tables(text).tags if read.get("class") == "brand"}
+        assert shown.url.join(URL(home)).path == "/"
+        await problem_of(await collector.client.get(path), status)
+    await problem_of(await collector.client.get("/v1/nothing", headers=browser), 404)
+
+
+async def problem_of(answer: ClientResponse, status: int) -> None:
+    assert (answer.status, answer.content_type) == (status, PROBLEM_JSON)
 
 
 @pytest.mark.asyncio

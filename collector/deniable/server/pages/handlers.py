@@ -22,7 +22,6 @@ from deniable.reading import (
     instant_text,
 )
 from deniable.reading.wire import most_epochs
-from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import Meters
 from deniable.server.operations.settings import Config
 from deniable.server.pages.health import collector_health, survey_health
@@ -30,7 +29,6 @@ from deniable.server.pages.rendering import STATIC, page, rendered, root_of, sta
 from deniable.server.pages.sessions import begin_session, check_own_page, end_session
 from deniable.server.pages.terms import privacy_terms
 from deniable.server.routes.catalogue import Catalogue
-from deniable.server.routes.failures import answer_to
 from deniable.server.routes.figures import Asked, Figures, check_view, to_the_end
 from deniable.server.routes.parameters import asked_choice, asked_epochs, asked_level
 from deniable.server.routes.routing import SVG, Handler
@@ -65,24 +63,16 @@ def page_handlers(
     figures: Figures,
     clock: Callable[[], float],
     meters: Meters,
-    throttle: LogThrottle,
 ) -> dict[str, Handler]:
     """Return who answers with pages, by path."""
     pages = _Pages(config, store, catalogue, figures, clock, meters)
 
-    def handler(answer: Callable[[web.BaseRequest, str], Awaitable[web.Response]]) -> Handler:
-        async def or_failure(request: web.BaseRequest, name: str) -> web.Response:
-            try:
-                return await answer(_without_empty(request), name)
-            except Exception as error:  # noqa: BLE001 - answer_to() logs what is unforeseen
-                return _failure(request, answer_to(error, meters, throttle))
-
-        return or_failure
+    def handler(answer: Handler) -> Handler:
+        return lambda request, name: answer(_without_empty(request), name)
 
     return {
         "/": handler(pages.surveys),
         "/login": handler(pages.login),
-        "/session": handler(pages.begin),
         "/logout": handler(pages.end),
         "/static/{name}": handler(_static),
         "/surveys/{name}": handler(pages.figures),
@@ -181,9 +171,8 @@ class _Pages:
         return page("list.html", root=root_of(request), known=known, surveys=listed)
 
     async def login(self, request: web.BaseRequest, _: str) -> web.Response:
-        return _login(request, 200, "", request.query.get("next", ""))
-
-    async def begin(self, request: web.BaseRequest, _: str) -> web.Response:
+        if request.method != "POST":
+            return _login(request, 200, "", request.query.get("next", ""))
         form = await _read_form(request)
         token, to = form.get("token", "").strip(), form.get("next", "")
         if await self._store.token_role(token_digest(token)) is None:
@@ -505,7 +494,7 @@ def _see(request: web.BaseRequest, to: str) -> web.Response:
     return web.Response(status=303, headers={"Location": f"{root_of(request)}{to}"})
 
 
-def _failure(request: web.BaseRequest, answer: web.Response) -> web.Response:
+def failure_page(request: web.BaseRequest, answer: web.Response) -> web.Response:
     """Return as a page what a program would be told; strangers are asked for a token."""
     if answer.status == 401:
         to = request.rel_url.raw_path_qs.lstrip("/")
@@ -520,8 +509,9 @@ def _failure(request: web.BaseRequest, answer: web.Response) -> web.Response:
         title=told["title"],
         detail=told.get("detail", ""),
     )
-    if "Retry-After" in answer.headers:
-        made.headers["Retry-After"] = answer.headers["Retry-After"]
+    for name in ("Allow", "Retry-After"):
+        if name in answer.headers:
+            made.headers[name] = answer.headers[name]
     return made
 
 

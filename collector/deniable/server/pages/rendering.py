@@ -43,6 +43,7 @@ def page(template: str, status: int = 200, **values: Any) -> web.Response:
 
 def root_of(request: web.BaseRequest) -> str:
     """Return the way from a page to where the collector's paths begin."""
+    # The path as it came: an encoded slash is no slash.
     return "../" * (request.rel_url.raw_path.count("/") - 1) or "./"
 
 

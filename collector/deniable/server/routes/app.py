@@ -17,7 +17,7 @@ from deniable.server.operations.gauges import Gauges
 from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import METRICS_TYPE, Meters, exposition
 from deniable.server.operations.settings import Config
-from deniable.server.pages.handlers import page_handlers
+from deniable.server.pages.handlers import failure_page, page_handlers
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.cross_origin import CrossOrigin
 from deniable.server.routes.failures import answer_to
@@ -25,7 +25,9 @@ from deniable.server.routes.figures import Figures, figure_handlers
 from deniable.server.routes.openapi import openapi_document
 from deniable.server.routes.queries import query_handlers
 from deniable.server.routes.routing import (
+    HTML,
     JSON,
+    PAGES,
     Handler,
     MethodNotAllowed,
     Route,
@@ -75,7 +77,7 @@ async def build_server(
         "/v1/reports": Uploads(config, store, catalogue, clock, meters).answer,
         **query_handlers(catalogue, clock),
         **figure_handlers(figures),
-        **page_handlers(config, store, catalogue, figures, clock, meters, throttle),
+        **page_handlers(config, store, catalogue, figures, clock, meters),
         "/healthz": _healthy,
         "/readyz": ready,
         "/metrics": _metrics(meters, gauges, store),
@@ -115,13 +117,23 @@ def _server(
             if isinstance(error, MethodNotAllowed):
                 answer = cross_origin.preflight(request, error.route, error.name)
                 route, name = (None, "") if answer is None else (error.route, error.name)
-            answer = answer or answer_to(error, meters, throttle)
+            if answer is None:
+                answer = answer_to(error, meters, throttle)
+                if _is_for_people(request, route):
+                    answer = failure_page(request, answer)
         if config.cross_origins:
             cross_origin.allow(request, route, name, answer)
         meters.count_request("" if route is None else route.path, answer.status)
         return answer
 
     return CollectorServer(handle, config, meters)
+
+
+def _is_for_people(request: web.BaseRequest, route: Route | None) -> bool:
+    """Return whether a browser shows the answer: of a page, or of a path that there is not."""
+    if route is not None:
+        return route in PAGES
+    return HTML in request.headers.get("Accept", "") and not request.path.startswith("/v1/")
 
 
 def _unless_unexpected(request: web.BaseRequest) -> web.Response | None:

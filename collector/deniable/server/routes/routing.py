@@ -38,13 +38,15 @@ class Route:
     parameters: tuple[str, ...] | None = None  # None: the query is not looked at
     role: str = ""  # that a token needs at least
     public: bool = False  # for some surveys, no token is needed
+    form: bool = False  # it also takes, by POST, the form that it shows
     tagged: bool = False  # it has an ETag, and answers 304 to whoever sends that back
     refusals: tuple[RefusalCode, ...] = ()  # its own, besides what follows and what any has
 
     @property
     def methods(self) -> tuple[str, ...]:
         """Return the methods that it answers."""
-        return ("GET", "HEAD") if self.method == "GET" else (self.method,)
+        answered = ("GET", "HEAD") if self.method == "GET" else (self.method,)
+        return (*answered, "POST") if self.form else answered
 
     @property
     def codes(self) -> tuple[RefusalCode, ...]:
@@ -170,8 +172,7 @@ ROUTES: Final = (
 
 PAGES: Final = (
     Route("/", "the surveys", HTML),
-    Route("/login", "where a token is given", HTML),
-    Route("/session", "begins a session with a token", HTML, method="POST"),
+    Route("/login", "where a token begins a session", HTML, form=True),
     Route("/logout", "ends it", HTML, method="POST"),
     Route("/static/{name}", "a stylesheet or script"),
     Route("/surveys/{name}", "a survey's figures", HTML),
