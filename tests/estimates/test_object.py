@@ -23,6 +23,7 @@ from deniable.estimates import (
     estimated_covariance,
 )
 from deniable.estimates.decoders import DenseDecoder
+from deniable.estimates.display import series_panels
 from deniable.estimates.views import likeliest
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest, Repeat
@@ -74,8 +75,16 @@ def test_a_share_of_one_category_is_the_histograms(survey: Manifest) -> None:
                 assert getattr(told, name) == pytest.approx(getattr(asked, name), abs=1e-9)
     else:
         assert [label for label, _ in series.figures()] == ["mean"]
-        with pytest.raises(ValueError, match="noise"):
-            series.plot()
+    for panel, (label, shares) in zip(series_panels(series), series.figures(), strict=True):
+        assert panel.label == label
+        for dot, estimate in zip(panel.dots, shares, strict=True):
+            assert dot is not None
+            assert estimate is not None
+            assert dot.value == pytest.approx(estimate.value, nan_ok=True)
+            if dot.inner is not None and dot.outer is not None:
+                assert dot.outer == (estimate.low, estimate.high)
+                assert dot.outer[0] <= dot.inner[0] <= dot.inner[1] <= dot.outer[1]
+    assert len(series_panels(series, among=[label])) == 1
 
 
 @every

@@ -293,7 +293,8 @@ async def test_pages_of_other_origins_read_what_is_public_if_the_operator_says_s
         for headers in (await collector.token(), {"Cookie": "a=b"}):
             answer = await client.get(f"/v1/surveys/{NAME}/counts", headers=origin | headers)
             assert said not in answer.headers
-        for path in ("/v1/surveys", f"/v1/surveys/{COURTEOUS.name}", "/v1/authority", "/metrics"):
+        elsewhere = (f"/v1/surveys/{COURTEOUS.name}", f"/surveys/{NAME}")
+        for path in ("/v1/surveys", *elsewhere, "/v1/authority", "/metrics"):
             assert said not in (await client.get(path, headers=origin)).headers
         asking = origin | {"Access-Control-Request-Method": "GET"}
         preflight = await client.options(f"/v1/surveys/{NAME}/counts", headers=asking)

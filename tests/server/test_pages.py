@@ -378,6 +378,24 @@ async def test_while_a_survey_runs_its_newest_figures_are_asked_for_anew(
 
 
 @pytest.mark.asyncio
+async def test_where_nobody_reported_on_a_question_the_others_are_shown(
+    collector: Collector,
+) -> None:
+    settings, categories = EXAMPLES["one-question"][0]
+    asked = replace(example_survey("one-question", settings, categories), name="asked")
+    await collector.publish(asked)
+    await collector.store.add(
+        [report(device, 0, epoch=epoch, survey=asked) for device in range(5) for epoch in (0, 1)]
+    )
+    collector.clock.time += 2
+    await logged_in(collector)
+    for path, table in (("series", "series"), ("compare?epoch=1&against=0", "changes")):
+        text = await text_of(await collector.client.get(f"/surveys/asked/{path}"))
+        shown = {row["category"] for row in Tables(text).rows[table]}
+        assert shown == {"plan: free", "plan: paid"}
+
+
+@pytest.mark.asyncio
 async def test_the_chart_by_itself_has_as_many_rows_as_the_page(collector: Collector) -> None:
     many = manifest(name="many", categories=tuple(f"answer {at}" for at in range(200)))
     await collector.publish(many)

@@ -2,8 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,37 @@ async def test_after_each_histogram_of_theirs_strangers_wait_three_times_as_long
     assert pauses[0] < 0
     # The third was made before, and took only the reading.
     assert pauses[1:] == [7.5, 7.5, 1.5]
+
+
+@pytest.mark.asyncio
+async def test_whoever_watches_while_reports_arrive_shares_what_was_made_seconds_ago(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, counts = 100.0, EpochCounts(b"id", 0, {0: 1}, 0, EpochStanding(EpochState.OPEN))
+
+    async def read() -> list[EpochCounts]:
+        return [counts]
+
+    def made(shown: Sequence[EpochCounts]) -> bytes:
+        return f"{shown[0].reports} {shown[0].standing.state}".encode()
+
+    class Request:
+        transport = object()
+
+    monkeypatch.setattr(estimating, "monotonic", lambda: now)
+    strangers = estimating.Estimating(fresh=2.0)
+    request: Any = Request()
+    told = []
+    for seconds, reports, state in (
+        (0.0, 1, EpochState.OPEN),
+        (1.9, 2, EpochState.OPEN),
+        (0.1, 3, EpochState.OPEN),
+        (0.1, 3, EpochState.SEALED),
+    ):
+        now += seconds
+        counts = replace(counts, counts={0: reports}, standing=EpochStanding(state))
+        told.append(await strangers.made(request, b"id", read, made))
+    assert told == [b"1 open", b"1 open", b"3 open", b"3 sealed"]
 
 
 @pytest.mark.asyncio

@@ -57,6 +57,8 @@ def changed(one: Sample, other: Sample) -> Test:
 
     def of_question(part: Part) -> tuple[Floats, Floats]:
         first, second = part.tally(one.tally), part.tally(other.tally)
+        if not first.n or not second.n:
+            raise ValueError(_TOO_ALIKE)
         d = part.decoder.frequencies(first) - part.decoder.frequencies(second)
         together = Tally(first.n + second.n, first.counts + second.counts)
         shares = together.shares

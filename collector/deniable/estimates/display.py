@@ -1,16 +1,18 @@
 """Histograms, series and differences as charts, as a part of a page, and as columns."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from deniable.estimates.answers import Answers, answers_text
+from deniable.estimates.answers import Answers
 from deniable.estimates.charts import (
+    SHARES,
     Band,
     Dot,
     Markup,
     Panel,
     Picture,
+    Scale,
     difference_chart,
     dots_chart,
     series_chart,
@@ -156,36 +158,57 @@ def epochs_text(epochs: Sequence[int]) -> str:
     return ", ".join(map(str, epochs))
 
 
-def series_picture(
-    series: "Series", width: float = WIDTH, *groups: Answers, heading: bool = True
-) -> Picture:
-    """Return the chart of a series: a panel for each group of answers, or each category.
+def series_panels(
+    series: "Series", *groups: Answers, among: Collection[str] | None = None
+) -> list[Panel]:
+    """Return a panel for each group of answers, or each category; of numbers one for their mean.
 
-    Raises:
-        ValueError: for a numeric survey.
+    ``among``: of categories, for these only.
     """
-    points = series.points
-    if any(point.histogram and point.histogram.values for point in points):
-        raise ValueError("single values of a numeric survey are noise: look at its mean in rows()")
-    panels = [
-        Panel(answers_text(each), tuple(None if one is None else _dot("", one) for one in shares))
-        for each in groups or series.categories
-        for shares in [series.share(each)]
+    figures = zip(series.figures(*groups), series.at(INNER).figures(*groups), strict=True)
+    return [
+        Panel(
+            label,
+            tuple(
+                None if outer is None or inner is None else _dot("", outer, inner)
+                for outer, inner in zip(found, narrow, strict=True)
+            ),
+        )
+        for (label, found), (_, narrow) in figures
+        if among is None or label in among
     ]
+
+
+def series_picture(
+    series: "Series",
+    width: float = WIDTH,
+    *,
+    heading: bool = True,
+    panels: Sequence[Panel] | None = None,
+) -> Picture:
+    """Return the chart of a series: a panel for each category or for the mean, or some of these."""
+    points = series.points
+    values = [each for point in points if point.histogram for each in point.histogram.values or ()]
     pairs = enumerate(pairwise(points), start=1)
     breaks = [at for at, (one, other) in pairs if one.survey_id != other.survey_id]
     levels = [point.histogram.level for point in points if point.histogram]
     svg = series_chart(
-        panels,
+        series_panels(series) if panels is None else panels,
         [str(point.epoch) for point in points],
         width=width,
         title=f"{series.survey}, epoch by epoch",
         heading=heading,
+        scale=Scale(float(min(values)), float(max(values)), 1, "") if values else SHARES,
         notes=[f"Intervals, each by itself, are {_CHANCE}"],
         breaks=breaks,
         levels=_levels(levels),
     )
     return Picture(svg)
+
+
+def difference_dots(differences: Mapping[str, Estimate]) -> list[Dot]:
+    """Return the rows of a chart of differences, by their labels."""
+    return [_dot(label, each, each.at(INNER)) for label, each in differences.items()]
 
 
 def plot_differences(
@@ -194,10 +217,14 @@ def plot_differences(
     title: str = "Differences",
     width: float = WIDTH,
     heading: bool = True,
+    dots: Sequence[Dot] | None = None,
 ) -> Picture:
-    """Return the chart of differences of shares, by their labels; it says which are none."""
+    """Return the chart of differences of shares, by their labels; it says which are none.
+
+    ``dots`` are its rows, if they are made already.
+    """
     svg = difference_chart(
-        [_dot(label, each) for label, each in differences.items()],
+        difference_dots(differences) if dots is None else dots,
         width=width,
         title=title,
         heading=heading,
@@ -207,8 +234,7 @@ def plot_differences(
     return Picture(svg)
 
 
-def _dot(label: str, estimate: Estimate) -> Dot:
-    inner = estimate.at(INNER)
+def _dot(label: str, estimate: Estimate, inner: Estimate) -> Dot:
     narrow, wide = (None if each.outside else (each.low, each.high) for each in (inner, estimate))
     return Dot(label, estimate.value, narrow, wide)
 

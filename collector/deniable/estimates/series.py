@@ -1,7 +1,7 @@
 """Figures of one question over time: epoch by epoch, across the surveys that succeed each other."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from deniable.estimates.answers import Answers, answers_text
@@ -59,6 +59,14 @@ class Series(Tabular):
         found = (point.histogram.categories for point in self.points if point.histogram)
         return tuple(dict.fromkeys(category for each in found for category in each))
 
+    def at(self, level: float) -> "Series":
+        """Return the same with intervals of another level."""
+        points = (
+            replace(point, histogram=point.histogram and point.histogram.at(level))
+            for point in self.points
+        )
+        return Series(self.survey, tuple(points))
+
     def share(self, answers: Answers) -> tuple[Estimate | None, ...]:
         """Return the share of answers in each epoch.
 
@@ -112,7 +120,7 @@ class Series(Tabular):
         return {"survey": self.survey}
 
     def plot(self, width: float = WIDTH) -> Picture:
-        """Return a chart: bands over the epochs, a panel for each category."""
+        """Return a chart: bands over the epochs, a panel for each category or for the mean."""
         return series_picture(self, width)
 
     def to_dict(self, *groups: Answers) -> Json:

@@ -267,19 +267,20 @@ class _Pages:
         def made(shown: Sequence[EpochCounts]) -> str:
             from deniable.estimates import histogram_of
             from deniable.estimates.comparison import compare
-            from deniable.server.pages.shown import MOST_COMPARED, named_epochs, shown_changes
+            from deniable.server.pages.shown import (
+                MOST_COMPARED,
+                largest_shares,
+                named_epochs,
+                shown_changes,
+            )
 
             one = histogram_of(asked.newest, shown[:1], level)
             other = histogram_of(asked.newest, shown[1:], level)
             if one.epochs == other.epochs:
                 raise ValueError("an epoch is not compared with itself")
-            names = [*other.categories]
-            if len(names) > MOST_COMPARED:
-                shares = zip(other.estimate.tolist(), names, strict=True)
-                names = [
-                    name for _, name in sorted(shares, key=lambda pair: -pair[0])[:MOST_COMPARED]
-                ]
-            compared = compare(other, list(groups) or None, one, names)
+            names = set(largest_shares(MOST_COMPARED, other, one))
+            among = [name for name in other.categories if name in names]
+            compared = compare(other, list(groups) or None, one, among)
             return rendered(
                 "compare.html",
                 shown=shown_changes(compared),
@@ -316,6 +317,7 @@ class _Pages:
     async def chart(self, request: web.BaseRequest, name: str) -> web.Response:
         asked = await self._figures.asked(request, name)
         level, view = asked_level(request), asked_choice(request, "view", VIEWS)
+        wanted = request.query.get("find", "")
 
         def packed(shown: Sequence[EpochCounts]) -> bytes:
             from deniable.estimates import View, histogram_of
@@ -323,9 +325,11 @@ class _Pages:
             from deniable.server.pages.shown import drawn
 
             check_view(asked.newest, view)
-            return standalone(drawn(histogram_of(asked.newest, shown, level), View(view))).encode()
+            return standalone(
+                drawn(histogram_of(asked.newest, shown, level), View(view), wanted)
+            ).encode()
 
-        body = await self._figures.made(request, asked, ("chart", level, view), packed)
+        body = await self._figures.made(request, asked, ("chart", level, view, wanted), packed)
         named = f'attachment; filename="{name}.svg"'
         return web.Response(body=body, content_type=SVG, headers={"Content-Disposition": named})
 
@@ -465,6 +469,8 @@ def _downloads(request: web.BaseRequest, kind: str) -> Iterator[tuple[str, str]]
     for form in ("csv", "json"):
         yield form.upper(), f"{start}?{urlencode({**query, 'format': form})}"
     if kind == "figures":
+        if "find" in request.query:
+            query["find"] = request.query["find"]
         yield "SVG", f"{name}/chart.svg?{urlencode(query)}"
 
 

@@ -3,15 +3,18 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from deniable.estimates import Estimate, Histogram, Series, View, plot_differences
+from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.charts import POINTS, SHARES, Dot, Markup, Scale
 from deniable.estimates.comparison import Comparison
 from deniable.estimates.display import (
+    difference_dots,
     epochs_text,
     histogram_dots,
     histogram_picture,
+    series_panels,
     series_picture,
     shown_rows,
 )
@@ -91,9 +94,9 @@ def shown_figures(
     )
 
 
-def drawn(histogram: Histogram, view: View) -> Markup:
-    """Return the chart by itself, of as many of the largest shares as the page has."""
-    kept, _ = _largest(histogram, view, "")
+def drawn(histogram: Histogram, view: View, wanted: str) -> Markup:
+    """Return the chart by itself, of the rows that the page has."""
+    kept, _ = _largest(histogram, view, wanted)
     return histogram_picture(histogram, view, dots=_dots(histogram, view, kept)).svg
 
 
@@ -134,29 +137,45 @@ def shown_series(series: Series, together: Sequence[str]) -> Shown:
     latest = next((each.histogram for each in reversed(series.points) if each.histogram), None)
     if latest is None:
         return Shown((), ())
-    if latest.values is not None:
-        figures = [*series.figures()]
-        charts: tuple[Markup, ...] = ()
-    else:
-        shares = zip(latest.categories, latest.estimate.tolist(), strict=True)
-        largest = [name for name, _ in sorted(shares, key=lambda pair: -pair[1])[:_MOST_PANELS]]
-        among = [name for name in series.categories if name in largest]
-        groups: list[Any] = [list(together)] if together else list(among)
-        figures = [*series.figures(*groups)]
-        charts = tuple(
-            series_picture(series, width, *groups, heading=False).svg for width in _WIDTHS
-        )
+    numeric = latest.values is not None
+    groups = [list(together)] if together else []
+    among = None if numeric or groups else largest_shares(_MOST_PANELS, latest)
+    figures = [each for each in series.figures(*groups) if among is None or each[0] in among]
+    panels = series_panels(series, *groups, among=among)
+    charts = tuple(
+        series_picture(series, width, heading=False, panels=panels).svg for width in _WIDTHS
+    )
     known = [each for _, found in figures for each in found if each is not None]
     text: Text = _number
-    if latest.values is None:
+    if not numeric:
         text = _in(SHARES, ((each.low, each.high) for each in known))
     rows = [
         _estimate_row(label, found[at], text, n=f"{point.n:,}", epoch=str(point.epoch))
         for at, point in enumerate(series.points)
         for label, found in figures
     ]
-    hidden = 0 if together else len(series.categories) - len(figures)
-    return Shown(charts, tuple(rows), hidden=hidden if latest.values is None else 0)
+    hidden = 0 if among is None else len(series.categories) - len(figures)
+    return Shown(charts, tuple(rows), hidden=hidden)
+
+
+def largest_shares(most: int, *histograms: Histogram) -> list[str]:
+    """Return so many answers with the largest shares in the first of the histograms.
+
+    None to a question about which one of them has no report.
+    """
+    told = [
+        {
+            name
+            for part in each.sample.decoder.parts
+            if part.tally(each.sample.tally).n
+            for name in each.categories[part.categories]
+        }
+        for each in histograms
+    ]
+    newest = histograms[0]
+    shares = zip(newest.estimate.tolist(), newest.categories, strict=True)
+    found = [pair for pair in shares if all(pair[1] in names for names in told)]
+    return [name for _, name in sorted(found, key=lambda pair: -pair[0])[:most]]
 
 
 def shown_changes(compared: Comparison) -> Shown:
@@ -170,8 +189,9 @@ def shown_changes(compared: Comparison) -> Shown:
     charts: tuple[Markup, ...] = ()
     if not numeric:
         differences = {row.label: row.estimate for row in compared.rows}
+        dots = difference_dots(differences)
         charts = tuple(
-            plot_differences(differences, title="Differences", width=width, heading=False).svg
+            plot_differences(differences, width=width, heading=False, dots=dots).svg
             for width in _WIDTHS
         )
     rows = []
@@ -229,6 +249,8 @@ def _in(scale: Scale, pairs: Iterable[tuple[float | None, float | None]]) -> Tex
 
 def _row(label: str, row: Json, text: Text) -> Row:
     value, error = row.get("shown", row["estimate"]), row.get("standard_error")
+    # Of few reports it tells little: they scatter less than their number does.
+    few = row.get("method") == IntervalMethod.CLOPPER_PEARSON
     numbers = (
         ("share", _exact(row["estimate"])),
         ("low", _exact(row["low"])),
@@ -244,7 +266,7 @@ def _row(label: str, row: Json, text: Text) -> Row:
         else "none is possible"
         if row["outside"]
         else _interval(row["low"], row["high"], text),
-        "–" if error is None else text(error),
+        "–" if few or error is None else text(error),
         mark="honest devices do not cause this" if row.get("impossible") else "",
     )
 

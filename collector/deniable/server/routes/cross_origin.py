@@ -46,5 +46,6 @@ class CrossOrigin:
             bool(self._origins)
             and name in self._public
             and route is not None
+            and route.path.startswith("/v1/")  # the pages are the collector's own
             and route.method == "GET"
         )

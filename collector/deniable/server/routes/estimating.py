@@ -25,15 +25,17 @@ class Estimating:
 
     A matrix of thousands of categories takes seconds to invert: in a thread, so that uploads get
     their turn; and one at a time, so that many readers take no more than one. Afterwards nothing is
-    made for ``rest`` times as long as that took.
+    made for ``rest`` times as long as that took. What is no older than ``fresh`` seconds is not
+    made again for new reports' sake: many watch the same page.
     """
 
-    def __init__(self, rest: float = 0.0) -> None:
+    def __init__(self, rest: float = 0.0, fresh: float = 0.0) -> None:
         self._rest = rest
+        self._fresh = fresh
         self._rested_at = 0.0
         self._waiting = 0
         self._turn = Lock()
-        self._kept: dict[Hashable, tuple[Hashable, bytes]] = {}
+        self._kept: dict[Hashable, tuple[tuple[tuple[int, int], ...], float, bytes]] = {}
 
     async def in_turn(
         self, request: web.BaseRequest, work: Callable[[], Awaitable[Result]]
@@ -81,19 +83,20 @@ class Estimating:
             shown = await read()
             if not shown:
                 return None
-            key = asked, tuple((each.survey_id, each.epoch) for each in shown)
-            kept = self._kept.pop(key, None)
+            key = asked, tuple((each.survey_id, each.epoch, each.standing) for each in shown)
+            mark, made_at, body = self._kept.pop(key, ((), 0.0, b""))
             # There may be a million counts; they only grow, so that their sum tells them apart.
-            mark = tuple((each.reports, each.distrusted, each.standing) for each in shown)
-            if kept is None or kept[0] != mark:
-                kept = mark, await to_thread(packed, shown)
-            self._kept[key] = kept  # the one asked for last is forgotten last
+            counted = tuple((each.reports, each.distrusted) for each in shown)
+            if mark != counted and not (mark and monotonic() < made_at + self._fresh):
+                body = await to_thread(packed, shown)
+                mark, made_at = counted, monotonic()
+            self._kept[key] = mark, made_at, body  # the one asked for last is forgotten last
             while (
                 len(self._kept) > _MOST_KEPT
-                or sum(len(body) for _, body in self._kept.values()) > _MOST_KEPT_BYTES
+                or sum(len(each) for *_, each in self._kept.values()) > _MOST_KEPT_BYTES
             ):
                 del self._kept[next(iter(self._kept))]
-            return kept[1]
+            return body
 
         return await self.in_turn(request, work)
 

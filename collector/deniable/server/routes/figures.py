@@ -27,6 +27,7 @@ from deniable.server.routes.tokens import held_tokens, require_role
 from deniable.stores import Role, Store
 
 _STRANGERS_REST: Final = 3.0
+_STRANGERS_FRESH: Final = 2.0
 _MOST_ROWS: Final = 50_000
 _MOST_COVARIED: Final = 512
 _MOST_LIKELY: Final = 256
@@ -73,7 +74,7 @@ class Figures:
         self._clock = clock
         # Apart, so that strangers do not keep analysts waiting; and strangers have a quarter of the
         # processor at most, since every epoch and level is work of its own.
-        self._for_strangers = Estimating(rest=_STRANGERS_REST)
+        self._for_strangers = Estimating(_STRANGERS_REST, _STRANGERS_FRESH)
         self._for_analysts = Estimating()
 
     async def epochs(self, request: web.BaseRequest, name: str) -> web.Response:
