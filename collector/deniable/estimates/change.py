@@ -82,6 +82,8 @@ def fits(sample: Sample, frequencies: Floats) -> Test:
 
     def of_question(part: Part) -> tuple[Floats, Floats]:
         own, f = part.tally(sample.tally), frequencies[part.categories]
+        if not own.n:
+            raise ValueError(_TOO_ALIKE)
         if (f < 0).any() or not np.isclose(f.sum(), 1):
             raise ValueError("frequencies are not negative, and sum to 1")
         shares = part.decoder.response_shares(f)

@@ -15,6 +15,9 @@ from deniable.mechanisms.affine import Affine
 from deniable.mechanisms.design import Design, DesignMechanism
 from deniable.mechanisms.subset import Subset
 
+_ONE_THREAD: Final = 1 << 18
+"""So many multiplications of a product OpenBLAS does in one thread; others would wait spinning."""
+
 
 class DesignDecoder(SupportDecoder):
     """A block design, of which the survey may use some of the points only.
@@ -194,6 +197,9 @@ class AffineDecoder(DesignDecoder):
         # T^(w) e^(2 pi i w b/q), which a response's value is multiplied by, for each b and w.
         tested = folded * waves[: design.size].conj().sum(axis=0) * waves
         self._real, self._imaginary = tested.real.copy(), tested.imag.copy()
+        vectors = self._q**self._m - 1
+        most = min(vectors, _ONE_THREAD // tested.size) or vectors
+        self._block = next(rows for rows in range(most, 0, -1) if vectors % rows == 0)
         self._powers = self._q ** np.arange(self._m)
         self._digits = np.arange(1, self._q**self._m) // self._powers[:, None] % self._q
         multiples = np.zeros((self._digits.shape[1], len(frequencies)), dtype=np.int64)
@@ -210,8 +216,8 @@ class AffineDecoder(DesignDecoder):
         each_b = values.reshape((-1, points - 1, q)).astype(np.float64)
         sums = np.empty((len(each_b), points), dtype=np.complex128)
         for row, part in zip(sums, each_b, strict=True):
-            row.real = np.bincount(self._multiples, (part @ self._real).ravel(), points)
-            row.imag = np.bincount(self._multiples, (part @ self._imaginary).ravel(), points)
+            row.real = np.bincount(self._multiples, self._times(part, self._real), points)
+            row.imag = np.bincount(self._multiples, self._times(part, self._imaginary), points)
         shape, axes = self._vectors(many)
         found = np.fft.ifftn(sums.reshape(shape), axes=axes).real.reshape(*many, -1)
         found = found[..., : self.categories] * q ** (self._m - 1)
@@ -227,9 +233,13 @@ class AffineDecoder(DesignDecoder):
         shape, axes = self._vectors(many)
         spectrum = np.fft.fftn(points.reshape(shape), axes=axes).reshape(*many, -1)
         # The real part of what is multiplied by the conjugate, summed over the frequencies.
-        parts = spectrum[..., self._multiples].reshape((*many, -1, q // 2 + 1))
-        found = parts.real @ self._real.T + parts.imag @ self._imaginary.T
+        parts = spectrum[..., self._multiples].reshape((-1, q // 2 + 1))
+        found = self._times(parts.real, self._real.T) + self._times(parts.imag, self._imaginary.T)
         return np.asarray(found.reshape((*many, -1)) / q)
+
+    def _times(self, rows: Floats, matrix: Floats) -> Floats:
+        """Return rows times a matrix, as one row."""
+        return np.asarray(rows.reshape((-1, self._block, len(matrix))) @ matrix).ravel()
 
     def _vectors(self, many: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the shape of values of all vectors, digit by digit, and the axes of these."""

@@ -2,7 +2,7 @@
 
 import re
 from asyncio import to_thread
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from json import loads
@@ -18,13 +18,12 @@ from deniable.reading import (
     EpochState,
     ListedEpoch,
     appear_text,
-    epoch_standing,
     instant_text,
 )
 from deniable.reading.wire import most_epochs
 from deniable.server.operations.metrics import Meters
 from deniable.server.operations.settings import Config
-from deniable.server.pages.health import collector_health, survey_health
+from deniable.server.pages.health import collector_health, epoch_health
 from deniable.server.pages.rendering import STATIC, page, rendered, root_of, static_file
 from deniable.server.pages.sessions import begin_session, check_own_page, end_session
 from deniable.server.pages.terms import privacy_terms
@@ -209,6 +208,7 @@ class _Pages:
                 view=view,
                 when=named_epochs(histogram),
                 terms=[*figure_terms(histogram)],
+                health=[*epoch_health(asked.newest.schedule, shown[-1])],
             )
 
         content = await self._made(request, asked, ("page", level, view, groups, wanted, raw), made)
@@ -278,7 +278,7 @@ class _Pages:
             other = histogram_of(asked.newest, shown[1:], level)
             if one.epochs == other.epochs:
                 raise ValueError("an epoch is not compared with itself")
-            names = set(largest_shares(MOST_COMPARED, other, one))
+            names = set(largest_shares(MOST_COMPARED, (one, other), (one, other)))
             among = [name for name in other.categories if name in names]
             compared = compare(other, list(groups) or None, one, among)
             return rendered(
@@ -288,6 +288,7 @@ class _Pages:
                 now=named_epochs(other),
                 before=named_epochs(one),
                 sentence=compared.rows[0].estimate.sentence if groups else "",
+                health=[*epoch_health(asked.newest.schedule, shown[-1])],
             )
 
         return await self._made(request, asked, ("changes", level, groups, against), made, read)
@@ -386,7 +387,6 @@ class _Pages:
             "manifest": manifest,
             "content": content,
             "known": role is not None,
-            "health": [*await self._health(manifest, now)] if kind in _OF_EPOCHS else (),
             # As /metrics: whoever counts every report knows more than figures show.
             "collector": [*collector_health(self._meters)] if role is Role.OPERATOR else (),
             "downloads": [*_downloads(request, kind)],
@@ -413,15 +413,6 @@ class _Pages:
             versions=self._catalogue.named(manifest.name),
             privacy=[*privacy_terms(manifest)],
         )
-
-    async def _health(self, manifest: Manifest, now: float) -> Iterable[tuple[str, str]]:
-        newest = await self._store.newest_epoch(manifest.survey_id)
-        if newest is None:
-            return ()
-        seal = await self._store.standing_seal(manifest.survey_id, newest)
-        digest = None if seal is None else seal.digest
-        state = epoch_standing(manifest.schedule, newest, now, digest).state
-        return survey_health(manifest.schedule, newest, state, now)
 
     def _standing(self, manifest: Manifest, now: float) -> str:
         """Return where a survey is in its life, in words."""

@@ -3,17 +3,16 @@
 from collections.abc import Iterator
 
 from deniable.messages import Schedule
-from deniable.reading import EpochState, instant_text
+from deniable.reading import EpochCounts, EpochState, instant_text
 from deniable.server.operations.metrics import Meters
 
 
-def survey_health(
-    schedule: Schedule, epoch: int, state: EpochState, now: float
-) -> Iterator[tuple[str, str]]:
-    """Yield where an epoch stands, the newest that has figures."""
-    yield f"epoch {epoch}", state.value
-    if now < schedule.closes(epoch):
-        yield "late reports until", instant_text(schedule.closes(epoch))
+def epoch_health(schedule: Schedule, shown: EpochCounts) -> Iterator[tuple[str, str]]:
+    """Yield where an epoch stands."""
+    state = shown.standing.state
+    yield f"epoch {shown.epoch}", state.value
+    if state in {EpochState.OPEN, EpochState.GRACE}:
+        yield "late reports until", instant_text(schedule.closes(shown.epoch))
 
 
 def collector_health(meters: Meters) -> Iterator[tuple[str, str]]:

@@ -134,12 +134,12 @@ def shown_raw(histogram: Histogram) -> list[tuple[str, int]]:
 
 def shown_series(series: Series, together: Sequence[str]) -> Shown:
     """Return a series' chart and its table, of the answers added up or the most frequent ones."""
-    latest = next((each.histogram for each in reversed(series.points) if each.histogram), None)
-    if latest is None:
+    shown = [point.histogram for point in series.points if point.histogram]
+    if not shown:
         return Shown((), ())
-    numeric = latest.values is not None
+    numeric = shown[-1].values is not None
     groups = [list(together)] if together else []
-    among = None if numeric or groups else largest_shares(_MOST_PANELS, latest)
+    among = None if numeric or groups else largest_shares(_MOST_PANELS, shown[-1:], shown)
     figures = [each for each in series.figures(*groups) if among is None or each[0] in among]
     panels = series_panels(series, *groups, among=among)
     charts = tuple(
@@ -158,10 +158,13 @@ def shown_series(series: Series, together: Sequence[str]) -> Shown:
     return Shown(charts, tuple(rows), hidden=hidden)
 
 
-def largest_shares(most: int, *histograms: Histogram) -> list[str]:
-    """Return so many answers with the largest shares in the first of the histograms.
+def largest_shares(
+    most: int, told_in: Sequence[Histogram], histograms: Sequence[Histogram]
+) -> list[str]:
+    """Return so many answers with the largest shares in all histograms together.
 
-    None to a question about which one of them has no report.
+    Chosen by one of them, chance would make them seem to fall in the others. None to a question
+    that in one of those which it is to be ``told_in`` no report is about.
     """
     told = [
         {
@@ -170,12 +173,15 @@ def largest_shares(most: int, *histograms: Histogram) -> list[str]:
             if part.tally(each.sample.tally).n
             for name in each.categories[part.categories]
         }
-        for each in histograms
+        for each in told_in
     ]
-    newest = histograms[0]
-    shares = zip(newest.estimate.tolist(), newest.categories, strict=True)
-    found = [pair for pair in shares if all(pair[1] in names for names in told)]
-    return [name for _, name in sorted(found, key=lambda pair: -pair[0])[:most]]
+    reports: dict[str, float] = {}
+    for each in histograms:
+        for name, n in zip(each.categories, (each.n * each.estimate).tolist(), strict=True):
+            if n == n:
+                reports[name] = reports.get(name, 0.0) + n
+    found = [name for name in reports if all(name in names for names in told)]
+    return sorted(found, key=lambda name: -reports[name])[:most]
 
 
 def shown_changes(compared: Comparison) -> Shown:
