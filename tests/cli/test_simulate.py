@@ -78,6 +78,8 @@ def test_wrong_usage_is_told(file: Path, options: list[str], message: str) -> No
 
 def test_a_rehearsal_takes_one_seeds_reports_and_no_others(place: Workplace, file: Path) -> None:
     place.publish()  # the real one stays what it is
+    half = run("simulate", file, "--rehearse", place.directory, "--devices", "700")
+    assert (half.exit_code, half.stdout) == (2, "")  # nothing is published before all is right
     shown = succeed("simulate", file, "--rehearse", place.directory)
     assert "published simulated-tea, which no device answers" in shown
     with serving(place) as server:

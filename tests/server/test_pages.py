@@ -407,3 +407,17 @@ async def test_the_chart_by_itself_has_as_many_rows_as_the_page(collector: Colle
     chart = await text_of(await collector.client.get("/surveys/many/chart.svg"))
     assert len(re.findall(r">answer \d+<", chart)) == 50
     assert "50 of 200 answers." in chart
+
+
+@pytest.mark.asyncio
+async def test_a_rehearsal_is_marked_as_simulated(collector: Collector) -> None:
+    await collector.publish(manifest(name="simulated-rating"))
+    collector.clock.time += 1
+    headers = await collector.token()
+    for path, marks in (
+        ("/", 1),
+        ("/surveys/simulated-rating", 1),
+        (f"/surveys/{MANIFEST.name}", 0),
+    ):
+        text = await text_of(await collector.client.get(path, headers=headers))
+        assert len(re.findall(r">simulated<|Simulated: no real device answered", text)) == marks

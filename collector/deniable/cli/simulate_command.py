@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -80,11 +81,16 @@ def simulate(
     from deniable.simulation import SimulatedReports, read_truth
 
     asked = draft(file)
-    if rehearse is not None:
-        name = publish_file(rehearse, file, authority_key).name
-        click.echo(f"published {name}, which no device answers; see it: deniable hist {name}")
-        if truth is None and devices is None:
-            return
+
+    def publish() -> None:
+        if rehearse is not None:
+            name = publish_file(rehearse, file, authority_key).name
+            see = f"deniable hist {name} --dir {quote(str(rehearse))}"
+            click.echo(f"published {name}, which no device answers; see it: {see}")
+
+    if rehearse is not None and truth is None and devices is None:
+        publish()
+        return
     if truth is None or devices is None:
         raise click.UsageError("say --truth and --devices")
     if devices < 2:
@@ -96,13 +102,14 @@ def simulate(
         shares = read_truth(truth, asked.categories, questions)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--truth") from error
+    if into is not None and runs > 1:
+        raise click.UsageError("--into sends the reports of one run")
+    publish()
     reports = SimulatedReports(asked.mechanism, shares, seed)
     if into is None:
         counts = (reports.counts(devices, run) for run in range(runs))
-    elif runs == 1:
-        counts = (each for each in [_sent(into, asked, reports, devices)])
     else:
-        raise click.UsageError("--into sends the reports of one run")
+        counts = (each for each in [_sent(into, asked, reports, devices)])
     with progress("runs", runs) as done:
         made = simulated(asked, reports, devices, counts, level.number, done)
     print_fields(simulation_fields(made), as_json=as_json)

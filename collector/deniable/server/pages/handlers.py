@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlencode
 
 from aiohttp import web
 
-from deniable.messages import Manifest, Refusal, RefusalCode, media_type
+from deniable.messages import Manifest, Refusal, RefusalCode, is_simulated, media_type
 from deniable.reading import (
     VIEWS,
     EpochCounts,
@@ -164,6 +164,7 @@ class _Pages:
                 "manifest": manifest,
                 "standing": self._standing(manifest, now),
                 "public": manifest.name in self._config.public,
+                "simulated": is_simulated(manifest.name),
             }
             for manifest in self._catalogue.newest()
         ]
@@ -409,6 +410,7 @@ class _Pages:
             epochs=[*_choices(manifest, kind, epochs)],
             survey=request.query.get("survey", ""),
             public=manifest.name in self._config.public,
+            simulated=is_simulated(manifest.name),
             standing=self._standing(manifest, now),
             versions=self._catalogue.named(manifest.name),
             privacy=[*privacy_terms(manifest)],
