@@ -2,23 +2,32 @@
 
 import json
 import re
+from asyncio import to_thread
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import pytest_asyncio
 from aiohttp import ClientResponse
 from yarl import URL
 
+from deniable.estimates import Histogram
+from deniable.estimates.comparison import compare
+from deniable.mechanisms import RandomisedResponse
 from deniable.messages import PROBLEM_JSON, Schedule
-from deniable.stores import Role
+from deniable.server.pages.limits import MOST_COMPARED
+from deniable.server.pages.shown import largest_shares
+from deniable.stores import Overloaded, Role
+from tests.cli.commands import succeed
 from tests.server.collector import Collector, running
 from tests.support.kinds import EXAMPLES, example_survey
 from tests.support.reports import envelope, report
-from tests.support.surveys import MANIFEST, START, manifest
+from tests.support.surveys import AUTHORITY, MANIFEST, START, manifest
 
 HOSTILE = ('<script>alert("1")</script>', "'\"><img src=x onerror=a>", "{{ 7 * 7 }}", "&amp;")
 ODD = manifest(name="odd", question="<b>odd</b>", categories=HOSTILE)
@@ -93,12 +102,17 @@ async def test_every_page_of_every_kind_is_shown_and_loads_nothing_from_elsewher
 
 
 @pytest.mark.asyncio
-async def test_numbers_of_page_api_and_object_are_the_same_for_every_kind(
+async def test_numbers_of_page_api_and_command_are_the_same_for_every_kind(
     public: Collector,
 ) -> None:
+    """The command reads counts, and makes the histogram of them on this side."""
+    sure = ("--authority", AUTHORITY.public_key.hex(), "--json")
+    at = str(public.client.make_url("/")).rstrip("/")
     for survey in SURVEYS:
         page = Tables(await text_of(await public.client.get(f"/surveys/{survey.name}")))
         told = await (await public.client.get(f"/v1/surveys/{survey.name}/histogram")).json()
+        printed = await to_thread(succeed, "hist", survey.name, "--collector", at, *sure)
+        assert json.loads(printed) == told
         shown = {row.pop("category"): row for row in page.rows.get("figures", [])}
         if told["numeric"] is None:
             expected = {row["category"]: row for row in told["categories"]}
@@ -117,6 +131,85 @@ async def test_numbers_of_page_api_and_object_are_the_same_for_every_kind(
 
 def numbers(value: float | None) -> str:
     return "" if value is None else repr(value)
+
+
+@pytest.mark.asyncio
+async def test_answers_of_a_large_survey_are_found_by_name_on_every_page(
+    collector: Collector,
+) -> None:
+    answers = tuple(f"place {number}" for number in range(200))
+    survey = manifest(name="large", categories=answers)
+    await collector.publish(survey)
+    await collector.store.add(
+        [
+            report(device, device % survey.mechanism.responses, epoch=epoch, survey=survey)
+            for epoch in (0, 1)
+            for device in range(400)
+        ]
+    )
+    collector.clock.time += 1
+    await logged_in(collector)
+    wanted = {name for name in answers if "7" in name}
+    for path, most in (("?", 50), ("/series?", 12), ("/compare?epoch=1&against=0&", 20)):
+        page = f"/surveys/large{path}"
+        text = await text_of(await collector.client.get(f"{page}find=7"))
+        ((_, rows),) = Tables(text).rows.items()
+        shown = {row["category"] for row in rows}
+        assert shown < wanted if len(wanted) > most else shown == wanted
+        assert len(shown) == min(most, len(wanted))
+        ticks = [read for tag, read in Tables(text).tags if read.get("name") == "group"]
+        assert {read["value"] for read in ticks} == wanted
+        # A script gets what can be ticked only where something was chosen.
+        for trigger, told in ((None, True), ("live", False)):
+            asked = {"HX-Request": "true", **({"HX-Trigger": trigger} if trigger else {})}
+            changed = await text_of(await collector.client.get(f"{page}find=7", headers=asked))
+            assert ('id="groups" hx-swap-oob="true"' in changed) is told
+        none = await text_of(
+            await collector.client.get(f"{page}find=nowhere"), 200 if path == "?" else 400
+        )
+        assert "o answer is called so" in none
+
+
+@pytest.mark.asyncio
+async def test_sliders_tell_what_they_are_set_to(public: Collector) -> None:
+    page = "/surveys/odd/plan?width=0.02&epsilon=0.5"
+    whole = await text_of(await public.client.get(page))
+    part = await text_of(await public.client.get(page, headers={"HX-Request": "true"}))
+    for place, text in (("width-now", "± 2 percentage points"), ("epsilon-now", "0.5")):
+        assert f'<output id="{place}">{text}</output>' in whole
+        assert f'<output id="{place}" hx-swap-oob="true">{text}</output>' in part
+
+
+@pytest.mark.parametrize(("before", "now"), [(20_000, 20_000), (5_000, 20_000)])
+def test_answers_are_not_chosen_for_seeming_to_change(before: int, now: int) -> None:
+    """As many of those compared seem to change by chance as the page says: one of twenty.
+
+    Of 1,200 independent intervals of nothing, more than 108 exclude 0 with probability 3e-9. (Of
+    the largest of the later epoch, 188 and 112 did.)
+    """
+    mechanism, rng = RandomisedResponse(200, "1"), np.random.default_rng(11)
+    seeming = 0
+    for _ in range(60):
+        one, other = (
+            Histogram.of_counts(mechanism, rng.multinomial(n, [1 / 200] * 200).tolist())
+            for n in (before, now)
+        )
+        compared = compare(
+            other, None, one, largest_shares(MOST_COMPARED, (one, other), (one, other))
+        )
+        assert len(compared.rows) == MOST_COMPARED
+        seeming += sum(row.estimate.distinguishable for row in compared.rows)
+    assert seeming <= 108
+
+
+@pytest.mark.asyncio
+async def test_the_odds_are_told_in_words(public: Collector) -> None:
+    told = {
+        "randomised-response-0": "At least 60 % of responses",  # e^1.1 / (e^1.1 + 2)
+        "subset-0": "sets have the device's own",
+    }
+    for name, words in told.items():
+        assert words in unescape(await text_of(await public.client.get(f"/surveys/{name}")))
 
 
 @pytest.mark.asyncio
@@ -421,3 +514,27 @@ async def test_a_rehearsal_is_marked_as_simulated(collector: Collector) -> None:
     ):
         text = await text_of(await collector.client.get(path, headers=headers))
         assert len(re.findall(r">simulated<|Simulated: no real device answered", text)) == marks
+
+
+@pytest.mark.asyncio
+async def test_a_page_that_is_open_tells_when_its_figures_fail_and_when_its_session_ends(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await logged_in(collector)
+    await collector.send(*(envelope(device, device % 5) for device in range(9)))
+    page, script = f"/surveys/{MANIFEST.name}?level=0.9", {"HX-Request": "true"}
+    await text_of(await collector.client.get(page, headers=script))
+
+    async def fails(*_: object) -> None:
+        raise Overloaded("for a while")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(collector.store, "newest_epoch", fails)
+        answer = await collector.client.get(page, headers=script)
+        text = await text_of(answer, 503)
+    assert text.startswith(f'<div id="live" hx-get="{MANIFEST.name}?level=0.9"')
+    assert 'role="status"' in text
+    (held,) = await collector.store.tokens()
+    await collector.store.revoke_token(held.digest)
+    answer = await collector.client.get(page, headers=script)
+    assert (answer.status, answer.headers["HX-Refresh"]) == (401, "true")

@@ -2,8 +2,8 @@
 
 import re
 from asyncio import to_thread
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from json import loads
 from typing import Any, Final
@@ -24,6 +24,7 @@ from deniable.reading.wire import most_epochs
 from deniable.server.operations.metrics import Meters
 from deniable.server.operations.settings import Config
 from deniable.server.pages.health import collector_health, epoch_health
+from deniable.server.pages.limits import MOST_COMPARED, MOST_OFFERED, MOST_PANELS, MOST_ROWS
 from deniable.server.pages.rendering import STATIC, page, rendered, root_of, static_file
 from deniable.server.pages.sessions import begin_session, check_own_page, end_session
 from deniable.server.pages.terms import privacy_terms
@@ -44,7 +45,9 @@ _LEVELS: Final = tuple(
     (each, f"{100 * float(each):g} %") for each in ("0.5", "0.9", "0.95", "0.99")
 )
 _OF_EPOCHS: Final = ("figures", "compare")
-_MOST_OFFERED: Final = 120
+_MOST: Final = {"figures": MOST_ROWS, "series": MOST_PANELS, "compare": MOST_COMPARED}
+"""How many answers each page shows."""
+
 _MOST_REPEATED: Final = 4096
 _TOO_MANY: Final = (
     f"several epochs of more than {_MOST_REPEATED:,} answers take too long here: read them with "
@@ -104,10 +107,13 @@ class _Controls:
     view: str = ""
     raw: bool | None = None
     wanted: str = ""
+    sought: bool = False  # whether answers are looked for by name
     groups: tuple[str, ...] = ()
     offered: tuple[str, ...] = ()
+    many: bool = False  # whether more could be offered
     width: str = ""
     epsilon: str = ""
+    readings: Mapping[str, str] = field(default_factory=dict)  # of sliders, by their places
 
     @classmethod
     def of(cls, request: web.BaseRequest, manifest: Manifest, kind: str) -> "_Controls":
@@ -115,13 +121,20 @@ class _Controls:
         query = request.query
         if kind == "plan":
             width, epsilon = query.get("width", _WIDTHS[0]), query.get("epsilon", _EPSILONS[0])
-            return cls(width=width, epsilon=epsilon)
+            from deniable.server.pages.planner import free_epsilon
+
+            unit = "percentage points" if manifest.values is None else "% of the range"
+            readings = {"width-now": f"± {100 * float(width):.3g} {unit}"}
+            if free_epsilon(manifest):
+                readings["epsilon-now"] = epsilon
+            return cls(width=width, epsilon=epsilon, readings=readings)
         groups, wanted = _groups(request), query.get("find", "")
         offered = manifest.categories if manifest.values is None else ()
-        if len(offered) > _MOST_OFFERED:
+        shown, many = len(offered), len(offered) > MOST_OFFERED
+        if many:
             sought = wanted.casefold()
             found = (each for each in offered if sought in each.casefold())
-            offered = tuple(dict.fromkeys([*groups, *islice(found, _MOST_OFFERED)]))
+            offered = tuple(dict.fromkeys([*groups, *islice(found, MOST_OFFERED)]))
         figures = kind == "figures"
         return cls(
             _LEVELS,
@@ -133,8 +146,10 @@ class _Controls:
             view=query.get("view", VIEWS[0]),
             raw="raw" in query if figures else None,
             wanted=wanted,
+            sought=shown > _MOST[kind],
             groups=groups,
             offered=offered,
+            many=many,
         )
 
 
@@ -218,6 +233,7 @@ class _Pages:
     async def series(self, request: web.BaseRequest, name: str) -> web.Response:
         asked = await self._figures.asked(request, name)
         level, groups = asked_level(request), _groups(request)
+        wanted = request.query.get("find", "")
         surveys = tuple(self._catalogue.named(name))
         if "survey" not in request.query:
             asked = Asked(asked.estimating, surveys, asked.epochs)
@@ -227,10 +243,10 @@ class _Pages:
             from deniable.server.pages.shown import shown_series
 
             found = series_of(name, asked.surveys, shown, level)
-            return rendered("series.html", shown=shown_series(found, groups), level=level)
+            return rendered("series.html", shown=shown_series(found, groups, wanted), level=level)
 
         content = await self._made(
-            request, asked, ("series page", level, groups), made, self._figures.across
+            request, asked, ("series page", level, groups, wanted), made, self._figures.across
         )
         return await self._page(request, asked, "series", content)
 
@@ -259,6 +275,8 @@ class _Pages:
         level: float,
         groups: tuple[str, ...],
     ) -> _Content:
+        wanted = request.query.get("find", "")
+
         async def read(asked: Asked) -> Sequence[EpochCounts]:
             now = self._clock()
             before = await shown_counts(self._store, asked.newest, against, now)
@@ -268,19 +286,16 @@ class _Pages:
         def made(shown: Sequence[EpochCounts]) -> str:
             from deniable.estimates import histogram_of
             from deniable.estimates.comparison import compare
-            from deniable.server.pages.shown import (
-                MOST_COMPARED,
-                largest_shares,
-                named_epochs,
-                shown_changes,
-            )
+            from deniable.server.pages.shown import largest_shares, named_epochs, shown_changes
 
             one = histogram_of(asked.newest, shown[:1], level)
             other = histogram_of(asked.newest, shown[1:], level)
             if one.epochs == other.epochs:
                 raise ValueError("an epoch is not compared with itself")
-            names = set(largest_shares(MOST_COMPARED, (one, other), (one, other)))
-            among = [name for name in other.categories if name in names]
+            among = None
+            if not groups:
+                names = set(largest_shares(MOST_COMPARED, (one, other), (one, other), wanted))
+                among = [name for name in other.categories if name in names]
             compared = compare(other, list(groups) or None, one, among)
             return rendered(
                 "compare.html",
@@ -292,7 +307,9 @@ class _Pages:
                 health=[*epoch_health(asked.newest.schedule, shown[-1])],
             )
 
-        return await self._made(request, asked, ("changes", level, groups, against), made, read)
+        return await self._made(
+            request, asked, ("changes", level, groups, wanted, against), made, read
+        )
 
     async def plan(self, request: web.BaseRequest, name: str) -> web.Response:
         asked = await self._figures.asked(request, name)
@@ -375,15 +392,14 @@ class _Pages:
         """Return a survey's page, or only what changes of it, if that is what a script asks for."""
         manifest, now = asked.newest, self._clock()
         headers, shown = request.headers, manifest.survey_id.hex()
-        script = "HX-Request" in headers and "HX-History-Restore-Request" not in headers
+        script = _is_script(request)
         if script and headers.get("Shown-Survey", shown) != shown:
             # The rest of the page tells of another, which has a successor by now.
             return web.Response(headers={"HX-Refresh": "true"})
         role = await held_role(request, self._store)
         values: dict[str, Any] = {
             "root": root_of(request),
-            "here": manifest.name if kind == "figures" else kind,
-            "query": request.rel_url.raw_query_string,
+            **_here(request),
             "kind": kind,
             "manifest": manifest,
             "content": content,
@@ -392,6 +408,10 @@ class _Pages:
             "collector": [*collector_health(self._meters)] if role is Role.OPERATOR else (),
             "downloads": [*_downloads(request, kind)],
         }
+        # In a thread: there may be 65,536 answers to look through.
+        values["controls"] = await to_thread(_Controls.of, request, manifest, kind)
+        # Where time has passed, and nothing was chosen, only figures change.
+        values["fragment"] = script and headers.get("HX-Trigger") != "live"
         if script:
             return page("live.html", **values)
 
@@ -405,8 +425,6 @@ class _Pages:
             "survey.html",
             content.status,
             **values,
-            # In a thread: there may be 65,536 answers to look through.
-            controls=await to_thread(_Controls.of, request, manifest, kind),
             epochs=[*_choices(manifest, kind, epochs)],
             survey=request.query.get("survey", ""),
             public=manifest.name in self._config.public,
@@ -427,6 +445,19 @@ class _Pages:
             return "over"
         epoch = int((now - schedule.start) // schedule.epoch_seconds)
         return f"epoch {epoch} of 0 to {schedule.epochs - 1} is open"
+
+
+def _is_script(request: web.BaseRequest) -> bool:
+    """Return whether a page that is open asks for what changes of it."""
+    headers = request.headers
+    return "HX-Request" in headers and "HX-History-Restore-Request" not in headers
+
+
+def _here(request: web.BaseRequest) -> dict[str, str]:
+    """Return where a page is, relative to itself."""
+    # As it came: in a decoded one, "C#" ends the query.
+    url = request.rel_url
+    return {"here": url.raw_path.rpartition("/")[2], "query": url.raw_query_string}
 
 
 def _choices(
@@ -494,16 +525,23 @@ def _see(request: web.BaseRequest, to: str) -> web.Response:
 
 
 def failure_page(request: web.BaseRequest, answer: web.Response) -> web.Response:
-    """Return as a page what a program would be told; strangers are asked for a token."""
+    """Return as a page what a program would be told; strangers are asked for a token.
+
+    A page that is open gets what stands in place of the figures meanwhile, or that it is to be
+    loaded anew: its session has ended.
+    """
     if answer.status == 401:
         to = request.rel_url.raw_path_qs.lstrip("/")
-        return _login(request, 401, "These figures are for holders of a token.", to)
+        made = _login(request, 401, "These figures are for holders of a token.", to)
+        made.headers["HX-Refresh"] = "true"
+        return made
     assert isinstance(answer.body, bytes)
     told = loads(answer.body)
     made = page(
-        "failure.html",
+        "interrupted.html" if _is_script(request) else "failure.html",
         answer.status,
         root=root_of(request),
+        **_here(request),
         known=False,
         title=told["title"],
         detail=told.get("detail", ""),

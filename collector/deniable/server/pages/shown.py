@@ -19,13 +19,15 @@ from deniable.estimates.display import (
     shown_rows,
 )
 from deniable.estimates.fields import Json, category_rows, numeric_map, statistic_rows
+from deniable.server.pages.limits import MOST_PANELS, MOST_ROWS
 
 Text = Callable[[float], str]
 """How a number is written."""
 
-MOST_ROWS: Final = 50
-MOST_COMPARED: Final = 20
-_MOST_PANELS: Final = 12
+_HELPED: Final = (
+    "Chance has helped the largest of many answers to be the largest: their estimates tend to be "
+    "too high."
+)
 _WIDTHS: Final = (720, 360)
 """Of a chart beside its labels, and of one on a phone."""
 
@@ -89,6 +91,8 @@ def shown_figures(
         charts,
         tuple(_row(row["category"], row, text) for row in kept),
         hidden=hidden,
+        # Fewer were looked for by name, which makes none of them larger.
+        notes=(_HELPED,) if hidden and len(kept) == MOST_ROWS else (),
         sentence=sentence,
         statistics=statistics,
     )
@@ -122,8 +126,8 @@ def _largest(histogram: Histogram, view: View, wanted: str) -> tuple[list[Json],
 
 
 def _dots(histogram: Histogram, view: View, rows: Sequence[Json]) -> list[Dot]:
-    names = {row["category"] for row in rows}
-    return [dot for dot in histogram_dots(histogram, view) if dot.label in names]
+    drawn = {dot.label: dot for dot in histogram_dots(histogram, view)}
+    return [drawn[row["category"]] for row in rows]
 
 
 def shown_raw(histogram: Histogram) -> list[tuple[str, int]]:
@@ -132,14 +136,14 @@ def shown_raw(histogram: Histogram) -> list[tuple[str, int]]:
     return [(str(names[at]), int(histogram.raw[at])) for at in range(min(len(names), MOST_ROWS))]
 
 
-def shown_series(series: Series, together: Sequence[str]) -> Shown:
+def shown_series(series: Series, together: Sequence[str], wanted: str = "") -> Shown:
     """Return a series' chart and its table, of the answers added up or the most frequent ones."""
     shown = [point.histogram for point in series.points if point.histogram]
     if not shown:
         return Shown((), ())
     numeric = shown[-1].values is not None
     groups = [list(together)] if together else []
-    among = None if numeric or groups else largest_shares(_MOST_PANELS, shown[-1:], shown)
+    among = None if numeric or groups else largest_shares(MOST_PANELS, shown[-1:], shown, wanted)
     figures = [each for each in series.figures(*groups) if among is None or each[0] in among]
     panels = series_panels(series, *groups, among=among)
     charts = tuple(
@@ -159,12 +163,17 @@ def shown_series(series: Series, together: Sequence[str]) -> Shown:
 
 
 def largest_shares(
-    most: int, told_in: Sequence[Histogram], histograms: Sequence[Histogram]
+    most: int, told_in: Sequence[Histogram], histograms: Sequence[Histogram], wanted: str = ""
 ) -> list[str]:
     """Return so many answers with the largest shares in all histograms together.
 
-    Chosen by one of them, chance would make them seem to fall in the others. None to a question
-    that in one of those which it is to be ``told_in`` no report is about.
+    Chosen by one of them, chance would make them seem to fall in the others; but the mean of x and
+    y, from n and m reports, (n x + m y) / (n + m), has with their difference x - y the covariance
+    (V - V) / (n + m) = 0, if V / n and V / m are their variances. None to a question that in one of
+    those which it is to be ``told_in`` no report is about.
+
+    Raises:
+        ValueError: if none is called as wanted.
     """
     told = [
         {
@@ -180,7 +189,14 @@ def largest_shares(
         for name, n in zip(each.categories, (each.n * each.estimate).tolist(), strict=True):
             if n == n:
                 reports[name] = reports.get(name, 0.0) + n
-    found = [name for name in reports if all(name in names for names in told)]
+    sought = wanted.casefold()
+    found = [
+        name
+        for name in reports
+        if sought in name.casefold() and all(name in names for names in told)
+    ]
+    if wanted and not found:
+        raise ValueError("no answer is called so")
     return sorted(found, key=lambda name: -reports[name])[:most]
 
 
@@ -269,7 +285,7 @@ def _row(label: str, row: Json, text: Text) -> Row:
         "–" if value is None else text(value),
         "–"
         if row["low"] is None
-        else "none is possible"
+        else "none within 0 to 100%"
         if row["outside"]
         else _interval(row["low"], row["high"], text),
         "–" if few or error is None else text(error),

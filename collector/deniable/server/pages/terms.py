@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from deniable.budget import NANO, RangeCost, odds_text, upper_text
+from deniable.mechanisms import SurveyMechanism
 from deniable.messages import Manifest
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def privacy_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
     yield (
         "Odds",
         f"One response makes no answer more than {odds_text(odds)} times likelier, beside any "
-        "other, than it was before.",
+        f"other, than it was before.{_chance(mechanism)}",
     )
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     epochs = manifest.schedule.epochs
@@ -53,6 +54,17 @@ def privacy_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
         if issuers
         else "Nobody vouches that each report comes from another device.",
     )
+
+
+def _chance(mechanism: SurveyMechanism) -> str:
+    """Return how often a response tells the truth, as a sentence, where one number says it."""
+    if mechanism.truth is not None:
+        chance = f"{100 * float(mechanism.truth):.2g} %"
+        return f" At least {chance} of responses are the answer itself; the others are by chance."
+    if mechanism.hit is not None:
+        chance = f"{100 * float(mechanism.hit):.2g} %"
+        return f" A response is a set of answers, and {chance} of these sets have the device's own."
+    return ""
 
 
 def figure_terms(histogram: "Histogram") -> Iterator[tuple[str, str]]:
