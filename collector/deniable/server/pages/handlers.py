@@ -2,12 +2,11 @@
 
 import re
 from asyncio import to_thread
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from json import loads
 from typing import Any, Final
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs
 
 from aiohttp import web
 
@@ -23,8 +22,18 @@ from deniable.reading import (
 from deniable.reading.wire import most_epochs
 from deniable.server.operations.metrics import Meters
 from deniable.server.operations.settings import Config
+from deniable.server.pages.controls import (
+    EPSILONS,
+    MOST_REPEATED,
+    OF_EPOCHS,
+    WIDTHS,
+    Controls,
+    asked_groups,
+    downloads,
+    epoch_choices,
+)
 from deniable.server.pages.health import collector_health, epoch_health
-from deniable.server.pages.limits import MOST_COMPARED, MOST_OFFERED, MOST_PANELS, MOST_ROWS
+from deniable.server.pages.limits import MOST_COMPARED
 from deniable.server.pages.rendering import STATIC, page, rendered, root_of, static_file
 from deniable.server.pages.sessions import begin_session, check_own_page, end_session
 from deniable.server.pages.terms import privacy_terms
@@ -41,21 +50,10 @@ _FORM: Final = "application/x-www-form-urlencoded"
 _PLACE: Final = re.compile(r"surveys/[a-z0-9-]+(/(series|compare|plan))?(\?[!-~]*)?", re.ASCII)
 """Where a session may lead to, from the collector's root: a survey's pages."""
 
-_LEVELS: Final = tuple(
-    (each, f"{100 * float(each):g} %") for each in ("0.5", "0.9", "0.95", "0.99")
-)
-_OF_EPOCHS: Final = ("figures", "compare")
-_MOST: Final = {"figures": MOST_ROWS, "series": MOST_PANELS, "compare": MOST_COMPARED}
-"""How many answers each page shows."""
-
-_MOST_REPEATED: Final = 4096
 _TOO_MANY: Final = (
-    f"several epochs of more than {_MOST_REPEATED:,} answers take too long here: read them with "
+    f"several epochs of more than {MOST_REPEATED:,} answers take too long here: read them with "
     "deniable.estimates.connect, on a machine of your own"
 )
-_WIDTHS: Final = ("0.05", *(f"{each / 200:g}" for each in range(1, 21)))
-_EPSILONS: Final = ("1", *(f"{each / 4:g}" for each in range(1, 17)))
-"""Of the sliders; the first is where they stand."""
 
 
 def page_handlers(
@@ -92,65 +90,6 @@ class _Content:
     body: str
     live: bool = False
     status: int = 200
-
-
-@dataclass(frozen=True, slots=True)
-class _Controls:
-    """What can be chosen on a page, as it is chosen; None and nothing where there is no choice."""
-
-    levels: tuple[tuple[str, str], ...] = ()
-    level: str = ""
-    epochs: bool = False
-    epoch: str = ""
-    against: str | None = None
-    views: tuple[str, ...] = ()
-    view: str = ""
-    raw: bool | None = None
-    wanted: str = ""
-    sought: bool = False  # whether answers are looked for by name
-    groups: tuple[str, ...] = ()
-    offered: tuple[str, ...] = ()
-    many: bool = False  # whether more could be offered
-    width: str = ""
-    epsilon: str = ""
-    readings: Mapping[str, str] = field(default_factory=dict)  # of sliders, by their places
-
-    @classmethod
-    def of(cls, request: web.BaseRequest, manifest: Manifest, kind: str) -> "_Controls":
-        """Return those of a page."""
-        query = request.query
-        if kind == "plan":
-            width, epsilon = query.get("width", _WIDTHS[0]), query.get("epsilon", _EPSILONS[0])
-            from deniable.server.pages.planner import free_epsilon
-
-            unit = "percentage points" if manifest.values is None else "% of the range"
-            readings = {"width-now": f"± {100 * float(width):.3g} {unit}"}
-            if free_epsilon(manifest):
-                readings["epsilon-now"] = epsilon
-            return cls(width=width, epsilon=epsilon, readings=readings)
-        groups, wanted = _groups(request), query.get("find", "")
-        offered = manifest.categories if manifest.values is None else ()
-        shown, many = len(offered), len(offered) > MOST_OFFERED
-        if many:
-            sought = wanted.casefold()
-            found = (each for each in offered if sought in each.casefold())
-            offered = tuple(dict.fromkeys([*groups, *islice(found, MOST_OFFERED)]))
-        figures = kind == "figures"
-        return cls(
-            _LEVELS,
-            query.get("level", "0.95"),
-            epochs=kind in _OF_EPOCHS,
-            epoch=query.get("epoch", ""),
-            against=query.get("against", "") if kind == "compare" else None,
-            views=VIEWS if figures and manifest.values is None else (),
-            view=query.get("view", VIEWS[0]),
-            raw="raw" in query if figures else None,
-            wanted=wanted,
-            sought=shown > _MOST[kind],
-            groups=groups,
-            offered=offered,
-            many=many,
-        )
 
 
 class _Pages:
@@ -205,7 +144,7 @@ class _Pages:
     async def figures(self, request: web.BaseRequest, name: str) -> web.Response:
         asked = await self._figures.asked(request, name)
         level, view = asked_level(request), asked_choice(request, "view", VIEWS)
-        groups, wanted = _groups(request), request.query.get("find", "")
+        groups, wanted = asked_groups(request), request.query.get("find", "")
         raw = "raw" in request.query
 
         def made(shown: Sequence[EpochCounts]) -> str:
@@ -232,7 +171,7 @@ class _Pages:
 
     async def series(self, request: web.BaseRequest, name: str) -> web.Response:
         asked = await self._figures.asked(request, name)
-        level, groups = asked_level(request), _groups(request)
+        level, groups = asked_level(request), asked_groups(request)
         wanted = request.query.get("find", "")
         surveys = tuple(self._catalogue.named(name))
         if "survey" not in request.query:
@@ -252,7 +191,7 @@ class _Pages:
 
     async def compare(self, request: web.BaseRequest, name: str) -> web.Response:
         asked = await self._figures.asked(request, name)
-        level, groups = asked_level(request), _groups(request)
+        level, groups = asked_level(request), asked_groups(request)
         against = None
         if "against" in request.query:
             other = request.clone(
@@ -313,8 +252,8 @@ class _Pages:
 
     async def plan(self, request: web.BaseRequest, name: str) -> web.Response:
         asked = await self._figures.asked(request, name)
-        width = asked_choice(request, "width", _WIDTHS)
-        epsilon = asked_choice(request, "epsilon", _EPSILONS)
+        width = asked_choice(request, "width", WIDTHS)
+        epsilon = asked_choice(request, "epsilon", EPSILONS)
 
         async def work() -> str:
             def made() -> str:
@@ -363,7 +302,7 @@ class _Pages:
         """Return the part of a page that is made of counts; or in its place, why there is none."""
 
         def packed(shown: Sequence[EpochCounts]) -> bytes:
-            if len(shown) > 1 and len(asked.newest.categories) > _MOST_REPEATED:
+            if len(shown) > 1 and len(asked.newest.categories) > MOST_REPEATED:
                 raise ValueError(_TOO_MANY)
             live = any(each.standing.state is not EpochState.SEALED for each in shown)
             return f"{live:d}{made(shown)}".encode()
@@ -406,10 +345,10 @@ class _Pages:
             "known": role is not None,
             # As /metrics: whoever counts every report knows more than figures show.
             "collector": [*collector_health(self._meters)] if role is Role.OPERATOR else (),
-            "downloads": [*_downloads(request, kind)],
+            "downloads": [*downloads(request, kind)],
         }
         # In a thread: there may be 65,536 answers to look through.
-        values["controls"] = await to_thread(_Controls.of, request, manifest, kind)
+        values["controls"] = await to_thread(Controls.of, request, manifest, kind)
         # Where time has passed, and nothing was chosen, only figures change.
         values["fragment"] = script and headers.get("HX-Trigger") != "live"
         if script:
@@ -419,13 +358,13 @@ class _Pages:
             return await shown_epochs(self._store, manifest, now, most_epochs(manifest))
 
         epochs: list[ListedEpoch] = []
-        if kind in _OF_EPOCHS:
+        if kind in OF_EPOCHS:
             epochs = await to_the_end(asked.estimating.in_turn(request, listed))
         return page(
             "survey.html",
             content.status,
             **values,
-            epochs=[*_choices(manifest, kind, epochs)],
+            epochs=[*epoch_choices(manifest, kind, epochs)],
             survey=request.query.get("survey", ""),
             public=manifest.name in self._config.public,
             simulated=is_simulated(manifest.name),
@@ -458,44 +397,6 @@ def _here(request: web.BaseRequest) -> dict[str, str]:
     # As it came: in a decoded one, "C#" ends the query.
     url = request.rel_url
     return {"here": url.raw_path.rpartition("/")[2], "query": url.raw_query_string}
-
-
-def _choices(
-    manifest: Manifest, kind: str, epochs: Sequence[ListedEpoch]
-) -> Iterator[tuple[str, str]]:
-    """Yield which epochs there are to choose from, and what they are called."""
-    known = [each for each in reversed(epochs) if each.n]
-    for each in known:
-        yield str(each.number), f"{each.number} ({each.n:,}, {each.state})"
-    together = (
-        kind == "figures"
-        and manifest.repeat.epochs is None
-        and len(manifest.categories) <= _MOST_REPEATED
-    )
-    if together and len(known) > 1:
-        span = f"{known[-1].number}-{known[0].number}"
-        yield span, f"{span} together"
-
-
-def _groups(request: web.BaseRequest) -> tuple[str, ...]:
-    return tuple(request.query.getall("group", ()))
-
-
-def _downloads(request: web.BaseRequest, kind: str) -> Iterator[tuple[str, str]]:
-    """Yield what the figures of a page can be had as, and where."""
-    what = {"figures": "histogram", "series": "series"}.get(kind)
-    if what is None:
-        return
-    name = request.path.split("/")[2]
-    keys = ("epoch", "survey", "level", *(["view"] if kind == "figures" else []))
-    query = {key: request.query[key] for key in keys if key in request.query}
-    start = f"{root_of(request)}v1/surveys/{name}/{what}"
-    for form in ("csv", "json"):
-        yield form.upper(), f"{start}?{urlencode({**query, 'format': form})}"
-    if kind == "figures":
-        if "find" in request.query:
-            query["find"] = request.query["find"]
-        yield "SVG", f"{name}/chart.svg?{urlencode(query)}"
 
 
 async def _static(_: web.BaseRequest, name: str) -> web.Response:
