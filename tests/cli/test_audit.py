@@ -248,7 +248,11 @@ def test_a_matrix_survey_has_the_names_of_its_responses_in_every_command(
             105,
             "counted for all categories and all pairs of them",
         ),
-        ("affine", {"q": 1021, "m": 1, "s": 275}, 1000, "of the categories, each with all others"),
+        pytest.param(
+            *("affine", {"q": 1021, "m": 1, "s": 275}, 1000),
+            "of the categories, each with all others",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_a_design_is_checked_and_its_witness_described(
