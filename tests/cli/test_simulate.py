@@ -78,25 +78,25 @@ def test_wrong_usage_is_told(file: Path, options: list[str], message: str) -> No
 
 def test_a_rehearsal_takes_one_seeds_reports_and_no_others(place: Workplace, file: Path) -> None:
     place.publish()  # the real one stays what it is
-    half = run("simulate", file, "--rehearse", place.directory, "--devices", "700")
+    half = run("simulate", file, "--rehearse", place.directory, "--devices", "200")
     assert (half.exit_code, half.stdout) == (2, "")  # nothing is published before all is right
     shown = succeed("simulate", file, "--rehearse", place.directory)
     assert "published simulated-tea, which no device answers" in shown
     with serving(place) as server:
         url = f"http://127.0.0.1:{server.port}"
-        into = [*ASKED, "700", "--into", url]
+        into = [*ASKED, "200", "--into", url]
         sent = run("simulate", file, *into)
-        assert "700 reports accepted, 0 were there already" in sent.stderr
-        more = run("simulate", file, *ASKED, "900", "--into", url)
-        assert "200 reports accepted, 700 were there already" in more.stderr
+        assert "200 reports accepted, 0 were there already" in sent.stderr
+        more = run("simulate", file, *ASKED, "300", "--into", url)
+        assert "100 reports accepted, 200 were there already" in more.stderr
         for others in (["--seed", "1"], ["--truth", "uniform"]):
             refused = run("simulate", file, *into, *others)
             assert refused.exit_code == 1
             assert "has reports of another seed or truth" in refused.stderr
         # What a collector counted is what was simulated, to the last report.
         counted = json.loads(succeed("hist", "simulated-tea", "--dir", place.directory, "--json"))
-        simulated = json.loads(run("simulate", file, *ASKED, "900", "--into", url, "--json").stdout)
-        assert counted["n"] == 900
+        simulated = json.loads(run("simulate", file, *ASKED, "300", "--into", url, "--json").stdout)
+        assert counted["n"] == 300
         assert [row["estimate"] for row in counted["categories"]] == [
             row["estimate"] for row in simulated["figures"]
         ]
@@ -109,7 +109,7 @@ def test_a_rehearsal_takes_one_seeds_reports_and_no_others(place: Workplace, fil
             anew = run("simulate", file, *into, "--seed", "1")
             if anew.exit_code == 0:
                 break
-        assert "700 reports accepted, 0 were there already" in anew.stderr
+        assert "200 reports accepted, 0 were there already" in anew.stderr
         seen = succeed("hist", "simulated-tea", "--dir", place.directory)
         assert "simulated: no real device answered" in seen
         assert "no figures yet" in fail("hist", "tea", "--dir", place.directory)

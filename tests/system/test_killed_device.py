@@ -20,7 +20,7 @@ from tests.support.processes import run
 # them; tests/client/test_killed_statements.py dies beside every SQL statement.
 SCENES = {
     "first call": {"scene": "lines", "step": 3 if THOROUGH else 21},
-    "first report": {"scene": "lines", "step": 5 if THOROUGH else 35},
+    "first report": {"scene": "lines", "step": 5},
     "from outside": {"scene": "instants", "most": 80 if THOROUGH else 10},
 }
 
@@ -49,7 +49,9 @@ def fates(collector: CollectorProcess, scene: str, folder: Path) -> list[Fate]:
     return [Fate(**json.loads(line)) for line in told.splitlines()]
 
 
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize(
+    "scene", ["first call", pytest.param("first report", marks=pytest.mark.long), "from outside"]
+)
 def test_a_device_killed_anywhere_decides_once_and_delivers_those_very_bytes(
     collector: CollectorProcess, scene: str, tmp_path: Path
 ) -> None:
