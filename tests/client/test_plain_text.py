@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
+from deniable.budget import percent_text
 from deniable.client.transparency.plain_text import (
     counted,
     odds_of,
     printable,
     shown_duration,
-    shown_percent,
     shown_time,
     times_likelier,
     wrapped,
@@ -86,18 +86,18 @@ def test_a_cost_beyond_all_protection_is_said_to_be_so() -> None:
 
 def test_a_bound_is_rounded_to_its_own_side() -> None:
     for share in (Fraction(4046, 10000), Fraction(4044, 10000), Fraction(1, 65536)):
-        low = float(shown_percent(share, "least")[:-1])
-        high = float(shown_percent(share, "most")[:-1])
+        low = float(percent_text(share, "least")[:-1])
+        high = float(percent_text(share, "most")[:-1])
         assert low < 100 * share < high
-    assert shown_percent(Fraction(9995, 10000), "most") == "100%"
-    assert shown_percent(Fraction(9995, 10000), "least") == "more than 99.9%"
+    assert percent_text(Fraction(9995, 10000), "most") == "100%"
+    assert percent_text(Fraction(9995, 10000), "least") == "99.9%"
 
 
 def test_shares_are_told_from_never_and_always() -> None:
-    assert shown_percent(Fraction(4046, 10000), "most") == "40.5%"
-    assert shown_percent(Fraction(1, 65536), "least") == "0.0015%"
-    assert shown_percent(1 - Fraction(1, 10**9), "least") == "more than 99.9%"
-    ends = (shown_percent(Fraction(0), "most"), shown_percent(Fraction(1), "most"))
+    assert percent_text(Fraction(4046, 10000), "most") == "40.5%"
+    assert percent_text(Fraction(1, 65536), "least") == "0.0015%"
+    assert percent_text(1 - Fraction(1, 10**9), "least") == "99.9%"
+    ends = (percent_text(Fraction(0), "most"), percent_text(Fraction(1), "most"))
     assert ends == ("0.0%", "100.0%")
 
 

@@ -26,7 +26,7 @@ from deniable.estimates.decoders import DenseDecoder
 from deniable.estimates.display import series_panels
 from deniable.estimates.views import likeliest
 from deniable.mechanisms import RandomisedResponse
-from deniable.messages import Manifest, Repeat
+from deniable.messages import Manifest, Repeat, Specification
 from tests.support.kinds import EXAMPLES, example_survey
 from tests.support.surveys import manifest
 
@@ -333,3 +333,20 @@ def test_a_series_shows_gaps_and_crosses_successors() -> None:
     assert len(rows) == 3 * len(series.categories)
     assert series.to_csv().count("\n") == 1 + len(rows)
     assert series.to_dict()["survey"] == "marriage"
+
+
+def test_of_a_series_of_numbers_and_answers_the_newest_sort_is_told() -> None:
+    numbers = manifest(
+        categories=("1", "2", "3"), specification=Specification("numeric", {"ratio": (10, 11)})
+    )
+    answers = manifest(categories=("yes", "no"), sequence=1)
+    one, other = (
+        Point(each.survey_id.hex(), 0, at, at + 1, histogram(each))
+        for at, each in enumerate((numbers, answers))
+    )
+    for points, labels in (((one, other), ["yes", "no"]), ((other, one), ["mean"])):
+        figures = dict(Series("mixed", points).figures())
+        assert list(figures) == labels
+        for found in figures.values():
+            assert [each is None for each in found] == [True, False]
+        Series("mixed", points).plot()

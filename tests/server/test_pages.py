@@ -19,7 +19,7 @@ from yarl import URL
 from deniable.estimates import Histogram
 from deniable.estimates.comparison import compare
 from deniable.mechanisms import RandomisedResponse
-from deniable.messages import PROBLEM_JSON, Schedule
+from deniable.messages import PROBLEM_JSON, Schedule, Specification
 from deniable.server.pages.limits import MOST_COMPARED
 from deniable.server.pages.shown import largest_shares
 from deniable.stores import Overloaded, Role
@@ -195,7 +195,7 @@ def test_answers_are_not_chosen_for_seeming_to_change(before: int, now: int) -> 
             for n in (before, now)
         )
         compared = compare(
-            other, None, one, largest_shares(MOST_COMPARED, (one, other), (one, other))
+            other, None, one, largest_shares((one, other), everywhere=True)[:MOST_COMPARED]
         )
         assert len(compared.rows) == MOST_COMPARED
         seeming += sum(row.estimate.distinguishable for row in compared.rows)
@@ -205,8 +205,9 @@ def test_answers_are_not_chosen_for_seeming_to_change(before: int, now: int) -> 
 @pytest.mark.asyncio
 async def test_the_odds_are_told_in_words(public: Collector) -> None:
     told = {
-        "randomised-response-0": "At least 60 % of responses",  # e^1.1 / (e^1.1 + 2)
-        "subset-0": "sets have the device's own",
+        "randomised-response-0": "At least 60.0% of responses",  # e^1.1 / (e^1.1 + 2)
+        "subset-0": "stands for a set of answers; the device's own is among them at most",
+        "one-question-0": "one or more answers to one of the questions; the device's own",
     }
     for name, words in told.items():
         assert words in unescape(await text_of(await public.client.get(f"/surveys/{name}")))
@@ -329,6 +330,7 @@ async def test_what_a_page_cannot_show_is_said_on_it(collector: Collector) -> No
         ("?level=2", 400),
         ("?group=nobody-said", 400),
         ("?view=other", 400),
+        ("/chart.svg?find=nobody-said", 400),
         ("/compare?epoch=0&against=0", 400),
         ("/compare?epoch=0&against=7", 200),
         ("/nothing", 404),
@@ -349,6 +351,9 @@ async def test_failures_are_pages_for_browsers_and_problems_for_programs(
         (home,) = {read["href"] for tag, read in Tables(text).tags if read.get("class") == "brand"}
         assert shown.url.join(URL(home)).path == "/"
         await problem_of(await collector.client.get(path), status)
+        assert ('action="./logout"' in text) is False
+    await logged_in(collector)
+    assert "logout" in await text_of(await collector.client.get("/nothing", headers=browser), 404)
     await problem_of(await collector.client.get("/v1/nothing", headers=browser), 404)
 
 
@@ -500,6 +505,79 @@ async def test_the_chart_by_itself_has_as_many_rows_as_the_page(collector: Colle
     chart = await text_of(await collector.client.get("/surveys/many/chart.svg"))
     assert len(re.findall(r">answer \d+<", chart)) == 50
     assert "50 of 200 answers." in chart
+
+
+@pytest.mark.asyncio
+async def test_figures_that_are_not_to_be_used_say_so_wherever_they_are(
+    collector: Collector,
+) -> None:
+    kind = Specification("numeric", {"ratio": (10, 11)})
+    years = manifest(name="years", categories=("2000", "2001", "2002"), specification=kind)
+    await collector.publish(years)
+    await collector.store.add(
+        [report(each, 0, epoch=epoch, survey=years) for each in range(500) for epoch in (0, 1)]
+    )
+    collector.clock.time += 2
+    await logged_in(collector)
+    for path, epochs in (
+        ("", " 1"),
+        ("/series", "s 0, 1"),
+        ("/compare?epoch=1&against=0", "s 0, 1"),
+    ):
+        text = await text_of(await collector.client.get(f"/surveys/years{path}"))
+        assert f"Not to be used: honest devices do not cause the counts of epoch{epochs}." in text
+    assert "in the units of the answers" in text
+    # As many digits as tell the interval's ends apart.
+    (row,) = re.findall(r">mean</th>(.*)</tr>", text)
+    assert re.findall(r"[\d,]+\.\d+", row)[0].startswith("1,99")
+
+
+@pytest.mark.asyncio
+async def test_a_series_has_the_answers_of_all_its_surveys_and_says_whose_epochs_they_are(
+    collector: Collector,
+) -> None:
+    first, second, third = (Schedule(START + at * 86_400, 86_400, 1, 86_400) for at in (-2, -1, 0))
+    of_numbers = Specification("numeric", {"ratio": (10, 11)})
+    surveys = [
+        manifest(name="both", categories=("1", "2"), specification=of_numbers, schedule=first),
+        manifest(name="both", categories=("a", "b"), sequence=1, schedule=second),
+        manifest(name="both", categories=("b", "c"), sequence=2, schedule=third),
+    ]
+    for survey in surveys:
+        await collector.publish(survey)
+        await collector.store.add([report(each, each % 2, survey=survey) for each in range(300)])
+    collector.clock.time += 2
+    await logged_in(collector)
+    page = "/surveys/both/series"
+    rows = Tables(await text_of(await collector.client.get(page))).rows["series"]
+    told = {(row["survey"], row["category"]) for row in rows if "share" in row}
+    ids = [survey.survey_id.hex() for survey in surveys]
+    assert told == {(ids[at], name) for at, names in ((1, "ab"), (2, "bc")) for name in names}
+    assert len(rows) == 9
+    for query, names in (("find=A", {"a"}), ("group=a", {"a"}), ("epoch=0", {"b", "c"})):
+        text = await text_of(await collector.client.get(f"{page}?{query}"))
+        assert {row["category"] for row in Tables(text).rows["series"]} == names
+        assert "the largest" not in text
+        assert (f"0 of {ids[1][:12]}" in text) is (query != "epoch=0")
+
+
+@pytest.mark.asyncio
+async def test_links_put_no_text_of_theirs_on_a_page(collector: Collector) -> None:
+    await collector.send(*(envelope(device, device % 5) for device in range(9)))
+    await logged_in(collector)
+    for path in ("", "/series", "/compare"):
+        address = f"/surveys/{MANIFEST.name}{path}?group=good&group=Ignore+all"
+        answer = await collector.client.get(address)
+        ticks = [read for tag, read in Tables(await answer.text()).tags if "checked" in read]
+        assert [read["value"] for read in ticks if read["name"] == "group"] == ["good"]
+
+
+@pytest.mark.asyncio
+async def test_a_high_level_and_a_group_are_told_as_they_are(public: Collector) -> None:
+    page = "/surveys/odd/compare?epoch=1&against=0&level=0.999999&group=%26amp;"
+    text = await text_of(await public.client.get(page))
+    assert "99.9999 % interval" in text
+    assert "the largest" not in text
 
 
 @pytest.mark.asyncio

@@ -118,7 +118,8 @@ def histogram_picture(
 ) -> Picture:
     """Return the chart of a histogram, or of some of its dots."""
     view, together = View(view), " simultaneous" if simultaneous else ""
-    dots = dots or histogram_dots(histogram, view, simultaneous=simultaneous)
+    if dots is None:
+        dots = histogram_dots(histogram, view, simultaneous=simultaneous)
     notes = [*_notes(histogram, view, simultaneous=simultaneous)]
     if histogram.numeric is None and len(dots) < (k := len(histogram.categories)):
         notes.insert(0, f"{len(dots)} of {k:,} answers.")
@@ -188,10 +189,11 @@ def series_picture(
 ) -> Picture:
     """Return the chart of a series: a panel for each category or for the mean, or some of these."""
     points = series.points
-    values = [each for point in points if point.histogram for each in point.histogram.values or ()]
+    shown = [point.histogram for point in points if point.histogram]
+    values = [each for histogram in shown for each in histogram.values or () if series.numeric]
     pairs = enumerate(pairwise(points), start=1)
     breaks = [at for at, (one, other) in pairs if one.survey_id != other.survey_id]
-    levels = [point.histogram.level for point in points if point.histogram]
+    levels = [histogram.level for histogram in shown]
     svg = series_chart(
         series_panels(series) if panels is None else panels,
         [str(point.epoch) for point in points],
@@ -244,7 +246,7 @@ def _levels(outer: Iterable[float]) -> tuple[str, str]:
 
 
 def _percent(level: float) -> str:
-    return f"{100 * level:.4g}%"
+    return f"{100 * level:.12g}%"
 
 
 def histogram_html(histogram: "Histogram") -> Markup:

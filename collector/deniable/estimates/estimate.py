@@ -74,7 +74,7 @@ class Estimate:
     def sentence(self) -> str:
         """Return the estimate in words, as it can be published."""
         show = _SHOWN[self.unit]
-        interval = f"{100 * self.level:.4g} % interval {show(self.low)} to {show(self.high)}"
+        interval = f"{100 * self.level:.12g} % interval {show(self.low)} to {show(self.high)}"
         match self.unit:
             case Unit.SHARE:
                 text = f"An estimated {show(self.value)} of {self._whom} answered {self.label}"

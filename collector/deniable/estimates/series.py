@@ -56,8 +56,17 @@ class Series(Tabular):
     @property
     def categories(self) -> tuple[str, ...]:
         """Return the texts of all categories of any epoch, as they came up."""
-        found = (point.histogram.categories for point in self.points if point.histogram)
-        return tuple(dict.fromkeys(category for each in found for category in each))
+        found = (_shown(point, numeric=self.numeric) for point in self.points)
+        return tuple(dict.fromkeys(each for one in found if one for each in one.categories))
+
+    @property
+    def numeric(self) -> bool:
+        """Return whether it is of numbers, as its newest figures are.
+
+        Figures of a survey of the other sort, of the same name, are gaps.
+        """
+        shown = [point.histogram for point in self.points if point.histogram]
+        return bool(shown) and shown[-1].values is not None
 
     def at(self, level: float) -> "Series":
         """Return the same with intervals of another level."""
@@ -87,14 +96,14 @@ class Series(Tabular):
         Without groups, each category is one, as its histogram has it: nothing can be made of these
         estimates. Of a numeric survey there is the mean instead.
         """
-        if not groups and any(point.histogram and point.histogram.values for point in self.points):
+        if not groups and self.numeric:
             yield "mean", tuple(_mean(point.histogram) for point in self.points)
             return
         for answers in groups:
             yield answers_text(answers), self.share(answers)
         if not groups:
             # Not by share(): a query of each of 65,536 categories would take an hour.
-            each = [_shares(point.histogram) for point in self.points]
+            each = [_shares(_shown(point, numeric=False)) for point in self.points]
             for category in self.categories:
                 yield category, tuple(found.get(category) for found in each)
 
@@ -131,6 +140,12 @@ class Series(Tabular):
         """Return a row for each epoch and group as CSV."""
         columns = [field.name for field in (*_POINT, *_CATEGORY, *ESTIMATE)]
         return written(("survey", *columns), {"survey": self.survey}, self.rows(*groups))
+
+
+def _shown(point: Point, *, numeric: bool) -> Histogram | None:
+    """Return a point's histogram, if it is of numbers or of categories."""
+    histogram = point.histogram
+    return None if histogram is None or (histogram.values is not None) != numeric else histogram
 
 
 def _mean(histogram: Histogram | None) -> Estimate | None:

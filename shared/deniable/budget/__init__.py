@@ -6,6 +6,7 @@ from deniable.budget.cost import (
     epsilon_to_nano,
     format_nano,
     odds_text,
+    percent_text,
     pure_cost,
     upper_text,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "epsilon_to_nano",
     "format_nano",
     "odds_text",
+    "percent_text",
     "pure_cost",
     "upper_text",
 ]

@@ -8,8 +8,8 @@ user's.
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from math import ceil
-from typing import Final
+from math import ceil, floor, log10
+from typing import Final, Literal
 
 from deniable.mechanisms import (
     InvalidPrivacyParameter,
@@ -66,6 +66,20 @@ def odds_text(odds: Fraction) -> str:
     # In integers: a Decimal would be rounded again, by the app's decimal context.
     whole, part = divmod(ceil(odds * 10**places), 10**places)
     return f"{whole:,}.{part:0{places}d}" if places else f"{whole:,}"
+
+
+def percent_text(share: Fraction, bound: Literal["least", "most"]) -> str:
+    """Return a probability in per cent, rounded down for "at least", and up for "at most".
+
+    With enough digits to tell it from 0; what is above 99.9% is at most 100%.
+    """
+    if bound == "most" and Fraction(999, 1000) < share < 1:
+        return "100%"
+    small = 0 < share < Fraction(1, 1000)
+    digits = 1 - floor(log10(100 * share)) if small else 1  # two significant ones
+    scaled = 100 * share * 10**digits
+    whole = floor(scaled) if bound == "least" else ceil(scaled)
+    return f"{whole / 10**digits:.{digits}f}%"
 
 
 def epsilon_ceiling(epsilon: Fraction) -> Decimal:

@@ -180,7 +180,7 @@ class _Kind(SeveralQuestions):
     name = "one-question"
     summary = "of several questions each device answers one that it draws; the default for these"
     fields = ("dimensions", "mechanisms")
-    sent = "a set of answers to one of the questions"
+    sent = "one or more answers to one of the questions"
 
     def labels(self, dimensions: Dimensions) -> tuple[str, ...]:
         return answer_labels(dimensions)

@@ -3,10 +3,9 @@
 import unicodedata
 from datetime import UTC, datetime
 from fractions import Fraction
-from math import ceil, floor, log10
-from typing import Final, Literal
+from typing import Final
 
-from deniable.budget import NANO, odds_text
+from deniable.budget import NANO, odds_text, percent_text
 from deniable.mechanisms import odds_ceiling
 
 _WIDTH: Final = 80
@@ -105,20 +104,6 @@ def counted(count: int, unit: str) -> str:
     return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
 
 
-def shown_percent(share: Fraction, bound: Literal["least", "most"]) -> str:
-    """Return a probability in per cent, with enough digits to tell it from 0 and from 100.
-
-    The bound rounds it down for "at least", and up for "up to".
-    """
-    if share > Fraction(999, 1000) and share < 1:
-        return "more than 99.9%" if bound != "most" else "100%"
-    small = 0 < share < Fraction(1, 1000)
-    digits = 1 - floor(log10(100 * share)) if small else 1  # two significant ones
-    scaled = 100 * share * 10**digits
-    whole = floor(scaled) if bound == "least" else ceil(scaled)
-    return f"{whole / 10**digits:.{digits}f}%"
-
-
 def times_likelier(odds: Fraction) -> str:
     """Return odds as a bound in words, rounded up: what is stated is never less than what holds."""
     if is_vast(odds):
@@ -140,5 +125,5 @@ def shown_guess(guess: Fraction) -> str:
     """Return in words how often a guess is right with a response, rounded up."""
     return (
         "whoever guesses at any yes/no question about your answer, and is right 50% of the time, "
-        f"is right at most {shown_percent(guess, 'most')} of the time once a response was seen"
+        f"is right at most {percent_text(guess, 'most')} of the time once a response was seen"
     )

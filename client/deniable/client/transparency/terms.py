@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import ClassVar, Final, Literal
 
-from deniable.budget import changing_cost, format_nano
+from deniable.budget import changing_cost, format_nano, percent_text
 from deniable.client.transparency.figures import Figures, Row
 from deniable.client.transparency.guessing import guess_of
 from deniable.client.transparency.plain_text import (
@@ -14,7 +14,6 @@ from deniable.client.transparency.plain_text import (
     odds_of,
     shown_duration,
     shown_guess,
-    shown_percent,
     shown_time,
     times_likelier,
 )
@@ -138,11 +137,11 @@ def _truthfulness(manifest: Manifest) -> str:
         other = (
             ""
             if mechanism.miss is None
-            else f", any other answer at least {shown_percent(mechanism.miss, 'least')}"
+            else f", any other answer at least {percent_text(mechanism.miss, 'least')}"
         )
         return (
             f"What is sent stands for {kind.sent}, drawn at random: yours is among them at "
-            f"most {shown_percent(mechanism.hit, 'most')} of the time{other}."
+            f"most {percent_text(mechanism.hit, 'most')} of the time{other}."
         )
     if mechanism.truth is None:
         rows = map(mechanism.row, range(mechanism.categories))
@@ -150,11 +149,11 @@ def _truthfulness(manifest: Manifest) -> str:
         return (
             f"What is sent is one of {mechanism.responses} responses, drawn at random by a table "
             "in which your answer has a row: whatever you answer, each of them at most "
-            f"{shown_percent(most, 'most')} of the time."
+            f"{percent_text(most, 'most')} of the time."
         )
     bound: Literal["least", "most"] = "most" if kind.symmetric else "least"
     return (
-        f"Your true answer is sent at {bound} {shown_percent(mechanism.truth, bound)} of the time, "
+        f"Your true answer is sent at {bound} {percent_text(mechanism.truth, bound)} of the time, "
         f"else one of the others, {kind.likeness}."
     )
 
@@ -186,7 +185,7 @@ def _repetition(manifest: Manifest, most: int, most_any: int | None) -> tuple[st
             f"The same answer gets the same response for {epochs:,} reports in a row ({span}), so "
             "repeating it reveals nothing more."
         )
-        chance = shown_percent(_change_shows(manifest.mechanism), "most")
+        chance = percent_text(_change_shows(manifest.mechanism), "most")
         shown = (
             "Not protected: equal responses let the collector guess which reports come from one "
             "device, and a different one shows that your answer changed: if it does in this time, "

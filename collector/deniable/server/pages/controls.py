@@ -51,9 +51,9 @@ class Controls:
     readings: Mapping[str, str] = field(default_factory=dict)  # of sliders, by their places
 
     @classmethod
-    def of(cls, request: "web.BaseRequest", manifest: Manifest, kind: str) -> "Controls":
-        """Return those of a page."""
-        query = request.query
+    def of(cls, request: "web.BaseRequest", surveys: Sequence[Manifest], kind: str) -> "Controls":
+        """Return those of a page about surveys, the newest first."""
+        query, manifest = request.query, surveys[0]
         if kind == "plan":
             width, epsilon = query.get("width", WIDTHS[0]), query.get("epsilon", EPSILONS[0])
             from deniable.server.pages.planner import free_epsilon
@@ -64,7 +64,10 @@ class Controls:
                 readings["epsilon-now"] = epsilon
             return cls(width=width, epsilon=epsilon, readings=readings)
         groups, wanted = asked_groups(request), query.get("find", "")
-        offered = manifest.categories if manifest.values is None else ()
+        told = (each for each in surveys if manifest.values is None and each.values is None)
+        answers = dict.fromkeys(name for each in told for name in each.categories)
+        groups = tuple(each for each in groups if each in answers)  # no text of whoever made a link
+        offered = tuple(answers)
         shown, many = len(offered), len(offered) > MOST_OFFERED
         if many:
             sought = wanted.casefold()

@@ -42,7 +42,7 @@ from deniable.server.routes.figures import Asked, Figures, check_view, to_the_en
 from deniable.server.routes.parameters import asked_choice, asked_epochs, asked_level
 from deniable.server.routes.routing import SVG, Handler
 from deniable.server.routes.shown import shown_counts, shown_epochs
-from deniable.server.routes.tokens import held_role, token_digest
+from deniable.server.routes.tokens import held_role, held_tokens, token_digest
 from deniable.server.transport.connections import Connection
 from deniable.stores import Role, Store
 
@@ -174,7 +174,7 @@ class _Pages:
         level, groups = asked_level(request), asked_groups(request)
         wanted = request.query.get("find", "")
         surveys = tuple(self._catalogue.named(name))
-        if "survey" not in request.query:
+        if asked.epochs is None and "survey" not in request.query:
             asked = Asked(asked.estimating, surveys, asked.epochs)
 
         def made(shown: Sequence[EpochCounts]) -> str:
@@ -231,14 +231,16 @@ class _Pages:
             other = histogram_of(asked.newest, shown[1:], level)
             if one.epochs == other.epochs:
                 raise ValueError("an epoch is not compared with itself")
-            among = None
-            if not groups:
-                names = set(largest_shares(MOST_COMPARED, (one, other), (one, other), wanted))
-                among = [name for name in other.categories if name in names]
+            found: list[str] = []
+            if not groups and other.values is None:
+                found = largest_shares((one, other), wanted, everywhere=True)
+            names = set(found[:MOST_COMPARED])
+            among = [name for name in other.categories if name in names]
             compared = compare(other, list(groups) or None, one, among)
             return rendered(
                 "compare.html",
-                shown=shown_changes(compared),
+                shown=shown_changes(compared, found),
+                units="percentage points" if other.values is None else "the units of the answers",
                 level=level,
                 now=named_epochs(other),
                 before=named_epochs(one),
@@ -347,19 +349,23 @@ class _Pages:
             "collector": [*collector_health(self._meters)] if role is Role.OPERATOR else (),
             "downloads": [*downloads(request, kind)],
         }
-        # In a thread: there may be 65,536 answers to look through.
-        values["controls"] = await to_thread(Controls.of, request, manifest, kind)
         # Where time has passed, and nothing was chosen, only figures change.
         values["fragment"] = script and headers.get("HX-Trigger") != "live"
-        if script:
+        if script and not values["fragment"]:
             return page("live.html", **values)
 
-        async def listed() -> list[ListedEpoch]:
-            return await shown_epochs(self._store, manifest, now, most_epochs(manifest))
+        async def listed() -> tuple[Controls, list[ListedEpoch]]:
+            # In a thread: there may be 65,536 answers to look through.
+            controls = await to_thread(Controls.of, request, asked.surveys, kind)
+            if script or kind not in OF_EPOCHS:
+                return controls, []
+            most = most_epochs(manifest)
+            return controls, [*await shown_epochs(self._store, manifest, now, most)]
 
-        epochs: list[ListedEpoch] = []
-        if kind in OF_EPOCHS:
-            epochs = await to_the_end(asked.estimating.in_turn(request, listed))
+        making = asked.estimating.in_turn(request, listed)
+        values["controls"], epochs = await to_the_end(making)
+        if script:
+            return page("live.html", **values)
         return page(
             "survey.html",
             content.status,
@@ -443,7 +449,7 @@ def failure_page(request: web.BaseRequest, answer: web.Response) -> web.Response
         answer.status,
         root=root_of(request),
         **_here(request),
-        known=False,
+        known=bool(held_tokens(request)),
         title=told["title"],
         detail=told.get("detail", ""),
     )

@@ -1,8 +1,10 @@
 """What a page shows of histograms: charts, and the same numbers in tables."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import floor, log10
 from typing import Final
 
 from deniable.estimates import Estimate, Histogram, Series, View, plot_differences
@@ -19,6 +21,7 @@ from deniable.estimates.display import (
     shown_rows,
 )
 from deniable.estimates.fields import Json, category_rows, numeric_map, statistic_rows
+from deniable.estimates.series import Point
 from deniable.server.pages.limits import MOST_PANELS, MOST_ROWS
 
 Text = Callable[[float], str]
@@ -28,6 +31,7 @@ _HELPED: Final = (
     "Chance has helped the largest of many answers to be the largest: their estimates tend to be "
     "too high."
 )
+NOT_FOUND: Final = "no answer is called so"
 _WIDTHS: Final = (720, 360)
 """Of a chart beside its labels, and of one on a phone."""
 
@@ -53,6 +57,8 @@ class Shown:
     charts: tuple[Markup, ...]
     rows: tuple[Row, ...]
     hidden: int = 0  # how many rows more there are
+    cut: bool = False  # whether these are the largest of more that were looked for
+    alert: str = ""  # why they are not to be used
     sentence: str = ""
     notes: tuple[str, ...] = ()
     statistics: tuple[Row, ...] = ()
@@ -68,7 +74,7 @@ def shown_figures(
     """
     if view is not View.UNBIASED and histogram.numeric is not None:
         raise ValueError("a numeric survey is shown unbiased only")
-    kept, hidden = _largest(histogram, view, wanted)
+    kept, hidden, cut = _largest(histogram, view, wanted)
     dots = _dots(histogram, view, kept)
     charts = tuple(
         histogram_picture(histogram, view, width=width, heading=False, dots=dots).svg
@@ -83,7 +89,7 @@ def shown_figures(
     if histogram.numeric is not None:
         of_numbers = statistic_rows(numeric_map(histogram.numeric))
         statistics = tuple(
-            _row(row["statistic"], row, _number)
+            _row(row["statistic"], row, _numbers([(row["low"], row["high"])]))
             for row in of_numbers
             if not row["too_wide"] and not row["statistic"].startswith("share")
         )
@@ -91,21 +97,27 @@ def shown_figures(
         charts,
         tuple(_row(row["category"], row, text) for row in kept),
         hidden=hidden,
-        # Fewer were looked for by name, which makes none of them larger.
-        notes=(_HELPED,) if hidden and len(kept) == MOST_ROWS else (),
+        cut=cut,
+        alert=_alert([histogram]),
+        notes=(_HELPED,) if cut else (),
         sentence=sentence,
         statistics=statistics,
     )
 
 
 def drawn(histogram: Histogram, view: View, wanted: str) -> Markup:
-    """Return the chart by itself, of the rows that the page has."""
-    kept, _ = _largest(histogram, view, wanted)
+    """Return the chart by itself, of the rows that the page has; ValueError if there are none."""
+    kept, hidden, _ = _largest(histogram, view, wanted)
+    if hidden and not kept:
+        raise ValueError(NOT_FOUND)
     return histogram_picture(histogram, view, dots=_dots(histogram, view, kept)).svg
 
 
-def _largest(histogram: Histogram, view: View, wanted: str) -> tuple[list[Json], int]:
-    """Return the rows with the largest shares, of those looked for, and how many others are not."""
+def _largest(histogram: Histogram, view: View, wanted: str) -> tuple[list[Json], int, bool]:
+    """Return the rows with the largest shares of those looked for, and how many others there are.
+
+    And whether some of these were looked for, too.
+    """
     rows = shown_rows(histogram)
     if histogram.numeric is not None:
         told = [not histogram.numeric.too_wide(each) for each in histogram.numeric.bins]
@@ -120,9 +132,10 @@ def _largest(histogram: Histogram, view: View, wanted: str) -> tuple[list[Json],
         ]
     sought = wanted.casefold()
     kept = [row for row in rows if sought in row["category"].casefold()]
-    if len(kept) > MOST_ROWS:
+    cut = len(kept) > MOST_ROWS
+    if cut:
         kept = sorted(kept, key=lambda row: -(row["estimate"] or 0.0))[:MOST_ROWS]
-    return kept, len(rows) - len(kept)
+    return kept, len(rows) - len(kept), cut
 
 
 def _dots(histogram: Histogram, view: View, rows: Sequence[Json]) -> list[Dot]:
@@ -138,75 +151,76 @@ def shown_raw(histogram: Histogram) -> list[tuple[str, int]]:
 
 def shown_series(series: Series, together: Sequence[str], wanted: str = "") -> Shown:
     """Return a series' chart and its table, of the answers added up or the most frequent ones."""
-    shown = [point.histogram for point in series.points if point.histogram]
+    shown = [
+        point.histogram
+        for point in series.points
+        if point.histogram and (point.histogram.values is not None) == series.numeric
+    ]
     if not shown:
         return Shown((), ())
-    numeric = shown[-1].values is not None
     groups = [list(together)] if together else []
-    among = None if numeric or groups else largest_shares(MOST_PANELS, shown[-1:], shown, wanted)
+    among, cut = None, False
+    if not (series.numeric or groups):
+        found = largest_shares(shown, wanted, everywhere=False)
+        among, cut = set(found[:MOST_PANELS]), len(found) > MOST_PANELS
     figures = [each for each in series.figures(*groups) if among is None or each[0] in among]
     panels = series_panels(series, *groups, among=among)
     charts = tuple(
         series_picture(series, width, heading=False, panels=panels).svg for width in _WIDTHS
     )
     known = [each for _, found in figures for each in found if each is not None]
-    text: Text = _number
-    if not numeric:
-        text = _in(SHARES, ((each.low, each.high) for each in known))
+    ends = [(each.low, each.high) for each in known]
+    text = _numbers(ends) if series.numeric and not groups else _in(SHARES, ends)
+    several = len({point.survey_id for point in series.points}) > 1
     rows = [
-        _estimate_row(label, found[at], text, n=f"{point.n:,}", epoch=str(point.epoch))
+        _estimate_row(label, found[at], text, point, several=several)
         for at, point in enumerate(series.points)
         for label, found in figures
     ]
     hidden = 0 if among is None else len(series.categories) - len(figures)
-    return Shown(charts, tuple(rows), hidden=hidden)
+    return Shown(charts, tuple(rows), hidden=hidden, cut=cut, alert=_alert(shown))
 
 
 def largest_shares(
-    most: int, told_in: Sequence[Histogram], histograms: Sequence[Histogram], wanted: str = ""
+    histograms: Sequence[Histogram], wanted: str = "", *, everywhere: bool
 ) -> list[str]:
-    """Return so many answers with the largest shares in all histograms together.
+    """Return the answers, those with the largest shares in all histograms together first.
 
     Chosen by one of them, chance would make them seem to fall in the others; but the mean of x and
     y, from n and m reports, (n x + m y) / (n + m), has with their difference x - y the covariance
-    (V - V) / (n + m) = 0, if V / n and V / m are their variances. None to a question that in one of
-    those which it is to be ``told_in`` no report is about.
+    (V - V) / (n + m) = 0, if V / n and V / m are their variances. None to a question that no report
+    is about; if they are to be told of ``everywhere``, in any histogram.
 
     Raises:
         ValueError: if none is called as wanted.
     """
-    told = [
-        {
-            name
-            for part in each.sample.decoder.parts
-            if part.tally(each.sample.tally).n
-            for name in each.categories[part.categories]
-        }
-        for each in told_in
-    ]
     reports: dict[str, float] = {}
+    times: Counter[str] = Counter()
     for each in histograms:
-        for name, n in zip(each.categories, (each.n * each.estimate).tolist(), strict=True):
-            if n == n:
-                reports[name] = reports.get(name, 0.0) + n
-    sought = wanted.casefold()
-    found = [
-        name
-        for name in reports
-        if sought in name.casefold() and all(name in names for names in told)
-    ]
+        counts = (each.n * each.estimate).tolist()
+        for part in each.sample.decoder.parts:
+            if part.tally(each.sample.tally).n:
+                told = each.categories[part.categories]
+                times.update(told)
+                for name, n in zip(told, counts[part.categories], strict=True):
+                    reports[name] = reports.get(name, 0.0) + n
+    sought, least = wanted.casefold(), len(histograms) if everywhere else 1
+    found = [name for name in reports if sought in name.casefold() and times[name] >= least]
     if wanted and not found:
-        raise ValueError("no answer is called so")
-    return sorted(found, key=lambda name: -reports[name])[:most]
+        raise ValueError(NOT_FOUND)
+    return sorted(found, key=lambda name: -reports[name])
 
 
-def shown_changes(compared: Comparison) -> Shown:
-    """Return the chart of differences, and both epochs' shares beside them."""
+def shown_changes(compared: Comparison, found: Sequence[str] = ()) -> Shown:
+    """Return the chart of differences, and both epochs' shares beside them.
+
+    ``found`` are the answers that were looked for, where some of these are compared.
+    """
+    assert compared.against is not None
     numeric = compared.histogram.values is not None
-    points: Text = _number
-    shares: Text = _number
+    ends = [(row.estimate.low, row.estimate.high) for row in compared.rows]
+    points = shares = _numbers(ends)
     if not numeric:
-        ends = [(row.estimate.low, row.estimate.high) for row in compared.rows]
         points, shares = _in(POINTS, ends), _in(SHARES, ends)
     charts: tuple[Markup, ...] = ()
     if not numeric:
@@ -249,8 +263,14 @@ def shown_changes(compared: Comparison) -> Shown:
         "Devices that are in both make these intervals wider than need be, never too narrow, as "
         "long as they tend to keep their answers."
     )
-    hidden = 0 if numeric else len(compared.histogram.categories) - len(rows)
-    return Shown(charts, tuple(rows), hidden=hidden, notes=tuple(notes))
+    return Shown(
+        charts,
+        tuple(rows),
+        hidden=len(compared.histogram.categories) - len(rows) if found else 0,
+        cut=len(found) > len(rows),
+        alert=_alert([compared.against, compared.histogram]),
+        notes=tuple(notes),
+    )
 
 
 def named_epochs(histogram: Histogram) -> str:
@@ -258,9 +278,29 @@ def named_epochs(histogram: Histogram) -> str:
     return f"epoch{'s' * (len(histogram.epochs) > 1)} {epochs_text(histogram.epochs)}"
 
 
-def _number(value: float) -> str:
-    """Return a number in the units of the answers: four digits, or all before the point."""
-    return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+def _alert(histograms: Sequence[Histogram]) -> str:
+    """Return that figures are not to be used, and which, if so."""
+    found: dict[str, set[int]] = {each.survey_id: set() for each in histograms}
+    for each in histograms:
+        found[each.survey_id].update(each.epochs if each.impossible else ())
+    places = [
+        f"epoch{'s' * (len(epochs) > 1)} {epochs_text(sorted(epochs))}"
+        f"{f' of {survey[:12]}' * (len(found) > 1)}"
+        for survey, epochs in found.items()
+        if epochs
+    ]
+    if not places:
+        return ""
+    return f"Not to be used: honest devices do not cause the counts of {' and '.join(places)}."
+
+
+def _numbers(pairs: Iterable[tuple[float | None, float | None]]) -> Text:
+    """Return how numbers are written whose intervals have these ends, in the answers' units."""
+    known = sorted(high - low for low, high in pairs if low is not None and high is not None)
+    typical = known[len(known) // 2] if known else 0.0
+    decimals = min(max(1 - floor(log10(typical)), 0), 12) if typical > 0 else 2
+    # Adding 0 turns -0.0 into 0.0.
+    return lambda value: f"{round(value, decimals) + 0.0:,.{decimals}f}"
 
 
 def _in(scale: Scale, pairs: Iterable[tuple[float | None, float | None]]) -> Text:
@@ -293,11 +333,16 @@ def _row(label: str, row: Json, text: Text) -> Row:
     )
 
 
-def _estimate_row(label: str, estimate: Estimate | None, text: Text, *, n: str, epoch: str) -> Row:
+def _estimate_row(
+    label: str, estimate: Estimate | None, text: Text, point: Point, *, several: bool
+) -> Row:
+    """Return a row of a series; which survey it is of, if it has ``several``."""
+    n, place = f"{point.n:,}", (("epoch", str(point.epoch)), ("survey", point.survey_id))
+    epoch = f"{point.epoch} of {point.survey_id[:12]}" if several else str(point.epoch)
     if estimate is None:
-        return Row(label, (("epoch", epoch),), "–", "no figures", n=n, before=epoch)
+        return Row(label, place, "–", "no figures", n=n, before=epoch)
     numbers = (
-        ("epoch", epoch),
+        *place,
         ("share", repr(estimate.value)),
         ("low", repr(estimate.low)),
         ("high", repr(estimate.high)),

@@ -5,7 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from deniable.budget import NANO, RangeCost, odds_text, upper_text
+from deniable.budget import NANO, RangeCost, odds_text, percent_text, upper_text
 from deniable.mechanisms import SurveyMechanism
 from deniable.messages import Manifest
 
@@ -29,7 +29,7 @@ def privacy_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
     yield (
         "Odds",
         f"One response makes no answer more than {odds_text(odds)} times likelier, beside any "
-        f"other, than it was before.{_chance(mechanism)}",
+        f"other, than it was before.{_chance(mechanism, kind.sent)}",
     )
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     epochs = manifest.schedule.epochs
@@ -56,14 +56,17 @@ def privacy_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
     )
 
 
-def _chance(mechanism: SurveyMechanism) -> str:
+def _chance(mechanism: SurveyMechanism, sent: str) -> str:
     """Return how often a response tells the truth, as a sentence, where one number says it."""
     if mechanism.truth is not None:
-        chance = f"{100 * float(mechanism.truth):.2g} %"
+        chance = percent_text(mechanism.truth, "least")
         return f" At least {chance} of responses are the answer itself; the others are by chance."
     if mechanism.hit is not None:
-        chance = f"{100 * float(mechanism.hit):.2g} %"
-        return f" A response is a set of answers, and {chance} of these sets have the device's own."
+        chance = percent_text(mechanism.hit, "most")
+        return (
+            f" A response stands for {sent}; the device's own is among them at most {chance} of "
+            "the time."
+        )
     return ""
 
 
@@ -71,9 +74,9 @@ def figure_terms(histogram: "Histogram") -> Iterator[tuple[str, str]]:
     """Yield what fakes can do to these figures, and who is not in them."""
     poisoning = histogram.poisoning
     if histogram.numeric is None:
-        off = f"a share is off by up to {100 * poisoning.bias(0.01):.2g} percentage points"
+        off = f"a share is off by up to {_two_digits(100 * poisoning.bias(0.01))} percentage points"
     else:
-        off = f"the mean is off by up to {0.01 * histogram.numeric.influence:.2g}"
+        off = f"the mean is off by up to {_two_digits(0.01 * histogram.numeric.influence)}"
     fakes = f"If 1 % of reports are fake, {off}; intervals do not tell of it."
     share = poisoning.detectable_share
     if histogram.impossible:
@@ -95,3 +98,7 @@ def figure_terms(histogram: "Histogram") -> Iterator[tuple[str, str]]:
         )
     yield "Fakes", fakes
     yield "Not in them", _NOT_IN_THEM
+
+
+def _two_digits(number: float) -> str:
+    return f"{Decimal(f'{number:.2g}'):,f}"
