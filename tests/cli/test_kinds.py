@@ -198,9 +198,9 @@ def test_numeric_csv_is_a_row_a_statistic(minutes: Workplace) -> None:
     numeric = as_json(minutes)["numeric"]
     assert [row["statistic"] for row in rows] == [
         "mean",
-        "quantile 0.25",
-        "quantile 0.5",
-        "quantile 0.75",
+        "lower quartile",
+        "median",
+        "upper quartile",
         *(f"share of {group['bin']}" for group in numeric["bins"]),
     ]
     shown = [numeric["mean"], *numeric["quartiles"], *numeric["bins"]]

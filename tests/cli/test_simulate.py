@@ -3,9 +3,13 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from deniable.cli import rehearsal
 from deniable.messages import is_simulated
+from deniable.publishing.drafts import draft
 from tests.cli.commands import SURVEY, Workplace, fail, run, succeed
 from tests.cli.serving import serving
 
@@ -113,6 +117,24 @@ def test_a_rehearsal_takes_one_seeds_reports_and_no_others(place: Workplace, fil
         seen = succeed("hist", "simulated-tea", "--dir", place.directory)
         assert "simulated: no real device answered" in seen
         assert "no figures yet" in fail("hist", "tea", "--dir", place.directory)
+
+
+@pytest.mark.parametrize(
+    ("repeat", "different"), [("", 3), ('repeat = "memoised"\nmemoised_epochs = 3\n', 1)]
+)
+def test_epochs_have_chance_of_their_own_unless_devices_keep_their_responses(
+    file: Path, monkeypatch: pytest.MonkeyPatch, repeat: str, different: int
+) -> None:
+    file.write_text(SURVEY + repeat, "utf-8")
+    survey = draft(file)
+    sent: dict[int, list[NDArray[np.int64]]] = {}
+    for epoch in 3, 4, 5:
+        monkeypatch.setattr(rehearsal, "rehearsal_at", lambda *_, at=epoch: (survey, at))
+        monkeypatch.setattr(
+            rehearsal, "send_all", lambda *given: sent.setdefault(given[2], [*given[3:]])[2:]
+        )
+        run("simulate", file, *ASKED, "1000", "--into", "http://127.0.0.1:1")
+    assert len({responses.tobytes() for (responses,) in sent.values()}) == different
 
 
 def test_reports_go_to_no_other_survey(place: Workplace, file: Path) -> None:

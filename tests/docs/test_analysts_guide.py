@@ -3,13 +3,13 @@
 import json
 import re
 from contextlib import redirect_stdout
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deniable.server import Config
 from tests.cli.commands import Workplace, run, succeed
 from tests.cli.serving import serving
 from tests.support.notebook import executed
@@ -18,12 +18,13 @@ from tests.support.readme import marked_blocks
 
 GUIDE = ROOT / "docs" / "analysts.md"
 NOTEBOOK = ROOT / "examples" / "analyst.ipynb"
+READ = {"connect", "store"}
 SHOWN = re.compile(r"```python\n((?:(?!```).)*?)```\n\n```text\n(.*?)```", re.DOTALL)
 
 
 def test_the_guide_prints_what_it_shows() -> None:
     shown = dict(SHOWN.findall(GUIDE.read_text("utf-8")))
-    blocks = [block for block in marked_blocks(GUIDE) if block.label != "connect"]
+    blocks = [block for block in marked_blocks(GUIDE) if block.label not in READ]
     assert [block.text for block in blocks] == list(shown)
     namespace: dict[str, object] = {}
     for block in blocks:
@@ -35,22 +36,26 @@ def test_the_guide_prints_what_it_shows() -> None:
         ]
 
 
-def test_the_guide_reads_a_collector(tmp_path: Path) -> None:
+def test_the_guide_reads_a_collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where the guide's files are
     place = Workplace(tmp_path / "collector")
     succeed("init", place.directory)
-    place.publish(start="2026-01-05T00:00:00Z")
+    start = datetime.now(UTC) - timedelta(days=5)
+    place.publish(start=start.isoformat(timespec="seconds"))
     for epoch in (0, 1, 3):
         place.count([0] * 20 + [1] * 8 + [2] * 8 + [3] * epoch, epoch=epoch)
     token = run("token", "new", "--dir", place.directory).stdout.strip()
-    authority = Config.load(place.directory).authority.hex()
-    (block,) = [block for block in marked_blocks(GUIDE) if block.label == "connect"]
+    succeed("survey", "export", "tea", "--dir", place.directory, "--out", "tea.json")
+    texts = {block.label: block.text for block in marked_blocks(GUIDE)}
+    stored: dict[str, Any] = {}
+    exec(texts["store"], stored)
     with serving(place) as server:
-        text = block.text.replace(
+        text = texts["connect"].replace(
             "https://telemetry.example.org", f"http://127.0.0.1:{server.port}"
         )
-        text = text.replace("dn_…", token).replace('"tea.json"', repr(authority))
         found: dict[str, Any] = {}
-        exec(text, found)
+        exec(text.replace("dn_…", token), found)
+    assert stored["tea"].histogram().n == found["newest"].n
     assert (found["newest"].n, found["pooled"].n) == (39, 36 + 37 + 39)
     assert [point.n for point in found["series"].points] == [36, 37, 0, 39]
 

@@ -201,6 +201,8 @@ def test_texts_stand_out_from_the_paper_in_light_and_dark() -> None:
 def test_a_picture_by_itself_has_its_stylesheet(tmp_path: Path) -> None:
     svg = dots_chart([Dot(HOSTILE[0], 0.2, None, None)], width=720, title=HOSTILE[1])
     Picture(svg).save(tmp_path / "a.svg")
+    with pytest.raises(ValueError, match=r"\.svg"):
+        Picture(svg).save(tmp_path / "a.png")
     saved = (tmp_path / "a.svg").read_text(encoding="utf-8")
     assert saved == standalone(svg) == Picture(svg)._repr_svg_()
     (style,) = found(saved, "style")

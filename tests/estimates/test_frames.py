@@ -72,5 +72,5 @@ def test_a_missing_package_is_named_with_what_installs_it(
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(MissingPackage) as refused:
         call()
-    wanted = '"deniable[analysis]"' + " polars" * (missing == "polars")
+    wanted = "narwhals pandas pyarrow" + " polars" * (missing == "polars")
     assert str(refused.value) == f"{missing} is not installed: pip install {wanted}"

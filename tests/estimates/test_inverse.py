@@ -74,7 +74,7 @@ def test_nothing_cancels_at_a_very_small_epsilon(epsilon: str, counts: tuple[int
 def test_counts_that_allow_no_estimate_are_refused(
     mechanism: Mechanism, counts: tuple[int, ...]
 ) -> None:
-    with pytest.raises(ValueError, match=r"counts are expected|nothing to estimate"):
+    with pytest.raises(ValueError, match=r"counts are expected|nothing to estimate|less than 0"):
         debias(mechanism, counts)
 
 

@@ -166,6 +166,16 @@ def test_what_shares_reports_or_noise_is_not_compared() -> None:
     for answers in ("", [], ["good", "good"], ["awful"], {"plan": "good"}):
         with pytest.raises(ValueError, match=r"answer|question"):
             found.share(answers)
+    with pytest.raises(ValueError, match="no answer is both good and one of fair or poor"):
+        found.share("good", given=["fair", "poor"])
+    rehearsal = histogram(manifest(name="simulated-rating"), 2)
+    for mixed in (found.share("good").__sub__, found.share("good").__truediv__):
+        with pytest.raises(ValueError, match="rehearsal"):
+            mixed(rehearsal.share("good"))
+    with pytest.raises(ValueError, match="rehearsal"):
+        combined([found.share("good"), rehearsal.share("good")])
+    with pytest.raises(ValueError, match="rehearsal"):
+        found.changed_from(rehearsal)
 
 
 @every
@@ -298,6 +308,12 @@ def test_sentences_can_be_published() -> None:
     assert change.sentence == (
         "good, epoch 4 less epoch 3 of rating-of-marriage: +0.9 percentage points (95 % interval "
         "-4.8 to +6.7; not distinguishable from no difference)."
+    )
+    one = estimate_histogram(manifest(), 3, [0, 0, 0, 1, 0]).share("good")
+    assert one.sentence == (
+        "The reports do not tell how many of the devices that reported in epoch 3 of "
+        "rating-of-marriage answered good: the estimate, 332.8 %, is mostly noise (95 % interval "
+        "0.0 % to 100.0 %)."
     )
     both = found.share("good") + found.share("poor")
     assert both.sentence.startswith(

@@ -158,8 +158,12 @@ async def test_a_file_of_an_export_pins_as_well(collector: Collector, tmp_path: 
     file = tmp_path / "survey.json"
     envelope = sign_manifest(MANIFEST, AUTHORITY)
     file.write_bytes(make_bundle([envelope], AUTHORITY.public_key).to_json())
-    surveys = connect(url(collector), authority=file)
-    assert (await asyncio.to_thread(surveys.__getitem__, MANIFEST.name)).manifest == MANIFEST
+    for authority in (file, str(file)):
+        surveys = connect(url(collector), authority=authority)
+        found = await asyncio.to_thread(surveys.__getitem__, MANIFEST.name)
+        assert found.manifest == MANIFEST
+    with pytest.raises(ValueError, match="no such file"):
+        connect(url(collector), authority=f"{file}on")
 
 
 class Lying(HttpSource):

@@ -460,6 +460,7 @@ async def test_an_epoch_may_end_beyond_the_calendar_and_have_one_report(
     collector.clock.time += 2
     text = await text_of(await collector.client.get("/surveys/long"))
     assert ">1 report <" in text
+    assert "Mostly noise so far" in text
     assert "UTC to beyond the year 9999, open" in text
     assert "begins beyond the year 9999" in await text_of(await collector.client.get("/"))
 

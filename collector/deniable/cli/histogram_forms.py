@@ -10,6 +10,7 @@ from rich.text import Text
 from deniable.cli.bars import bar
 from deniable.cli.life_terms import epochs_named
 from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary, View
+from deniable.estimates.display import noise_text
 from deniable.estimates.fields import Json, category_rows, crossed_rows, response_rows
 from deniable.estimates.numeric import QUARTILES
 from deniable.messages import is_simulated
@@ -132,11 +133,8 @@ def _category_notes(histogram: Histogram, view: View) -> list[str]:
         notes.append(_OUTSIDE + chance * (expected >= 1))
     if len(histogram.responses) > _MOST_RESPONSES:
         notes.append("Raw counts of the responses are in --json.")
-    if histogram.reports_for_five_points > histogram.n and not histogram.impossible:
-        notes.append(
-            f"Mostly noise so far: intervals of ± 5 percentage points take about "
-            f"{histogram.reports_for_five_points:,} reports at this epsilon."
-        )
+    if noise := noise_text(histogram):
+        notes.append(noise)
     return notes
 
 
@@ -166,14 +164,8 @@ def _numeric_notes(histogram: Histogram, numeric: NumericSummary) -> list[str]:
     if impossible := histogram.impossible:
         shown = ", ".join(impossible[:_NAMED]) + (", …" if len(impossible) > _NAMED else "")
         notes.append(f"!! These values have counts that honest devices do not cause: {shown}.")
-    width, span = numeric.mean.high - numeric.mean.low, numeric.span
-    noisy = width > span / 5 and not math.isnan(numeric.mean.standard_error)
-    if noisy and not histogram.impossible:
-        needed = histogram.n * (1.96 * numeric.mean.standard_error / (0.02 * span)) ** 2
-        notes.append(
-            f"Mostly noise so far: the mean within ± 2 % of the range takes about {needed:,.0f} "
-            "reports at this epsilon."
-        )
+    if noise := noise_text(histogram):
+        notes.append(noise)
     if any(group.share.outside for group in numeric.bins) or numeric.mean.outside:
         notes.append(_OUTSIDE)
     return notes

@@ -127,10 +127,12 @@ def _sent(
         raise click.BadParameter(
             f"--into sends {FEWEST} to {_MOST_SENT:,} reports", param_hint="--devices"
         )
-    responses = reports.responses(0, devices)
     started, taken = time.monotonic(), [0, 0]
     try:
         manifest, epoch = rehearsal_at(collector, asked)
+        # A device that keeps its response sends it again in each epoch of the range.
+        kept = manifest.repeat.memo_range(epoch)
+        responses = reports.responses(0, devices, kept.start if kept else epoch)
         with progress("reports", devices) as done:
             for accepted, duplicates in send_all(collector, manifest, epoch, responses):
                 done(accepted + duplicates)

@@ -11,6 +11,8 @@ from deniable.mechanisms.dimensions import Dimensions
 Answers = str | Iterable[str] | Mapping[str, str | Iterable[str]]
 """One answer or several, by the texts of their categories; or, by question, answers to several."""
 
+_NAMED = 10
+
 NOTHING_TOGETHER = "where each device answers one question, nothing tells of two together"
 
 
@@ -35,7 +37,7 @@ def weights_of(
     weights = np.zeros(len(categories))
     for name in named:
         if name not in places:
-            raise ValueError(f"there is no answer {name!r}")
+            raise ValueError(f"there is no answer {name!r}, but {_some(categories)}")
         weights[places[name]] = 1.0
     return weights
 
@@ -49,7 +51,7 @@ def _crossed(
     held = {}
     for question, wanted in answers.items():
         if question not in questions:
-            raise ValueError(f"there is no question {question!r}")
+            raise ValueError(f"there is no question {question!r}, but {_some([*questions])}")
         held[question] = weights_of(wanted, questions[question], (), together=False)
     if together:
         rows = [held.get(name, np.ones(len(each))) for name, each in questions.items()]
@@ -65,6 +67,10 @@ def answers_text(answers: Answers) -> str:
     if isinstance(answers, Mapping):
         return " and ".join(f"{name}: {answers_text(each)}" for name, each in answers.items())
     return answers if isinstance(answers, str) else _listed(list(answers))
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:_NAMED])) + ", …" * (len(names) > _NAMED)
 
 
 def _listed(names: Sequence[str]) -> str:

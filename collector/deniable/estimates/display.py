@@ -1,5 +1,6 @@
 """Histograms, series and differences as charts, as a part of a page, and as columns."""
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -51,6 +52,27 @@ _VIEWS: Final = {
     View.PROJECTED: "Dots: projected view, the possible shares nearest to the estimates; biased.",
     View.LIKELIHOOD: "Dots: likelihood view, the possible shares that fit best; biased.",
 }
+
+
+def noise_text(histogram: "Histogram") -> str:
+    """Return that the figures are mostly noise so far, and how many reports would help, if so.
+
+    Not of counts that honest devices do not cause: more of them help nobody.
+    """
+    if histogram.impossible:
+        return ""
+    if (numeric := histogram.numeric) is None:
+        needed = histogram.reports_for_five_points
+        if needed <= histogram.n:
+            return ""
+        wanted = "intervals of ± 5 percentage points take"
+    else:
+        mean = numeric.mean
+        if not mean.high - mean.low > numeric.span / 5 or math.isnan(mean.standard_error):
+            return ""
+        needed = round(histogram.n * (1.96 * mean.standard_error / (0.02 * numeric.span)) ** 2)
+        wanted = "the mean within ± 2 % of the range takes"
+    return f"Mostly noise so far: {wanted} about {needed:,} reports at this epsilon."
 
 
 def histogram_dots(

@@ -31,6 +31,10 @@ _ALIKE: Final = 1e-9
 """Values of a kernel that differ by less, of their whole range, are the same number."""
 
 
+_ANY_SHARE: Final = 0.5
+"""The standard error of a share whose 95 % interval is about all of [0, 1], wherever it lies."""
+
+
 class Unit(Enum):
     """What an estimate is, for its sentence."""
 
@@ -76,6 +80,11 @@ class Estimate:
         show = _SHOWN[self.unit]
         interval = f"{100 * self.level:.12g} % interval {show(self.low)} to {show(self.high)}"
         match self.unit:
+            case Unit.SHARE if not self.standard_error <= _ANY_SHARE:  # or there is none
+                text = (
+                    f"The reports do not tell how many of {self._whom} answered {self.label}: the "
+                    f"estimate, {show(self.value)}, is mostly noise"
+                )
             case Unit.SHARE:
                 text = f"An estimated {show(self.value)} of {self._whom} answered {self.label}"
             case Unit.DIFFERENCE:
@@ -196,6 +205,7 @@ class Sample:
         epochs: which ones; the tally has their reports added up.
         kept: ranges of epochs, first and last, in which devices keep their responses.
         place: the epochs, and the survey if need be, for people.
+        simulated: whether no device sent them.
     """
 
     mechanism: Mechanism
@@ -204,6 +214,7 @@ class Sample:
     epochs: tuple[int, ...] = ()
     kept: tuple[tuple[int, int], ...] = ()
     place: str = ""
+    simulated: bool = False
 
     @cached_property
     def decoder(self) -> Decoder:
@@ -235,6 +246,10 @@ class Sample:
         """Return whether both are the same reports; ValueError if they share some, or noise."""
         if self.tally is other.tally:
             return True
+        if self.simulated != other.simulated:
+            raise ValueError(
+                "one is of a rehearsal, whose simulated devices tell nothing of others"
+            )
         if not self.survey_id or self.survey_id != other.survey_id:
             return False
         if self.epochs == other.epochs:

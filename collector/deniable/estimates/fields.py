@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from deniable.estimates.numeric import QUARTILES
 from deniable.estimates.views import View
 from deniable.mechanisms import KINDS
 from deniable.reading.epochs import EpochState, iso_time
@@ -339,7 +340,7 @@ def statistic_rows(numeric: Json) -> list[Json]:
     other = {"blur": numeric["blur"], "bias_at_1_percent": None, "outside": False}
     rows = [numeric["mean"] | mean]
     for each in numeric["quartiles"]:
-        name = f"quantile {each['probability']}"
+        name = QUARTILES[each["probability"]]
         rows.append(other | each | {"statistic": name, "estimate": each["value"]})
     return rows + [
         other | each | {"statistic": f"share of {each['bin']}"} for each in numeric["bins"]

@@ -81,5 +81,5 @@ def _package(name: str) -> Any:
         name = name.partition(".")[0]
         if error.name != name:
             raise
-        wanted = '"deniable[analysis]"' + (f" {name}" if name not in _EXTRA else "")
+        wanted = " ".join(dict.fromkeys((*_EXTRA, name)))
         raise MissingPackage(f"{name} is not installed: pip install {wanted}", name=name) from None

@@ -47,7 +47,7 @@ from deniable.estimates.poisoning import Poisoning, poisoning
 from deniable.estimates.views import View, viewed
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.dimensions import Dimensions
-from deniable.messages import Manifest
+from deniable.messages import Manifest, is_simulated
 from deniable.reading.epochs import EpochStanding, iso_time
 
 _BAR = 24
@@ -170,7 +170,7 @@ class Histogram(Tabular):
 
         Raises:
             ValueError: for an answer that there is not, or one named twice; or if nothing tells of
-                such answers together.
+                such answers together, or none of them is among the others.
         """
         weights, label = self._asked(answers)
         if given is None:
@@ -178,6 +178,8 @@ class Histogram(Tabular):
         if not self._together:
             raise ValueError(NOTHING_TOGETHER)
         whole, among = self._asked(given)
+        if not (weights * whole).any():
+            raise ValueError(f"no answer is both {label} and one of {among}")
         part = Form({self.sample: weights * whole}, self.model)
         label = f"{label}, among those with {among}"
         return ratio(part, Form({self.sample: whole}, self.model), self.level, label)
@@ -191,7 +193,9 @@ class Histogram(Tabular):
     def mean(self) -> Estimate:
         """Return the mean of the numbers that the categories are; ValueError if they are none."""
         if self.values is None:
-            raise ValueError("the answers are no numbers: they have no mean")
+            raise ValueError(
+                'nothing says which numbers the answers are: query([…], label="mean") takes them'
+            )
         return mean_of(self.sample, self.values, self.level, self.model)
 
     def view(self, view: View | str) -> Floats:
@@ -340,6 +344,7 @@ def estimate_histogram(
         epochs,
         kept,
         f"{_epochs_text(epochs)} of {manifest.name}",
+        is_simulated(manifest.name),
     )
     labels = manifest.responses
     if type(labels) is not tuple or labels == manifest.categories:

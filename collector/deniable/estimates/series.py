@@ -53,6 +53,11 @@ class Series(Tabular):
     survey: str
     points: tuple[Point, ...]
 
+    def __repr__(self) -> str:
+        """Return how many epochs it has."""
+        shown = sum(point.histogram is not None for point in self.points)
+        return f"<Series {self.survey}: {len(self.points)} epochs, {shown} with figures>"
+
     @property
     def categories(self) -> tuple[str, ...]:
         """Return the texts of all categories of any epoch, as they came up."""

@@ -164,6 +164,10 @@ class Surveys:
     def __init__(self, source: Source) -> None:
         self._source = source
 
+    def __repr__(self) -> str:
+        """Return where they are read from."""
+        return f"<Surveys of {self._source!r}>"
+
     def __iter__(self) -> Iterator[str]:
         """Yield the names."""
         return iter(self._source.names())

@@ -61,12 +61,15 @@ _ID: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 def pinned(authority: str | Path) -> bytes:
     """Return the key that is given in hex, or that signed a file of ``deniable survey export``."""
-    if isinstance(authority, Path):
-        return read_bundle(authority.read_bytes()).authority
-    try:
+    if isinstance(authority, str) and _ID.fullmatch(authority.lower()):
         return bytes.fromhex(authority)
-    except ValueError as error:
-        raise ValueError("an authority's key is 64 hex digits: the public one") from error
+    try:
+        return read_bundle(Path(authority).read_bytes()).authority
+    except OSError as error:
+        raise ValueError(
+            "an authority is its public key, 64 hex digits, or a file of `deniable survey export`; "
+            f"there is no such file: {authority}"
+        ) from error
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -41,15 +41,16 @@ class SimulatedReports:
         generator = np.random.default_rng([self.seed, 0, run])
         return generator.multinomial(devices, self._law)
 
-    def responses(self, first: int, last: int) -> NDArray[np.int64]:
-        """Return what each of the devices from ``first`` to before ``last`` sends.
+    def responses(self, first: int, last: int, epoch: int = 0) -> NDArray[np.int64]:
+        """Return what each of the devices from ``first`` to before ``last`` sends in an epoch.
 
-        A device sends the same however many there are. (Other devices than those of ``counts``.)
+        A device sends the same however many there are; in each epoch, its answer and its noise are
+        new. (Other devices than those of ``counts``.)
         """
         ends = np.cumsum(self._law)
         found = np.empty(last - first, dtype=np.int64)
         for chunk in range(first // _CHUNK, -(-last // _CHUNK)):
-            drawn = np.random.default_rng([self.seed, 1, chunk]).random(_CHUNK) * ends[-1]
+            drawn = np.random.default_rng([self.seed, 1, epoch, chunk]).random(_CHUNK) * ends[-1]
             start = chunk * _CHUNK
             low, high = max(first, start), min(last, start + _CHUNK)
             within = drawn[low - start : high - start]

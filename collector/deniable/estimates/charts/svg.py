@@ -88,7 +88,9 @@ class Picture:
         return standalone(self.svg)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write it as an SVG file, with its stylesheet."""
+        """Write it as an SVG file, with its stylesheet; ValueError if it is called otherwise."""
+        if Path(path).suffix.lower() not in {"", ".svg"}:
+            raise ValueError("a chart is saved as SVG: let the file's name end in .svg")
         Path(path).write_text(standalone(self.svg), encoding="utf-8")
 
 

@@ -137,7 +137,9 @@ class Decoder(ABC):
             raise TypeError("counts are integers: give them as they were counted, unscaled")
         # Ints of Python's own: numpy's wrap around when they are summed.
         n = sum(listed.tolist())
-        if n < 1 or listed.min() < 0:
+        if len(listed) and listed.min() < 0:
+            raise ValueError("no response was counted less than 0 times")
+        if n < 1:
             raise ValueError("there is nothing to estimate from: no reports")
         if n >= 1 << 63:
             raise ValueError("these are more reports than 64 bits count")

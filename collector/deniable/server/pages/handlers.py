@@ -389,7 +389,7 @@ class _Pages:
         if now >= schedule.end:
             return "over"
         epoch = int((now - schedule.start) // schedule.epoch_seconds)
-        return f"epoch {epoch} of 0 to {schedule.epochs - 1} is open"
+        return f"epoch {epoch} is open, the last is {schedule.epochs - 1}"
 
 
 def _is_script(request: web.BaseRequest) -> bool:

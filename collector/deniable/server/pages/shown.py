@@ -16,6 +16,7 @@ from deniable.estimates.display import (
     epochs_text,
     histogram_dots,
     histogram_picture,
+    noise_text,
     series_panels,
     series_picture,
     shown_rows,
@@ -99,7 +100,7 @@ def shown_figures(
         hidden=hidden,
         cut=cut,
         alert=_alert([histogram]),
-        notes=(_HELPED,) if cut else (),
+        notes=tuple(filter(None, (noise_text(histogram), _HELPED * cut))),
         sentence=sentence,
         statistics=statistics,
     )
