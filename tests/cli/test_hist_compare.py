@@ -6,8 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from deniable.estimates import Histogram, estimate_histogram
+from deniable.cli.series_forms import show_series
+from deniable.estimates import Histogram, Point, Series, estimate_histogram
 from deniable.estimates.comparison import compare
 from deniable.mechanisms import RandomisedResponse
 from tests.cli.commands import Workplace, fail, run, succeed
@@ -145,6 +147,14 @@ def test_a_series_has_a_line_an_epoch_and_its_gaps(place: Workplace) -> None:
     assert ["2", "2026-01-07", "-", "-"] in shown
     for answer in estimated(place, 0).categories:
         assert f"{answer}\n" in hist(place, "--series")
+
+
+def test_epochs_of_less_than_a_day_begin_at_a_time() -> None:
+    series = Series("tea", (Point("ab" * 32, 7, 3600, 7200),))
+    shown = io.StringIO()
+    show_series(series, ("never",), 0.99999, Console(file=shown))
+    assert "7  1970-01-01 01:00 " in shown.getvalue()
+    assert "99.999 % interval" in shown.getvalue()
 
 
 def test_a_view_is_labelled_wherever_it_is_shown(place: Workplace) -> None:

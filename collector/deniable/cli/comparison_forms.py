@@ -24,7 +24,7 @@ def show_comparison(compared: Comparison, screen: Console) -> None:
     screen.print(f"{told.survey}, {_place(told)}{versus}; epsilon {told.epsilon}\n")
     table = Table(box=None, pad_edge=False)
     table.add_column("answer", overflow="fold", max_width=_LABEL_WIDTH)
-    interval = f"{100 * told.level:.4g} % interval"
+    interval = f"{100 * told.level:.12g} % interval"
     if against is None:
         headings = ["estimate", "std error", interval, ""]
     else:

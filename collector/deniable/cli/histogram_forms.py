@@ -290,7 +290,7 @@ def _mark(row: Json) -> str:
 
 
 def _interval_heading(level: float) -> str:
-    return f"{100 * level:.4g} % interval"
+    return f"{100 * level:.12g} % interval"
 
 
 def _two_digits(number: float) -> str:

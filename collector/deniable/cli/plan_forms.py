@@ -67,7 +67,7 @@ class Goal:
         match name:
             case "width":
                 accuracy = Accuracy.half_width(number, level)
-                words = f"within ± {{}}, by intervals of {100 * level:.4g} %"
+                words = f"within ± {{}}, by intervals of {100 * level:.12g} %"
                 across = f"half width, {units}"
             case "error":
                 accuracy = Accuracy.standard_error(number)

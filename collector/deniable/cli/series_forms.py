@@ -12,6 +12,7 @@ from deniable.reading import instant_text
 
 _BAR_WIDTH = 20
 _MOST_TABLES = 12
+_DAY = 86_400
 
 
 def show_series(series: Series, groups: tuple[Answers, ...], level: float, screen: Console) -> None:
@@ -26,11 +27,12 @@ def show_series(series: Series, groups: tuple[Answers, ...], level: float, scree
             f"{len(figures):,} answers are too many to show: name some with --share, or take "
             "--json or --csv"
         )
+    daily = all(point.end - point.start >= _DAY for point in series.points)
     several = len({point.survey_id for point in series.points}) > 1
     for label, shares in figures:
         screen.print(Text(label, style="bold"))
         table = Table(box=None, pad_edge=False)
-        interval = f"{100 * level:.4g} % interval"
+        interval = f"{100 * level:.12g} % interval"
         headings = ("epoch", "begins", "reports", "estimate", interval)
         for heading in (*(("survey",) if several else ()), *headings, ""):
             numbers = heading in headings and heading != "begins"
@@ -39,7 +41,7 @@ def show_series(series: Series, groups: tuple[Answers, ...], level: float, scree
             table.add_row(
                 *((point.survey_id[:6],) if several else ()),
                 str(point.epoch),
-                instant_text(point.start).partition(" ")[0],
+                instant_text(point.start).partition(" " if daily else " UTC")[0],
                 f"{point.n:,}" if point.n else "-",
                 *_cells(share),
             )

@@ -90,7 +90,7 @@ def simulation_fields(made: Simulation) -> list[Field]:
 
 def _columns(made: Simulation) -> list[Column]:
     first = Column("name", "answer" if made.manifest.values is None else "figure")
-    numbers = ["truth", "estimate", f"{100 * made.level:.4g} % interval"]
+    numbers = ["truth", "estimate", f"{100 * made.level:.12g} % interval"]
     if made.coverage.runs > 1:
         numbers = ["truth", "held", "bias", "error", "half width"]
     columns = [first, *(Column(title, title, number=True) for title in numbers)]
@@ -127,7 +127,7 @@ def _shown(row: dict[str, Any], made: Simulation) -> dict[str, str]:
         "name": row["name"],
         "truth": figure(row["truth"]),
         "estimate": figure(row["estimate"]),
-        f"{100 * made.level:.4g} % interval": f"{figure(low)} – {figure(high)}{missed}",
+        f"{100 * made.level:.12g} % interval": f"{figure(low)} – {figure(high)}{missed}",
         "bar": "" if mean else bar(row["estimate"], low, high, _BAR),
         "held": f"{row['covered'] / made.coverage.runs:.1%}",
         "bias": figure(row["bias"]),
@@ -142,8 +142,8 @@ def _summary(made: Simulation) -> str:
     least = list(made.truth)[int(held.argmin())]
     chance = math.sqrt(level * (1 - level) / over.runs)
     return (
-        f"In {over.runs:,} runs, intervals of {100 * level:.4g} % held the truth {held.mean():.1%} "
-        f"of the time, least often that of {least}, {held.min():.1%}; of a single one, chance "
+        f"In {over.runs:,} runs, intervals of {100 * level:.12g} % held the truth "
+        f"{held.mean():.1%} of the time, least often that of {least}, {held.min():.1%}; of a single one, chance "
         f"alone moves this by ± {2 * chance:.1%}. Estimates were off by the error shown, as a root "
         "mean square."
     )
