@@ -143,7 +143,7 @@ def _summary(made: Simulation) -> str:
     chance = math.sqrt(level * (1 - level) / over.runs)
     return (
         f"In {over.runs:,} runs, intervals of {100 * level:.12g} % held the truth "
-        f"{held.mean():.1%} of the time, least often that of {least}, {held.min():.1%}; of a single one, chance "
-        f"alone moves this by ± {2 * chance:.1%}. Estimates were off by the error shown, as a root "
-        "mean square."
+        f"{held.mean():.1%} of the time, least often that of {least}, {held.min():.1%}; of a "
+        f"single one, chance alone moves this by ± {2 * chance:.1%}. Estimates were off by the "
+        "error shown, as a root mean square."
     )
