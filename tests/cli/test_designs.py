@@ -14,7 +14,12 @@ from tests.support.postgres import postgres_server
 
 
 @pytest.mark.parametrize(
-    ("database", "categories"), [("a file", 1024), ("a file", 10_000), ("PostgreSQL", 1024)]
+    ("database", "categories"),
+    [
+        ("a file", 1024),
+        pytest.param("a file", 10_000, marks=pytest.mark.long),
+        ("PostgreSQL", 1024),
+    ],
 )
 def test_a_large_design_is_published_read_sealed_checked_and_backed_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: str, categories: int

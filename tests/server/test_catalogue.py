@@ -72,6 +72,7 @@ def handlers() -> int:
     return sum(getattr(each, "__qualname__", "") == "RequestHandler.start" for each in coroutines)
 
 
+@pytest.mark.long
 @pytest.mark.asyncio
 async def test_who_hangs_up_while_the_database_is_silent_leaves_little_behind(
     tmp_path: Path,

@@ -43,6 +43,7 @@ def test_the_demonstration_counts_every_device_and_keeps_its_collector(tmp_path:
             assert page.read().count(b"<tr data-category=") == 5
 
 
+@pytest.mark.long
 def test_the_demonstration_takes_other_data_and_another_epsilon(tmp_path: Path) -> None:
     command = [*DENIABLE, "demo", "--survey", "flights", "--devices", "40", "--epsilon", "2"]
     done = run(command, cwd=tmp_path)

@@ -50,7 +50,12 @@ def fates(collector: CollectorProcess, scene: str, folder: Path) -> list[Fate]:
 
 
 @pytest.mark.parametrize(
-    "scene", ["first call", pytest.param("first report", marks=pytest.mark.long), "from outside"]
+    "scene",
+    [
+        "first call",
+        pytest.param("first report", marks=pytest.mark.long),
+        pytest.param("from outside", marks=pytest.mark.long),
+    ],
 )
 def test_a_device_killed_anywhere_decides_once_and_delivers_those_very_bytes(
     collector: CollectorProcess, scene: str, tmp_path: Path
