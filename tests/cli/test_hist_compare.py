@@ -13,6 +13,7 @@ from deniable.estimates import Histogram, Point, Series, estimate_histogram
 from deniable.estimates.comparison import compare
 from deniable.mechanisms import RandomisedResponse
 from tests.cli.commands import Workplace, fail, run, succeed
+from tests.support.surveys import manifest
 
 COUNTS = {0: [300, 240, 250, 210], 1: [200, 150, 340, 310], 3: [100, 100, 100, 100]}
 START = "2026-01-05T00:00:00Z"
@@ -157,6 +158,18 @@ def test_epochs_of_less_than_a_day_begin_at_a_time() -> None:
     assert "99.999 % interval" in shown.getvalue()
 
 
+def test_a_series_says_which_figures_are_not_to_be_used_and_which_intervals_are_nowhere() -> None:
+    survey = manifest(name="simulated-rating")
+    found = estimate_histogram(survey, 7, [3000, 2800, 2500, 1600, 100])
+    shown = io.StringIO()
+    series = Series(survey.name, (Point(found.survey_id, 7, 0, 86_400, found),))
+    show_series(series, ("very good",), 0.95, Console(file=shown))
+    lines = shown.getvalue().splitlines()
+    assert lines[0] == "simulated: no real device answered"
+    assert "!! Not to be used: honest devices do not cause the counts of epoch 7." in lines
+    assert any("none in [0, 1]" in line for line in lines)
+
+
 def test_a_view_is_labelled_wherever_it_is_shown(place: Workplace) -> None:
     for view in ("projected", "likelihood"):
         told = as_json(place, "--view", view)
@@ -177,6 +190,7 @@ def test_a_view_is_labelled_wherever_it_is_shown(place: Workplace) -> None:
         ("tea", ["--share", "never, never"], "each once"),
         ("tea", ["--epoch", "1", "--against", "0-3"], "on both sides"),
         ("tea", ["--epoch", "3-1"], "0 to 29"),
+        ("tea", ["--against", "3"], "not compared with itself"),
         ("kept", ["--epoch", "0-1"], "keep their responses"),
         ("kept", ["--epoch", "1", "--against", "0"], "kept their responses"),
         ("cups", ["--view", "projected"], "unbiased only"),

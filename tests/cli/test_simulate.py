@@ -66,6 +66,7 @@ def test_another_seed_has_other_chance(file: Path) -> None:
     [
         (["--truth", "zipf"], "say --truth and --devices"),
         (["--truth", "bell", "--devices", "10"], "'bell' is no truth"),
+        (["--truth", "never=70%, often=70%", "--devices", "10"], "sum to more than 100 %"),
         (["--truth", "zipf", "--devices", "0"], "must be a whole number"),
         (["--truth", "zipf", "--devices", "1"], "2 or more"),
         (["--truth", "never=1e308, often=1e308", "--devices", "10"], "must have one number"),
@@ -144,6 +145,8 @@ def test_reports_go_to_no_other_survey(place: Workplace, file: Path) -> None:
         assert "has no survey 'simulated-tea'" in fail("simulate", file, *into)
         file.write_text(SURVEY.replace('"always"', '"daily"'), "utf-8")
         succeed("simulate", file, "--rehearse", place.directory)
+        nowhere = [*into[:-1], "http://127.0.0.1:1"]
+        assert fail("simulate", file, *nowhere).startswith("no answer from http://127.0.0.1:1: ")
         file.write_text(SURVEY, "utf-8")
         for _ in range(TRIES):
             if "has no survey" not in (told := fail("simulate", file, *into)):

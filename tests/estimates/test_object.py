@@ -158,6 +158,8 @@ def test_what_shares_reports_or_noise_is_not_compared() -> None:
     ratio = found.share("good") / found.share("poor")
     with pytest.raises(TypeError, match="ratio"):
         ratio - ratio
+    with pytest.raises(ValueError, match="finite"):
+        found.share("good") * float("nan")
     with pytest.raises(TypeError, match="product"):
         found.share("good") * found.share("poor")
     with pytest.raises(TypeError, match="unsupported"):
@@ -294,6 +296,45 @@ def test_groups_of_one_population_are_weighted_by_their_errors() -> None:
     assert both.standard_error == pytest.approx(sum(weights) ** -0.5)
     with pytest.raises(ValueError, match="independent"):
         combined([found.share("good"), found.share("poor")])
+    with pytest.raises(ValueError, match="not of good, poor"):
+        combined([found.share("good"), precise.share("poor")])
+    with pytest.raises(ValueError, match="not of good, grade"):
+        combined([found.share("good"), precise.query([1, 2, 3, 4, 5], label="grade")])
+
+
+def test_what_is_not_to_be_used_says_so_whatever_is_made_of_it() -> None:
+    fine = estimate_histogram(manifest(), 3, [1032, 1009, 1236, 1479, 1610])
+    bad = estimate_histogram(manifest(), 4, [3000, 2800, 2500, 1600, 100])
+    simulated = estimate_histogram(manifest(name="simulated-rating"), 4, [100] * 5)
+    good, other = bad.share("good"), fine.share("good")
+    both = combined([good, other])
+    for made in (
+        good,
+        good.at(0.5),
+        good - other,
+        both,
+        good / other,
+        2 * good,
+        bad.query([1] * 5),
+    ):
+        assert "Not to be used: honest devices do not cause such counts." in made.sentence
+    assert "Not to be used" not in other.sentence
+    assert simulated.share("good").sentence.endswith(" Simulated: no real device answered.")
+    assert "simulated: no real device answered" in str(simulated)
+    series = Series("", tuple(Point("", at, 0, 1, each) for at, each in enumerate((fine, bad))))
+    fakes = {row["epoch"]: row["fewest_fakes"] for row in series.rows()}
+    assert fakes == {0: 0, 1: bad.poisoning.fewest_fakes}
+    assert fakes[1] > 0
+    assert "Not to be used: honest devices do not cause the counts of epoch 4" in series.plot().svg
+    assert bad.metadata()["fewest_fakes"] == str(fakes[1])
+
+
+def test_of_all_answers_no_rounding_is_taken_for_the_impossible() -> None:
+    for k in range(2, 40):
+        found = Histogram.of_counts(RandomisedResponse(k, "1"), range(100, 100 + k))
+        whole = found.share(found.categories)
+        assert whole.value == pytest.approx(1)
+        assert not whole.outside
 
 
 def test_sentences_can_be_published() -> None:

@@ -527,6 +527,7 @@ async def test_figures_that_are_not_to_be_used_say_so_wherever_they_are(
     ):
         text = await text_of(await collector.client.get(f"/surveys/years{path}"))
         assert f"Not to be used: honest devices do not cause the counts of epoch{epochs}." in text
+        assert path.startswith("/compare") or "none possible" in text
     assert "in the units of the answers" in text
     # As many digits as tell the interval's ends apart.
     (row,) = re.findall(r">mean</th>(.*)</tr>", text)

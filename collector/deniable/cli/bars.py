@@ -1,5 +1,10 @@
 """Bars for a terminal: a frequency and its interval in a few characters."""
 
+from typing import Final
+
+NOWHERE: Final = "none in [0, 1]"
+"""Stands for an interval that lay wholly outside what is possible."""
+
 
 def bar(value: float, low: float, high: float, width: int = 30, scale: float = 1.0) -> str:
     """Draw a value as a bar and its interval as the bar's shades.

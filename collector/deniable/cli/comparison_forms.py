@@ -6,11 +6,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from deniable.cli.bars import bar
+from deniable.cli.bars import NOWHERE, bar
 from deniable.cli.life_terms import epochs_named
 from deniable.estimates import Histogram
 from deniable.estimates.comparison import Comparison, Row
 from deniable.estimates.estimate import Unit
+from deniable.messages import is_simulated
 
 _BAR_WIDTH = 24
 _LABEL_WIDTH = 40
@@ -20,6 +21,8 @@ def show_comparison(compared: Comparison, screen: Console) -> None:
     """Print it as a table, and in a sentence or with what to mind."""
     told, against = compared.histogram, compared.against
     screen.print(Text(told.question, style="bold"))
+    if is_simulated(told.survey):
+        screen.print("simulated: no real device answered", style="bold")
     versus = "" if against is None else f" against {_place(against)}"
     screen.print(f"{told.survey}, {_place(told)}{versus}; epsilon {told.epsilon}\n")
     table = Table(box=None, pad_edge=False)
@@ -49,7 +52,7 @@ def _cells(row: Row) -> Iterator[str]:
             if estimate.standard_error != estimate.standard_error
             else (f"{estimate.standard_error:.1%}")
         )
-        yield f"{estimate.low:.1%} – {estimate.high:.1%}"
+        yield NOWHERE if estimate.outside else f"{estimate.low:.1%} – {estimate.high:.1%}"
         yield bar(estimate.value, estimate.low, estimate.high, _BAR_WIDTH)
         return
     if estimate.unit is Unit.DIFFERENCE:

@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from deniable.cli.bars import bar
+from deniable.cli.bars import NOWHERE, bar
 from deniable.cli.life_terms import epochs_named
 from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary, View
-from deniable.estimates.display import noise_text
+from deniable.estimates.display import noise_text, smoothing_text
 from deniable.estimates.fields import Json, category_rows, crossed_rows, response_rows
 from deniable.estimates.numeric import QUARTILES
 from deniable.messages import is_simulated
@@ -35,7 +35,6 @@ _SHOWN = {
     "for looking at, never to be added up or averaged.",
 }
 _NARROWEST_BAR, _WIDEST_BAR = 8, 30
-_NOWHERE = "none in [0, 1]"
 _OUTSIDE = "! The whole interval lay outside what is possible: chance, or false reports."
 
 
@@ -146,13 +145,8 @@ def _numeric_notes(histogram: Histogram, numeric: NumericSummary) -> list[str]:
             histogram, f"the mean is off by up to {_two_digits(0.01 * numeric.influence)}"
         ),
     ]
-    wide = (*map(numeric.too_wide, numeric.quartiles), *map(numeric.too_wide, numeric.bins))
-    if numeric.blur and not all(wide):
-        reach = f"{numeric.blur * numeric.span / (len(histogram.categories) - 1):.15g}"
-        notes.append(
-            f"Shares and quartiles are smoothed over {reach} either way, or they would be all "
-            "noise: read their intervals, which allow for it."
-        )
+    if smoothing := smoothing_text(histogram):
+        notes.append(smoothing)
     if hidden := numeric.hidden:
         notes.append(
             "Not shown, since intervals cover more than half of what is possible: "
@@ -223,7 +217,7 @@ def _bins(numeric: NumericSummary, width: int) -> Table:
         share = group.share
         if numeric.too_wide(group):
             continue
-        interval = f"{_NOWHERE}!" if share.outside else f"{share.low:.1%} – {share.high:.1%}"
+        interval = f"{NOWHERE}!" if share.outside else f"{share.low:.1%} – {share.high:.1%}"
         numbers = (f"{share.value:.1%}", f"{share.standard_error:.1%}")[: len(headings)]
         bars = _bars(share.value, share.low, share.high, bar_width)
         table.add_row(group.label, *numbers, interval, *bars)
@@ -250,7 +244,7 @@ def _category_table(
         # With a handful of reports a standard error is as uncertain as what it describes.
         error = row["standard_error"]
         few = row.get("method") == IntervalMethod.CLOPPER_PEARSON or error is None
-        interval = _NOWHERE if row["outside"] else f"{row['low']:.1%} – {row['high']:.1%}"
+        interval = NOWHERE if row["outside"] else f"{row['low']:.1%} – {row['high']:.1%}"
         table.add_row(
             Text(row["category"]),
             *(f"{row['raw']:,}" for _ in raw),

@@ -5,9 +5,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from deniable.cli.bars import bar
+from deniable.cli.bars import NOWHERE, bar
 from deniable.estimates import Answers, Estimate, Series
+from deniable.estimates.display import alert_text
 from deniable.estimates.estimate import Unit
+from deniable.messages import is_simulated
 from deniable.reading import instant_text
 
 _BAR_WIDTH = 20
@@ -27,6 +29,11 @@ def show_series(series: Series, groups: tuple[Answers, ...], level: float, scree
             f"{len(figures):,} answers are too many to show: name some with --share, or take "
             "--json or --csv"
         )
+    if is_simulated(series.survey):
+        screen.print("simulated: no real device answered\n", style="bold")
+    shown = [point.histogram for point in series.points if point.histogram]
+    if alert := alert_text(shown):
+        screen.print(f"!! {alert}\n", style="bold red")
     daily = all(point.end - point.start >= _DAY for point in series.points)
     several = len({point.survey_id for point in series.points}) > 1
     for label, shares in figures:
@@ -59,4 +66,5 @@ def _cells(share: Estimate | None) -> tuple[str, ...]:
     if share.unit is not Unit.SHARE:
         return f"{share.value:.6g}", f"{share.low:.6g} – {share.high:.6g}", ""
     drawn = bar(share.value, share.low, share.high, _BAR_WIDTH)
-    return f"{share.value:.1%}", f"{share.low:.1%} – {share.high:.1%}", drawn
+    interval = NOWHERE if share.outside else f"{share.low:.1%} – {share.high:.1%}"
+    return f"{share.value:.1%}", interval, drawn

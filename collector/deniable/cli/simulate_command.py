@@ -122,6 +122,7 @@ def _sent(
     import numpy as np
 
     from deniable.cli.rehearsal import FEWEST, RehearsalError, rehearsal_at, send_all
+    from deniable.client import TransportError
 
     if not FEWEST <= devices <= _MOST_SENT:
         raise click.BadParameter(
@@ -139,6 +140,8 @@ def _sent(
                 taken = [taken[0] + accepted, taken[1] + duplicates]
     except RehearsalError as error:
         raise click.ClickException(str(error)) from error
+    except TransportError as error:
+        raise click.ClickException(f"no answer from {collector}: {error}") from error
     seconds = time.monotonic() - started
     click.echo(
         f"sent to {manifest.name}, epoch {epoch}: {taken[0]:,} reports accepted, {taken[1]:,} were "

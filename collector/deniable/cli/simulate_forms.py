@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.cli.bars import bar
+from deniable.cli.bars import NOWHERE, bar
 from deniable.cli.fields import Column, Field
 from deniable.messages import Manifest, simulated_name
 from deniable.simulation import Coverage, Figures, SimulatedReports, figures, true_figures
@@ -122,12 +122,14 @@ def _shown(row: dict[str, Any], made: Simulation) -> dict[str, str]:
         return f"{number:z,.{places}f}" if mean else f"{number:z.2%}"
 
     low, high = row["low"], row["high"]
+    outside = low == high != row["estimate"]  # cut to the nearest end of what is possible
+    interval = NOWHERE if outside else f"{figure(low)} – {figure(high)}"
     missed = "" if low <= row["truth"] <= high else " *"
     return {
         "name": row["name"],
         "truth": figure(row["truth"]),
         "estimate": figure(row["estimate"]),
-        f"{100 * made.level:.12g} % interval": f"{figure(low)} – {figure(high)}{missed}",
+        f"{100 * made.level:.12g} % interval": interval + missed,
         "bar": "" if mean else bar(row["estimate"], low, high, _BAR),
         "held": f"{row['covered'] / made.coverage.runs:.1%}",
         "bias": figure(row["bias"]),

@@ -93,6 +93,8 @@ def compare(
     Raises:
         ValueError: if they cannot be compared, or there are no such answers.
     """
+    if against is not None and against.epochs and against.sample.same_as(histogram.sample):
+        raise ValueError("an epoch is not compared with itself")
 
     def row(label: str, now: Estimate, before: Estimate | None) -> Row:
         return Row(label, now if before is None else now - before, now, before)

@@ -75,6 +75,37 @@ def noise_text(histogram: "Histogram") -> str:
     return f"Mostly noise so far: {wanted} about {needed:,} reports at this epsilon."
 
 
+def alert_text(histograms: Sequence["Histogram"]) -> str:
+    """Return that figures are not to be used, and of which epochs, if so."""
+    found: dict[str, set[int]] = {each.survey_id: set() for each in histograms}
+    for each in histograms:
+        found[each.survey_id].update(each.epochs if each.impossible else ())
+    places = [
+        f"epoch{'s' * (len(epochs) > 1)} {epochs_text(sorted(epochs))}"
+        f"{f' of {survey[:12]}' * (len(found) > 1)}"
+        for survey, epochs in found.items()
+        if epochs
+    ]
+    if not places:
+        return ""
+    return f"Not to be used: honest devices do not cause the counts of {' and '.join(places)}."
+
+
+def smoothing_text(histogram: "Histogram") -> str:
+    """Return that groups and quartiles are smoothed, if any are shown that are."""
+    numeric = histogram.numeric
+    if numeric is None or not numeric.blur:
+        return ""
+    told = [not numeric.too_wide(each) for each in numeric.bins]
+    if not any(told) and all(numeric.too_wide(each) for each in numeric.quartiles):
+        return ""
+    reach = f"{numeric.blur * numeric.span / (len(histogram.categories) - 1):.15g}"
+    return (
+        f"Shares and quartiles are smoothed over {reach} either way, or they would be all noise: "
+        "read their intervals, which allow for it."
+    )
+
+
 def histogram_dots(
     histogram: "Histogram", view: View = View.UNBIASED, *, simultaneous: bool = False
 ) -> list[Dot]:
@@ -223,7 +254,7 @@ def series_picture(
         title=f"{series.survey}, epoch by epoch",
         heading=heading,
         scale=Scale(float(min(values)), float(max(values)), 1, "") if values else SHARES,
-        notes=[f"Intervals, each by itself, are {_CHANCE}"],
+        notes=[*filter(None, [alert_text(shown)]), f"Intervals, each by itself, are {_CHANCE}"],
         breaks=breaks,
         levels=_levels(levels),
     )
@@ -314,4 +345,5 @@ def histogram_metadata(histogram: "Histogram") -> dict[str, str]:
     """Return what holds for all rows."""
     told = histogram_map(histogram)
     texts = {name: str(told[name]) for name in _TOLD if told[name] is not None}
-    return {**texts, "epochs": epochs_text(histogram.epochs)}
+    fakes = str(histogram.poisoning.fewest_fakes)
+    return {**texts, "epochs": epochs_text(histogram.epochs), "fewest_fakes": fakes}

@@ -6,7 +6,7 @@ different epochs or surveys are independent.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
@@ -19,6 +19,7 @@ from scipy import optimize
 
 from deniable.estimates.binomial import binomial_intervals, check_level, normal_quantile
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
+from deniable.estimates.poisoning import fewest_fakes
 from deniable.estimates.queries import (
     cautious_values,
     contrast_variance,
@@ -31,8 +32,8 @@ _ALIKE: Final = 1e-9
 """Values of a kernel that differ by less, of their whole range, are the same number."""
 
 
-_ANY_SHARE: Final = 0.5
-"""The standard error of a share whose 95 % interval is about all of [0, 1], wherever it lies."""
+_WORTH: Final = 0.5
+"""A share's interval or standard error over more than this of [0, 1] says too little."""
 
 
 class Unit(Enum):
@@ -57,6 +58,7 @@ class Estimate:
         outside: whether the interval lay wholly outside that and became the nearest end point:
             chance, or false reports.
         label: what it is of, for people.
+        samples: the reports that it is made of.
     """
 
     value: float
@@ -67,6 +69,7 @@ class Estimate:
     outside: bool = False
     label: str = field(default="", compare=False)
     unit: Unit = field(default=Unit.NUMBER, repr=False, compare=False)
+    samples: "tuple[Sample, ...]" = field(default=(), repr=False, compare=False)
     form: "Form | None" = field(default=None, repr=False, compare=False)
 
     @property
@@ -78,9 +81,10 @@ class Estimate:
     def sentence(self) -> str:
         """Return the estimate in words, as it can be published."""
         show = _SHOWN[self.unit]
-        interval = f"{100 * self.level:.12g} % interval {show(self.low)} to {show(self.high)}"
+        ends = ": none possible" if self.outside else f" {show(self.low)} to {show(self.high)}"
+        interval = f"{100 * self.level:.12g} % interval{ends}"
         match self.unit:
-            case Unit.SHARE if not self.standard_error <= _ANY_SHARE:  # or there is none
+            case Unit.SHARE if not max(self.standard_error, self.high - self.low) <= _WORTH:
                 text = (
                     f"The reports do not tell how many of {self._whom} answered {self.label}: the "
                     f"estimate, {show(self.value)}, is mostly noise"
@@ -93,12 +97,20 @@ class Estimate:
                     interval += "; not distinguishable from no difference"
             case _:
                 text = f"{self.label or 'estimate'}: {show(self.value)}"
-        beyond = " The interval lay wholly outside what is possible: chance, or false reports."
-        return f"{text} ({interval}).{beyond * self.outside}"
+        return " ".join((f"{text} ({interval}).", *self._cautions))
+
+    @property
+    def _cautions(self) -> Iterator[str]:
+        if self.outside:
+            yield "The interval lay wholly outside what is possible: chance, or false reports."
+        if any(sample.simulated for sample in self.samples):
+            yield "Simulated: no real device answered."
+        if any(sample.fewest_fakes for sample in self.samples):
+            yield "Not to be used: honest devices do not cause such counts."
 
     @property
     def _whom(self) -> str:
-        places = [sample.place for sample in self.form.terms] if self.form else []
+        places = [sample.place for sample in self.samples]
         return "the devices that reported" + f" in {places[0]}" * (
             len(places) == 1 and places != [""]
         )
@@ -152,6 +164,8 @@ class Estimate:
         if isinstance(factor, Estimate):
             raise TypeError("the product of two estimates has no exact variance here")
         factor = float(factor)
+        if not math.isfinite(factor):
+            raise ValueError("an estimate is multiplied by a finite number")
         return self._linear.times(factor).estimate(
             self.level, f"{factor:g} times {self._told}", Unit.NUMBER
         )
@@ -215,6 +229,11 @@ class Sample:
     kept: tuple[tuple[int, int], ...] = ()
     place: str = ""
     simulated: bool = False
+
+    @cached_property
+    def fewest_fakes(self) -> int:
+        """Return how many of the reports are fake at least; 0 where honest devices explain all."""
+        return fewest_fakes(self.mechanism, self.tally)
 
     @cached_property
     def decoder(self) -> Decoder:
@@ -332,7 +351,13 @@ class Form:
         check_level(level)
         value, error = self.figures()
         low, high = self._ends(value, level)
-        uncut = Estimate(value, error, low, high, level, label=label, unit=unit, form=self)
+        uncut = Estimate(
+            *(value, error, low, high, level),
+            label=label,
+            unit=unit,
+            samples=tuple(self.terms),
+            form=self,
+        )
         return within(uncut, *self._range)
 
     @property
@@ -416,11 +441,14 @@ def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
     vab = (above.plus(below).apart()[1] - above.apart()[1] - below.apart()[1]) / 2
     value = a / b if b else math.nan
     spread = math.sqrt(max(va - 2 * value * vab + value**2 * vb, 0.0)) / abs(b) if b else math.nan
-    least, most = _range_of_ratio(above, below)
     low, high = _fieller(a, b, above, below, normal_quantile(level))
-    return within(
-        Estimate(value, spread, low, high, level, label=label, unit=Unit.RATIO), least, most
+    uncut = Estimate(
+        *(value, spread, low, high, level),
+        label=label,
+        unit=Unit.RATIO,
+        samples=tuple(dict.fromkeys((*above.terms, *below.terms))),
     )
+    return within(uncut, *_range_of_ratio(above, below))
 
 
 def _fieller(a: float, b: float, above: Form, below: Form, z: float) -> tuple[float, float]:
@@ -472,11 +500,12 @@ def _range_of_ratio(above: Form, below: Form) -> tuple[float, float]:
 def within(estimate: Estimate, least: float, most: float) -> Estimate:
     """Return the estimate with its interval cut to [least, most]."""
     low, high = estimate.low, estimate.high
+    slack = _ALIKE * max(abs(least), abs(most)) if math.isfinite(most - least) else 0.0
     return replace(
         estimate,
         low=min(max(low, least), most),
         high=min(max(high, least), most),
-        outside=high < least or low > most,
+        outside=high < least - slack or low > most + slack,
     )
 
 
@@ -484,12 +513,20 @@ def combined(estimates: Sequence[Estimate]) -> Estimate:
     """Return the mean of independent estimates of one number, weighted by inverse variances.
 
     Of groups of devices that are samples of the same population, with whatever epsilon each.
+
+    Raises:
+        ValueError: if there are none, they are not independent, have no errors, or are not of the
+            same number.
     """
     forms = [each._linear for each in estimates]
     if not forms:
         raise ValueError("there is nothing to combine")
     if len({id(sample) for form in forms for sample in form.terms}) < len(forms):
         raise ValueError("only independent estimates are combined: of different epochs or surveys")
+    told = {(each.unit, each.unit is Unit.SHARE and each.label) for each in estimates}
+    if len(told) > 1:
+        labels = ", ".join(dict.fromkeys(each.label for each in estimates))
+        raise ValueError(f"only estimates of the same number are combined, not of {labels}")
     errors = [each.standard_error for each in estimates]
     if not all(error > 0 for error in errors):
         raise ValueError("an estimate without a standard error cannot be weighted")

@@ -270,6 +270,8 @@ class Histogram(Tabular):
         if self.survey:
             lines[0] = f"{self.survey}  epoch {epochs_text(self.epochs)}  {lines[0]}"
             lines.append(self.question)
+        if is_simulated(self.survey):
+            lines.append("simulated: no real device answered")
         if self.start is not None and self.end is not None:
             state = "" if self.standing is None else f", {self.standing.state}"
             lines.append(f"{iso_time(self.start)} to {iso_time(self.end)}{state}")

@@ -45,6 +45,11 @@ class Point:
         """Return how many reports its figures tell of."""
         return 0 if self.histogram is None else self.histogram.n
 
+    @property
+    def fewest_fakes(self) -> int:
+        """Return how many of the reports are fake at least; then its figures are not to be used."""
+        return 0 if self.histogram is None else self.histogram.poisoning.fewest_fakes
+
 
 @dataclass(frozen=True, slots=True)
 class Series(Tabular):
@@ -165,7 +170,9 @@ def _shares(histogram: Histogram | None) -> dict[str, Estimate]:
     columns = (h.estimate, h.standard_error, h.low, h.high, h.outside)
     rows = [*zip(h.categories, *(each.tolist() for each in columns), strict=True)]
     return {
-        category: Estimate(value, error, low, high, h.level, outside, category, Unit.SHARE)
+        category: Estimate(
+            value, error, low, high, h.level, outside, category, Unit.SHARE, (h.sample,)
+        )
         for part in h.sample.decoder.parts
         if part.tally(tally).n
         for category, value, error, low, high, outside in rows[part.categories]
@@ -187,6 +194,7 @@ _POINT: Final = (
     Field("start", TIME, lambda point: iso_time(point.start)),
     Field("end", TIME, lambda point: iso_time(point.end)),
     Field("n", COUNT),
+    Field("fewest_fakes", COUNT),
 )
 _CATEGORY: Final = (Field("category", TEXT),)
 _GAPS: Final = tuple(field._replace(schema=or_null(field.schema)) for field in ESTIMATE)

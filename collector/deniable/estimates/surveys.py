@@ -86,6 +86,8 @@ class Survey:
         """
         if epoch is not None and not isinstance(epoch, range):
             epoch = range(index(epoch), index(epoch) + 1)
+        if epoch is not None and not epoch:
+            raise ValueError("name at least one epoch")
         return histogram_of(self.manifest, self.counts(epoch), level, model)
 
     def series(

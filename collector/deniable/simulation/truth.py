@@ -52,6 +52,8 @@ def read_truth(text: str, answers: Sequence[str], questions: Sequence[slice] = (
     for group in groups:
         named = {at: given[a] for at, a in enumerate(answers[group]) if a in given}
         size = len(answers[group])
+        if "%" in text and math.fsum(named.values()) > 1 + _SLACK:
+            raise UnknownTruth("the shares sum to more than 100 %")
         found[group] = 1 / np.arange(1, size + 1) if text == "zipf" else _shares(named, size)
         found[group] /= found[group].sum()
     return found

@@ -12,6 +12,7 @@ from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.charts import POINTS, SHARES, Dot, Markup, Scale
 from deniable.estimates.comparison import Comparison
 from deniable.estimates.display import (
+    alert_text,
     difference_dots,
     epochs_text,
     histogram_dots,
@@ -20,6 +21,7 @@ from deniable.estimates.display import (
     series_panels,
     series_picture,
     shown_rows,
+    smoothing_text,
 )
 from deniable.estimates.fields import Json, category_rows, numeric_map, statistic_rows
 from deniable.estimates.series import Point
@@ -33,6 +35,7 @@ _HELPED: Final = (
     "too high."
 )
 NOT_FOUND: Final = "no answer is called so"
+NOWHERE: Final = "none possible"
 _WIDTHS: Final = (720, 360)
 """Of a chart beside its labels, and of one on a phone."""
 
@@ -83,6 +86,7 @@ def shown_figures(
         if dots
     )
     text = _in(SHARES, ((row["low"], row["high"]) for row in kept))
+    smoothed = histogram.numeric is not None and histogram.numeric.blur > 0
     sentence = ""
     if together:
         sentence = histogram.share(together).sentence
@@ -96,11 +100,13 @@ def shown_figures(
         )
     return Shown(
         charts,
-        tuple(_row(row["category"], row, text) for row in kept),
+        tuple(_row(row["category"], row, text, smoothed=smoothed) for row in kept),
         hidden=hidden,
         cut=cut,
-        alert=_alert([histogram]),
-        notes=tuple(filter(None, (noise_text(histogram), _HELPED * cut))),
+        alert=alert_text([histogram]),
+        notes=tuple(
+            filter(None, (smoothing_text(histogram), noise_text(histogram), _HELPED * cut))
+        ),
         sentence=sentence,
         statistics=statistics,
     )
@@ -179,7 +185,7 @@ def shown_series(series: Series, together: Sequence[str], wanted: str = "") -> S
         for label, found in figures
     ]
     hidden = 0 if among is None else len(series.categories) - len(figures)
-    return Shown(charts, tuple(rows), hidden=hidden, cut=cut, alert=_alert(shown))
+    return Shown(charts, tuple(rows), hidden=hidden, cut=cut, alert=alert_text(shown))
 
 
 def largest_shares(
@@ -269,7 +275,7 @@ def shown_changes(compared: Comparison, found: Sequence[str] = ()) -> Shown:
         tuple(rows),
         hidden=len(compared.histogram.categories) - len(rows) if found else 0,
         cut=len(found) > len(rows),
-        alert=_alert([compared.against, compared.histogram]),
+        alert=alert_text([compared.against, compared.histogram]),
         notes=tuple(notes),
     )
 
@@ -277,22 +283,6 @@ def shown_changes(compared: Comparison, found: Sequence[str] = ()) -> Shown:
 def named_epochs(histogram: Histogram) -> str:
     """Return which epochs a histogram is of, in words."""
     return f"epoch{'s' * (len(histogram.epochs) > 1)} {epochs_text(histogram.epochs)}"
-
-
-def _alert(histograms: Sequence[Histogram]) -> str:
-    """Return that figures are not to be used, and which, if so."""
-    found: dict[str, set[int]] = {each.survey_id: set() for each in histograms}
-    for each in histograms:
-        found[each.survey_id].update(each.epochs if each.impossible else ())
-    places = [
-        f"epoch{'s' * (len(epochs) > 1)} {epochs_text(sorted(epochs))}"
-        f"{f' of {survey[:12]}' * (len(found) > 1)}"
-        for survey, epochs in found.items()
-        if epochs
-    ]
-    if not places:
-        return ""
-    return f"Not to be used: honest devices do not cause the counts of {' and '.join(places)}."
 
 
 def _numbers(pairs: Iterable[tuple[float | None, float | None]]) -> Text:
@@ -310,10 +300,11 @@ def _in(scale: Scale, pairs: Iterable[tuple[float | None, float | None]]) -> Tex
     return partial(scale.text, decimals=scale.decimals(known))
 
 
-def _row(label: str, row: Json, text: Text) -> Row:
+def _row(label: str, row: Json, text: Text, *, smoothed: bool = False) -> Row:
     value, error = row.get("shown", row["estimate"]), row.get("standard_error")
-    # Of few reports it tells little: they scatter less than their number does.
-    few = row.get("method") == IntervalMethod.CLOPPER_PEARSON
+    # Of few reports it tells little: they scatter less than their number does; and that of a
+    # smoothed share tells nothing of the share itself.
+    few = smoothed or row.get("method") == IntervalMethod.CLOPPER_PEARSON
     numbers = (
         ("share", _exact(row["estimate"])),
         ("low", _exact(row["low"])),
@@ -326,7 +317,7 @@ def _row(label: str, row: Json, text: Text) -> Row:
         "–" if value is None else text(value),
         "–"
         if row["low"] is None
-        else "none within 0 to 100%"
+        else NOWHERE
         if row["outside"]
         else _interval(row["low"], row["high"], text),
         "–" if few or error is None else text(error),
@@ -348,7 +339,7 @@ def _estimate_row(
         ("low", repr(estimate.low)),
         ("high", repr(estimate.high)),
     )
-    interval = _interval(estimate.low, estimate.high, text)
+    interval = NOWHERE if estimate.outside else _interval(estimate.low, estimate.high, text)
     return Row(label, numbers, text(estimate.value), interval, n=n, before=epoch)
 
 
