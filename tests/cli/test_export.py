@@ -9,6 +9,7 @@ from deniable.messages import open_manifest
 from deniable.messages.bundle import read_bundle
 from deniable.server import Config
 from tests.cli.commands import Workplace, fail, succeed
+from tests.cli.serving import serving
 from tests.cli.test_kinds import NUMERIC
 from tests.cli.test_publish import declared
 from tests.cli.test_repeats import MEMOISED, TWO_ROUND
@@ -60,11 +61,16 @@ def test_it_is_written_where_it_is_wanted(place: Workplace, tmp_path: Path) -> N
     assert "missing" in fail("survey", "export", "tea", "--dir", place.directory, "--out", missing)
 
 
-def test_after_a_rotation_it_bears_the_key_that_signs_now(place: Workplace) -> None:
+def test_after_a_rotation_it_bears_the_key_that_signs_now(place: Workplace, tmp_path: Path) -> None:
     place.publish()
-    before = read_bundle(exported(place))
+    old = tmp_path / "tea.json"
+    old.write_bytes(exported(place))
+    before = read_bundle(old.read_bytes())
     succeed("authority", "rotate", "--yes", "--dir", place.directory)
     after = read_bundle(exported(place))
+    with serving(place) as server:
+        reached = ("--collector", f"http://127.0.0.1:{server.port}", "--authority", old)
+        assert read_bundle(succeed("survey", "export", "tea", *reached).encode()) == after
     assert before.authority == Config.load(place.directory).authority != after.authority
     assert before.declaration == after.declaration
 

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from deniable.enrolment import read_key_file
+from deniable.server import Config
 from tests.cli.commands import Workplace, fail, succeed
+from tests.cli.serving import serving
 
 
 @pytest.fixture
@@ -72,11 +74,16 @@ def test_show_tells_which_surveys_list_a_key(place: Workplace, keys: tuple[Path,
     assert "no published survey lists it" in succeed(*show)
     place.publish(**listed(current, following))
     place.publish(**listed(following))
-    assert succeed(*show).splitlines() == [
+    shown = succeed(*show)
+    assert shown.splitlines() == [
         key,
         "vouches     tea, sequence 1: its current issuer",
         "vouches     tea, sequence 0: its next issuer",
     ]
+    with serving(place) as server:
+        url, authority = f"http://127.0.0.1:{server.port}", Config.load(place.directory).authority
+        reached = ("--collector", url, "--authority", authority.hex())
+        assert succeed("issuer", "show", following, *reached) == shown
 
 
 def test_a_key_that_is_missing_or_exposed_is_one_line(

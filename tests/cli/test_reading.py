@@ -13,6 +13,7 @@ READING = [
     "survey list --json",
     "survey show tea",
     "survey show tea --survey {older}",
+    "survey export tea",
     "survey seals tea --survey {older}",
     "survey seals tea --survey {older} --json",
     "hist tea",

@@ -5,12 +5,11 @@ from pathlib import Path
 import click
 
 from deniable.cli.options import a_file, directory_option
-from deniable.cli.surveys import published
+from deniable.cli.reading import Place, reading_options
 from deniable.enrolment import create_key_file, read_key_file
 from deniable.messages import Manifest
 from deniable.publishing.authority_keys import check_outside
-from deniable.publishing.collector_directory import with_store
-from deniable.server import CONFIG_FILE, Config
+from deniable.server import CONFIG_FILE
 
 _file_argument = click.argument("file", type=a_file)
 
@@ -40,18 +39,18 @@ def new(file: Path, directory: Path) -> None:
 
 @issuer.command(short_help="Show which surveys list the key in FILE.")
 @_file_argument
-@directory_option
-def show(file: Path, directory: Path) -> None:
+@reading_options
+def show(file: Path, place: Place) -> None:
     """Show the public half of the issuer's key in FILE, and which published surveys list it.
 
-    The surveys are those of the collector's directory, if there is one here.
+    The surveys are those of --collector, or of the collector's directory if there is one here.
     """
     public_key = read_key_file(file).public_key
     click.echo(f"public key  {public_key.hex()}")
-    if not (directory / CONFIG_FILE).exists():
+    if place.collector is None and not (place.directory / CONFIG_FILE).exists():
         return
-    config = Config.load(directory)
-    manifests = with_store(config, lambda store: published(store, config))
+    with place.source() as source:
+        manifests = [each for name in source.names() for each in source.manifests(name)]
     listed = [each for each in manifests if public_key in each.enrolment.issuers]
     if not listed:
         click.echo("no published survey lists it; in a survey's file:\n")

@@ -24,6 +24,14 @@ class Place:
     token_file: Path | None
     authority: str | None
 
+    def origin(self) -> str | None:
+        """Return where the directory's collector is reached; None of a URL: there may be others."""
+        if self.collector is not None:
+            return None
+        from deniable.server import Config
+
+        return Config.load(self.directory).origin
+
     @contextmanager
     def source(self) -> "Iterator[Source]":
         """Open it."""

@@ -2,14 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from threading import Thread
 from typing import Any
 
-from deniable.messages import Manifest
+from deniable.messages import Manifest, Refusal, open_manifest
+from deniable.messages.bundle import Bundle, make_bundle
 from deniable.publishing.collector_directory import Result, check_store, signed_surveys
 from deniable.reading import EpochCounts, ListedEpoch, Source
-from deniable.server import Config
+from deniable.server import Config, authority_chain
 from deniable.server.routes.shown import shown_counts, shown_epochs
 from deniable.stores import open_store
 
@@ -64,6 +66,16 @@ class StoreSource(Source):
     def counts(self, manifest: Manifest, epochs: range | None = None) -> tuple[EpochCounts, ...]:
         """Return the counts that figures may show."""
         return tuple(self._done(shown_counts(self._store, manifest, epochs, time.time())))
+
+    def bundle(self, manifests: Sequence[Manifest]) -> Bundle:
+        """Return what an app bundles."""
+        envelopes = self._done(self._store.surveys())
+        signer = self._done(authority_chain(self._store, self._config.authority))[-1]
+        signed = {}
+        for envelope in envelopes:
+            with suppress(Refusal):
+                signed[open_manifest(envelope, signer).survey_id] = envelope
+        return make_bundle([signed[each.survey_id] for each in manifests], signer)
 
     def close(self) -> None:
         """Close the store."""

@@ -14,7 +14,7 @@ import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -38,7 +38,7 @@ from deniable.messages import (
     read_problem,
     split_rotations,
 )
-from deniable.messages.bundle import read_bundle
+from deniable.messages.bundle import Bundle, make_bundle, read_bundle
 from deniable.reading.errors import (
     NoSuchSurvey,
     NotAllowed,
@@ -188,6 +188,13 @@ class HttpSource(Source):
             raise Untrusted("the collector answered about other epochs than were asked for")
         return tuple(each for each in found if epochs is None or each.epoch in epochs)
 
+    def bundle(self, manifests: Sequence[Manifest]) -> Bundle:
+        """Return what an app bundles, verified under the key that signs now."""
+        signer = self._signer()
+        return make_bundle(
+            [self._envelope(each.name, each.survey_id.hex()) for each in manifests], signer
+        )
+
     def _life(self, manifest: Manifest) -> tuple[tuple[ListedEpoch, ...], frozenset[bytes]]:
         body = self._json(f"{_path(manifest)}/epochs?{_survey(manifest)}", True)
         return read_epochs(manifest, body)
@@ -221,10 +228,8 @@ class HttpSource(Source):
             ) from refusal
 
     def _manifest(self, name: str, identifier: str, signer: bytes) -> Manifest:
-        path = f"/v1/surveys/{quote(name)}/manifest?survey={identifier}"
-        envelope = self._get(path, _MOST_ENVELOPE_BYTES)
         try:
-            manifest = open_manifest(envelope, signer)
+            manifest = open_manifest(self._envelope(name, identifier), signer)
         except Refusal as refusal:
             if refusal.code is RefusalCode.BAD_SIGNATURE:
                 raise Untrusted(
@@ -238,6 +243,10 @@ class HttpSource(Source):
         if manifest.survey_id.hex() != identifier:
             raise Untrusted("the collector gave another survey than was asked for")
         return manifest
+
+    def _envelope(self, name: str, identifier: str) -> bytes:
+        path = f"/v1/surveys/{quote(name)}/manifest?survey={identifier}"
+        return self._get(path, _MOST_ENVELOPE_BYTES)
 
     def _json(self, path: str, allowed: bool = False) -> Any:
         try:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from deniable.messages import Manifest
+from deniable.messages.bundle import Bundle
 from deniable.messages.seals import Counts, Seal, counts_digest
 from deniable.reading.epochs import EpochStanding, EpochState
 from deniable.reading.errors import Untrusted
@@ -101,6 +102,14 @@ class Source(ABC):
         """Return the counts of those of the epochs that have figures, in order.
 
         By default those of the newest that has any.
+        """
+
+    @abstractmethod
+    def bundle(self, manifests: Sequence[Manifest]) -> Bundle:
+        """Return what an app bundles of surveys of one name, signed by the key of now.
+
+        Raises:
+            InvalidBundle: if they do not go together.
         """
 
     def close(self) -> None:  # noqa: B027 - nothing is open by default
