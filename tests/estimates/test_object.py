@@ -369,6 +369,8 @@ def test_sentences_can_be_published() -> None:
     assert times.low < times.value < times.high
     assert "as a multiple of" in times.sentence
     assert isinstance(times, Estimate)
+    grown = later.share("good") / found.share("good")
+    assert grown.label == "good, epoch 4 as a multiple of epoch 3 of rating-of-marriage"
 
 
 def test_a_series_shows_gaps_and_crosses_successors() -> None:

@@ -494,6 +494,7 @@ async def test_where_nobody_reported_on_a_question_the_others_are_shown(
         text = await text_of(await collector.client.get(f"/surveys/asked/{path}"))
         shown = {row["category"] for row in Tables(text).rows[table]}
         assert shown == {each for each in asked.categories if each.startswith("theme")}
+    assert "If 1 % of the reports of each epoch are fake, a difference is off by up to" in text
 
 
 @pytest.mark.asyncio

@@ -150,11 +150,12 @@ class Estimate:
 
     def _with(self, other: "Estimate", factor: float, word: str, unit: Unit) -> "Estimate":
         form = self._linear.plus(other._linear, factor)
+        return form.estimate(min(self.level, other.level), self._and(word, other), unit)
+
+    def _and(self, word: str, other: "Estimate") -> str:
         if self.label == other.label:
-            label = f"{self.label}, {_places(self._linear, word, other._linear)}"
-        else:
-            label = f"{self._told} {word} {other._told}"
-        return form.estimate(min(self.level, other.level), label, unit)
+            return f"{self.label}, {_places(self._linear, word, other._linear)}"
+        return f"{self._told} {word} {other._told}"
 
     @property
     def _told(self) -> str:
@@ -175,9 +176,8 @@ class Estimate:
     def __truediv__(self, other: "Estimate | float") -> "Estimate":
         if not isinstance(other, Estimate):
             return self * (1 / other)
-        level = min(self.level, other.level)
-        label = f"{self._told} as a multiple of {other._told}"
-        return ratio(self._linear, other._linear, level, label)
+        label = self._and("as a multiple of", other)
+        return ratio(self._linear, other._linear, min(self.level, other.level), label)
 
 
 def _places(one: "Form", word: str, other: "Form") -> str:

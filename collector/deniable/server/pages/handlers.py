@@ -226,6 +226,7 @@ class _Pages:
             from deniable.estimates import histogram_of
             from deniable.estimates.comparison import compare
             from deniable.server.pages.shown import largest_shares, named_epochs, shown_changes
+            from deniable.server.pages.terms import change_terms
 
             one = histogram_of(asked.newest, shown[:1], level)
             other = histogram_of(asked.newest, shown[1:], level)
@@ -243,6 +244,7 @@ class _Pages:
                 now=named_epochs(other),
                 before=named_epochs(one),
                 sentence=compared.rows[0].estimate.sentence if groups else "",
+                terms=[*change_terms(other)],
                 health=[*epoch_health(asked.newest.schedule, shown[-1])],
             )
 

@@ -70,14 +70,29 @@ def _chance(mechanism: SurveyMechanism, sent: str) -> str:
     return ""
 
 
+def change_terms(histogram: "Histogram") -> Iterator[tuple[str, str]]:
+    """Yield what fakes can do to a difference from figures of the same survey."""
+    yield (
+        "Fakes",
+        f"If 1 % of the reports of each epoch are fake, {_off(histogram, sides=2)}; intervals do "
+        "not tell of it.",
+    )
+    yield "Not in them", _NOT_IN_THEM
+
+
+def _off(histogram: "Histogram", sides: int) -> str:
+    """Return how far 1 % of fakes move a figure, or one on each side of a difference."""
+    share, mean = ("a share", "the mean") if sides == 1 else ("a difference", "that of the means")
+    if histogram.numeric is None:
+        points = _two_digits(100 * sides * histogram.poisoning.bias(0.01))
+        return f"{share} is off by up to {points} percentage points"
+    return f"{mean} is off by up to {_two_digits(0.01 * sides * histogram.numeric.influence)}"
+
+
 def figure_terms(histogram: "Histogram") -> Iterator[tuple[str, str]]:
     """Yield what fakes can do to these figures, and who is not in them."""
     poisoning = histogram.poisoning
-    if histogram.numeric is None:
-        off = f"a share is off by up to {_two_digits(100 * poisoning.bias(0.01))} percentage points"
-    else:
-        off = f"the mean is off by up to {_two_digits(0.01 * histogram.numeric.influence)}"
-    fakes = f"If 1 % of reports are fake, {off}; intervals do not tell of it."
+    fakes = f"If 1 % of reports are fake, {_off(histogram, sides=1)}; intervals do not tell of it."
     share = poisoning.detectable_share
     if histogram.impossible:
         fakes += (
