@@ -7,6 +7,7 @@ answer are sent at the odds E to the others; docs/mathematics.md, section 17.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from math import comb, expm1, inf, sqrt
 from typing import Final, TypeVar
 
@@ -88,15 +89,19 @@ class Candidate:
         return DesignMechanism(design, epsilon, delta)
 
 
+@lru_cache(maxsize=64)  # a survey's publication asks more than once, and it takes 20 ms
 def candidates(
     categories: int, epsilon: float, delta: float = 0.0, most_responses: int = MAX_RESPONSES
-) -> Iterator[Candidate]:
-    """Yield randomised response, and the designs that could be best, of at most so many responses.
+) -> tuple[Candidate, ...]:
+    """Return randomised response, and the designs that could be best, of at most so many responses.
 
     Of each affine design the size of blocks that costs least. Of subsets also smaller sizes, down
     to half of that, of which there are fewer.
     """
-    k, most = categories, min(most_responses, MAX_RESPONSES)
+    return tuple(_candidates(categories, epsilon, delta, min(most_responses, MAX_RESPONSES)))
+
+
+def _candidates(k: int, epsilon: float, delta: float, most: int) -> Iterator[Candidate]:
     yield Candidate.of(PLAIN, k, {})
     if comb(k, 2) <= most:
         best = max(2, _best_size(k, k, 1, epsilon, delta))
@@ -125,10 +130,10 @@ def _best_size(k: int, q: int, m: int, epsilon: float, delta: float) -> int:
 
 def _sizes_around(k: int, positions: int, points: int, excess: float) -> set[int]:
     """Return the two sizes next to the share of all positions that costs least at delta 0."""
-    # Of v points, a share b in each block: r/K = b, (r - t)/K = c b (1 - b), c = v/(v - 1), and
+    # Of L points, a share u in each block: r/K = u, (r - t)/K = c u (1 - u), c = L/(L - 1), and
     # with e = E - 1 the cost is
-    #   f(b) = (E + (k - 1)(1 - e/(v - 1) + c e b)(1 + c e b)) / (c^2 e^2 b (1 - b)).
-    # A quadratic g(b) > 0 over b (1 - b) has one minimum in (0, 1), at 1/(1 + sqrt(g(1)/g(0))).
+    #   f(u) = (E + (k - 1)(1 - e/(L - 1) + c e u)(1 + c e u)) / (c^2 e^2 u (1 - u)).
+    # A quadratic g(u) > 0 over u (1 - u) has one minimum in (0, 1), at 1/(1 + sqrt(g(1)/g(0))).
     others = points - 1
     at_0 = k + excess * (points - k) / others
     at_1 = (1 + excess) * (k + (k - 1) * excess * points / others)

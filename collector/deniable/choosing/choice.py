@@ -126,7 +126,7 @@ def best(
             categories.
     """
     level, slack = _checked(categories, epsilon, delta)
-    those = list(candidates(categories, float(level), float(slack), most_responses))
+    those = candidates(categories, float(level), float(slack), most_responses)
     ranked = _ranked(((one, level) for one in those if kind in {None, one.kind}), slack)
     if not ranked:
         other = _ranked(((one, level) for one in those), slack)[0].candidate

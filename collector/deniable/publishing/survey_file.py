@@ -319,5 +319,7 @@ def _instant(table: dict[str, object], field: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, datetime) or value.tzinfo is None:
-        raise InvalidManifest(field, "must be a time with offset, such as 2026-01-05T00:00:00Z")
+        raise InvalidManifest(
+            field, "must be a time with offset, without quotes: 2026-01-05T00:00:00Z"
+        )
     return int(value.timestamp())
