@@ -4,7 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO ?=
-PARALLEL ?= -n auto --dist worksteal
+# One worker more than there are processors: a fifth of the time tests wait.
+PARALLEL ?= -n $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)') --dist worksteal
+# Else every process of the tests, and there are hundreds, compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-all lint types contracts tests all-tests bench release-check clean
 

@@ -20,7 +20,7 @@ from deniable.choosing import Candidate, best, candidates
 from deniable.estimates import NotInvertible, decoder_of, frequency_intervals
 from deniable.estimates.binomial import binomial_intervals
 from deniable.estimates.change import changed
-from deniable.estimates.decoders import Decoder, DesignDecoder, SupportDecoder
+from deniable.estimates.decoders import Decoder, SupportDecoder
 from deniable.estimates.estimate import Estimate, Form, Sample, Unit, mean_of
 from deniable.mechanisms import KINDS, GridTooCoarse, InvalidParameter, Mechanism
 from deniable.simulation import SimulatedReports, read_truth
@@ -34,11 +34,9 @@ LEVEL: Final = 0.95
 
 _TOGETHER: Final = {2: 4_000, 5: 4_000, 16: 4_000, 105: 2_000, 1024: 500}
 """Runs that are looked at together; each by itself takes longer, so that there are fewer."""
-_EACH: Final = {2: 600, 5: 600, 16: 600, 105: 300, 1024: 40}
-_FEW: Final = {2: 600, 5: 600, 16: 150, 105: 40, 1024: 12}
-"""Of designs, whose runs take the longest."""
+_EACH: Final = {2: 1_000, 5: 1_000, 16: 1_000, 105: 400, 1024: 200}
 _MOST_COUNTS: Final = 1 << 23
-_TESTS: Final = {2: 150, 5: 150, 16: 80, 105: 12, 1024: 0}
+_TESTS: Final = {2: 400, 5: 400, 16: 400, 105: 100, 1024: 0}
 _BAND: Final = (94.0, 97.0)
 _TELLS: Final = 0.5
 """Percentage points: with a larger error of one setting, a range over settings tells nothing."""
@@ -370,7 +368,7 @@ def _row(kind: str, size: int, name: str, *, of_mean: bool = False) -> _Row:
             continue
         decoder = decoder_of(mechanism)
         sizes = tuple(part.decoder.categories for part in decoder.parts)
-        runs = (_FEW if isinstance(decoder, DesignDecoder) else _EACH)[size]
+        runs = _EACH[size]
         for place, truth in enumerate(truths(sizes).values()):
             for n in REPORTS:
                 # Settings share no chance, so that their errors can be added up.
