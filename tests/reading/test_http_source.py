@@ -227,6 +227,25 @@ async def test_what_is_not_vouched_for_is_not_handed_on(
         await asyncio.to_thread(read)
 
 
+async def test_an_app_bundles_the_survey_that_was_asked_for_or_none(collector: Collector) -> None:
+    source = Lying(url(collector), AUTHORITY.public_key)
+
+    def read() -> None:
+        source.change = lambda _, body: body
+        found = source.bundle([MANIFEST])
+        assert found == make_bundle([sign_manifest(MANIFEST, AUTHORITY)], AUTHORITY.public_key)
+        for change in (
+            other_manifest(KEYS[1]),
+            other_manifest(AUTHORITY, sequence=3),
+            lambda path, body: b"none" if "/manifest?" in path else body,
+        ):
+            source.change = change
+            with pytest.raises(Untrusted):
+                source.bundle([MANIFEST])
+
+    await asyncio.to_thread(read)
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.floats(allow_nan=False),
     lambda inner: (

@@ -144,7 +144,7 @@ class HttpSource(Source):
         if unknown:
             signer = self._signer()
             for identifier in unknown:
-                self._opened[identifier] = self._manifest(name, identifier, signer)
+                self._opened[identifier] = self._signed(name, identifier, signer)[1]
         found = [self._opened[each] for each in identifiers]
         if any(each.name != name for each in found):
             raise Untrusted("the collector names a survey of another name")
@@ -191,9 +191,8 @@ class HttpSource(Source):
     def bundle(self, manifests: Sequence[Manifest]) -> Bundle:
         """Return what an app bundles, verified under the key that signs now."""
         signer = self._signer()
-        return make_bundle(
-            [self._envelope(each.name, each.survey_id.hex()) for each in manifests], signer
-        )
+        signed = [self._signed(each.name, each.survey_id.hex(), signer)[0] for each in manifests]
+        return make_bundle(signed, signer)
 
     def _life(self, manifest: Manifest) -> tuple[tuple[ListedEpoch, ...], frozenset[bytes]]:
         body = self._json(f"{_path(manifest)}/epochs?{_survey(manifest)}", True)
@@ -227,9 +226,12 @@ class HttpSource(Source):
                 "operator which key signs now, and pin that"
             ) from refusal
 
-    def _manifest(self, name: str, identifier: str, signer: bytes) -> Manifest:
+    def _signed(self, name: str, identifier: str, signer: bytes) -> tuple[bytes, Manifest]:
+        """Return a survey as the key signed it, and opened."""
+        path = f"/v1/surveys/{quote(name)}/manifest?survey={identifier}"
+        envelope = self._get(path, _MOST_ENVELOPE_BYTES)
         try:
-            manifest = open_manifest(self._envelope(name, identifier), signer)
+            manifest = open_manifest(envelope, signer)
         except Refusal as refusal:
             if refusal.code is RefusalCode.BAD_SIGNATURE:
                 raise Untrusted(
@@ -242,11 +244,7 @@ class HttpSource(Source):
             ) from refusal
         if manifest.survey_id.hex() != identifier:
             raise Untrusted("the collector gave another survey than was asked for")
-        return manifest
-
-    def _envelope(self, name: str, identifier: str) -> bytes:
-        path = f"/v1/surveys/{quote(name)}/manifest?survey={identifier}"
-        return self._get(path, _MOST_ENVELOPE_BYTES)
+        return envelope, manifest
 
     def _json(self, path: str, allowed: bool = False) -> Any:
         try:
