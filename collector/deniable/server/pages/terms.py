@@ -82,7 +82,9 @@ def change_terms(histogram: "Histogram") -> Iterator[tuple[str, str]]:
 
 def _off(histogram: "Histogram", sides: int) -> str:
     """Return how far 1 % of fakes move a figure, or one on each side of a difference."""
-    share, mean = ("a share", "the mean") if sides == 1 else ("a difference", "a difference of means")
+    share, mean = (
+        ("a share", "the mean") if sides == 1 else ("a difference", "a difference of means")
+    )
     if histogram.numeric is None:
         points = _two_digits(100 * sides * histogram.poisoning.bias(0.01))
         return f"{share} is off by up to {points} percentage points"
