@@ -100,6 +100,9 @@ def test_epochs_of_which_too_few_are_counted_are_not_listed(place: Workplace) ->
     [
         (("--json", "--csv"), "--json or --csv, not both"),
         (("--epochs", "--epoch", "0"), "leave out --epoch"),
+        (("--top", "3", "--csv"), "--json and --csv have all answers, with both intervals"),
+        (("--simultaneous", "--json"), "--json and --csv have all answers, with both intervals"),
+        (("--share", "never", "--top", "3"), "--share or --top, not both"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused(
@@ -183,7 +186,7 @@ def test_an_interval_outside_is_marked_and_explained(place: Workplace) -> None:
     assert "0.0% – 0.0%" not in shown
     assert "! The whole interval lay outside" in shown
     assert "DO NOT USE" not in shown
-    assert "Mostly noise so far" in shown
+    assert "3 of 4 answers are not distinguishable from 0: intervals of ± 5" in shown
     assert [row["outside"] for row in as_json(place)["categories"]] == [False] * 3 + [True]
 
 
@@ -209,8 +212,8 @@ def test_the_table_says_what_fake_reports_can_do(counted: Workplace) -> None:
     shown = " ".join(hist(counted, "--epoch", "0").split())
     fakes = as_json(counted, "--epoch", "0")["poisoning"]["fakes_for_one_error"]
     # 1 % of 1 + 3/(e - 1)
-    assert "if 1 % of reports are fake, an estimate is off by up to 2.7 percentage points" in shown
-    assert f"; {fakes} more, all fake, would move any by its standard error" in shown
+    assert "If 1 % of the reports are fake, a share is off by up to 2.7 percentage points;" in shown
+    assert f"{fakes} more, all fake, would move any share by its standard error." in shown
 
 
 def test_the_table_says_which_fakes_show_no_mark(place: Workplace) -> None:

@@ -99,8 +99,8 @@ def test_a_numeric_survey_shows_what_has_an_interval_that_is_worth_it(
     assert ("std error" in shown) == (shares and not blurred)
     smoothed = blurred and not {*quartiles, *bins} <= set(hidden)
     assert (f"are smoothed over {5 * numeric['blur']} either way" in prose) == smoothed
-    moved = f"the mean is off by up to {numeric['influence'] / 100:.2g}."
-    assert f"if 1 % of reports are fake, {moved}" in prose
+    moved = f"the mean is off by up to {numeric['influence'] / 100:.2g}"
+    assert f"If 1 % of the reports are fake, {moved}" in prose
     assert "-10\n" not in shown  # single values are in --json only
     assert max(map(len, shown.splitlines())) <= 100
 

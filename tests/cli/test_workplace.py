@@ -95,11 +95,21 @@ def test_the_table_fits_the_terminal_and_drops_the_bars_before_the_numbers(width
     assert ("█" in text) is (width > 100)
 
 
-def test_few_reports_are_said_to_be_mostly_noise_and_many_are_not() -> None:
+def test_what_is_said_to_be_noise_is_what_is_not_distinguishable_from_0() -> None:
+    def said(counts: list[int]) -> str:
+        return " ".join(shown(estimate_histogram(LONG, 0, counts), 100).split())
+
     needed = estimate_histogram(LONG, 0, [1, 1, 1]).reports_for_five_points
-    few, many = [needed // 3 - 5] * 3, [needed // 3 + 1] * 3
-    assert f"{needed:,} reports" in " ".join(shown(estimate_histogram(LONG, 0, few), 100).split())
-    assert "noise so far" not in shown(estimate_histogram(LONG, 0, many), 100)
+    help_text = (
+        f": intervals of ± 5 percentage points take about {needed:,} reports at this epsilon."
+    )
+    assert f"Mostly noise so far: no answer is distinguishable from 0{help_text}" in said([8, 8, 8])
+    # Fewer reports than ± 5 points take, and every share is many standard errors from 0.
+    few = [needed // 3 - 5] * 3
+    assert "noise" not in said(few).partition("Raw counts contain the noise.")[2]
+    assert "not distinguishable" not in said(few)
+    one = [needed * 57 // 100, needed * 215 // 1000, needed * 215 // 1000 - 9]
+    assert f"2 of 3 answers are not distinguishable from 0{help_text}" in said(one)
 
 
 @pytest.mark.parametrize(

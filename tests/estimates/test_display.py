@@ -11,6 +11,7 @@ from deniable.estimates import Estimate, Histogram, View, estimate_histogram, pl
 from deniable.estimates.charts import Dot
 from deniable.estimates.decoders import decoder_of
 from deniable.estimates.display import epochs_text, histogram_dots
+from deniable.estimates.rows import chosen_rows
 from deniable.estimates.series import Point, Series
 from deniable.messages import Manifest, Specification
 from tests.support.kinds import EXAMPLES
@@ -45,7 +46,7 @@ def ends(intervals: Any) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("asked", SURVEYS, ids=lambda asked: asked.name)
 def test_charts_and_columns_have_the_numbers_of_the_histogram(asked: Manifest) -> None:
     histogram = even(asked)
-    dots, columns = histogram_dots(histogram), histogram.columns()
+    dots, columns = histogram_dots(histogram, chosen_rows(histogram)), histogram.columns()
     if histogram.numeric is None:
         # Answers to single questions come before their combinations.
         last = dots[-len(histogram.categories) :]
@@ -56,7 +57,8 @@ def test_charts_and_columns_have_the_numbers_of_the_histogram(asked: Manifest) -
         assert columns["low"] == histogram.low.tolist()
         assert columns["simultaneous_low"] == histogram.simultaneous.low.tolist()
         assert ("raw" in columns) is not bool(histogram.responses)
-        shown = histogram_dots(histogram, View.PROJECTED, simultaneous=True)
+        at_once = chosen_rows(histogram, View.PROJECTED, simultaneous=True)
+        shown = histogram_dots(histogram, at_once)
         assert [dot.value for dot in shown] == histogram.view("projected").tolist()
         assert bands(shown, "outer") == ends(histogram.simultaneous)
         drawn = histogram.plot("projected", simultaneous=True)._repr_svg_()
@@ -121,7 +123,7 @@ def _points(estimate: Estimate) -> str:
 def test_impossible_counts_are_marked_and_said_to_be_unusable() -> None:
     counts = [10_320, 10, 1236, 1479, 1610]
     histogram = estimate_histogram(manifest(), 0, counts)
-    dots = histogram_dots(histogram)
+    dots = histogram_dots(histogram, chosen_rows(histogram))
     assert [dot.label for dot in dots if dot.mark == "!!"] == [*histogram.impossible]
     assert [dot.outer for dot in dots if dot.label == "very poor"] == [None]
     html = histogram._repr_html_()

@@ -108,7 +108,7 @@ def test_as_text_flagged_categories_are_marked() -> None:
     honest = str(estimate_histogram(MANIFEST, 0, (1000, 1000, 1000, 1000, 700)))
     assert "!!" not in honest
     # 1 % of 1 + 4/(e - 1)
-    assert "if 1% of reports are fake, estimates are off by up to 3.3%" in honest
+    assert "If 1 % of the reports are fake, a share is off by up to 3.3 percentage points" in honest
 
 
 def test_the_pure_level_is_stated_where_delta_is_not_zero() -> None:
@@ -142,7 +142,7 @@ def test_to_dict_is_json_with_one_row_a_category() -> None:
     assert written["reports_for_shares"] is None
     assert " ".join(written["categories"][0]) == (
         "category raw estimate standard_error low high simultaneous_low simultaneous_high method "
-        "outside impossible"
+        "outside impossible influence"
     )
     assert " ".join(written["poisoning"]) == (
         "influence set_influence bias_at_1_percent bias_at_5_percent fakes_for_one_error "
@@ -269,7 +269,7 @@ def test_as_text_a_numeric_survey_shows_mean_quartiles_and_groups() -> None:
     ):
         shown = f"{name}  {quartile.value:.6g}  [" in text
         assert shown == (quartile.high - quartile.low <= 50)
-    assert f"the mean is off by up to {histogram.numeric.influence / 100:.2g}" in text
+    assert f"the mean is off by up to {histogram.numeric.mean.influence / 100:.2g}" in text
     # Not a line for each of the 101 values.
     assert len(text.splitlines()) < 30
 

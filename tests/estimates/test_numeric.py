@@ -48,11 +48,11 @@ def test_the_means_influence_is_that_of_a_lie_from_end_to_end() -> None:
     # it honest, would be worth 0 at least.
     beyond = float(PERCENT.ratio / (1 - PERCENT.ratio))
     found = summary(PERCENT, COUNTS)
-    assert found.influence == pytest.approx(100 + beyond, rel=1e-9)
+    assert found.mean.influence == pytest.approx(100 + beyond, rel=1e-9)
     n, values = sum(COUNTS), values_to(100)
     poisoned = mean(PERCENT, [*COUNTS[:-1], COUNTS[-1] + 1], values).value
     honest = mean(PERCENT, COUNTS, values).value
-    assert (n + 1) * poisoned - n * honest == pytest.approx(found.influence, rel=1e-6)
+    assert (n + 1) * poisoned - n * honest == pytest.approx(found.mean.influence, rel=1e-6)
 
 
 def test_without_noise_groups_have_sharp_ends_and_their_share_of_the_counts() -> None:
@@ -119,7 +119,8 @@ def test_whatever_was_counted_is_plain_json_with_ordered_intervals(
     written = json.loads(json.dumps(numeric_map(found), allow_nan=False))
     assert set(written) == {"mean", "influence", "quartiles", "blur", "bins"}
     assert set(written["mean"]) == {
-        *("estimate", "standard_error", "low", "high", "outside", "too_wide")
+        *("estimate", "standard_error", "low", "high", "outside", "too_wide"),
+        *("influence", "fakes_decide"),
     }
     assert set(written["bins"][0]) == {"bin", *written["mean"]}
     assert set(written["quartiles"][0]) == {"probability", "value", "low", "high", "too_wide"}

@@ -490,7 +490,7 @@ async def test_where_nobody_reported_on_a_question_the_others_are_shown(
         text = await text_of(await collector.client.get(f"/surveys/asked/{path}"))
         shown = {row["category"] for row in Tables(text).rows[table]}
         assert shown == {each for each in asked.categories if each.startswith("theme")}
-    assert "If 1 % of the reports of each epoch are fake, a difference is off by up to" in text
+    assert "If 1 % of the reports of each are fake, it is off by up to" in text
 
 
 @pytest.mark.asyncio
@@ -502,7 +502,8 @@ async def test_the_chart_by_itself_has_as_many_rows_as_the_page(collector: Colle
     await logged_in(collector)
     chart = await text_of(await collector.client.get("/surveys/many/chart.svg"))
     assert len(re.findall(r">answer \d+<", chart)) == 50
-    assert "50 of 200 answers." in chart
+    assert "The 50 largest of 200: chance helped them to be the largest" in chart
+    assert "95% simultaneous interval" in chart
 
 
 @pytest.mark.asyncio

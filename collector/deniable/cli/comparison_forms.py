@@ -90,7 +90,7 @@ def _notes(compared: Comparison) -> Iterator[str]:
         )
     if told.impossible or (against is not None and against.impossible):
         yield "!! DO NOT USE THESE FIGURES: they are of counts that honest devices do not cause."
-    yield f"Intervals exclude manipulation. Devices: {told.enrolment}."
+    yield f"Intervals exclude manipulation. {compared.fakes_text} Devices: {told.enrolment}."
 
 
 def _place(histogram: Histogram) -> str:

@@ -12,7 +12,7 @@ from deniable.cli.options import json_option
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.screen import console
 from deniable.cli.survey_terms import supporting_text
-from deniable.reading import EPOCHS, VIEWS, TooFewReports, appear_text, epoch_range
+from deniable.reading import EPOCHS, MOST_ROWS, VIEWS, TooFewReports, appear_text, epoch_range
 
 if TYPE_CHECKING:  # numpy: --help does not wait for it
     from deniable.estimates import Survey
@@ -71,6 +71,16 @@ def _checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> s
     show_default=True,
     help="What estimates show; others than unbiased are possible frequencies, but biased.",
 )
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"The N largest, with intervals that hold for all answers at once.  [default: {MOST_ROWS}"
+    ", of more answers]",
+)
+@click.option(
+    "--simultaneous", is_flag=True, help="Intervals that hold for all answers at once: wider ones."
+)
 @click.option("--epochs", "listing", is_flag=True, help="List the epochs that have figures.")
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
@@ -84,6 +94,8 @@ def hist(
     against: str | None,
     as_series: bool,
     view: str,
+    top: int | None,
+    simultaneous: bool,
     listing: bool,
     as_json: bool,
     as_csv: bool,
@@ -98,9 +110,14 @@ def hist(
         raise click.UsageError("--epochs lists them all: leave out --epoch")
     if as_series and epoch is not None:
         raise click.UsageError("--series has all epochs: leave out --epoch")
+    chosen_rows = top is not None or simultaneous
+    if chosen_rows and (as_json or as_csv):
+        raise click.UsageError("--json and --csv have all answers, with both intervals")
     compared = share is not None or against is not None
     asked = {"--epochs": listing, "--series": as_series, "--against": against is not None}
     asked |= {"--view": view != VIEWS[0], "--share": share is not None and not as_series}
+    if any(asked.values()) and not asked["--view"]:
+        asked |= {"--top": top is not None, "--simultaneous": simultaneous}
     chosen = [option for option, given in asked.items() if given]
     if len(chosen) > 1 and chosen != ["--against", "--share"]:
         raise click.UsageError(f"{chosen[0]} or {chosen[1]}, not both")
@@ -116,7 +133,7 @@ def hist(
             elif compared:
                 _show_comparison(survey, epoch, share, against, level, as_json, as_csv)
             else:
-                _show_histogram(survey, epoch, level, view, as_json, as_csv)
+                _show_histogram(survey, epoch, level, view, top, simultaneous, as_json, as_csv)
         except ValueError as error:  # such as epochs over which devices keep responses
             raise click.ClickException(str(error)) from error
 
@@ -132,7 +149,14 @@ def _epochs(survey: "Survey", text: str | None) -> range | None:
 
 
 def _show_histogram(
-    survey: "Survey", epoch: str | None, level: float, view: str, as_json: bool, as_csv: bool
+    survey: "Survey",
+    epoch: str | None,
+    level: float,
+    view: str,
+    top: int | None,
+    simultaneous: bool,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     from deniable.cli.histogram_forms import show_histogram
     from deniable.estimates import View, histogram_csv
@@ -155,7 +179,11 @@ def _show_histogram(
     else:
         supporting = supporting_text(manifest.mechanism)
         step = manifest.minimum_reports
-        show_histogram(histogram, console(), step, hint, supporting, View(view))
+        show_histogram(
+            *(histogram, console(), step, hint, supporting, View(view)),
+            top=top,
+            simultaneous=simultaneous,
+        )
 
 
 def _show_comparison(

@@ -1,7 +1,7 @@
 """A histogram for people."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -10,9 +10,10 @@ from rich.text import Text
 from deniable.cli.bars import NOWHERE, bar
 from deniable.cli.life_terms import epochs_named
 from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary, View
-from deniable.estimates.display import noise_text, smoothing_text
-from deniable.estimates.fields import Json, category_rows, crossed_rows, response_rows
+from deniable.estimates.display import fakes_text, noise_text, smoothing_text
+from deniable.estimates.fields import Json, response_rows
 from deniable.estimates.numeric import QUARTILES
+from deniable.estimates.rows import ShownRows, chosen_rows
 from deniable.messages import is_simulated
 from deniable.reading import instant_text
 
@@ -45,12 +46,16 @@ def show_histogram(
     older: str | None = None,
     supporting: str | None = None,
     view: View = View.UNBIASED,
+    *,
+    top: int | None = None,
+    simultaneous: bool = False,
 ) -> None:
     """Print a histogram as a table with bars, and what to mind when reading it.
 
     Figures appear in steps of so many reports; an older survey of the name, whose id begins so, has
     figures as well. What responses support is told of a design.
     """
+    shown = chosen_rows(histogram, view, top=top, simultaneous=simultaneous)
     screen.print(Text(histogram.question, style="bold"))
     if is_simulated(histogram.survey):
         screen.print("simulated: no real device answered", style="bold")
@@ -68,11 +73,14 @@ def show_histogram(
         screen.print(_warning(histogram) + "\n", style="bold red")
     if histogram.numeric is None:
         tables: tuple[Table, ...] = (
-            _category_table(histogram, crossed_rows(histogram), screen.width, supporting),
-            _category_table(histogram, _viewed(histogram, view), screen.width, supporting, view),
+            *_category_tables(histogram, shown, screen.width, supporting, view),
             _response_table(histogram),
         )
-        notes = [*([] if supporting is None else [supporting]), *_category_notes(histogram, view)]
+        notes = [
+            *([] if supporting is None else [supporting]),
+            *([shown.note] if shown.chosen else []),
+            *_category_notes(histogram, shown, view),
+        ]
     else:
         tables = _numbers(histogram.numeric), _bins(histogram.numeric, screen.width)
         notes = _numeric_notes(histogram, histogram.numeric)
@@ -80,7 +88,7 @@ def show_histogram(
         if table.row_count:
             screen.print(table)
             screen.print()
-    if crossed_rows(histogram):
+    if histogram.crossed:
         notes.append("Devices answer all questions at once; single questions' shares are sums.")
     elif histogram.margins:
         told = ", ".join(f"{each.question} {each.n:,}" for each in histogram.margins)
@@ -108,23 +116,12 @@ def show_histogram(
     screen.print("\n".join(notes), style="dim")
 
 
-def _viewed(histogram: Histogram, view: View) -> list[Json]:
-    rows = category_rows(histogram)
-    if view is View.UNBIASED:
-        return rows
-    shown = histogram.view(view)
-    return [{**row, "estimate": float(each)} for row, each in zip(rows, shown, strict=True)]
-
-
-def _category_notes(histogram: Histogram, view: View) -> list[str]:
-    bias = _two_digits(100 * histogram.poisoning.bias(0.01))
-    off = f"an estimate is off by up to {bias} percentage points"
-    if (fakes := histogram.poisoning.fakes_for_one_error) is not None:
-        off += f"; {fakes:,} more, all fake, would move any by its standard error"
+def _category_notes(histogram: Histogram, shown: ShownRows, view: View) -> list[str]:
+    held = "hold all at once" if shown.simultaneous else "each stands by itself"
     notes = [
         f"{_SHOWN[view]} Intervals are those of the unbiased estimates, cut to [0 %, 100 %], and "
-        "each stands by itself. Raw counts contain the noise.",
-        _manipulation(histogram, off),
+        f"{held}. Raw counts contain the noise.",
+        _manipulation(histogram),
     ]
     if (histogram.outside & ~histogram.poisoning.impossible).any():
         expected = len(histogram.categories) * (1 - histogram.level) / 2
@@ -141,9 +138,7 @@ def _numeric_notes(histogram: Histogram, numeric: NumericSummary) -> list[str]:
     notes = [
         "The mean is unbiased and may leave the range; intervals are cut to what is possible, and "
         "each stands by itself.",
-        _manipulation(
-            histogram, f"the mean is off by up to {_two_digits(0.01 * numeric.influence)}"
-        ),
+        _manipulation(histogram),
     ]
     if smoothing := smoothing_text(histogram):
         notes.append(smoothing)
@@ -165,8 +160,11 @@ def _numeric_notes(histogram: Histogram, numeric: NumericSummary) -> list[str]:
     return notes
 
 
-def _manipulation(histogram: Histogram, off: str) -> str:
-    share = histogram.poisoning.detectable_share
+def _manipulation(histogram: Histogram) -> str:
+    share, fakes = histogram.poisoning.detectable_share, histogram.poisoning.fakes_for_one_error
+    enough = ""
+    if fakes is not None and histogram.numeric is None:
+        enough = f" {fakes:,} more, all fake, would move any share by its standard error."
     seen = (
         "With this few reports, fake ones cannot be detected. Where they can, suspicious counts "
         "are marked !!; people who merely lie about their answer are never detected."
@@ -175,7 +173,7 @@ def _manipulation(histogram: Histogram, off: str) -> str:
         "and those that only lie about their answer never do."
     )
     return (
-        f"Intervals exclude manipulation: if 1 % of reports are fake, {off}. {seen} "
+        f"Intervals exclude manipulation. {fakes_text(histogram)}{enough} {seen} "
         f"Devices: {histogram.enrolment}."
     )
 
@@ -224,34 +222,46 @@ def _bins(numeric: NumericSummary, width: int) -> Table:
     return table
 
 
+def _category_tables(
+    histogram: Histogram, shown: ShownRows, width: int, supporting: str | None, view: View
+) -> Iterator[Table]:
+    """Yield the table of single questions' answers, and that of categories; or of the largest."""
+    single = [row for row in shown.rows if not shown.chosen and "raw" not in row]
+    yield _category_table(histogram, single, width, supporting, view, shown)
+    others = shown.rows[len(single) :]
+    yield _category_table(histogram, others, width, supporting, view, shown)
+
+
 def _category_table(
     histogram: Histogram,
     rows: Sequence[Json],
     width: int,
     supporting: str | None,
-    view: View = View.UNBIASED,
+    view: View,
+    shown: ShownRows,
 ) -> Table:
     label = min(_WIDEST_LABEL, max((len(row["category"]) for row in rows), default=0))
     bar_width = min(_WIDEST_BAR, width - label - _NUMBERS_WIDTH)
-    shown = rows and rows[0].get("raw") is not None
-    raw = ["supported" if supporting else "raw"] if shown else []
+    counted = rows and all(row.get("raw") is not None for row in rows)
+    raw = ["supported" if supporting else "raw"] if counted else []
     name = "estimate" if view is View.UNBIASED else str(view)
-    headings = (*raw, name, "std error", _interval_heading(histogram.level))
+    at_once = ", at once" * shown.simultaneous
+    headings = (*raw, name, "std error", _interval_heading(histogram.level) + at_once)
     table = _table("answer", *headings, bars=bar_width)
     answers = table.columns[0]
     answers.overflow, answers.min_width, answers.max_width = "fold", min(label, 12), _WIDEST_LABEL
     for row in rows:
         # With a handful of reports a standard error is as uncertain as what it describes.
-        error = row["standard_error"]
+        value, error = row["shown" if "shown" in row else "estimate"], row["standard_error"]
         few = row.get("method") == IntervalMethod.CLOPPER_PEARSON or error is None
         interval = NOWHERE if row["outside"] else f"{row['low']:.1%} – {row['high']:.1%}"
         table.add_row(
             Text(row["category"]),
             *(f"{row['raw']:,}" for _ in raw),
-            f"{row['estimate']:.1%}",
+            f"{value:.1%}",
             "-" if few else f"{error:.1%}",
             interval + _mark(row),
-            *_bars(row["estimate"], row["low"], row["high"], bar_width),
+            *_bars(value, row["low"], row["high"], bar_width),
         )
     return table
 

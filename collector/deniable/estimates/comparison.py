@@ -12,7 +12,8 @@ from deniable.estimates.histogram import Histogram
 
 _COLUMNS: Final = (
     *("survey", "survey_id", "epochs", "n", "against_epochs", "against_n", "answers"),
-    *("estimate", "standard_error", "low", "high", "outside", "level", "distinguishable"),
+    *("estimate", "standard_error", "low", "high", "outside", "influence", "fakes_decide"),
+    *("level", "distinguishable"),
 )
 
 _MOST_COMPARED: Final = 1024
@@ -40,6 +41,11 @@ class Comparison:
     against: Histogram | None
     rows: tuple[Row, ...]
     test: Test | None = None
+
+    @property
+    def fakes_text(self) -> str:
+        """Return what 1 % of fake reports can do to the figure that they move furthest."""
+        return max((row.estimate for row in self.rows), key=lambda one: one.influence).fakes_text
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -20,16 +20,17 @@ from deniable.estimates.charts import (
     standalone,
 )
 from deniable.estimates.charts.svg import element
-from deniable.estimates.estimate import Estimate
+from deniable.estimates.estimate import Estimate, Unit, bias_text, decided_by_fakes
 from deniable.estimates.fields import (
     Json,
     category_rows,
     crossed_rows,
-    estimate_map,
     histogram_map,
     statistic_rows,
 )
 from deniable.estimates.frames import Column
+from deniable.estimates.planning import reports_for_half_width
+from deniable.estimates.rows import ShownRows, chosen_rows, shown_rows
 from deniable.estimates.views import View
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ _TOLD: Final = (
     *("survey", "survey_id", "question", "start", "end", "state", "seal", "n", "level", "model"),
     *("mechanism", "epsilon", "delta", "enrolment"),
 )
+_STATISTIC: Final = (
+    *("estimate", "standard_error", "low", "high", "influence", "blur", "too_wide"),
+)
+_ALL_NOISE: Final = "Mostly noise so far: no answer is distinguishable from 0"
 _CHANCE: Final = (
     "about chance alone: who was not asked, does not answer, lies or fakes is not in them."
 )
@@ -55,24 +60,34 @@ _VIEWS: Final = {
 
 
 def noise_text(histogram: "Histogram") -> str:
-    """Return that the figures are mostly noise so far, and how many reports would help, if so.
+    """Return which figures are noise so far, and how many reports would help, if any are.
 
     Not of counts that honest devices do not cause: more of them help nobody.
     """
     if histogram.impossible:
         return ""
-    if (numeric := histogram.numeric) is None:
-        needed = histogram.reports_for_five_points
-        if needed <= histogram.n:
-            return ""
-        wanted = "intervals of ± 5 percentage points take"
-    else:
+    if (numeric := histogram.numeric) is not None:
         mean = numeric.mean
-        if not mean.high - mean.low > numeric.span / 5 or math.isnan(mean.standard_error):
+        if not numeric.too_wide(mean) or math.isnan(mean.standard_error):
             return ""
         needed = round(histogram.n * (1.96 * mean.standard_error / (0.02 * numeric.span)) ** 2)
-        wanted = "the mean within ± 2 % of the range takes"
-    return f"Mostly noise so far: {wanted} about {needed:,} reports at this epsilon."
+        return (
+            "Mostly noise so far: the mean within ± 2 % of the range takes about "
+            f"{needed:,} reports at this epsilon."
+        )
+    k, told = len(histogram.categories), int(histogram.distinguishable.sum())
+    if told == k:
+        return ""
+    noise = f"{k - told:,} of {k:,} answers {'is' if k - told == 1 else 'are'} not"
+    text = f"{noise} distinguishable from 0" if told else _ALL_NOISE
+    width, needed = 0.05, histogram.reports_for_five_points
+    if needed <= histogram.n:  # then answers are many, and rare
+        width = 1 / k
+        needed = reports_for_half_width(histogram.sample.mechanism, width)
+    if needed > histogram.n:
+        points = f"{100 * width:.2g} percentage points"
+        text += f": intervals of ± {points} take about {needed:,} reports at this epsilon"
+    return f"{text}."
 
 
 def alert_text(histograms: Sequence["Histogram"]) -> str:
@@ -91,6 +106,29 @@ def alert_text(histograms: Sequence["Histogram"]) -> str:
     return f"Not to be used: honest devices do not cause the counts of {' and '.join(places)}."
 
 
+def fakes_text(histogram: "Histogram") -> str:
+    """Return what 1 % of fake reports can do to the figures that are shown, as a sentence."""
+
+    def bias(
+        name: str, influences: Sequence[float], unit: Unit = Unit.SHARE, widest: float = 1.0
+    ) -> str:
+        most = max(influences)
+        return bias_text(name, most, unit, decided=decided_by_fakes(most, widest))
+
+    if (numeric := histogram.numeric) is not None:
+        parts = [bias("the mean", [numeric.mean.influence], Unit.NUMBER, numeric.span)]
+        told = [one.share.influence for one in numeric.bins if not numeric.too_wide(one)]
+        parts += [bias("a share", told)] if told else []
+    elif crossed := [row["influence"] for row in crossed_rows(histogram)]:
+        parts = [
+            bias("a combination", histogram.influence.tolist()),
+            bias("an answer to one question", crossed),
+        ]
+    else:
+        parts = [bias("a share", histogram.influence.tolist())]
+    return f"If 1 % of the reports are fake, {', '.join(parts)}; a sum has a bound of its own."
+
+
 def smoothing_text(histogram: "Histogram") -> str:
     """Return that groups and quartiles are smoothed, if any are shown that are."""
     numeric = histogram.numeric
@@ -106,54 +144,19 @@ def smoothing_text(histogram: "Histogram") -> str:
     )
 
 
-def histogram_dots(
-    histogram: "Histogram", view: View = View.UNBIASED, *, simultaneous: bool = False
-) -> list[Dot]:
-    """Return the rows of a chart.
-
-    Of several questions their answers come first; of numbers the groups whose intervals tell
-    anything. In another view, or with intervals that hold all at once, they are the categories.
-
-    Raises:
-        ValueError: for these of a numeric survey, where single values are noise.
-    """
-    inner = histogram.at(INNER)
-    if view is not View.UNBIASED or simultaneous:
-        if histogram.numeric is not None:
-            raise ValueError("single values of a numeric survey are noise: look at its groups")
-        rows = [*zip(category_rows(histogram), category_rows(inner), strict=True)]
-        values = histogram.view(view).tolist()
-    else:
-        rows = [*zip(shown_rows(histogram), shown_rows(inner), strict=True)]
-        if (numeric := histogram.numeric) is not None:
-            told = [not numeric.too_wide(each) for each in numeric.bins]
-            rows = [row for row, tells in zip(rows, told, strict=True) if tells]
-        values = [row["estimate"] for row, _ in rows]
-    if simultaneous:
-        wide = histogram.simultaneous
-        ends = zip(wide.low.tolist(), wide.high.tolist(), strict=True)
-        outside = wide.outside.tolist()
-        bands = [None if out else end for end, out in zip(ends, outside, strict=True)]
-    else:
-        bands = [_band(outer) for outer, _ in rows]
+def histogram_dots(histogram: "Histogram", shown: ShownRows) -> list[Dot]:
+    """Return the rows of a chart, with each one's own interval of 50 % inside."""
+    inner = {row["category"]: _band(row) for row in shown_rows(histogram.at(INNER))}
     return [
         Dot(
-            outer["category"],
-            value,
-            _band(narrow),
-            band,
-            "!!" if outer.get("impossible") else "",
+            row["category"],
+            row["shown" if "shown" in row else "estimate"],
+            inner.get(row["category"]),
+            _band(row),
+            "!!" * bool(row.get("impossible")),
         )
-        for value, band, (outer, narrow) in zip(values, bands, rows, strict=True)
+        for row in shown.rows
     ]
-
-
-def shown_rows(histogram: "Histogram") -> list[Json]:
-    """Return what is told of answers to single questions, then of categories; or of groups."""
-    if histogram.numeric is not None:
-        bins = histogram.numeric.bins
-        return [{"category": each.label, **estimate_map(each.share)} for each in bins]
-    return [*crossed_rows(histogram), *category_rows(histogram)]
 
 
 def _band(row: Json) -> Band | None:
@@ -162,32 +165,33 @@ def _band(row: Json) -> Band | None:
 
 def histogram_picture(
     histogram: "Histogram",
+    shown: ShownRows,
     view: View | str = View.UNBIASED,
     *,
-    simultaneous: bool = False,
     width: float = WIDTH,
     heading: bool = True,
     dots: Sequence[Dot] | None = None,
 ) -> Picture:
-    """Return the chart of a histogram, or of some of its dots."""
-    view, together = View(view), " simultaneous" if simultaneous else ""
+    """Return the chart of rows of a histogram; ``dots``, if they are made already."""
+    together = " simultaneous" if shown.simultaneous else ""
     if dots is None:
-        dots = histogram_dots(histogram, view, simultaneous=simultaneous)
-    notes = [*_notes(histogram, view, simultaneous=simultaneous)]
-    if histogram.numeric is None and len(dots) < (k := len(histogram.categories)):
-        notes.insert(0, f"{len(dots)} of {k:,} answers.")
+        dots = histogram_dots(histogram, shown)
     svg = dots_chart(
         dots,
         width=width,
         title=histogram.question or "Estimated shares",
         heading=heading,
-        notes=notes,
+        notes=[*_notes(histogram, shown, View(view))],
         levels=(_percent(INNER), f"{_percent(histogram.level)}{together}"),
     )
     return Picture(svg)
 
 
-def _notes(histogram: "Histogram", view: View, *, simultaneous: bool) -> Iterator[str]:
+def _notes(histogram: "Histogram", shown: ShownRows, view: View) -> Iterator[str]:
+    if shown.chosen:
+        yield shown.note
+    elif len(shown.rows) < shown.total:
+        yield f"{len(shown.rows)} of {shown.total:,} answers."
     if histogram.impossible:
         yield (
             "!! Not to be used: honest devices do not cause such counts. At least "
@@ -201,7 +205,7 @@ def _notes(histogram: "Histogram", view: View, *, simultaneous: bool) -> Iterato
     )
     if view in _VIEWS:
         yield _VIEWS[view]
-    held = "that hold all at once" if simultaneous else "each by itself"
+    held = "that hold all at once" if shown.simultaneous else "each by itself"
     yield f"Intervals, {held}, are {_CHANCE}"
 
 
@@ -213,13 +217,17 @@ def epochs_text(epochs: Sequence[int]) -> str:
 
 
 def series_panels(
-    series: "Series", *groups: Answers, among: Collection[str] | None = None
+    series: "Series",
+    *groups: Answers,
+    among: Collection[str] | None = None,
+    simultaneous: bool = False,
 ) -> list[Panel]:
     """Return a panel for each group of answers, or each category; of numbers one for their mean.
 
     ``among``: of categories, for these only.
     """
-    figures = zip(series.figures(*groups), series.at(INNER).figures(*groups), strict=True)
+    outer = series.figures(*groups, simultaneous=simultaneous)
+    figures = zip(outer, series.at(INNER).figures(*groups), strict=True)
     return [
         Panel(
             label,
@@ -239,8 +247,10 @@ def series_picture(
     *,
     heading: bool = True,
     panels: Sequence[Panel] | None = None,
+    simultaneous: bool = False,
 ) -> Picture:
     """Return the chart of a series: a panel for each category or for the mean, or some of these."""
+    held = "that hold for all answers of an epoch at once" if simultaneous else "each by itself"
     points = series.points
     shown = [point.histogram for point in points if point.histogram]
     values = [each for histogram in shown for each in histogram.values or () if series.numeric]
@@ -254,7 +264,7 @@ def series_picture(
         title=f"{series.survey}, epoch by epoch",
         heading=heading,
         scale=Scale(float(min(values)), float(max(values)), 1, "") if values else SHARES,
-        notes=[*filter(None, [alert_text(shown)]), f"Intervals, each by itself, are {_CHANCE}"],
+        notes=[*filter(None, [alert_text(shown)]), f"Intervals, {held}, are {_CHANCE}"],
         breaks=breaks,
         levels=_levels(levels),
     )
@@ -305,10 +315,11 @@ def _percent(level: float) -> str:
 def histogram_html(histogram: "Histogram") -> Markup:
     """Return the chart, with the same numbers as a table below it."""
     head = ("", "estimate", f"{_percent(histogram.level)} interval", "")
-    rows = [_row(head, "col")]
-    rows += [_row(_cells(dot), "row") for dot in histogram_dots(histogram)]
+    shown = chosen_rows(histogram)
+    dots = histogram_dots(histogram, shown)
+    rows = [_row(head, "col"), *(_row(_cells(dot), "row") for dot in dots)]
     table = element("details", element("summary", "Table"), element("table", *rows))
-    return element("div", standalone(histogram_picture(histogram).svg), table)
+    return element("div", standalone(histogram_picture(histogram, shown, dots=dots).svg), table)
 
 
 def _cells(dot: Dot) -> tuple[str, ...]:
@@ -333,7 +344,7 @@ def histogram_columns(histogram: "Histogram") -> dict[str, Column]:
     """Return the columns of a table: a row a category, or of a numeric survey one a statistic."""
     if histogram.numeric is not None:
         rows = statistic_rows(histogram_map(histogram)["numeric"])
-        names = ["statistic", "estimate", "standard_error", "low", "high", "blur", "too_wide"]
+        names = ["statistic", *_STATISTIC]
     else:
         rows = category_rows(histogram)
         names = [name for name in rows[0] if name != "raw" or not histogram.responses]

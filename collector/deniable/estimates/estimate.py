@@ -19,6 +19,7 @@ from scipy import optimize
 
 from deniable.estimates.binomial import binomial_intervals, check_level, normal_quantile
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
+from deniable.estimates.influence import furthest_shifts, ratio_shift, report_shifts
 from deniable.estimates.poisoning import fewest_fakes
 from deniable.estimates.queries import (
     cautious_values,
@@ -44,6 +45,31 @@ class Unit(Enum):
     RATIO = "ratio"
     NUMBER = "number"
 
+    @property
+    def of_shares(self) -> bool:
+        """Return whether it is told in per cent, or percentage points."""
+        return self in {Unit.SHARE, Unit.DIFFERENCE}
+
+
+_FAKES: Final = 0.01
+"""The share of fake reports whose bias is told beside every figure."""
+
+
+def decided_by_fakes(influence: float, widest: float = 1.0) -> bool:
+    """Return whether 1 % of fake reports move a figure over all that is possible of it."""
+    return not _FAKES * influence < widest
+
+
+def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False) -> str:
+    """Return how far 1 % of fake reports move a figure of this name, as a part of a sentence."""
+    moved = influence * _FAKES * (100 if unit.of_shares else 1)
+    if not math.isfinite(moved):
+        return f"{name} may be anything: fakes decide it"
+    # Never as 3.9e+02.
+    digits = f"{moved:.2g}" if moved < 99.5 else f"{moved:,.0f}"
+    points = " percentage points" * unit.of_shares
+    return f"{name} is off by up to {digits}{points}" + ": fakes decide it" * decided
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -57,6 +83,11 @@ class Estimate:
         low, high: ends of the confidence interval, within what is possible.
         outside: whether the interval lay wholly outside that and became the nearest end point:
             chance, or false reports.
+        influence: how far fake reports move the value for each share of them at most, by its own
+            weights: a share beta in each of the samples by beta times this. A ratio, which does not
+            move in proportion, has a hundred times what 1 % of fakes do. NaN if nobody knows.
+        fakes_decide: whether 1 % of fakes move it by all that is possible, or a ratio of any size
+            by itself.
         label: what it is of, for people.
         samples: the reports that it is made of.
     """
@@ -67,6 +98,8 @@ class Estimate:
     high: float
     level: float
     outside: bool = False
+    influence: float = field(default=math.nan, compare=False)
+    fakes_decide: bool = field(default=False, compare=False)
     label: str = field(default="", compare=False)
     unit: Unit = field(default=Unit.NUMBER, repr=False, compare=False)
     samples: "tuple[Sample, ...]" = field(default=(), repr=False, compare=False)
@@ -100,9 +133,18 @@ class Estimate:
         return " ".join((f"{text} ({interval}).", *self._cautions))
 
     @property
+    def fakes_text(self) -> str:
+        """Return what 1 % of fake reports can do to it, as a sentence."""
+        of = " of each" * (len(self.samples) > 1)
+        told = bias_text("it", self.influence, self.unit, decided=self.fakes_decide)
+        return f"If 1 % of the reports{of} are fake, {told}."
+
+    @property
     def _cautions(self) -> Iterator[str]:
         if self.outside:
             yield "The interval lay wholly outside what is possible: chance, or false reports."
+        if not math.isnan(self.influence):
+            yield self.fakes_text
         if any(sample.simulated for sample in self.samples):
             yield "Simulated: no real device answered."
         if any(sample.fewest_fakes for sample in self.samples):
@@ -186,9 +228,11 @@ def _places(one: "Form", word: str, other: "Form") -> str:
     first, second = (" and ".join(dict.fromkeys(places)) for places in (ours, theirs))
     if not first and not second:  # counts of nobody knows what
         return f"one {word} the other"
-    if first == second:  # surveys of one name
-        ids = [sample.survey_id[:12] for form in (one, other) for sample in form.terms]
-        return f"{first} ({ids[0]}) {word} {second} ({ids[-1]})"
+    ids = [{sample.survey_id[:12] for sample in form.terms} for form in (one, other)]
+    names = {sample.name for form in (one, other) for sample in form.terms}
+    if len(names) == 1 and ids[0] != ids[1]:  # a survey and its successor
+        own, others = (" and ".join(sorted(each)) for each in ids)
+        return f"{first} ({own}) {word} {second} ({others})"
     epoch, _, survey = first.partition(" of ")
     return (
         f"{epoch} {word} {second}"
@@ -217,6 +261,7 @@ class Sample:
         mechanism: whose responses were counted.
         survey_id: of its survey; empty if nobody knows, and then it is independent of any other.
         epochs: which ones; the tally has their reports added up.
+        name: of its survey, whose successors ask the same devices; categories: its answers.
         kept: ranges of epochs, first and last, in which devices keep their responses.
         place: the epochs, and the survey if need be, for people.
         simulated: whether no device sent them.
@@ -225,6 +270,8 @@ class Sample:
     mechanism: Mechanism
     tally: Tally
     survey_id: str = ""
+    name: str = ""
+    categories: tuple[str, ...] = ()
     epochs: tuple[int, ...] = ()
     kept: tuple[tuple[int, int], ...] = ()
     place: str = ""
@@ -289,11 +336,15 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """Weights over the categories of samples whose noise is independent, and a constant."""
+    """Weights over the categories of samples whose noise is independent, and a constant.
+
+    Samples of one name may have devices in common, unless somebody knows that they are disjoint.
+    """
 
     terms: Mapping[Sample, Floats]
     model: Model = Model.SAMPLED
     constant: float = 0.0
+    disjoint: bool = False
 
     def plus(self, other: "Form", factor: float = 1.0) -> "Form":
         """Return the sum with so many times another form."""
@@ -326,39 +377,61 @@ class Form:
 
     @property
     def _recurring(self) -> float:
-        """Return what devices in several epochs of a survey add to the variance, at most.
+        """Return what devices in several samples of a name add to the variance, at most.
 
         A device that is in two, and answers alike, adds the covariance of v and w over the answers,
         as often as it may be in both. docs/mathematics.md, section 19.
         """
-        if self.model is Model.FIXED:
+        if self.model is Model.FIXED or self.disjoint:
             return 0.0
         added = 0.0
         for (one, v), (other, w) in combinations(self.terms.items(), 2):
-            if not one.survey_id or one.survey_id != other.survey_id:
-                continue
-            first, second = one.tally, other.tally
-            together = Tally(first.n + second.n, first.counts + second.counts)
-            f = one.decoder.frequencies(together)
-            often = min(first.epochs / first.n, second.epochs / second.n)
-            for part in one.decoder.parts:
-                own, a, b = (each[part.categories] for each in (f, v, w))
-                added += 2 * often * max(float(own @ (a * b) - (own @ a) * (own @ b)), 0.0)
+            if one.name and one.name == other.name:
+                first, second = one.tally, other.tally
+                often = min(first.epochs / first.n, second.epochs / second.n)
+                added += 2 * often * _shared_variance(one, v, other, w)
         return added
+
+    @property
+    def _expected_variance(self) -> float:
+        """Return the variance if all answers are as frequent, whatever was counted."""
+        return sum(
+            float(g**2 @ shares - (g @ shares) ** 2) * len(parts) / sample.tally.n
+            for sample, weights in self.terms.items()
+            for parts in [sample.decoder.parts]
+            for part in parts
+            for g, shares in [
+                (part.decoder.kernels(weights[part.categories]), part.decoder.even_shares)
+            ]
+        )
 
     def estimate(self, level: float, label: str, unit: Unit) -> Estimate:
         """Return the estimate with its interval, cut to what is possible."""
         check_level(level)
         value, error = self.figures()
         low, high = self._ends(value, level)
+        influence = self._influence
         uncut = Estimate(
             *(value, error, low, high, level),
+            influence=influence,
+            fakes_decide=decided_by_fakes(influence, self._widest),
             label=label,
             unit=unit,
             samples=tuple(self.terms),
             form=self,
         )
         return within(uncut, *self._range)
+
+    @property
+    def _influence(self) -> float:
+        """Return how far it moves for each share of fakes in all samples at once, at most."""
+        shifts = [furthest_shifts(sample.mechanism, w) for sample, w in self.terms.items()]
+        return max(math.fsum(side) for side in zip(*shifts, strict=True)) if shifts else 0.0
+
+    @property
+    def _widest(self) -> float:
+        """Return over how much the part of one sample ranges: 1 of shares, and of differences."""
+        return max((float(np.ptp(w)) for w in self.terms.values()), default=math.inf)
 
     @property
     def _range(self) -> tuple[float, float]:
@@ -385,6 +458,30 @@ class Form:
         below = math.hypot(again, *(estimate - low for low, estimate, _ in own))
         above = math.hypot(again, *(high - estimate for _, estimate, high in own))
         return value - below, value + above
+
+
+def _shared_variance(one: Sample, v: Floats, other: Sample, w: Floats) -> float:
+    """Return what a device in both adds to the covariance of v and w, at most.
+
+    Of the same answers, if it answers alike, the covariance over their frequencies in both samples,
+    if that is positive. Of others, in whatever way its two answers go together, the product of the
+    standard deviations (Cauchy and Schwarz).
+    """
+    f, g = (sample.decoder.frequencies(sample.tally) for sample in (one, other))
+    slices = [part.categories for part in one.decoder.parts]
+    if one.categories == other.categories:
+        n, m = one.tally.n, other.tally.n
+        both = (n * f + m * g) / (n + m)
+        return sum(max(_covariance(both[at], v[at], w[at]), 0.0) for at in slices if v[at].any())
+    others = [part.categories for part in other.decoder.parts]
+    return math.prod(
+        sum(math.sqrt(max(_covariance(h[at], u[at], u[at]), 0.0)) for at in parts if u[at].any())
+        for h, u, parts in ((f, v, slices), (g, w, others))
+    )
+
+
+def _covariance(frequencies: Floats, v: Floats, w: Floats) -> float:
+    return float(frequencies @ (v * w) - (frequencies @ v) * (frequencies @ w))
 
 
 def _own_ends(sample: Sample, weights: Floats, level: float) -> tuple[float, float, float]:
@@ -442,19 +539,37 @@ def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
     value = a / b if b else math.nan
     spread = math.sqrt(max(va - 2 * value * vab + value**2 * vb, 0.0)) / abs(b) if b else math.nan
     low, high = _fieller(a, b, above, below, normal_quantile(level))
+    least, most = _range_of_ratio(above, below)
+    influence = _moved_ratio((a, above), (b, below), _FAKES) / _FAKES
+    widest = most - least if math.isfinite(most - least) else abs(value)
     uncut = Estimate(
         *(value, spread, low, high, level),
+        influence=influence,
+        fakes_decide=decided_by_fakes(influence, widest),
         label=label,
         unit=Unit.RATIO,
         samples=tuple(dict.fromkeys((*above.terms, *below.terms))),
     )
-    return within(uncut, *_range_of_ratio(above, below))
+    return within(uncut, least, most)
+
+
+def _moved_ratio(above: tuple[float, Form], below: tuple[float, Form], share: float) -> float:
+    """Return how far this share of fakes in each sample moves a ratio of values at most."""
+    upper, lower = (
+        [report_shifts(one.mechanism, w, one.decoder.frequencies(one.tally)) for one, w in terms]
+        for terms in (form.terms.items() for form in _same_samples(above[1], below[1]))
+    )
+    return ratio_shift((above[0], upper), (below[0], lower), share)
+
+
+def _same_samples(above: Form, below: Form) -> tuple[Form, Form]:
+    """Return both over the samples of either, in the same order."""
+    return above.plus(below, 0.0), above.times(0.0).plus(below)
 
 
 def _fieller(a: float, b: float, above: Form, below: Form, z: float) -> tuple[float, float]:
     """Return the ends of all r with (a - r b)^2 <= z^2 Var(a - r b)."""
-    # The same samples on both sides, in the same order.
-    upper, lower = above.plus(below, 0.0), above.times(0.0).plus(below)
+    upper, lower = _same_samples(above, below)
     variances = [
         contrast_variance(sample.decoder, sample.tally, weights, lower.terms[sample])
         for sample, weights in upper.terms.items()
@@ -497,6 +612,25 @@ def _range_of_ratio(above: Form, below: Form) -> tuple[float, float]:
     return 0.0, 1.0 if part and (weights[0] <= weights[1]).all() else math.inf
 
 
+def share_of_row(
+    figures: tuple[float, float, float, float, bool, float],
+    level: float,
+    label: str = "",
+    samples: tuple[Sample, ...] = (),
+) -> Estimate:
+    """Return a category's share from its row of a histogram, of which nothing can be made.
+
+    The figures are estimate, standard error, both ends of its interval, whether that lay outside
+    of what is possible, and influence.
+    """
+    value, error, low, high, outside, influence = figures
+    decided = decided_by_fakes(influence)
+    return Estimate(
+        *(value, error, low, high, level, bool(outside), influence, decided),
+        *(label, Unit.SHARE, samples),
+    )
+
+
 def within(estimate: Estimate, least: float, most: float) -> Estimate:
     """Return the estimate with its interval cut to [least, most]."""
     low, high = estimate.low, estimate.high
@@ -509,14 +643,17 @@ def within(estimate: Estimate, least: float, most: float) -> Estimate:
     )
 
 
-def combined(estimates: Sequence[Estimate]) -> Estimate:
-    """Return the mean of independent estimates of one number, weighted by inverse variances.
+def combined(estimates: Sequence[Estimate], *, disjoint: bool = False) -> Estimate:
+    """Return the unbiased mean of estimates of one number, those weighing most that tell most.
 
-    Of groups of devices that are samples of the same population, with whatever epsilon each.
+    Of groups of devices that are samples of the same population, with whatever epsilon each. The
+    weights are inverse variances as mechanisms and numbers of reports have them, if all answers are
+    equally frequent: estimated ones go with the counts, and would bias the mean. Epochs and surveys
+    of one name may have the same devices, for which the error allows, unless they are ``disjoint``.
 
     Raises:
-        ValueError: if there are none, they are not independent, have no errors, or are not of the
-            same number.
+        ValueError: if there are none, they are made of the same reports, are numbers that nothing
+            was reported of, or are not of the same number.
     """
     forms = [each._linear for each in estimates]
     if not forms:
@@ -527,15 +664,16 @@ def combined(estimates: Sequence[Estimate]) -> Estimate:
     if len(told) > 1:
         labels = ", ".join(dict.fromkeys(each.label for each in estimates))
         raise ValueError(f"only estimates of the same number are combined, not of {labels}")
-    errors = [each.standard_error for each in estimates]
-    if not all(error > 0 for error in errors):
-        raise ValueError("an estimate without a standard error cannot be weighted")
-    total = sum(error**-2 for error in errors)
+    variances = [form._expected_variance for form in forms]
+    if not all(variance > 0 for variance in variances):
+        raise ValueError("a number without any variance cannot be weighted")
+    total = sum(1 / variance for variance in variances)
     mean = Form({}, forms[0].model)
-    for form, error in zip(forms, errors, strict=True):
-        mean = mean.plus(form, error**-2 / total)
+    for form, variance in zip(forms, variances, strict=True):
+        mean = mean.plus(form, 1 / (variance * total))
     first = estimates[0]
-    return mean.estimate(min(each.level for each in estimates), first.label, first.unit)
+    level = min(each.level for each in estimates)
+    return replace(mean, disjoint=disjoint).estimate(level, first.label, first.unit)
 
 
 def linear_query(

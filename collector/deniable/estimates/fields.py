@@ -49,12 +49,12 @@ Fields = tuple[Field, ...]
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return [None if each != each else each for each in value.tolist()]
+        return [_plain(each) for each in value.tolist()]
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     if isinstance(value, Enum):
         return value.value
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def plain(shown: object, fields: Fields) -> Json:
@@ -87,12 +87,18 @@ def _figures(summary: Any, figures: Sequence[Any], fields: Fields) -> list[Json]
     return [plain(each, fields) | {"too_wide": summary.too_wide(each)} for each in figures]
 
 
+_INFLUENCE: Final = (
+    "a share of fake reports moves it by at most so many times that share; null if by any amount"
+)
+_FAKES_DECIDE: Final = "whether 1 % of fake reports move it by all that is possible"
 ESTIMATE: Final = (
     Field("estimate", NUMBER, "value"),
     Field("standard_error", or_null(NUMBER)),
     Field("low", NUMBER),
     Field("high", NUMBER),
     Field("outside", _BOOLEAN),
+    Field("influence", or_null(NUMBER, description=_INFLUENCE)),
+    Field("fakes_decide", {**_BOOLEAN, "description": _FAKES_DECIDE}),
 )
 _QUARTILE: Final = tuple(Field(name, NUMBER) for name in ("probability", "value", "low", "high"))
 _BIN: Final = (
@@ -109,7 +115,7 @@ _BLUR: Final = (
 )
 _NUMERIC: Final = (
     Field("mean", object_of(*ESTIMATE, _TOO_WIDE), lambda s: _figures(s, [s.mean], ESTIMATE)[0]),
-    Field("influence", NUMBER),
+    Field("influence", NUMBER, "mean.influence"),
     Field(
         "quartiles",
         array_of(object_of(*_QUARTILE, _TOO_WIDE)),
@@ -151,6 +157,7 @@ _CATEGORY: Final = (
     Field("method", TEXT, "methods"),
     Field("outside", _BOOLEAN),
     Field("impossible", _BOOLEAN, "poisoning.impossible"),
+    Field("influence", NUMBER),
 )
 _VIEWS: Final = [str(view) for view in View if view is not View.UNBIASED]
 _SHOWN: Final = Field(
@@ -169,19 +176,36 @@ def estimate_map(estimate: object) -> Json:
 
 
 def margin_rows(margin: Any) -> list[Json]:
-    """Return what is told of each answer to one of several questions."""
+    """Return the figures of each answer to one of several questions."""
     pairs = zip(margin.answers, margin.shares, strict=True)
     return [{"answer": answer, **estimate_map(share)} for answer, share in pairs]
 
 
 def crossed_rows(histogram: Any) -> list[Json]:
-    """Return what is told of single questions' answers, where categories are combinations."""
-    rows = [
-        {**row, "category": f"{each.question}: {row['answer']}"}
-        for each in histogram.margins
-        for row in margin_rows(each)
+    """Return the figures of single questions' answers, where categories are combinations."""
+    if not histogram.crossed:
+        return []
+    return [
+        {
+            **row,
+            "category": f"{margin.question}: {row['answer']}",
+            "simultaneous_low": at_once.low,
+            "simultaneous_high": at_once.high,
+        }
+        for margin in histogram.margins
+        for row, at_once in zip(
+            margin_rows(margin),
+            (share.at(histogram.level_at_once) for share in margin.shares),
+            strict=True,
+        )
     ]
-    return [] if [row["category"] for row in rows] == list(histogram.categories) else rows
+
+
+def at_once(row: Json) -> Json:
+    """Return a row with the interval that holds for all rows at once in place of its own."""
+    low, high = row["simultaneous_low"], row["simultaneous_high"]
+    # What lay wholly outside of what is possible became one end of it.
+    return row | {"low": low, "high": high, "outside": low == high}
 
 
 def numeric_map(summary: object) -> Json:
@@ -323,7 +347,7 @@ def histogram_csv(histogram: Any, view: View = View.UNBIASED) -> str:
         return written(
             (*_FIRST, "statistic", *_NUMBERS, "outside", *_WHOLE, *_OF_STATISTICS),
             shared,
-            statistic_rows(whole["numeric"]),
+            map(_with_bias, statistic_rows(whole["numeric"])),
         )
     rows, labels = whole["categories"], ["category"]
     if "responses" in whole:
@@ -331,13 +355,20 @@ def histogram_csv(histogram: Any, view: View = View.UNBIASED) -> str:
         rows = rows + [{"level": None, **row} for row in whole["responses"]]
     rows = rows + crossed_rows(histogram)
     seen = () if view is View.UNBIASED else ("view", _SHOWN.name)
-    return written((*_FIRST, *labels, "raw", *_NUMBERS, *seen, *_MARKS, *_WHOLE), shared, rows)
+    columns = (*_FIRST, *labels, "raw", *_NUMBERS, *seen, *_MARKS, *_WHOLE)
+    return written(columns, shared, map(_with_bias, rows))
+
+
+def _with_bias(row: Json) -> Json:
+    """Return a row with its own bias, by 1 % of fakes; raw counts have none."""
+    influence = row.get("influence")
+    return row | {"bias_at_1_percent": None if influence is None else 0.01 * influence}
 
 
 def statistic_rows(numeric: Json) -> list[Json]:
     """Return a row for each statistic of a numeric survey's map."""
-    mean = {"statistic": "mean", "blur": 0, "bias_at_1_percent": 0.01 * numeric["influence"]}
-    other = {"blur": numeric["blur"], "bias_at_1_percent": None, "outside": False}
+    mean = {"statistic": "mean", "blur": 0}
+    other = {"blur": numeric["blur"], "outside": False}
     rows = [numeric["mean"] | mean]
     for each in numeric["quartiles"]:
         name = QUARTILES[each["probability"]]

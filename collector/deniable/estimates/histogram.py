@@ -18,6 +18,7 @@ from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
 from deniable.estimates.display import (
     WIDTH,
     epochs_text,
+    fakes_text,
     histogram_columns,
     histogram_html,
     histogram_metadata,
@@ -27,7 +28,6 @@ from deniable.estimates.estimate import Estimate, Form, Sample, Unit, mean_of, r
 from deniable.estimates.fields import (
     Json,
     category_rows,
-    crossed_rows,
     estimate_map,
     histogram_map,
     response_rows,
@@ -40,13 +40,15 @@ from deniable.estimates.frequencies import (
     intervals_of,
     standard_errors,
 )
+from deniable.estimates.influence import influences
 from deniable.estimates.margins import Margin, margins
 from deniable.estimates.numeric import QUARTILES, NumericSummary, numeric_summary
 from deniable.estimates.planning import reports_for_half_width, reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
+from deniable.estimates.rows import chosen_rows
 from deniable.estimates.views import View, viewed
 from deniable.mechanisms import Mechanism
-from deniable.mechanisms.dimensions import Dimensions
+from deniable.mechanisms.dimensions import Dimensions, sizes_of
 from deniable.messages import Manifest, is_simulated
 from deniable.reading.epochs import EpochStanding, iso_time
 
@@ -68,13 +70,16 @@ class Histogram(Tabular):
         low, high: ends of each category's confidence interval, within [0, 1]. They are about
             chance, and exclude manipulation.
         outside: where the interval lay wholly outside [0, 1].
-        simultaneous: wider intervals, which hold all at once with the probability of the level
-            (Bonferroni: each at the level 1 - (1 - level)/k).
+        level_at_once: what each of R intervals is of if all hold at once with the probability of
+            the level: 1 - (1 - level)/R (Bonferroni). The R rows are the categories, and single
+            questions' answers where categories are combinations.
+        simultaneous: these wider intervals.
         pure_epsilon: what one report can reveal at most, whatever delta: odds of e^pure_epsilon
             to 1. Equal to epsilon, up to rounding, if delta is 0.
         reports_for_five_points: how many reports give 95 % intervals of ± 5 percentage points.
         reports_for_shares: how many give those of groups of values ± 10 percentage points, if
             answers are spread evenly; None unless the categories are numbers.
+        influence: how far fake reports move each estimate for each share of them at most.
         distrusted: how many reports are by issuers that are not trusted any more.
         kept_range: first and last epoch in which the same devices may have given the same kept
             responses, so that figures of these epochs share noise: neither their average nor their
@@ -103,6 +108,7 @@ class Histogram(Tabular):
     model: Model
     methods: tuple[IntervalMethod, ...]
     outside: NDArray[np.bool_] = field(repr=False)
+    level_at_once: float = field(repr=False)
     simultaneous: Intervals = field(repr=False)
     mechanism: str
     epsilon: str
@@ -111,6 +117,7 @@ class Histogram(Tabular):
     enrolment: str
     poisoning: Poisoning
     reports_for_five_points: int
+    influence: Floats = field(repr=False)
     reports_for_shares: int | None = None
     distrusted: int = 0
     kept_range: tuple[int, int] | None = None
@@ -216,6 +223,16 @@ class Histogram(Tabular):
         return fits(self.sample, np.asarray(frequencies, dtype=np.float64))
 
     @property
+    def crossed(self) -> bool:
+        """Return whether categories are combinations of the answers to several questions."""
+        return bool(self.margins) and self._together
+
+    @property
+    def distinguishable(self) -> NDArray[np.bool_]:
+        """Return which categories' simultaneous intervals exclude 0."""
+        return np.asarray(self.simultaneous.low > 0)
+
+    @property
     def _together(self) -> bool:
         return len(self.sample.decoder.parts) == 1
 
@@ -252,13 +269,16 @@ class Histogram(Tabular):
         view: View | str = View.UNBIASED,
         *,
         simultaneous: bool = False,
+        top: int | None = None,
         width: float = WIDTH,
     ) -> Picture:
         """Return a chart: estimates, or another view, with intervals of 50 % and of the level.
 
-        Simultaneous intervals hold for all categories at once.
+        Simultaneous intervals hold for all rows at once. Those of the ``top`` rows, the largest
+        ones, do so always; so do those of more than 50 rows, of which these are drawn by default.
         """
-        return histogram_picture(self, view, simultaneous=simultaneous, width=width)
+        rows = chosen_rows(self, View(view), top=top, simultaneous=simultaneous)
+        return histogram_picture(self, rows, view, width=width)
 
     def _repr_html_(self) -> str:
         return histogram_html(self)
@@ -284,8 +304,9 @@ class Histogram(Tabular):
                 "reports are fake"
             )
         if self.numeric is None:
-            lines += _margins(self)
-            lines += _table([(row["category"], row) for row in category_rows(self)])
+            rows = chosen_rows(self)
+            lines += _questions(self)
+            lines += _table([(row["category"], row) for row in rows.rows])
         else:
             # Of single values there may be thousands, and each by itself is mostly noise.
             lines += _summary(self.numeric)
@@ -298,13 +319,13 @@ class Histogram(Tabular):
                     f"intervals over more than half of what is possible: {', '.join(hidden)}; "
                     f"shares within ± 10 points take {self.reports_for_shares:,} reports"
                 )
-        off = (
-            f"estimates are off by up to {self.poisoning.bias(0.01):.1%}"
-            if self.numeric is None
-            else f"the mean is off by up to {0.01 * self.numeric.influence:.2g}"
-        )
-        lines.append(f"intervals exclude manipulation: if 1% of reports are fake, {off}")
-        lines.append(f"{self.level:.0%} intervals, each by itself; devices: {self.enrolment}")
+        lines.append(f"intervals exclude manipulation. {fakes_text(self)}")
+        held = "each by itself"
+        if self.numeric is None and rows.simultaneous:
+            held = "which hold all at once"
+        lines.append(f"{self.level:.0%} intervals, {held}; devices: {self.enrolment}")
+        if self.numeric is None and rows.note:
+            lines.append(rows.note)
         if self.distrusted:
             lines.append(f"{self.distrusted:,} reports by issuers that are not trusted any more")
         if self.kept_range is not None:
@@ -343,6 +364,8 @@ def estimate_histogram(
         manifest.mechanism,
         decoder.tally(counts, len(epochs)),
         manifest.survey_id.hex(),
+        manifest.name,
+        manifest.categories,
         epochs,
         kept,
         f"{_epochs_text(epochs)} of {manifest.name}",
@@ -377,7 +400,9 @@ def estimate_histogram(
             standing=standing,
         ),
         **_figures(
-            manifest.mechanism, sample, manifest.categories, level, model, labels, manifest.values
+            *(manifest.mechanism, sample, manifest.categories, level, model, labels),
+            manifest.values,
+            sum(sizes_of(manifest.dimensions)) if len(decoder.parts) == 1 else 0,
         ),
     )
 
@@ -390,8 +415,12 @@ def _figures(
     model: Model,
     labels: tuple[str, ...] = (),
     values: tuple[Fraction, ...] | None = None,
+    answers: int = 0,
 ) -> dict[str, Any]:
-    """Return what of a histogram follows from mechanism and counts."""
+    """Return what of a histogram follows from mechanism and counts.
+
+    So many answers have rows beside the categories.
+    """
     decoder, tally = sample.decoder, sample.tally
     estimate = decoder.frequencies(tally)
     if model is Model.SAMPLED and tally.n < 2:
@@ -403,7 +432,8 @@ def _figures(
         numeric = numeric_summary(mechanism, tally, categories, values, level, model)
         shares = reports_for_shares(mechanism, 0.1)
     intervals = frequency_intervals(mechanism, tally, level)
-    at_once = min(1 - (1 - level) / len(categories), math.nextafter(1.0, 0.0))
+    rows = len(categories) + answers
+    at_once = min(1 - (1 - level) / rows, math.nextafter(1.0, 0.0))
     return {
         "n": tally.n,
         "categories": categories,
@@ -417,10 +447,12 @@ def _figures(
         "model": model,
         "methods": intervals.methods,
         "outside": intervals.outside,
+        "level_at_once": at_once,
         "simultaneous": intervals_of(decoder, tally, at_once),
         "pure_epsilon": str(mechanism.privacy.epsilon),
         "poisoning": poisoning(mechanism, tally, estimate, errors, same=not labels),
         "reports_for_five_points": reports_for_half_width(mechanism, 0.05),
+        "influence": influences(mechanism),
         "reports_for_shares": shares,
         "numeric": numeric,
         "values": values,
@@ -449,10 +481,10 @@ def _table(rows: Sequence[tuple[str, Json]]) -> list[str]:
     ]
 
 
-def _margins(histogram: Histogram) -> list[str]:
-    """Return what is told of single questions, where there are several."""
-    if rows := crossed_rows(histogram):
-        return _table([(row["category"], row) for row in rows])
+def _questions(histogram: Histogram) -> list[str]:
+    """Return how many reports tell of each question, where there are several."""
+    if histogram.crossed:
+        return []
     return [f"{each.n:,} reports tell of {each.question}" for each in histogram.margins]
 
 

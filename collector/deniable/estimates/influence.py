@@ -8,11 +8,11 @@ but let the mechanism speak reach only beta (w_x - w.f). Source: docs/mathematic
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from deniable.estimates.decoders import Floats, decoder_of
+from deniable.estimates.decoders import Decoder, Floats, decoder_of
 from deniable.mechanisms import Mechanism
 
 
@@ -24,17 +24,31 @@ def influence(mechanism: Mechanism) -> float:
     Where honest devices draw one of d questions, the fakes of all may answer the same one, and it
     is d times that.
     """
+    return float(influences(mechanism).max())
+
+
+def influences(mechanism: Mechanism) -> Floats:
+    """Return each category's influence: how far its frequency moves for each share of fakes."""
     decoder = decoder_of(mechanism)
     reach = decoder.extremes
-    return len(decoder.parts) * float(np.maximum(reach.most, 1 - reach.least).max())
+    return len(decoder.parts) * np.maximum(reach.most, 1 - reach.least)
 
 
 def query_influence(mechanism: Mechanism, weights: Floats) -> float:
     """Return the largest kernel value, of g_y - min w and max w - g_y for any response y."""
-    return max(
-        float(max(g.max() - w.min(), w.max() - g.min()))
-        for g, w, _ in _questions(mechanism, weights, weights)
-    )
+    return max(furthest_shifts(mechanism, weights))
+
+
+def furthest_shifts(mechanism: Mechanism, weights: Floats) -> tuple[float, float]:
+    """Return how far down and up a linear query moves for each share of fakes, at most.
+
+    Whatever the frequencies of the honest devices are: w.f is at its greatest and its least.
+    """
+    shifts = [
+        (w.max() - least, most - w.min())
+        for (least, most), w, _ in _questions(mechanism, weights, weights)
+    ]
+    return max(float(down) for down, _ in shifts), max(float(up) for _, up in shifts)
 
 
 def set_influence(mechanism: Mechanism, size: int | None = None) -> float:
@@ -71,24 +85,78 @@ def query_shifts(
     mechanism: Mechanism, weights: Floats, frequencies: Floats, share: float
 ) -> tuple[float, float]:
     """Return how far down and up fake reports bias a linear query at most."""
-    moved = [
-        (g.min() - float(w @ f), g.max() - float(w @ f))
-        for g, w, f in _questions(mechanism, weights, frequencies)
+    shifts = [
+        (least - float(w @ f), most - float(w @ f))
+        for (least, most), w, f in _questions(mechanism, weights, frequencies)
     ]
-    return share * min(down for down, _ in moved), share * max(up for _, up in moved)
+    return share * min(down for down, _ in shifts), share * max(up for _, up in shifts)
 
 
 def _questions(
     mechanism: Mechanism, weights: Floats, frequencies: Floats
-) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """Yield a query's kernel, weights and frequencies in each question that one report is about.
+) -> Iterator[tuple[tuple[float, float], Floats, Floats]]:
+    """Yield a query's kernel ends, weights and frequencies in each question of a report.
 
     Of d questions, 1/d of the reports is about each: kernel and weights are d times as large.
     """
     parts = decoder_of(mechanism).parts
     for part in parts:
         w = len(parts) * weights[part.categories]
-        yield part.decoder.kernels(w), w, frequencies[part.categories]
+        yield _kernel_ends(part.decoder, w), w, frequencies[part.categories]
+
+
+def _kernel_ends(decoder: Decoder, weights: Floats) -> tuple[float, float]:
+    (chosen,) = np.nonzero(weights)
+    if len(chosen) == 1:  # of single categories the decoder keeps them
+        reach, weight = decoder.extremes, weights[chosen[0]]
+        ends = weight * reach.least[chosen[0]], weight * reach.most[chosen[0]]
+        return float(min(ends)), float(max(ends))
+    g = decoder.kernels(weights)
+    return float(g.min()), float(g.max())
+
+
+def report_shifts(mechanism: Mechanism, weights: Floats, frequencies: Floats) -> Floats:
+    """Return what each response, sent by all reports, would add to a linear query."""
+    parts = decoder_of(mechanism).parts
+    return np.concatenate(
+        [
+            len(parts) * (part.decoder.kernels(w) - w @ frequencies[part.categories])
+            if w.any()
+            else np.zeros(part.decoder.responses)
+            for part in parts
+            for w in [weights[part.categories]]
+        ]
+    )
+
+
+def ratio_shift(
+    above: tuple[float, Sequence[Floats]], below: tuple[float, Sequence[Floats]], share: float
+) -> float:
+    """Return how far this share of fakes among the reports of each sample moves a ratio at most.
+
+    Above and below are values, and what a sample's responses would add to them. Infinite if fakes
+    can bring the value below to 0, or make the ratio mean nothing.
+    """
+    (a, added), (b, divided) = above, below
+    if not b + share * sum(float(shifts.min()) for shifts in divided) > 0:
+        return math.inf
+    furthest = 0.0
+    for direction in (1.0, -1.0):
+        # The largest ratio of sums is where the largest a' - r b' is 0 (Dinkelbach 1967): each
+        # step's ratio is larger than the one before, of which there are as many as responses.
+        found = direction * a / b
+        while True:
+            chosen = [
+                int(np.argmax(direction * up - found * down))
+                for up, down in zip(added, divided, strict=True)
+            ]
+            moved = a + share * sum(float(up[y]) for up, y in zip(added, chosen, strict=True))
+            under = b + share * sum(float(down[y]) for down, y in zip(divided, chosen, strict=True))
+            if not direction * moved / under > found:
+                break
+            found = direction * moved / under
+        furthest = max(furthest, found - direction * a / b)
+    return furthest
 
 
 def fakes_needed(honest: int, move: float, reach: float) -> int | None:

@@ -6,15 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
-from deniable.estimates.estimate import Estimate, Form, Sample, Unit, ratio
+from deniable.estimates.estimate import Estimate, Form, Sample, Unit, ratio, share_of_row
 from deniable.estimates.frequencies import frequency_intervals, standard_errors
+from deniable.estimates.influence import influences
 from deniable.mechanisms.dimensions import sizes_of
 from deniable.messages import Manifest
 
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """One question of several: its answers' shares, from the n reports that tell of it."""
+    """One question of several: its answers' shares, from the n reports that tell of it.
+
+    Where devices answer all questions at once they are sums of categories; else categories.
+    """
 
     question: str
     n: int
@@ -58,6 +62,7 @@ def _margins(
             intervals.low,
             intervals.high,
             intervals.outside,
+            influences(mechanism),
         )
     found = []
     for at in questions:
@@ -66,8 +71,8 @@ def _margins(
             part = decoder.parts[at]
             n = part.tally(tally).n
             shares = [
-                Estimate(value, error, low, high, level, bool(outside))
-                for value, error, low, high, outside in zip(
+                share_of_row(figures, level)
+                for figures in zip(
                     *(column[part.categories].tolist() for column in columns), strict=True
                 )
             ]

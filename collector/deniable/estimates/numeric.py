@@ -11,7 +11,7 @@ import numpy as np
 from deniable.estimates.binomial import normal_quantile
 from deniable.estimates.cumulative import averaged_shares, blur_of
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
-from deniable.estimates.estimate import Estimate, mean, within
+from deniable.estimates.estimate import Estimate, mean, share_of_row, within
 from deniable.estimates.influence import query_influence
 from deniable.estimates.quantiles import Quantile, quantiles
 from deniable.estimates.queries import cautious_values, query_values
@@ -42,8 +42,6 @@ class NumericSummary:
 
     Attributes:
         span: from the least possible answer to the greatest.
-        influence: the largest kernel value: one fake report moves n times the mean no further, on
-            average.
         blur: over how many values to either side a bin's ends are averaged, so that its estimate is
             not all noise; 0 for sharp ends.
         bins: at most 20 groups that cover the range, of equal size but for the last.
@@ -51,7 +49,6 @@ class NumericSummary:
 
     span: float
     mean: Estimate
-    influence: float
     quartiles: tuple[Quantile, ...]
     blur: int
     bins: tuple[Bin, ...]
@@ -86,15 +83,14 @@ def numeric_summary(
     blur = blur_of(mechanism, tally.n)
     bounds = group_bounds(decoder, tally, blur, model)
     figures = np.array([bounds.values, bounds.errors, *bounds.intervals(normal_quantile(level))])
+    moved = (query_influence(mechanism, w) for w in group_weights(decoder.categories, blur))
     shares = (
-        within(Estimate(value, error, low, high, level), 0.0, 1.0)
-        for value, error, low, high in figures.T.tolist()
+        within(share_of_row((*row, False, influence), level), 0.0, 1.0)
+        for row, influence in zip(figures.T.tolist(), moved, strict=True)
     )
-    above = np.array([float(value - values[0]) for value in values])
     return NumericSummary(
-        span=float(above[-1]),
+        span=float(values[-1] - values[0]),
         mean=mean(mechanism, tally, values, level, model),
-        influence=query_influence(mechanism, above),
         quartiles=quantiles(mechanism, tally, values, tuple(QUARTILES), level),
         blur=blur,
         bins=tuple(map(Bin, group_labels(categories, blur), shares)),
@@ -131,20 +127,20 @@ def group_bounds(
 ) -> GroupBounds:
     """Return the bounds of the share of each group that a summary with this blur has."""
     k = decoder.categories
-    cuts = (-1, *bin_ends(k, 2 * blur + 1))
-
-    def shares(last: int, before: int) -> Floats:
-        """Return the weights of F at the last value less F before the first, each shifted."""
-        ends, starts = (averaged_shares(k, cuts, blur, shift) for shift in (last, before))
-        return ends[1:] - starts[:-1]
-
     # F_b - F_a is at most the average of F after b less the average before a, and at least the
     # average before b less that after a.
     return GroupBounds(
-        *query_values(decoder, tally, shares(0, 0), model),
-        *cautious_values(decoder, tally, shares(-blur, blur)),
-        *cautious_values(decoder, tally, shares(blur, -blur)),
+        *query_values(decoder, tally, group_weights(k, blur), model),
+        *cautious_values(decoder, tally, group_weights(k, blur, -blur, blur)),
+        *cautious_values(decoder, tally, group_weights(k, blur, blur, -blur)),
     )
+
+
+def group_weights(categories: int, blur: int, last: int = 0, before: int = 0) -> Floats:
+    """Return each group's weights: of F at its last value less F before its first, each shifted."""
+    cuts = (-1, *bin_ends(categories, 2 * blur + 1))
+    ends, starts = (averaged_shares(categories, cuts, blur, shift) for shift in (last, before))
+    return np.asarray(ends[1:] - starts[:-1])
 
 
 def group_labels(categories: Sequence[str], blur: int) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Final
 from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.charts import Picture
 from deniable.estimates.display import WIDTH, series_picture
-from deniable.estimates.estimate import Estimate, Unit
+from deniable.estimates.estimate import Estimate, share_of_row
 from deniable.estimates.fields import (
     COUNT,
     ESTIMATE,
@@ -100,11 +100,14 @@ class Series(Tabular):
             shown[-1].share(answers)  # says why
         return found
 
-    def figures(self, *groups: Answers) -> Iterator[tuple[str, tuple[Estimate | None, ...]]]:
+    def figures(
+        self, *groups: Answers, simultaneous: bool = False
+    ) -> Iterator[tuple[str, tuple[Estimate | None, ...]]]:
         """Yield a label for each group of answers, and their share in each epoch.
 
         Without groups, each category is one, as its histogram has it: nothing can be made of these
-        estimates. Of a numeric survey there is the mean instead.
+        estimates. Of a numeric survey there is the mean instead. Simultaneous intervals of
+        categories hold for all those of an epoch at once.
         """
         if not groups and self.numeric:
             yield "mean", tuple(_mean(point.histogram) for point in self.points)
@@ -113,7 +116,10 @@ class Series(Tabular):
             yield answers_text(answers), self.share(answers)
         if not groups:
             # Not by share(): a query of each of 65,536 categories would take an hour.
-            each = [_shares(_shown(point, numeric=False)) for point in self.points]
+            each = [
+                _shares(_shown(point, numeric=False), simultaneous=simultaneous)
+                for point in self.points
+            ]
             for category in self.categories:
                 yield category, tuple(found.get(category) for found in each)
 
@@ -162,20 +168,19 @@ def _mean(histogram: Histogram | None) -> Estimate | None:
     return None if histogram is None or histogram.values is None else histogram.mean()
 
 
-def _shares(histogram: Histogram | None) -> dict[str, Estimate]:
+def _shares(histogram: Histogram | None, *, simultaneous: bool) -> dict[str, Estimate]:
     """Return each category's share, but of questions that no report is about."""
     if histogram is None:
         return {}
     h, tally = histogram, histogram.sample.tally
-    columns = (h.estimate, h.standard_error, h.low, h.high, h.outside)
-    rows = [*zip(h.categories, *(each.tolist() for each in columns), strict=True)]
+    ends = h.simultaneous if simultaneous else h
+    columns = (h.estimate, h.standard_error, ends.low, ends.high, ends.outside, h.influence)
+    rows = [*zip(h.categories, zip(*(each.tolist() for each in columns), strict=True), strict=True)]
     return {
-        category: Estimate(
-            value, error, low, high, h.level, outside, category, Unit.SHARE, (h.sample,)
-        )
+        category: share_of_row(figures, h.level, category, (h.sample,))
         for part in h.sample.decoder.parts
         if part.tally(tally).n
-        for category, value, error, low, high, outside in rows[part.categories]
+        for category, figures in rows[part.categories]
     }
 
 

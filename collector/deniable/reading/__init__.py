@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from deniable.mechanisms.on_demand import on_demand
 from deniable.reading.asking import EPOCHS as EPOCHS
 from deniable.reading.asking import ID_PREFIX as ID_PREFIX
+from deniable.reading.asking import MOST_ROWS as MOST_ROWS
 from deniable.reading.asking import VIEWS as VIEWS
 from deniable.reading.asking import appear_text as appear_text
 from deniable.reading.asking import epoch_range as epoch_range

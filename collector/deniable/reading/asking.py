@@ -10,6 +10,9 @@ from deniable.reading.errors import AmbiguousSurvey, NoSuchSurvey
 ID_PREFIX: Final = "[0-9a-f]{4,64}"
 VIEWS: Final = ("unbiased", "projected", "likelihood")
 """How a histogram can be looked at: by the names of ``deniable.estimates.View``."""
+MOST_ROWS: Final = 50
+"""Of more answers the largest are shown to people, by default so many."""
+
 EPOCHS: Final = "[0-9]{1,6}(-[0-9]{1,6})?"
 
 

@@ -88,13 +88,15 @@ class DesignDecoder(SupportDecoder):
     ) -> tuple[Floats, Floats, tuple[IntervalMethod, ...]]:
         """Return the intervals of the support counts, moved with the estimates if these vary less.
 
-        Those of the others stay, and reach as far as their estimates.
+        Those of the others stay, and reach as far as their estimates; and so do those of few
+        reports, of which chance decides whether anything seems to vary.
         """
         low, high, methods = super().intervals(tally, level)
         if self._whole or tally.n < 2:
             return low, high, methods
         estimate, model = self.frequencies(tally), Model.SAMPLED
         moved = self.standard_errors(tally, model) <= super().standard_errors(tally, model)
+        moved &= np.array([method is IntervalMethod.WILSON for method in methods])
         move = np.where(moved, estimate - super().frequencies(tally), 0.0)
         return (
             np.minimum(low + move, estimate),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from deniable.messages import Manifest
-from deniable.reading import VIEWS, ListedEpoch
-from deniable.server.pages.limits import MOST_COMPARED, MOST_OFFERED, MOST_PANELS, MOST_ROWS
+from deniable.reading import MOST_ROWS, VIEWS, ListedEpoch
+from deniable.server.pages.limits import MOST_COMPARED, MOST_OFFERED, MOST_PANELS
 from deniable.server.pages.rendering import root_of
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _LEVELS: Final = tuple(
     (each, f"{100 * float(each):g} %") for each in ("0.5", "0.9", "0.95", "0.99")
 )
+AT_ONCE: Final = "simultaneous"
+"""Of a query for intervals that hold for all answers at once."""
+
 OF_EPOCHS: Final = ("figures", "compare")
 WIDTHS: Final = ("0.05", *(f"{each / 200:g}" for each in range(1, 21)))
 EPSILONS: Final = ("1", *(f"{each / 4:g}" for each in range(1, 17)))
@@ -41,6 +44,7 @@ class Controls:
     views: tuple[str, ...] = ()
     view: str = ""
     raw: bool | None = None
+    simultaneous: bool | None = None
     wanted: str = ""
     sought: bool = False  # whether answers are looked for by name
     groups: tuple[str, ...] = ()
@@ -83,6 +87,7 @@ class Controls:
             views=VIEWS if figures and manifest.values is None else (),
             view=query.get("view", VIEWS[0]),
             raw="raw" in query if figures else None,
+            simultaneous=AT_ONCE in query if figures and manifest.values is None else None,
             wanted=wanted,
             sought=shown > _MOST[kind],
             groups=groups,
@@ -125,6 +130,5 @@ def downloads(request: "web.BaseRequest", kind: str) -> Iterator[tuple[str, str]
     for form in ("csv", "json"):
         yield form.upper(), f"{start}?{urlencode({**query, 'format': form})}"
     if kind == "figures":
-        if "find" in request.query:
-            query["find"] = request.query["find"]
+        query |= {key: request.query[key] for key in ("find", AT_ONCE) if key in request.query}
         yield "SVG", f"{name}/chart.svg?{urlencode(query)}"

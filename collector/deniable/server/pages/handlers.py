@@ -23,6 +23,7 @@ from deniable.reading.wire import most_epochs
 from deniable.server.operations.metrics import Meters
 from deniable.server.operations.settings import Config
 from deniable.server.pages.controls import (
+    AT_ONCE,
     EPSILONS,
     MOST_REPEATED,
     OF_EPOCHS,
@@ -145,7 +146,7 @@ class _Pages:
         asked = await self._figures.asked(request, name)
         level, view = asked_level(request), asked_choice(request, "view", VIEWS)
         groups, wanted = asked_groups(request), request.query.get("find", "")
-        raw = "raw" in request.query
+        raw, at_once = "raw" in request.query, AT_ONCE in request.query
 
         def made(shown: Sequence[EpochCounts]) -> str:
             from deniable.estimates import View, histogram_of
@@ -157,7 +158,7 @@ class _Pages:
             return rendered(
                 "figures.html",
                 histogram=histogram,
-                shown=shown_figures(histogram, View(view), groups, wanted),
+                shown=shown_figures(histogram, View(view), groups, wanted, simultaneous=at_once),
                 raw=shown_raw(histogram) if raw else (),
                 responses=len(histogram.raw),
                 view=view,
@@ -166,7 +167,8 @@ class _Pages:
                 health=[*epoch_health(asked.newest.schedule, shown[-1])],
             )
 
-        content = await self._made(request, asked, ("page", level, view, groups, wanted, raw), made)
+        what = ("page", level, view, groups, wanted, raw, at_once)
+        content = await self._made(request, asked, what, made)
         return await self._page(request, asked, "figures", content)
 
     async def series(self, request: web.BaseRequest, name: str) -> web.Response:
@@ -244,7 +246,7 @@ class _Pages:
                 now=named_epochs(other),
                 before=named_epochs(one),
                 sentence=compared.rows[0].estimate.sentence if groups else "",
-                terms=[*change_terms(other)],
+                terms=[*change_terms(compared)],
                 health=[*epoch_health(asked.newest.schedule, shown[-1])],
             )
 
@@ -277,7 +279,7 @@ class _Pages:
     async def chart(self, request: web.BaseRequest, name: str) -> web.Response:
         asked = await self._figures.asked(request, name)
         level, view = asked_level(request), asked_choice(request, "view", VIEWS)
-        wanted = request.query.get("find", "")
+        wanted, at_once = request.query.get("find", ""), AT_ONCE in request.query
 
         def packed(shown: Sequence[EpochCounts]) -> bytes:
             from deniable.estimates import View, histogram_of
@@ -285,11 +287,11 @@ class _Pages:
             from deniable.server.pages.shown import drawn
 
             check_view(asked.newest, view)
-            return standalone(
-                drawn(histogram_of(asked.newest, shown, level), View(view), wanted)
-            ).encode()
+            histogram = histogram_of(asked.newest, shown, level)
+            return standalone(drawn(histogram, View(view), wanted, simultaneous=at_once)).encode()
 
-        body = await self._figures.made(request, asked, ("chart", level, view, wanted), packed)
+        what = ("chart", level, view, wanted, at_once)
+        body = await self._figures.made(request, asked, what, packed)
         named = f'attachment; filename="{name}.svg"'
         return web.Response(body=body, content_type=SVG, headers={"Content-Disposition": named})
 

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-MOST_ROWS: Final = 50
 MOST_COMPARED: Final = 20
 MOST_PANELS: Final = 12
 MOST_OFFERED: Final = 120

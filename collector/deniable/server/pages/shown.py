@@ -9,7 +9,7 @@ from typing import Final
 
 from deniable.estimates import Estimate, Histogram, Series, View, plot_differences
 from deniable.estimates.binomial import IntervalMethod
-from deniable.estimates.charts import POINTS, SHARES, Dot, Markup, Scale
+from deniable.estimates.charts import POINTS, SHARES, Markup, Scale
 from deniable.estimates.comparison import Comparison
 from deniable.estimates.display import (
     alert_text,
@@ -20,20 +20,17 @@ from deniable.estimates.display import (
     noise_text,
     series_panels,
     series_picture,
-    shown_rows,
     smoothing_text,
 )
-from deniable.estimates.fields import Json, category_rows, numeric_map, statistic_rows
+from deniable.estimates.fields import Json, numeric_map, statistic_rows
+from deniable.estimates.rows import chosen_rows
 from deniable.estimates.series import Point
-from deniable.server.pages.limits import MOST_PANELS, MOST_ROWS
+from deniable.reading import MOST_ROWS
+from deniable.server.pages.limits import MOST_PANELS
 
 Text = Callable[[float], str]
 """How a number is written."""
 
-_HELPED: Final = (
-    "Chance has helped the largest of many answers to be the largest: their estimates tend to be "
-    "too high."
-)
 NOT_FOUND: Final = "no answer is called so"
 NOWHERE: Final = "none possible"
 _WIDTHS: Final = (720, 360)
@@ -62,6 +59,7 @@ class Shown:
     rows: tuple[Row, ...]
     hidden: int = 0  # how many rows more there are
     cut: bool = False  # whether these are the largest of more that were looked for
+    simultaneous: bool = False  # whether intervals hold for all rows at once
     alert: str = ""  # why they are not to be used
     sentence: str = ""
     notes: tuple[str, ...] = ()
@@ -69,23 +67,27 @@ class Shown:
 
 
 def shown_figures(
-    histogram: Histogram, view: View, together: Sequence[str], wanted: str = ""
+    histogram: Histogram,
+    view: View,
+    together: Sequence[str],
+    wanted: str = "",
+    *,
+    simultaneous: bool = False,
 ) -> Shown:
     """Return a histogram's chart and table: the largest shares, of those that are looked for.
 
     Raises:
-        ValueError: for a view that there is not of it, or answers that cannot be added up.
+        ValueError: for a view or intervals that there are not of it, or answers that cannot be
+            added up.
     """
-    if view is not View.UNBIASED and histogram.numeric is not None:
-        raise ValueError("a numeric survey is shown unbiased only")
-    kept, hidden, cut = _largest(histogram, view, wanted)
-    dots = _dots(histogram, view, kept)
+    found = chosen_rows(histogram, view, simultaneous=simultaneous, wanted=wanted)
+    dots = histogram_dots(histogram, found)
     charts = tuple(
-        histogram_picture(histogram, view, width=width, heading=False, dots=dots).svg
+        histogram_picture(histogram, found, view, width=width, heading=False, dots=dots).svg
         for width in _WIDTHS
         if dots
     )
-    text = _in(SHARES, ((row["low"], row["high"]) for row in kept))
+    text = _in(SHARES, ((row["low"], row["high"]) for row in found.rows))
     smoothed = histogram.numeric is not None and histogram.numeric.blur > 0
     sentence = ""
     if together:
@@ -100,54 +102,25 @@ def shown_figures(
         )
     return Shown(
         charts,
-        tuple(_row(row["category"], row, text, smoothed=smoothed) for row in kept),
-        hidden=hidden,
-        cut=cut,
+        tuple(_row(row["category"], row, text, smoothed=smoothed) for row in found.rows),
+        hidden=found.total - len(found.rows),
+        cut=found.chosen,
+        simultaneous=found.simultaneous,
         alert=alert_text([histogram]),
-        notes=tuple(
-            filter(None, (smoothing_text(histogram), noise_text(histogram), _HELPED * cut))
-        ),
+        notes=tuple(filter(None, (smoothing_text(histogram), noise_text(histogram), found.note))),
         sentence=sentence,
         statistics=statistics,
     )
 
 
-def drawn(histogram: Histogram, view: View, wanted: str) -> Markup:
+def drawn(
+    histogram: Histogram, view: View, wanted: str = "", *, simultaneous: bool = False
+) -> Markup:
     """Return the chart by itself, of the rows that the page has; ValueError if there are none."""
-    kept, hidden, _ = _largest(histogram, view, wanted)
-    if hidden and not kept:
+    found = chosen_rows(histogram, view, simultaneous=simultaneous, wanted=wanted)
+    if wanted and not found.rows:
         raise ValueError(NOT_FOUND)
-    return histogram_picture(histogram, view, dots=_dots(histogram, view, kept)).svg
-
-
-def _largest(histogram: Histogram, view: View, wanted: str) -> tuple[list[Json], int, bool]:
-    """Return the rows with the largest shares of those looked for, and how many others there are.
-
-    And whether some of these were looked for, too.
-    """
-    rows = shown_rows(histogram)
-    if histogram.numeric is not None:
-        told = [not histogram.numeric.too_wide(each) for each in histogram.numeric.bins]
-        rows = [row for row, tells in zip(rows, told, strict=True) if tells]
-    elif view is not View.UNBIASED:
-        # Only categories have other views.
-        rows = [
-            {**row, "shown": shown}
-            for row, shown in zip(
-                category_rows(histogram), histogram.view(view).tolist(), strict=True
-            )
-        ]
-    sought = wanted.casefold()
-    kept = [row for row in rows if sought in row["category"].casefold()]
-    cut = len(kept) > MOST_ROWS
-    if cut:
-        kept = sorted(kept, key=lambda row: -(row["estimate"] or 0.0))[:MOST_ROWS]
-    return kept, len(rows) - len(kept), cut
-
-
-def _dots(histogram: Histogram, view: View, rows: Sequence[Json]) -> list[Dot]:
-    drawn = {dot.label: dot for dot in histogram_dots(histogram, view)}
-    return [drawn[row["category"]] for row in rows]
+    return histogram_picture(histogram, found, view).svg
 
 
 def shown_raw(histogram: Histogram) -> list[tuple[str, int]]:
@@ -170,10 +143,16 @@ def shown_series(series: Series, together: Sequence[str], wanted: str = "") -> S
     if not (series.numeric or groups):
         found = largest_shares(shown, wanted, everywhere=False)
         among, cut = set(found[:MOST_PANELS]), len(found) > MOST_PANELS
-    figures = [each for each in series.figures(*groups) if among is None or each[0] in among]
-    panels = series_panels(series, *groups, among=among)
+    # Those that are chosen by their estimates, chance has helped: see deniable.estimates.rows.
+    figures = [
+        each
+        for each in series.figures(*groups, simultaneous=cut)
+        if among is None or each[0] in among
+    ]
+    panels = series_panels(series, *groups, among=among, simultaneous=cut)
     charts = tuple(
-        series_picture(series, width, heading=False, panels=panels).svg for width in _WIDTHS
+        series_picture(series, width, heading=False, panels=panels, simultaneous=cut).svg
+        for width in _WIDTHS
     )
     known = [each for _, found in figures for each in found if each is not None]
     ends = [(each.low, each.high) for each in known]
@@ -185,7 +164,9 @@ def shown_series(series: Series, together: Sequence[str], wanted: str = "") -> S
         for label, found in figures
     ]
     hidden = 0 if among is None else len(series.categories) - len(figures)
-    return Shown(charts, tuple(rows), hidden=hidden, cut=cut, alert=alert_text(shown))
+    return Shown(
+        charts, tuple(rows), hidden=hidden, cut=cut, simultaneous=cut, alert=alert_text(shown)
+    )
 
 
 def largest_shares(

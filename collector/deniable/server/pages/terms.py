@@ -11,11 +11,13 @@ from deniable.messages import Manifest
 
 if TYPE_CHECKING:
     from deniable.estimates import Histogram
+    from deniable.estimates.comparison import Comparison
 
 _NOT_IN_THEM: Final = (
     "Devices whose users do not take part, are offline or have another version; whoever answers "
     "untruthfully counts as answered. Intervals tell of chance alone."
 )
+_OF_CHANCE: Final = "Intervals do not tell of it."
 
 
 def privacy_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -70,31 +72,18 @@ def _chance(mechanism: SurveyMechanism, sent: str) -> str:
     return ""
 
 
-def change_terms(histogram: "Histogram") -> Iterator[tuple[str, str]]:
-    """Yield what fakes can do to a difference from figures of the same survey."""
-    yield (
-        "Fakes",
-        f"If 1 % of the reports of each epoch are fake, {_off(histogram, sides=2)}; intervals do "
-        "not tell of it.",
-    )
+def change_terms(compared: "Comparison") -> Iterator[tuple[str, str]]:
+    """Yield what fakes can do to the differences."""
+    yield "Fakes", f"{compared.fakes_text} {_OF_CHANCE}"
     yield "Not in them", _NOT_IN_THEM
-
-
-def _off(histogram: "Histogram", sides: int) -> str:
-    """Return how far 1 % of fakes move a figure, or one on each side of a difference."""
-    share, mean = (
-        ("a share", "the mean") if sides == 1 else ("a difference", "a difference of means")
-    )
-    if histogram.numeric is None:
-        points = _two_digits(100 * sides * histogram.poisoning.bias(0.01))
-        return f"{share} is off by up to {points} percentage points"
-    return f"{mean} is off by up to {_two_digits(0.01 * sides * histogram.numeric.influence)}"
 
 
 def figure_terms(histogram: "Histogram") -> Iterator[tuple[str, str]]:
     """Yield what fakes can do to these figures, and who is not in them."""
     poisoning = histogram.poisoning
-    fakes = f"If 1 % of reports are fake, {_off(histogram, sides=1)}; intervals do not tell of it."
+    from deniable.estimates.display import fakes_text
+
+    fakes = f"{fakes_text(histogram)} {_OF_CHANCE}"
     share = poisoning.detectable_share
     if histogram.impossible:
         fakes += (
@@ -115,7 +104,3 @@ def figure_terms(histogram: "Histogram") -> Iterator[tuple[str, str]]:
         )
     yield "Fakes", fakes
     yield "Not in them", _NOT_IN_THEM
-
-
-def _two_digits(number: float) -> str:
-    return f"{Decimal(f'{number:.2g}'):,f}"

@@ -1,0 +1,89 @@
+"""Which rows of a histogram people are shown, and with which intervals.
+
+Of many estimates the largest are those that chance made larger, so that an interval of its own
+holds less often than its level says: of 1,000 answers to 20,000 reports, for 24 of the 50 largest.
+Rows that are chosen by their estimates therefore have intervals that hold for all rows at once,
+whichever are looked at.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deniable.estimates.fields import Json, at_once, category_rows, crossed_rows, estimate_map
+from deniable.estimates.views import View
+from deniable.reading import MOST_ROWS
+
+if TYPE_CHECKING:
+    from deniable.estimates.histogram import Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRows:
+    """Rows of figures, as :mod:`deniable.estimates.fields` has them.
+
+    Attributes:
+        rows: low and high are the ends of the interval to be shown, "shown" the estimate in another
+            view than the unbiased.
+        total: how many rows there are.
+        chosen: whether these are those with the largest estimates, in that order.
+        simultaneous: whether their intervals hold at once, for all rows.
+    """
+
+    rows: tuple[Json, ...]
+    total: int
+    chosen: bool = False
+    simultaneous: bool = False
+
+    @property
+    def note(self) -> str:
+        """Return what the choice by size does to the figures, if there was one."""
+        if not self.chosen:
+            return ""
+        return (
+            f"The {len(self.rows):,} largest of {self.total:,}: chance helped them to be the "
+            "largest, so that their estimates tend to be too high; their intervals hold for all "
+            f"{self.total:,} at once."
+        )
+
+
+def chosen_rows(
+    histogram: "Histogram",
+    view: View = View.UNBIASED,
+    *,
+    top: int | None = None,
+    simultaneous: bool = False,
+    wanted: str = "",
+) -> ShownRows:
+    """Return the rows whose labels have the wanted text in them; the largest, if they are many.
+
+    Of several questions their answers come first; in another view they are the categories; of
+    numbers, the groups whose intervals tell anything.
+
+    Raises:
+        ValueError: of a numeric survey, where single values are noise, for any choice.
+    """
+    if histogram.numeric is not None and (view is not View.UNBIASED or top or simultaneous):
+        raise ValueError("single values of a numeric survey are noise: look at its groups")
+    rows = shown_rows(histogram, view)
+    kept = [row for row in rows if wanted.casefold() in row["category"].casefold()]
+    chosen = top is not None or len(kept) > MOST_ROWS
+    if chosen:
+        # None where no report is about its question.
+        kept.sort(key=lambda row: -row["estimate"] if row["estimate"] is not None else math.inf)
+        del kept[MOST_ROWS if top is None else top :]
+    if simultaneous := simultaneous or chosen:
+        kept = [*map(at_once, kept)]
+    return ShownRows(tuple(kept), len(rows), chosen, simultaneous)
+
+
+def shown_rows(histogram: "Histogram", view: View = View.UNBIASED) -> list[Json]:
+    """Return the rows of answers to single questions, then of categories; or of groups."""
+    if (numeric := histogram.numeric) is not None:
+        told = (group for group in numeric.bins if not numeric.too_wide(group))
+        return [{"category": group.label, **estimate_map(group.share)} for group in told]
+    if view is View.UNBIASED:
+        return [*crossed_rows(histogram), *category_rows(histogram)]
+    values = histogram.view(view).tolist()
+    pairs = zip(category_rows(histogram), values, strict=True)
+    return [{**row, "shown": value} for row, value in pairs]

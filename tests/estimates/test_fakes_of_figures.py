@@ -1,0 +1,120 @@
+"""Every figure states what fakes can do to it: to this sum, difference, mean or ratio."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+
+from deniable.estimates import Estimate, Histogram
+from deniable.estimates.decoders import Floats, decoder_of
+from deniable.mechanisms import DesignMechanism, Mechanism, RandomisedResponse
+from deniable.mechanisms.affine import Affine
+from deniable.mechanisms.subset import Subset
+from tests.estimates.test_questions import made
+
+N = 10_000_000
+SHARE = 0.01
+
+MECHANISMS = [
+    RandomisedResponse(5, "1"),
+    DesignMechanism(Subset(8, 3), "1"),
+    DesignMechanism(Affine(9, 3, 2, 1), "2"),
+]
+FIGURES: dict[str, Callable[[Histogram], Estimate]] = {
+    "category": lambda h: h.share("1"),
+    "sum": lambda h: h.share(["0", "2", "3"]),
+    "mean": lambda h: h.query([3.0 * j for j in range(len(h.categories))]),
+    "difference": lambda h: h.share("0") - h.share("4"),
+    "multiple": lambda h: -2 * h.share(["0", "1"]),
+    "conditional": lambda h: h.share(["0", "1"], given=["1", "2", "3"]),
+    "ratio": lambda h: h.share("0") / h.share(["1", "3"]),
+}
+
+
+def histogram_of(mechanism: Mechanism, truth: Floats) -> Histogram:
+    """Return the histogram of N reports that come as often as the mechanism expects."""
+    counts = np.rint(N * decoder_of(mechanism).response_shares(truth)).astype(np.int64)
+    return Histogram.of_counts(mechanism, counts.tolist())
+
+
+def shifts_of(histogram: Histogram, figure: Callable[[Histogram], Estimate]) -> Floats:
+    """Return how far a figure moves if fakes that all say y are added, for each response y."""
+    counts = histogram.sample.tally.counts
+    fakes = round(counts.sum() * SHARE / (1 - SHARE))
+    honest = figure(histogram).value
+    moved = []
+    for y in range(len(counts)):
+        poisoned = counts.copy()
+        poisoned[y] += fakes
+        of_both = Histogram.of_counts(histogram.sample.mechanism, poisoned.tolist())
+        moved.append(figure(of_both).value - honest)
+    return np.array(moved)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+def test_no_fakes_move_a_figure_further_than_its_influence_and_some_population_as_far(
+    mechanism: Mechanism, name: str
+) -> None:
+    figure, k = FIGURES[name], decoder_of(mechanism).categories
+    rng = np.random.default_rng(7)
+    reached = 0.0
+    vertices = 0.1 / k + 0.9 * np.eye(k)
+    for truth in (np.full(k, 1 / k), *vertices, rng.dirichlet(np.ones(k))):
+        histogram = histogram_of(mechanism, truth)
+        stated = SHARE * figure(histogram).influence
+        furthest = np.abs(shifts_of(histogram, figure)).max()
+        assert furthest <= stated * (1 + 1e-5) + 1e-6
+        reached = max(reached, furthest / stated)
+    # A ratio's is of this very population; a linear one's of the worst, which is near a vertex.
+    assert reached >= (0.999 if name in {"conditional", "ratio"} else 0.9)
+
+
+def test_fakes_in_both_epochs_move_a_difference_by_both_influences() -> None:
+    mechanism = RandomisedResponse(4, "1")
+    now, before = (Histogram.of_counts(mechanism, counts) for counts in ([9] * 4, [8, 9, 7, 9]))
+    one = now.share("1")
+    # docs/mathematics.md, section 6: up by 1 + (k - 1)/(E - 1), down by 1 + 1/(E - 1)
+    up, down = 1 + 3 / (math.e - 1), 1 + 1 / (math.e - 1)
+    assert one.influence == pytest.approx(up, rel=1e-9)
+    assert (one - before.share("1")).influence == pytest.approx(up + down, rel=1e-9)
+
+
+def test_fakes_that_all_answer_one_of_several_questions_move_it_as_often() -> None:
+    mechanism = made("one-question", (3, 2))
+    counts = np.array([700, 400, 300, 500, 480])
+    histogram = Histogram.of_counts(mechanism, counts.tolist())
+    for j in range(5):
+        stated = histogram.share(str(j)).influence
+        assert stated == pytest.approx(histogram.influence[j])
+        assert stated == pytest.approx(2 * (1 + (1 if j > 2 else 2) / (math.e - 1)), rel=1e-9)
+        moved = shifts_of(histogram, partial(Histogram.share, answers=str(j)))
+        assert np.abs(moved).max() < SHARE * stated
+
+
+def test_check_values_of_sums() -> None:
+    best = DesignMechanism(Affine(1000, 11, 3, 3), "1")
+    histogram = Histogram.of_counts(best, np.ones(14630, dtype=np.int64).tolist())
+    neighbours = histogram.share([str(j) for j in range(300, 400)])
+    assert 100 * SHARE * neighbours.influence == pytest.approx(313, abs=0.5)
+    assert neighbours.fakes_decide
+    assert "fakes decide it" in neighbours.sentence
+    single = histogram.share("7")
+    assert not single.fakes_decide
+    assert single.influence == pytest.approx(histogram.influence[7], rel=1e-9)
+    assert 100 * SHARE * histogram.influence.max() == pytest.approx(4.17, abs=5e-3)
+    both = made("joint", (2, 40))
+    paid = Histogram.of_counts(both, [1] * decoder_of(both).responses).share(
+        [str(j) for j in range(40)]
+    )
+    assert 100 * SHARE * paid.influence == pytest.approx(47.8, abs=0.05)
+
+
+def test_a_ratio_whose_divisor_fakes_can_take_away_may_be_anything() -> None:
+    histogram = Histogram.of_counts(RandomisedResponse(5, "0.5"), [300, 200, 130, 190, 180])
+    ratio = histogram.share("0") / histogram.share("2")
+    assert ratio.influence == math.inf
+    assert ratio.fakes_decide
+    assert "may be anything: fakes decide it" in ratio.sentence
