@@ -258,3 +258,25 @@ def test_the_mark_stays_small_through_ten_years(bench: Bench) -> None:
     assert mark is not None
     assert sum(mark.spent.values()) == 3650 * 10**9
     assert bench.path.with_name("device.sqlite.mark").stat().st_size < 2048
+
+
+def test_a_state_of_the_schema_before_the_sums_is_brought_to_them(bench: Bench) -> None:
+    bench.transport.publish(manifest(schedule=Schedule(START, DAY, 10, DAY)))
+    client = bench.ready(lifetime_epsilon="100")
+    for day in range(3):
+        bench.clock.time = START + day * DAY
+        assert client.report(NAME, "good").ok
+    sums = [f"SELECT * FROM spending_by_{key}" for key in ("day", "name")]
+    before = [bench.rows(query) for query in sums]
+    assert all(before)
+    client.close()
+    for statement in (
+        "DROP TRIGGER spent_decision",
+        "DROP TABLE spending_by_day",
+        "DROP TABLE spending_by_name",
+        "DROP INDEX live_memos",
+        "PRAGMA user_version = 2",
+    ):
+        bench.rows(statement)
+    assert bench.client().report(NAME, "good").status is OutcomeStatus.REPEATED
+    assert [bench.rows(query) for query in sums] == before

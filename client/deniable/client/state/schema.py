@@ -2,7 +2,7 @@
 
 from typing import Final
 
-SCHEMA: Final = """
+_TABLES: Final = """
 -- The state of one device. No column ever holds an answer; responses exist only inside signed
 -- bytes.
 
@@ -189,3 +189,33 @@ CREATE TABLE events (
     detail       TEXT    NOT NULL
 );
 """
+
+_SPENDING: Final = """
+-- What was spent, added up as it is decided: no report reads all decisions before it.
+CREATE TABLE spending_by_day (
+    -- as in decisions; days that grow old are merged with later ones, as for the mark
+    lived        INTEGER PRIMARY KEY,
+    cost         INTEGER NOT NULL      -- 1e-9 epsilon
+) WITHOUT ROWID;
+
+CREATE TABLE spending_by_name (
+    name         TEXT    PRIMARY KEY,
+    cost         INTEGER NOT NULL      -- 1e-9 epsilon
+) WITHOUT ROWID;
+
+CREATE TRIGGER spent_decision AFTER INSERT ON decisions
+BEGIN
+    INSERT INTO spending_by_day VALUES (NEW.lived, NEW.cost)
+        ON CONFLICT (lived) DO UPDATE SET cost = cost + excluded.cost;
+    INSERT INTO spending_by_name VALUES (NEW.name, NEW.cost)
+        ON CONFLICT (name) DO UPDATE SET cost = cost + excluded.cost;
+END;
+
+INSERT INTO spending_by_day SELECT lived, sum(cost) FROM decisions GROUP BY lived;
+INSERT INTO spending_by_name SELECT name, sum(cost) FROM decisions GROUP BY name;
+
+CREATE INDEX live_memos ON memos (ends) WHERE key IS NOT NULL;
+"""
+
+STEPS: Final = {2: _TABLES, 3: _SPENDING}
+"""What brings a state to each version of the schema from the one before; none was ever at 1."""

@@ -14,8 +14,9 @@ from deniable.client.clock import Boot
 from deniable.client.consent import Consent, ConsentRecord, lower_consent, lowered_by_environment
 from deniable.client.errors import ConsentMissing, StateUnavailable
 from deniable.client.state.erasing import erase_damaged, erase_remains, erase_reports, record_event
-from deniable.client.state.spending import lived_by, look_at_clock
+from deniable.client.state.spending import lived_by, look_at_clock, merge_spending
 from deniable.client.state.transactions import Transactions
+from deniable.client.survey import DAY
 
 _MAY_DRAW = frozenset({Consent.LOCAL, Consent.ON})
 _MISSING: Final = {
@@ -175,7 +176,7 @@ class State(Transactions):
         ``decided_for`` may be decided by whatever replaces this state. ``erases`` says that the
         user has all report bytes erased.
         """
-        self.look_at_clock(connection, now)
+        merge_spending(connection, self.look_at_clock(connection, now) // DAY)
         connection.execute(
             "UPDATE device SET generation = generation + 1, ledger_time = max(ledger_time, ?)",
             (int(max(now, decided_for or now)),),

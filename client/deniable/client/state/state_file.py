@@ -28,7 +28,8 @@ from deniable.sqlite_files import (
 )
 
 _LOG = logging.getLogger("deniable")
-_SCHEMA_VERSION: Final = 2
+_FIRST_VERSION: Final = 2
+_SCHEMA_VERSION: Final = 3
 _SOUND_DEVICE: Final = """
     SELECT count(*) FROM device WHERE typeof(secret) = 'blob' AND length(secret) = 32
     AND typeof(mark) = 'text' AND typeof(generation) = 'integer'
@@ -65,7 +66,9 @@ def open_state_file(
         create_private(path)
         connection, created = _connect(path), False
     try:
-        if not created:
+        if created:
+            _migrate(connection)
+        else:
             _create(connection, path, mark, consent, now, boot)
         renew_unless_newest(connection, path, now, boot)
         truncate_log(connection)  # bytes that were erased just before a crash would live on
@@ -92,7 +95,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _version(connection: sqlite3.Connection) -> int:
     """Return the version of the schema, 0 for a new file; UnknownFile if it is not ours."""
     found = schema_version(connection, _SCHEMA_VERSION, _APPLICATION_ID)
-    if found not in (0, _SCHEMA_VERSION):
+    if 0 < found < _FIRST_VERSION:
         raise UnknownFile("was written by a version of deniable from before the first release")
     return found
 
@@ -109,17 +112,30 @@ def _create(
 
     So whoever sees the state sees its mark as well, and does not take it for a stranger's.
     """
-    from deniable.client.state.schema import SCHEMA  # only a new state needs it
-
     with writing(connection):
         if _version(connection):
             return
-        run_script(connection, SCHEMA)
+        _run_steps(connection, 0)
         insert_device(connection, mark, consent, now, boot)
-        connection.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
         connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
         if path is not None:
             Mark.of(connection).write(path)
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Bring a state of an earlier version to this one's schema, unless another process does."""
+    if _version(connection) < _SCHEMA_VERSION:
+        with writing(connection):
+            _run_steps(connection, _version(connection))
+
+
+def _run_steps(connection: sqlite3.Connection, version: int) -> None:
+    from deniable.client.state.schema import STEPS  # only a new or an old state needs it
+
+    for number, script in STEPS.items():
+        if number > version:
+            run_script(connection, script)
+    connection.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
 
 
 def _check(connection: sqlite3.Connection) -> bool:
