@@ -103,7 +103,7 @@ def test_what_a_report_reads_and_writes_hardly_grows_from_thirty_decisions_to_te
         return next(steps)
 
     def decided() -> int:
-        return max(epoch for (epoch,) in bench.rows("SELECT epoch FROM decisions"))
+        return int(bench.rows("SELECT max(epoch) FROM decisions")[0][0])
 
     client.report(NAME, "good", strict=True)
     young, old = steps_after(30), steps_after(9_999)

@@ -47,7 +47,7 @@ CREATE TABLE manifests (
     signer       BLOB    NOT NULL,  -- the public key that signed them
     role         TEXT    NOT NULL CHECK (role IN (
                      'accepted',      -- may be followed
-                     'replaced',      -- was followed, until a successor was accepted
+                     'replaced',      -- was followed, and something still needs it
                      'refused',       -- the newest one seen, kept to notice a rollback
                      -- a second one of the same sequence: proof against its signer
                      'equivocating')),
