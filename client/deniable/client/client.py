@@ -46,6 +46,7 @@ from deniable.client.errors import (
     drop_frames,
     forget_locals,
 )
+from deniable.client.held_log import held_back
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.ledger.caps import OutboxCaps
@@ -238,13 +239,14 @@ class Client:
             UndeclaredSurvey, UndeclaredAnswer: the app's own bugs, always raised.
             NotRecorded: with ``strict``.
         """
-        try:
-            outcome = self._settle(survey, answer, slot_seconds)
-        except BaseException as error:
-            del survey, answer  # crash reporters collect the frames of what is raised
-            forget_locals(error)
-            raise
-        del survey, answer  # as above, and so do handlers of what is logged
+        with held_back():
+            try:
+                outcome = self._settle(survey, answer, slot_seconds)
+            except BaseException as error:
+                del survey, answer  # crash reporters collect the frames of what is raised
+                forget_locals(error)
+                raise
+            del survey, answer  # as above, and so do handlers of what is logged
         if outcome.error is not None:
             _LOG.info("survey %s: not recorded: %s", outcome.survey, str(outcome.error))
         quiet = outcome.status is OutcomeStatus.LOCAL or isinstance(outcome.error, ConsentMissing)

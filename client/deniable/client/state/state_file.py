@@ -7,13 +7,13 @@
 4. A file of a schema that this version does not know, or of another program, is not touched.
 """
 
-import logging
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from deniable.client.clock import Boot
+from deniable.client.held_log import warn
 from deniable.client.state.erasing import erase_remains, set_aside
 from deniable.client.state.identity import insert_device, renew_unless_newest
 from deniable.client.state.mark import Mark
@@ -27,7 +27,6 @@ from deniable.sqlite_files import (
     writing,
 )
 
-_LOG = logging.getLogger("deniable")
 _FIRST_VERSION: Final = 2
 _SCHEMA_VERSION: Final = 3
 _SOUND_DEVICE: Final = """
@@ -61,7 +60,7 @@ def open_state_file(
             raise
         if mark is None:  # never a state of ours: somebody named the wrong file
             raise UnknownFile("is no state of deniable; name another file") from error
-        _LOG.warning("the state is damaged: it is set aside, and no begun epoch is decided")
+        warn("the state is damaged: it is set aside, and no begun epoch is decided")
         set_aside(path, now)
         create_private(path)
         connection, created = _connect(path), False
