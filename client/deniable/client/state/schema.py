@@ -217,5 +217,24 @@ INSERT INTO spending_by_name SELECT name, sum(cost) FROM decisions GROUP BY name
 CREATE INDEX live_memos ON memos (ends) WHERE key IS NOT NULL;
 """
 
-STEPS: Final = {2: _TABLES, 3: _SPENDING}
+_REFRESHES: Final = """
+-- Each declaration of a survey has times of its own: two versions of an app may share a state.
+ALTER TABLE refreshes RENAME TO refreshes_of_one_declaration;
+
+CREATE TABLE refreshes (
+    origin       TEXT    NOT NULL,
+    name         TEXT    NOT NULL,
+    declared     TEXT    NOT NULL,  -- a digest of what the app declared
+    due          REAL    NOT NULL,  -- not asked again before, Unix seconds
+    failures     INTEGER NOT NULL,  -- in a row; -1 before the first request
+    day          INTEGER NOT NULL,  -- the Unix day that the requests are counted of
+    requests     INTEGER NOT NULL,  -- of that day
+    PRIMARY KEY (origin, name, declared)
+) WITHOUT ROWID;
+
+INSERT INTO refreshes SELECT * FROM refreshes_of_one_declaration;
+DROP TABLE refreshes_of_one_declaration;
+"""
+
+STEPS: Final = {2: _TABLES, 3: _SPENDING, 4: _REFRESHES}
 """What brings a state to each version of the schema from the one before; none was ever at 1."""
