@@ -331,6 +331,9 @@ class Client:
         It undoes no decision of an epoch: OFF and ON again brings no second draw (D4). The origin
         says who asked and where, for the user's own record: "settings page", for example.
 
+        OFF is kept beside a state that a newer version of the SDK wrote, whose bytes that version
+        erases when it next uses it.
+
         Raises:
             StateUnavailable: if it could not be stored. Anything but ON holds in this client all
                 the same, until another decision is stored: nothing is drawn or sent.
@@ -338,7 +341,7 @@ class Client:
         decided = checked_consent(consent)
         text = origin.encode(errors="replace").decode()  # no text is a reason not to withdraw
         self._state.set_consent(decided, text, self._clock.now())
-        if self._background and self.consent is Consent.ON:
+        if self._background and decided is Consent.ON and self.consent is Consent.ON:
             self._uploader.start()
 
     def try_set_consent(self, consent: Consent | str, origin: str = "app") -> bool:
