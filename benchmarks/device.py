@@ -33,6 +33,8 @@ _DRAWS: Final = 20_000
 _REPORTS: Final = 300
 _WAITING: Final = 30
 """So many reports wait at most, as on a device that is online now and then."""
+_OLD: Final = 9_700
+"""Decisions of an old device: a survey has 10,000 epochs at most."""
 _DAY: Final = 86_400
 
 
@@ -41,6 +43,7 @@ def run() -> None:
     _show_draws()
     _show_certificates()
     _show_reports()
+    _show_age()
     show_imports()
 
 
@@ -117,6 +120,38 @@ def _show_reports() -> None:
             Row("report() ÷ bare commit, 99th", _percentile(ours, 99) / _percentile(bare, 99)),
         ],
     )
+
+
+def _show_age() -> None:
+    with (
+        tempfile.TemporaryDirectory() as young,
+        tempfile.TemporaryDirectory() as old,
+        _reports(Path(young)) as (report, deliver),
+        _reports(Path(old)) as (later, clear),
+    ):
+        for number in range(_OLD):
+            later()
+            if number % _WAITING == 0:
+                clear()
+        for _ in range(_WAITING):
+            report()
+        times = interleave(
+            {"young": lambda: _median(report, deliver), "old": lambda: _median(later, clear)}
+        )
+    show(
+        f"report() of a device by its age, {_WAITING} to {_WAITING * (ROUNDS + 2)} decisions and "
+        f"{_OLD:,} on, medians of {_WAITING}",
+        [
+            Row("young", times["young"].scaled(1e3), "ms"),
+            Row("old", times["old"].scaled(1e3), "ms"),
+            Row("old ÷ young", times["old"] / times["young"]),
+        ],
+    )
+
+
+def _median(report: Callable[[], object], deliver: Callable[[], object]) -> float:
+    deliver()  # not timed, and an outbox of the same length for both
+    return statistics.median(_seconds(report) for _ in range(_WAITING))
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -2,6 +2,7 @@
 
 import json
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,16 @@ def test_the_manifest_says_what_the_file_says(place: Workplace) -> None:
     assert manifest.schedule.start == 1_767_571_200
     assert manifest.schedule.grace_seconds == 7200
     assert (manifest.origin, manifest.enrolment.mode) == (config.origin, "open")
+
+
+def test_the_names_of_a_lost_store_are_numbered_on(place: Workplace) -> None:
+    for options in (["--dry-run"], []):
+        shown = succeed(
+            *("survey", "publish", place.written(epochs="60"), "--dir", place.directory),
+            *("--after-epoch", "40", *options),
+        )
+        assert "19 epochs of" in shown
+    assert place.manifest().schedule.epoch_at(time.time()) in {41, 42}  # 42 past midnight
 
 
 def test_the_declaration_covers_delta_and_short_epochs(place: Workplace) -> None:

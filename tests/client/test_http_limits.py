@@ -55,8 +55,9 @@ def test_an_answer_may_be_as_long_as_the_limit() -> None:
     ],
 )
 def test_a_longer_answer_is_refused(reply: bytes) -> None:
-    with RawServer(reply) as server, pytest.raises(TransportError, match="too long"):
+    with RawServer(reply) as server, pytest.raises(TransportError, match="too long") as caught:
         get(server)
+    assert caught.value.received > MOST
 
 
 def test_an_endless_answer_is_read_no_further_than_the_limit() -> None:
@@ -189,8 +190,9 @@ def test_nonsense_is_a_transport_error_and_nothing_else(reply: bytes) -> None:
 
 def test_an_answer_cut_short_is_not_taken_for_a_whole_one() -> None:
     reply = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nonly this"
-    with RawServer(reply) as server, pytest.raises(TransportError, match="cut short"):
+    with RawServer(reply) as server, pytest.raises(TransportError, match="cut short") as caught:
         get(server)
+    assert caught.value.received == len(reply)
 
 
 def test_a_refused_answer_leaves_no_connection_open() -> None:

@@ -99,7 +99,8 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
         "credentials": len(of_kind(journal, EnrolmentEntry)),
     }
     tables = {name for (name,) in bench.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert tables == {*kinds, "device", "carried", "refreshes"}  # sums and times, no records
+    sums = {"carried", "spending_by_day", "spending_by_name"}
+    assert tables == {*kinds, *sums, "device", "refreshes"}
     assert {table: bench.rows(f"SELECT count(*) FROM {table}")[0][0] for table in kinds} == kinds
     assert {entry.status for entry in reports(journal)} == {"pending", "delivered", "dropped"}
     assert {entry.role for entry in of_kind(journal, RotationEntry)} == {"followed", "forking"}

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from deniable.budget import pure_cost
-from deniable.client import Client, ManifestFault, OutcomeStatus, Survey
+from deniable.client import Client, ManifestFault, OutcomeStatus, ReportEntry, Survey
 from deniable.messages import Manifest, Schedule, sign_manifest
-from tests.support.devices import NAME, Bench, fault_of
+from tests.support.devices import NAME, UNREACHABLE, Bench, fault_of
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, DECLARED, MANIFEST, START, manifest
 
 COST = pure_cost(MANIFEST.mechanism)
@@ -121,6 +121,30 @@ def test_d2_refused_manifests_do_not_fill_the_disk(bench: Bench) -> None:
         assert offer(bench, client, manifest(sequence=sequence, epsilon="2")) is not None
         assert offer(bench, client, twin(sequence)) is ManifestFault.EQUIVOCATION
     assert len(roles(bench)) <= 10
+
+
+def test_manifests_that_were_replaced_are_let_go_once_nothing_needs_them(bench: Bench) -> None:
+    client = bench.client(lifetime_epsilon="1000")
+    held = "SELECT sequence FROM manifests ORDER BY sequence"
+    for day in range(9):
+        bench.clock.time = START + day * DAY
+        following = manifest(sequence=day, schedule=Schedule(START, DAY, 20, DAY))
+        assert offer(bench, client, following) is None
+        if day == 3:
+            assert offer(bench, client, twin(day)) is ManifestFault.EQUIVOCATION
+        assert client.report(NAME, "good").ok
+        client.flush()
+    # A report's bytes stand until its grace is over; both of an equivocation are kept as its proof.
+    assert bench.rows(held) == [(3,), (3,), (6,), (7,), (8,)]
+    bench.transport.answer = UNREACHABLE
+    for day in range(9, 12):
+        bench.clock.time = START + day * DAY
+        following = manifest(sequence=day, schedule=Schedule(START, DAY, 20, DAY))
+        assert offer(bench, client, following) is None
+        assert client.report(NAME, "good").ok
+    waiting = [entry for entry in client.journal().entries if isinstance(entry, ReportEntry)][-3:]
+    assert [entry.response in CATEGORIES for entry in waiting] == [True] * 3
+    assert offer(bench, client, manifest(sequence=10)) is ManifestFault.ROLLED_BACK
 
 
 def named(name: str) -> tuple[Survey, Manifest]:

@@ -136,6 +136,39 @@ def test_d10_no_answer_and_no_start_makes_a_device_ask_more_than_eight_times_a_d
     assert "asked again in" in str(said)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        HttpAnswer(200, {}, bytes(1 << 20)),
+        HttpAnswer(404, {}, bytes(1 << 20)),
+        TransportError("the answer was cut short", received=1 << 20),
+    ],
+)
+def test_d10_whoever_cannot_sign_makes_a_device_fetch_megabytes_once_a_day(
+    bench: Bench, answer: HttpAnswer | TransportError
+) -> None:
+    bench.transport = Answering(answer)
+    asked_after(bench, 3 * DAY)
+    assert len(bench.transport.requests) <= 3
+
+
+def test_d10_two_versions_of_an_app_on_one_state_ask_once_a_day_each(bench: Bench) -> None:
+    versions = [DECLARED, replace(DECLARED, max_epsilon="2")]
+    for start in range(24):
+        bench.clock.time = START + start * DAY / 24
+        client = bench.client(surveys=[versions[start % 2]])
+        assert client.refresh().ready == (NAME,)
+        client.close()
+    assert len(bench.transport.requests) == 2
+    for start in range(40):  # and all together no more than one may
+        with bench.client(surveys=[versions[start % 2]]) as client:
+            client.refresh(force=True)
+    assert len(bench.transport.requests) == 2 + 8  # of two days
+    bench.clock.time += 30 * DAY
+    bench.client(surveys=[replace(DECLARED, max_epsilon="3")]).refresh()
+    assert bench.rows("SELECT count(*) FROM refreshes") == [(1,)]  # the others are gone
+
+
 def test_d10_a_restart_asks_for_nothing_that_is_fresh(bench: Bench) -> None:
     for _ in range(50):
         client = bench.client(delivery_seconds=0)

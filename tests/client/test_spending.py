@@ -6,9 +6,11 @@ ceiling over any period must see is at least what the list holds of that period.
 
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from unittest import mock
 
@@ -20,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from deniable.client import BudgetExhausted, Consent, OutcomeStatus, SlidingCeiling
 from deniable.client.clock import Boot
 from deniable.client.state import mark as mark_module
+from deniable.client.state.schema import STEPS
 from deniable.client.state.spending import merged, spent_in_all, spent_since, unknown, whole_days
 from deniable.client.state.state import State
 from deniable.messages import Schedule
@@ -258,3 +261,29 @@ def test_the_mark_stays_small_through_ten_years(bench: Bench) -> None:
     assert mark is not None
     assert sum(mark.spent.values()) == 3650 * 10**9
     assert bench.path.with_name("device.sqlite.mark").stat().st_size < 2048
+
+
+def test_a_state_of_the_first_schema_is_brought_to_this_one(bench: Bench) -> None:
+    bench.transport.publish(manifest(schedule=Schedule(START, DAY, 10, DAY)))
+    client = bench.ready(lifetime_epsilon="100")
+    for day in range(3):
+        bench.clock.time = START + day * DAY
+        assert client.report(NAME, "good").ok
+    client.close()
+    names = [name for (name,) in bench.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    before = {name: bench.rows(f"SELECT * FROM {name}") for name in names}
+    with closing(sqlite3.connect(bench.path.with_name("old"), isolation_level=None)) as old:
+        old.executescript(STEPS[2])
+        old.execute("ATTACH ? AS new", (str(bench.path),))
+        for (name,) in old.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+        ).fetchall():
+            old.execute(f"INSERT INTO main.{name} SELECT * FROM new.{name}")
+        (application,) = old.execute("PRAGMA new.application_id").fetchone()
+        old.execute(f"PRAGMA main.application_id = {application}")
+        old.execute("PRAGMA main.user_version = 2")
+    bench.path.with_name("old").replace(bench.path)
+    client = bench.client()
+    assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
+    client.close()
+    assert {name: bench.rows(f"SELECT * FROM {name}") for name in names} == before

@@ -74,7 +74,7 @@ def test_d5_a_mark_without_the_commit_of_the_first_state_costs_nothing(bench: Be
     assert bench.rows("SELECT count(*) FROM events") == [(0,)]
 
 
-@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("version", [1, 1000])
 def test_d5_a_state_of_another_schema_is_refused_and_not_touched(
     bench: Bench, version: int
 ) -> None:
@@ -85,7 +85,7 @@ def test_d5_a_state_of_another_schema_is_refused_and_not_touched(
     client = bench.client()
     outcome = client.report(NAME, "good")
     assert isinstance(outcome.error, StateUnavailable)
-    assert ("newer version" in str(outcome.error)) == (version == 3)
+    assert ("newer version" in str(outcome.error)) == (version > 1)
     assert isinstance(client.flush().error, StateUnavailable)
     client.close()
     assert bench.files() == before

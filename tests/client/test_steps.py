@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
 
 import pytest
 
-from deniable.client import Client, OutcomeStatus, Survey
-from deniable.messages import Manifest
+from deniable.client import Client, OutcomeStatus, SlidingCeiling, Survey
+from deniable.messages import Manifest, Schedule
 from deniable.messages.bundle import make_bundle
 from tests.support.devices import NAME, Bench
-from tests.support.surveys import AUTHORITY, DAY
+from tests.support.surveys import AUTHORITY, DAY, DECLARED, START, manifest
 
 
 @pytest.fixture
@@ -64,3 +66,45 @@ def test_a_report_is_one_write_and_sending_it_four(bench: Bench) -> None:
     with written(client, bench.clock.time) as count:
         assert client.flush().delivered == 1
         assert count() <= 4
+
+
+def test_what_a_report_reads_and_writes_hardly_grows_from_thirty_decisions_to_ten_thousand(
+    bench: Bench,
+) -> None:
+    bench.transport.publish(manifest(epsilon="0.001", schedule=Schedule(START, DAY, 10_000, DAY)))
+    client = bench.ready(
+        surveys=[replace(DECLARED, max_total_epsilon="20")],
+        sliding=SlidingCeiling("1", days=30),
+    )
+
+    def steps_after(decisions: int) -> int:
+        """Return the instructions of SQLite's machine for a report after so many decisions."""
+        with client._state.transaction(bench.clock.time) as connection:
+            connection.executemany(
+                "INSERT INTO decisions SELECT :name, :epoch, origin, survey_id, cost,"
+                " starts + :gone, ends + :gone, closes + :gone, 'delivered', 'accepted', NULL, 1,"
+                " 0, due, held, decided, decided, lived + :gone FROM decisions"
+                " WHERE name = :name AND epoch = 0",
+                (
+                    {"name": NAME, "epoch": epoch, "gone": epoch * DAY}
+                    for epoch in range(decided() + 1, decisions - 1)
+                ),
+            )
+            connection.execute("UPDATE device SET lived = ?", ((decisions - 2) * DAY,))
+        bench.clock.time = START + (decisions - 1) * DAY
+        assert client.report(NAME, "good", strict=True).epoch == decisions - 1  # merges the sums
+        client.flush()
+        bench.clock.time += DAY
+        steps = count()
+        connection.set_progress_handler(lambda: next(steps) < 0, 1)
+        client.report(NAME, "good", strict=True)
+        connection.set_progress_handler(None, 0)
+        client.flush()
+        return next(steps)
+
+    def decided() -> int:
+        return int(bench.rows("SELECT max(epoch) FROM decisions")[0][0])
+
+    client.report(NAME, "good", strict=True)
+    young, old = steps_after(30), steps_after(9_999)
+    assert old <= 2 * young  # of the sums by day there are eight for each doubling of the days

@@ -4,6 +4,7 @@ import re
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 import deniable.client
 
@@ -36,8 +37,18 @@ def _dump(error: BaseException | None) -> Iterator[str]:
         return
     yield f"{type(error).__name__} {error!r} {error.args!r} {vars(error)!r}"
     for frame, line in traceback.walk_tb(error.__traceback__):
-        if "/tests/" not in frame.f_code.co_filename and frame.f_code.co_filename.startswith(_SDK):
-            yield f"{frame.f_code.co_qualname}:{line}"
-            yield from (f"  {name} = {value!r}" for name, value in sorted(frame.f_locals.items()))
+        if is_ours(frame):
+            yield f"{line}: {held_by(frame)}"
     yield from _dump(error.__cause__)
     yield from _dump(error.__context__)
+
+
+def is_ours(frame: FrameType) -> bool:
+    """Tell whether a frame is of the SDK."""
+    return "/tests/" not in (file := frame.f_code.co_filename) and file.startswith(_SDK)
+
+
+def held_by(frame: FrameType) -> str:
+    """Return the name of a frame's function and all its local variables."""
+    variables = (f"  {name} = {value!r}" for name, value in sorted(frame.f_locals.items()))
+    return _ADDRESS.sub("0x", "\n".join([frame.f_code.co_qualname, *variables]))

@@ -18,6 +18,7 @@ from deniable.client.ledger.caps import OutboxCaps
 from deniable.client.sending.backoff import Backoff
 from deniable.client.survey import Survey
 from deniable.messages import InvalidManifest, Refusal, check_origin, check_public_key
+from deniable.messages.ed25519 import KEY_BYTES
 
 _CO_COROUTINE: Final = 0x80
 """Of a code object's flags; the module ``inspect`` takes 10 ms to import."""
@@ -40,9 +41,17 @@ def authority_key(authority: bytes | str) -> bytes:
         raise TypeError("authority must be a public key: 32 bytes, or 64 hex digits")
     try:
         key = bytes.fromhex(authority) if isinstance(authority, str) else bytes(authority)
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise ValueError("authority must be a public key: 32 bytes, or 64 hex digits")
+    try:
         check_public_key(key)
-    except (ValueError, Refusal) as error:
-        raise ValueError("authority must be a public key: 32 bytes, or 64 hex digits") from error
+    except Refusal as error:
+        raise ValueError(
+            "authority is of the right length and no sound public key: take the one that "
+            "`deniable authority show` prints"
+        ) from error
     return key
 
 

@@ -46,6 +46,7 @@ from deniable.client.errors import (
     drop_frames,
     forget_locals,
 )
+from deniable.client.held_log import held_back
 from deniable.client.ledger.allowance import Allowance, SlidingCeiling
 from deniable.client.ledger.authorities import Authorities
 from deniable.client.ledger.caps import OutboxCaps
@@ -238,13 +239,14 @@ class Client:
             UndeclaredSurvey, UndeclaredAnswer: the app's own bugs, always raised.
             NotRecorded: with ``strict``.
         """
-        try:
-            outcome = self._settle(survey, answer, slot_seconds)
-        except BaseException as error:
-            del survey, answer  # crash reporters collect the frames of what is raised
-            forget_locals(error)
-            raise
-        del survey, answer  # as above, and so do handlers of what is logged
+        with held_back():
+            try:
+                outcome = self._settle(survey, answer, slot_seconds)
+            except BaseException as error:
+                del survey, answer  # crash reporters collect the frames of what is raised
+                forget_locals(error)
+                raise
+            del survey, answer  # as above, and so do handlers of what is logged
         if outcome.error is not None:
             _LOG.info("survey %s: not recorded: %s", outcome.survey, str(outcome.error))
         quiet = outcome.status is OutcomeStatus.LOCAL or isinstance(outcome.error, ConsentMissing)
@@ -329,6 +331,9 @@ class Client:
         It undoes no decision of an epoch: OFF and ON again brings no second draw (D4). The origin
         says who asked and where, for the user's own record: "settings page", for example.
 
+        OFF is kept beside a state that a newer version of the SDK wrote, whose bytes that version
+        erases when it next uses it.
+
         Raises:
             StateUnavailable: if it could not be stored. Anything but ON holds in this client all
                 the same, until another decision is stored: nothing is drawn or sent.
@@ -336,7 +341,7 @@ class Client:
         decided = checked_consent(consent)
         text = origin.encode(errors="replace").decode()  # no text is a reason not to withdraw
         self._state.set_consent(decided, text, self._clock.now())
-        if self._background and self.consent is Consent.ON:
+        if self._background and decided is Consent.ON and self.consent is Consent.ON:
             self._uploader.start()
 
     def try_set_consent(self, consent: Consent | str, origin: str = "app") -> bool:

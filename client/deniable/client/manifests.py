@@ -40,6 +40,8 @@ _LOG = logging.getLogger("deniable")
 _OFFLINE_SECONDS: Final = (5.0, 10.0, 20.0, 40.0)
 """Waits of the thread after requests that could not leave the device."""
 _LONGEST_OFFLINE: Final = 3600.0
+_DEAR_BYTES: Final = 64 * 1024
+"""Whoever cannot sign could have a device fetch megabytes again and again that are of no use."""
 
 _Opened = SignedManifest | ManifestRefused
 _Answer = HttpAnswer | Exception
@@ -370,4 +372,7 @@ def _is_judged(error: NotRecorded) -> bool:
 def _of_what_use(answer: _Answer, error: NotRecorded) -> Fetched:
     if isinstance(answer, ConsentMissing) or getattr(answer, "unsent", False):
         return Fetched.NEVER_LEFT
-    return Fetched.OF_USE if _is_judged(error) else Fetched.OF_NO_USE
+    if _is_judged(error):
+        return Fetched.OF_USE
+    size = len(answer.body) if isinstance(answer, HttpAnswer) else getattr(answer, "received", 0)
+    return Fetched.TOO_DEAR if size > _DEAR_BYTES else Fetched.OF_NO_USE

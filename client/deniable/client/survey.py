@@ -311,7 +311,8 @@ class Survey:
         if not found:
             raise UndeclaredAnswer(
                 f"the answer to {self.name!r} is none of its {len(self.categories)} declared "
-                "categories; map it to one before reporting (a number by Survey.nearest)"
+                "categories; map it to one before reporting"
+                + (" (a number by Survey.nearest)" if "numeric" in self.mechanisms else "")
             )
         return found[0]
 

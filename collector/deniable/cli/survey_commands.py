@@ -54,8 +54,17 @@ _MUCH = Fraction(1, 100)
     type=a_file,
     help="The authority's private key.  [default: where init or authority rotate put it]",
 )
+@click.option(
+    "--after-epoch",
+    type=click.IntRange(-1),
+    default=-1,
+    metavar="EPOCH",
+    help="Number the epochs on after this one, the last that a lost store's surveys came to.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be published; store nothing.")
-def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bool) -> None:
+def publish(
+    file: Path, directory: Path, authority_key: Path | None, after_epoch: int, dry_run: bool
+) -> None:
     """Sign the survey in FILE (TOML) and publish it; a running server offers it at once.
 
     Publishing a name again makes a successor: another survey, whose figures are kept apart. The
@@ -73,11 +82,13 @@ def publish(file: Path, directory: Path, authority_key: Path | None, dry_run: bo
     async def work(store: Store) -> tuple[Manifest, list[Manifest], dict[bytes, int]]:
         surveys = await published(store, config)
         if dry_run:
-            manifest = successor(config, written, surveys)
+            manifest = successor(config, written, surveys, after_epoch)
         else:
             signer = (await authority_chain(store, config.authority))[-1]
             key_file = authority_key or find_key_file(directory, signer)
-            manifest = await sign_and_publish(store, config, written, surveys, key_file)
+            manifest = await sign_and_publish(
+                store, config, written, surveys, key_file, after_epoch
+            )
         return manifest, surveys, await store.ended()
 
     manifest, surveys, ended = with_store(config, work)

@@ -23,8 +23,12 @@ from deniable.server import Config, authority_chain
 from deniable.stores import Store
 
 
-def successor(config: Config, written: SurveyFile, surveys: Sequence[Manifest]) -> Manifest:
+def successor(
+    config: Config, written: SurveyFile, surveys: Sequence[Manifest], after_epoch: int = -1
+) -> Manifest:
     """Return the manifest that publishing would sign after these surveys, the newest first.
+
+    Surveys of the name that are lost had epochs up to ``after_epoch``.
 
     Raises:
         InvalidManifest: naming the field at fault, or that nothing has changed.
@@ -34,7 +38,9 @@ def successor(config: Config, written: SurveyFile, surveys: Sequence[Manifest]) 
         raise InvalidManifest(
             written.name, "nothing has changed; the survey published before stands"
         )
-    manifest = next_manifest(written, before, config.origin, os.urandom(16), time.time())
+    manifest = next_manifest(
+        written, before, config.origin, os.urandom(16), time.time(), after_epoch
+    )
     check_invertible(manifest)
     return manifest
 
@@ -53,9 +59,14 @@ def check_invertible(manifest: Manifest) -> None:
 
 
 async def publish(
-    store: Store, config: Config, written: SurveyFile, surveys: Sequence[Manifest], key_file: Path
+    store: Store,
+    config: Config,
+    written: SurveyFile,
+    surveys: Sequence[Manifest],
+    key_file: Path,
+    after_epoch: int = -1,
 ) -> Manifest:
-    """Sign a survey and put it into the store; return its manifest.
+    """Sign a survey and put it into the store; return its manifest, as :func:`successor` does.
 
     Raises:
         KeyFileError: for a key that is unreadable or not this collector's authority.
@@ -63,7 +74,7 @@ async def publish(
         StoreError: if the store cannot take it.
     """
     key = await _authority_key(store, config, key_file)
-    manifest = successor(config, written, surveys)
+    manifest = successor(config, written, surveys, after_epoch)
     await store.publish(manifest, sign_manifest(manifest, key))
     return manifest
 

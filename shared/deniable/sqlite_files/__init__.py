@@ -35,6 +35,10 @@ class UnknownFile(Exception):
     """A file that this version of deniable may not touch; the text continues the file's name."""
 
 
+class NewerFile(UnknownFile):
+    """A file whose schema is of a newer version of deniable."""
+
+
 def create_private(path: Path) -> None:
     """Create the file, empty and private, if there is none.
 
@@ -117,7 +121,8 @@ def schema_version(
     The application id marks our files of this kind, if anything does.
 
     Raises:
-        UnknownFile: if a newer version of deniable or another program wrote it.
+        UnknownFile: if another program wrote it.
+        NewerFile: if a newer version of deniable did.
     """
     within = connection.in_transaction
     if not within:
@@ -132,7 +137,7 @@ def schema_version(
     if (version or tables) and application_id not in (None, found):
         raise UnknownFile("is another program's database; name another file")
     if version > newest:
-        raise UnknownFile("was written by a newer version of deniable; upgrade")
+        raise NewerFile("was written by a newer version of deniable; upgrade")
     return int(version)
 
 

@@ -189,9 +189,11 @@ def test_all_manifests_that_have_not_ended_are_offered_newest_first() -> None:
     with FakeCollector(clock=clock) as collector:
         path = "/v1/surveys/theme/manifests"
         assert problem(*ask(collector, "GET", path)[::2]) == (404, "not-found")
+        now = int(clock.time)
         older = collector.publish(THEME, epochs=3)
-        brief = collector.publish(replace(THEME, categories=("dark", "light", "other")))
-        newest = collector.publish(THEME, epochs=2)
+        other = replace(THEME, categories=("dark", "light", "other"))
+        brief = collector.publish(other, start=now)
+        newest = collector.publish(THEME, start=now, epochs=2)
         status, headers, body = ask(collector, "GET", path)
         assert (status, "etag" in headers, split_manifests(body)) == (
             200,
@@ -203,6 +205,31 @@ def test_all_manifests_that_have_not_ended_are_offered_newest_first() -> None:
         assert split_manifests(ask(collector, "GET", path)[2]) == [older]
         clock.time += DAY
         assert problem(*ask(collector, "GET", path)[::2]) == (404, "not-found")
+
+
+def test_an_updated_app_that_adds_a_category_goes_on_with_the_next_epoch(tmp_path: Path) -> None:
+    clock, longer = FakeClock(), replace(THEME, categories=(*THEME.categories, "other"))
+    with FakeCollector(clock=clock) as collector:
+        collector.publish(THEME, epochs=10)
+        told: dict[str, Any] = {"state": tmp_path / "s", "clock": clock, "lifetime_epsilon": 40}
+        with device(collector, THEME, **told) as client:
+            client.refresh(force=True)
+            for _ in range(5):
+                client.report("theme", "dark", strict=True)
+                client.flush()
+                clock.time += DAY
+        successor = open_manifest(
+            collector.publish(longer, epochs=3), bytes.fromhex(collector.authority)
+        )
+        with device(collector, longer, **told) as client:
+            client.refresh(force=True)
+            clock.time += DAY  # the current epoch, 5, is the older manifest's
+            for _ in range(3):
+                client.report("theme", "other", strict=True)
+                client.flush()
+                clock.time += DAY
+    assert [report.epoch for report in collector.reports] == [0, 1, 2, 3, 4, 6, 7, 8]
+    assert successor.schedule.epochs == 9
 
 
 @pytest.mark.parametrize("forgery", FORGERIES, ids=str)

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from deniable.budget import Ceiling, RangeCost, epsilon_to_nano, format_nano
 from deniable.client.errors import BudgetExhausted, ManifestFault, ManifestRefused
-from deniable.client.state.spending import spent_in_all, spent_since
+from deniable.client.state.spending import spent_in_all, spent_of_name, spent_since
 from deniable.client.survey import DAY, Survey
 from deniable.mechanisms import Number, ceil_div
 from deniable.messages import Manifest
@@ -126,7 +126,7 @@ def reserved_of_name(
     connection: sqlite3.Connection, name: str, replacement: Replacement | None = None
 ) -> int:
     """Return what a name has spent and may still spend, given what is about to be accepted."""
-    return _spent_of_name(connection, name) + _reserved_ahead(connection, name, replacement)
+    return spent_of_name(connection, name) + _reserved_ahead(connection, name, replacement)
 
 
 def check_allowance(
@@ -136,7 +136,7 @@ def check_allowance(
     _check_spent(spent_in_all(connection), cost, allowance.lifetime, "this device may ever spend")
     total = survey.total_ceiling
     if total is not None:
-        spent = _spent_of_name(connection, survey.name)
+        spent = spent_of_name(connection, survey.name)
         _check_spent(spent, cost, total, "this survey may ever cost")
     sliding = allowance.sliding
     if sliding is None:
@@ -155,15 +155,6 @@ def _check_spent(spent: int, cost: int, ceiling: Ceiling, what: str) -> None:
             ManifestFault.OVER_BUDGET,
             f"{format_nano(spent)} of the {format_nano(ceiling.most)} that {what} is spent",
         )
-
-
-def _spent_of_name(connection: sqlite3.Connection, name: str) -> int:
-    (spent,) = connection.execute(
-        "SELECT (SELECT coalesce(sum(cost), 0) FROM carried)"
-        " + (SELECT coalesce(sum(cost), 0) FROM decisions WHERE name = ?)",
-        (name,),
-    ).fetchone()
-    return int(spent)
 
 
 def _reserved_ahead(

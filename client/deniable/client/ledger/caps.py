@@ -4,16 +4,15 @@ A drop removes bytes and undoes no decision (D4). Which reports go depends on no
 an answer: or those that came through would be a biased sample.
 """
 
-import logging
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from deniable.client.held_log import warn
 from deniable.client.survey import DAY
 
-_LOG = logging.getLogger("deniable")
 _BLOCK: Final = 64
 """Reports are weighed in blocks, since a response above 127 takes a byte more than others."""
 
@@ -51,7 +50,7 @@ def drop_over_caps(connection: sqlite3.Connection, caps: OutboxCaps, lived: int,
         [(verdict, int(now), name, epoch) for verdict, name, epoch in over],
     )
     for verdict, count in sorted(Counter(verdict for verdict, _, _ in over).items()):
-        _LOG.warning("the oldest reports were dropped: %d by %s", count, verdict)
+        warn("the oldest reports were dropped: %d by %s", count, verdict)
     return len(over)
 
 

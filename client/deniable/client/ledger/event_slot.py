@@ -3,7 +3,8 @@
 The first event of a week would measure Mondays; a fair choice among all of them would need the last
 one's time, or a true answer kept until then. So an epoch is cut into slots of equal length, one of
 them is drawn, and the first event in it is reported. Nothing is stored: the slot follows from the
-device's secret, and is the same after a restart and in every process.
+device's secret, and is the same after a restart, in every process, and for every manifest of the
+name: whoever publishes another one within the epoch does not draw again.
 """
 
 import hashlib
@@ -31,14 +32,14 @@ def check_slot(
     schedule = manifest.schedule
     slots = -(-schedule.epoch_seconds // slot_seconds)
     slot = int(now - schedule.epoch_start(epoch)) // slot_seconds
-    if slot != chosen_slot(secret, manifest.survey_id, epoch, slots):
+    if slot != chosen_slot(secret, manifest.name, epoch, slots):
         raise NotChosen(
             f"epoch {epoch} is reported from another of its {slots} slots of {slot_seconds} s: "
             "there is nothing to do"
         )
 
 
-def chosen_slot(secret: bytes, survey_id: bytes, epoch: int, slots: int) -> int:
+def chosen_slot(secret: bytes, name: str, epoch: int, slots: int) -> int:
     """Return a number below ``slots``, each with the same chance but for 1 in 2^200."""
-    message = _CONTEXT + survey_id + epoch.to_bytes(8)
+    message = _CONTEXT + name.encode() + epoch.to_bytes(8)
     return int.from_bytes(hmac.digest(secret, message, hashlib.sha256)) % slots

@@ -285,9 +285,9 @@ def _standing_decision(
     effect only after that (D3).
     """
     newest = connection.execute(
-        "SELECT epoch, status, verdict, (SELECT max(ends) FROM decisions WHERE name = :name)"
-        " FROM decisions WHERE name = :name ORDER BY epoch DESC LIMIT 1",
-        {"name": name},
+        "SELECT epoch, status, verdict, ends FROM decisions WHERE name = ?"
+        " ORDER BY epoch DESC LIMIT 1",  # it began after all others had ended
+        (name,),
     ).fetchone()
     if newest is None:
         return None, -1, NEVER

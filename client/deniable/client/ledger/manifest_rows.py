@@ -1,8 +1,9 @@
 """The manifests that a device knows of, as the state holds them: in four roles.
 
 1. Sequences belong to an authority, whatever key of its chain signed; its first key names it.
-2. ``accepted`` may be followed; ``replaced`` was, and stays for as long as the journal shows its
-   reports; of the ``refused`` of a name the newest is kept, to say why.
+2. ``accepted`` may be followed. ``replaced`` was, and is let go once nothing needs it: neither the
+   bytes of its reports, nor the costs of its kept responses, nor a proof, nor rule 2 of
+   ``following``, for the last one. Of the ``refused`` of a name the newest is kept, to say why.
 3. A second manifest of the same sequence is ``equivocating``, kept as proof against its signer, up
    to a few.
 """
@@ -77,11 +78,15 @@ class ManifestRows(NamedTuple):
                     "UPDATE manifests SET role = 'replaced' WHERE authority = ? AND survey_id = ?",
                     (self.authority, survey_id),
                 )
-        # What never began was never followed; of what was, the last and what has reports stay.
+        # What never began was never followed.
         self.connection.execute(
             "DELETE FROM manifests"
             " WHERE authority = :authority AND name = :name AND role = 'replaced'"
-            " AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.survey_id = manifests.survey_id)"
+            " AND survey_id NOT IN (SELECT survey_id FROM decisions"
+            " WHERE name = :name AND envelope IS NOT NULL"
+            " UNION ALL SELECT survey_id FROM memos WHERE name = :name)"
+            " AND sequence NOT IN (SELECT sequence FROM manifests"
+            " WHERE authority = :authority AND name = :name AND role = 'equivocating')"
             " AND (starts > :now OR sequence < (SELECT max(sequence) FROM manifests"
             " WHERE authority = :authority AND name = :name AND starts <= :now"
             " AND role IN ('accepted', 'replaced')))",

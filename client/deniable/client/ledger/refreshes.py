@@ -2,16 +2,16 @@
 
 1. A request is counted before it leaves the device. One that could not leave is taken back: no
    collector saw it.
-2. After an answer of use a name is asked for again in a day, after any other in a minute at first
-   and in a day at last. A restart forgets none of it.
+2. After an answer of use, or of much use of the network, a name is asked for again in a day, after
+   any other in a minute at first and in a day at last. A restart forgets none of it.
 3. At most eight requests a name leave the device in a day of its clock, whatever was answered.
 4. An app that declares a survey otherwise than before asks anew: that no collector can bring about.
+   Each declaration has its own times, since two versions of an app may share a state in turn.
 """
 
 import sqlite3
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
-from math import inf
 from typing import Final
 
 from deniable.client.state.state import State
@@ -26,8 +26,10 @@ _NOT_ASKED: Final = -1
 """In place of failures in a row: nobody has asked since the app declared the survey so."""
 _LONGEST: Final = DAY * (1 + _MOST_JITTER)
 
-_Row = tuple[str, int, float, int]
-"""A digest of what was declared, failures in a row, when it is due, and requests today."""
+_Row = tuple[int, float, int]
+"""Failures in a row, when it is due, and requests today."""
+_FORGOTTEN: Final = 7 * DAY
+"""A declaration that is due for so long belongs to an app that is gone."""
 
 
 class Fetched(Enum):
@@ -35,6 +37,7 @@ class Fetched(Enum):
 
     OF_USE = auto()
     OF_NO_USE = auto()
+    TOO_DEAR = auto()  # of no use, and large
     NEVER_LEFT = auto()
 
 
@@ -51,6 +54,7 @@ class Refreshes:
         self._collector = collector
         self._jitter = jitter
         self._first_within = min(spread, _FIRST_WITHIN)
+        self._declared: Mapping[str, str] = {}
 
     def begin(
         self, declared: Mapping[str, str], now: float, *, force: bool, in_background: bool
@@ -59,20 +63,21 @@ class Refreshes:
 
         That is now, and then it is counted, or later. By force it is asked although it is not time
         yet; rule 3 holds all the same. In the background, the very first one waits at random.
+        ``declared`` has a digest of each name's declaration, which later calls go by.
         """
+        self._declared = declared
         with self._state.transaction(now) as connection:
             return {
-                name: self._begin(connection, name, digest, now, force, in_background)
-                for name, digest in declared.items()
+                name: self._begin(connection, name, now, force, in_background) for name in declared
             }
 
     def count_another(self, name: str, now: float) -> bool:
         """Count one more request for a name; tell whether it may leave."""
         with self._state.transaction(now) as connection:
-            digest, failures, due, requests = self._row(connection, name, now)
-            if requests >= MOST_REQUESTS_A_DAY:
+            if self._requests(connection, name, now) >= MOST_REQUESTS_A_DAY:
                 return False
-            self._write(connection, name, now, (digest, failures, due, requests + 1))
+            failures, due, requests = self._row(connection, name, now) or (0, now, 0)
+            self._write(connection, name, now, (failures, due, requests + 1))
             return True
 
     def settle(self, fetched: Mapping[str, Fetched], now: float) -> None:
@@ -81,28 +86,32 @@ class Refreshes:
             return
         with self._state.transaction(now) as connection:
             for name, what in fetched.items():
-                digest, failures, due, requests = self._row(connection, name, now)
-                if what is Fetched.OF_USE:
+                failures, due, requests = self._row(connection, name, now) or (0, now, 0)
+                if what in {Fetched.OF_USE, Fetched.TOO_DEAR}:
                     due = now + DAY * (1 + self._jitter() * _MOST_JITTER)
-                    self._write(connection, name, now, (digest, 0, due, requests))
+                    self._write(connection, name, now, (0, due, requests))
                 elif what is Fetched.NEVER_LEFT:
-                    before = digest, max(0, failures - 1), 0.0, max(0, requests - 1)
+                    before = max(0, failures - 1), 0.0, max(0, requests - 1)
                     self._write(connection, name, now, before)
 
     def _begin(
         self,
         connection: sqlite3.Connection,
         name: str,
-        digest: str,
         now: float,
         force: bool,
         in_background: bool,
     ) -> float:
-        known, failures, due, requests = self._row(connection, name, now)
-        if known != digest:
-            failures, due = _NOT_ASKED, now + self._jitter() * self._first_within
-            self._write(connection, name, now, (digest, failures, due, requests))
-        if requests >= MOST_REQUESTS_A_DAY:
+        row = self._row(connection, name, now)
+        if row is None:
+            row = _NOT_ASKED, now + self._jitter() * self._first_within, 0
+            self._write(connection, name, now, row)
+            connection.execute(
+                "DELETE FROM refreshes WHERE origin = ? AND name = ? AND due < ?",
+                (self._collector, name, now - _FORGOTTEN),
+            )
+        failures, due, requests = row
+        if self._requests(connection, name, now) >= MOST_REQUESTS_A_DAY:
             return (now // DAY + 1) * DAY + self._jitter() * DAY * _MOST_JITTER
         wanted = force or (failures == _NOT_ASKED and not in_background)
         if not wanted and now < due <= now + _LONGEST:  # or the clock was put back since
@@ -110,24 +119,32 @@ class Refreshes:
         failures = max(0, failures)
         wait = min(DAY, _FIRST_FAILURE * 2.0 ** min(failures, 30))
         due = now + wait * (1 + self._jitter() * _MOST_JITTER)
-        self._write(connection, name, now, (digest, failures + 1, due, requests + 1))
+        self._write(connection, name, now, (failures + 1, due, requests + 1))
         return now
 
-    def _row(self, connection: sqlite3.Connection, name: str, now: float) -> _Row:
+    def _requests(self, connection: sqlite3.Connection, name: str, now: float) -> int:
+        """Return how many requests for a name left today, whatever was declared."""
+        (requests,) = connection.execute(
+            "SELECT coalesce(sum(requests), 0) FROM refreshes"
+            " WHERE origin = ? AND name = ? AND day = ?",
+            (self._collector, name, int(now // DAY)),
+        ).fetchone()
+        return int(requests)
+
+    def _row(self, connection: sqlite3.Connection, name: str, now: float) -> _Row | None:
         row = connection.execute(
-            "SELECT declared, failures, due, day, requests FROM refreshes"
-            " WHERE origin = ? AND name = ?",
-            (self._collector, name),
+            "SELECT failures, due, day, requests FROM refreshes"
+            " WHERE origin = ? AND name = ? AND declared = ?",
+            (self._collector, name, self._declared[name]),
         ).fetchone()
         if row is None:
-            return "", 0, -inf, 0
-        digest, failures, due, day, requests = row
-        today = int(requests) if day == now // DAY else 0
-        return str(digest), int(failures), float(due), today
+            return None
+        failures, due, day, requests = row
+        return int(failures), float(due), int(requests) if day == now // DAY else 0
 
     def _write(self, connection: sqlite3.Connection, name: str, now: float, row: _Row) -> None:
         connection.execute(
             "INSERT OR REPLACE INTO refreshes"
-            " (origin, name, day, declared, failures, due, requests) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (self._collector, name, int(now // DAY), *row),
+            " (origin, name, declared, day, failures, due, requests) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (self._collector, name, self._declared[name], int(now // DAY), *row),
         )

@@ -48,7 +48,7 @@ def exchange(
         fixed |= proxy.headers
     with _outages(by_way):
         connection = _Connection(target, proxy, deadline, most + _MOST_HEADER_BYTES)
-    with closing(connection):
+    with closing(connection), connection.counted():
         with _outages(by_way):
             connection.connect()
         if before_body is not None:
@@ -94,7 +94,9 @@ class _Connection(http.client.HTTPConnection):
         # http.client's own way to put another function in place of socket.create_connection.
         self._create_connection = partial(connect_by, deadline)
         # Also for the proxy's answer to CONNECT, which is read while connecting.
-        self.response_class = partial(_Response, deadline, most)  # type: ignore[assignment]
+        self._received: list[int] = []
+        response = partial(_Response, deadline, most, self._received)
+        self.response_class = response  # type: ignore[assignment]
         self._deadline = deadline
         self._server_name = target.host if target.secure else None
 
@@ -104,6 +106,15 @@ class _Connection(http.client.HTTPConnection):
             context = ssl.create_default_context()
             self.sock.settimeout(left_until(self._deadline))  # for the whole handshake
             self.sock = context.wrap_socket(self.sock, server_hostname=self._server_name)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Tell whoever is told of an outage how many bytes came."""
+        try:
+            yield
+        except TransportError as error:
+            error.received = sum(self._received)
+            raise
 
     def send(self, data: Any) -> None:
         self.sock.settimeout(left_until(self._deadline))
@@ -147,20 +158,34 @@ class _Proxy:
 class _Response(http.client.HTTPResponse):
     """A response whose bytes must come by a deadline, however slowly they drip, and be few."""
 
-    def __init__(self, deadline: float, most: int, sock: socket.socket, *rest: Any, **named: Any):
+    def __init__(
+        self,
+        deadline: float,
+        most: int,
+        received: list[int],
+        sock: socket.socket,
+        *rest: Any,
+        **named: Any,
+    ) -> None:
         super().__init__(sock, *rest, **named)
         # The stream underneath keeps the socket open until this one is closed.
-        self.fp = io.BufferedReader(_BoundedStream(self.fp, sock, deadline, most))
+        self.fp = io.BufferedReader(_BoundedStream(self.fp, sock, deadline, most, received))
 
 
 class _BoundedStream(io.RawIOBase):
     def __init__(
-        self, under: io.BufferedIOBase, sock: socket.socket, deadline: float, most: int
+        self,
+        under: io.BufferedIOBase,
+        sock: socket.socket,
+        deadline: float,
+        most: int,
+        received: list[int],
     ) -> None:
         self._under = under
         self._sock = sock
         self._deadline = deadline
         self._left = most
+        self._received = received  # by each read of the connection
 
     def readable(self) -> bool:
         return True
@@ -170,6 +195,7 @@ class _BoundedStream(io.RawIOBase):
         received = self._sock.recv_into(buffer)
         # Counted here, on the wire: a hostile chunk size makes http.client read without end.
         self._left -= received
+        self._received.append(received)
         if self._left < 0:
             raise TransportError("the answer is too long")
         return received

@@ -26,11 +26,13 @@ class TransportError(Exception):
     Attributes:
         unsent: nothing left the device for the collector: its name was not resolved, or there was
             no route to it. Refused and timed-out connections are no such case: somebody saw them.
+        received: how many bytes of an answer came all the same.
     """
 
-    def __init__(self, message: str = "", *, unsent: bool = False) -> None:
+    def __init__(self, message: str = "", *, unsent: bool = False, received: int = 0) -> None:
         super().__init__(message)
         self.unsent = unsent
+        self.received = received
 
 
 class Transport(Protocol):

@@ -14,20 +14,18 @@
 5. A mark under which nothing was ever stored, left by a kill while the state was created, is none.
 """
 
-import logging
 import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
 from deniable.client.clock import Boot
+from deniable.client.held_log import warn
 from deniable.client.state.erasing import erase_damaged, erase_reports, record_event
 from deniable.client.state.mark import Mark, new_token
 from deniable.client.state.spending import NEVER, spent_by_day, unknown
 from deniable.client.survey import DAY
 from deniable.sqlite_files import writing
-
-_LOG = logging.getLogger("deniable")
 
 
 def insert_device(
@@ -82,7 +80,7 @@ def _renew(
     *,
     interrupted: bool,
 ) -> None:
-    _LOG.warning("the state is a copy or a backup: a new device from the next epoch on")
+    warn("the state is a copy or a backup: a new device from the next epoch on")
     ledger_time, lived = connection.execute("SELECT ledger_time, lived FROM device").fetchone()
     connection.execute(
         "UPDATE device SET secret = :secret, mark = :mark, ledger_time = :seen,"

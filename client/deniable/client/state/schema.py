@@ -2,7 +2,7 @@
 
 from typing import Final
 
-SCHEMA: Final = """
+_TABLES: Final = """
 -- The state of one device. No column ever holds an answer; responses exist only inside signed
 -- bytes.
 
@@ -47,7 +47,7 @@ CREATE TABLE manifests (
     signer       BLOB    NOT NULL,  -- the public key that signed them
     role         TEXT    NOT NULL CHECK (role IN (
                      'accepted',      -- may be followed
-                     'replaced',      -- was followed, until a successor was accepted
+                     'replaced',      -- was followed, and something still needs it
                      'refused',       -- the newest one seen, kept to notice a rollback
                      -- a second one of the same sequence: proof against its signer
                      'equivocating')),
@@ -189,3 +189,52 @@ CREATE TABLE events (
     detail       TEXT    NOT NULL
 );
 """
+
+_SPENDING: Final = """
+-- What was spent, added up as it is decided: no report reads all decisions before it.
+CREATE TABLE spending_by_day (
+    -- as in decisions; days that grow old are merged with later ones, as for the mark
+    lived        INTEGER PRIMARY KEY,
+    cost         INTEGER NOT NULL      -- 1e-9 epsilon
+) WITHOUT ROWID;
+
+CREATE TABLE spending_by_name (
+    name         TEXT    PRIMARY KEY,
+    cost         INTEGER NOT NULL      -- 1e-9 epsilon
+) WITHOUT ROWID;
+
+CREATE TRIGGER spent_decision AFTER INSERT ON decisions
+BEGIN
+    INSERT INTO spending_by_day VALUES (NEW.lived, NEW.cost)
+        ON CONFLICT (lived) DO UPDATE SET cost = cost + excluded.cost;
+    INSERT INTO spending_by_name VALUES (NEW.name, NEW.cost)
+        ON CONFLICT (name) DO UPDATE SET cost = cost + excluded.cost;
+END;
+
+INSERT INTO spending_by_day SELECT lived, sum(cost) FROM decisions GROUP BY lived;
+INSERT INTO spending_by_name SELECT name, sum(cost) FROM decisions GROUP BY name;
+
+CREATE INDEX live_memos ON memos (ends) WHERE key IS NOT NULL;
+"""
+
+_REFRESHES: Final = """
+-- Each declaration of a survey has times of its own: two versions of an app may share a state.
+ALTER TABLE refreshes RENAME TO refreshes_of_one_declaration;
+
+CREATE TABLE refreshes (
+    origin       TEXT    NOT NULL,
+    name         TEXT    NOT NULL,
+    declared     TEXT    NOT NULL,  -- a digest of what the app declared
+    due          REAL    NOT NULL,  -- not asked again before, Unix seconds
+    failures     INTEGER NOT NULL,  -- in a row; -1 before the first request
+    day          INTEGER NOT NULL,  -- the Unix day that the requests are counted of
+    requests     INTEGER NOT NULL,  -- of that day
+    PRIMARY KEY (origin, name, declared)
+) WITHOUT ROWID;
+
+INSERT INTO refreshes SELECT * FROM refreshes_of_one_declaration;
+DROP TABLE refreshes_of_one_declaration;
+"""
+
+STEPS: Final = {2: _TABLES, 3: _SPENDING, 4: _REFRESHES}
+"""What brings a state to each version of the schema from the one before; none was ever at 1."""

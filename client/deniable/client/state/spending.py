@@ -65,28 +65,55 @@ def whole_days(lived: int) -> int:
     return -(-lived // DAY) * DAY
 
 
-def spent_by_day(connection: sqlite3.Connection) -> dict[int, int]:
+def spent_by_day(connection: sqlite3.Connection) -> Counter[int]:
     """Return what was spent by day of use, by states of this device that are gone too."""
-    rows = connection.execute(
-        "SELECT lived, sum(cost) FROM"
-        " (SELECT lived, cost FROM carried UNION ALL SELECT lived, cost FROM decisions)"
-        " GROUP BY lived"
+    spent: Counter[int] = Counter()
+    for lived, cost in connection.execute(
+        "SELECT lived, cost FROM carried UNION ALL SELECT lived, cost FROM spending_by_day"
+    ):
+        spent[lived // DAY] += int(cost)  # of whole days, all of them
+    return spent
+
+
+def merge_spending(connection: sqlite3.Connection, today: int) -> None:
+    """Merge the days that have grown old by a day of use: that no report has to add up them all."""
+    rows = connection.execute("SELECT lived, cost FROM spending_by_day").fetchall()
+    before = {lived // DAY: int(cost) for lived, cost in rows}
+    after = merged(before, today)
+    connection.executemany(
+        "DELETE FROM spending_by_day WHERE lived = ?",
+        [(day * DAY,) for day in before.keys() - after.keys()],
     )
-    return {lived // DAY: int(cost) for lived, cost in rows}  # of whole days, all of them
+    connection.executemany(
+        "INSERT OR REPLACE INTO spending_by_day VALUES (?, ?)",
+        [(day * DAY, cost) for day, cost in after.items() if before.get(day) != cost],
+    )
 
 
 def spent_in_all(connection: sqlite3.Connection) -> int:
     """Return what was ever spent, by states of this device that are gone too; in 1e-9 epsilon."""
-    return spent_since(connection, NEVER)
+    return _sum(connection, "SELECT cost FROM carried UNION ALL SELECT cost FROM spending_by_name")
+
+
+def spent_of_name(connection: sqlite3.Connection, name: str) -> int:
+    """Return what a name has spent; states that are gone may have spent theirs for any name."""
+    costs = "SELECT cost FROM carried UNION ALL SELECT cost FROM spending_by_name WHERE name = ?"
+    return _sum(connection, costs, name)
 
 
 def spent_since(connection: sqlite3.Connection, lived: int) -> int:
     """Return what was spent after so many seconds of use, by states that are gone too."""
+    costs = (
+        "SELECT cost FROM carried WHERE lived > ?1"
+        " UNION ALL SELECT cost FROM decisions WHERE lived > ?1"
+    )
+    return _sum(connection, costs, lived)
+
+
+def _sum(connection: sqlite3.Connection, costs: str, *parameters: object) -> int:
     (spent,) = connection.execute(
-        "SELECT coalesce(sum(cost), 0) FROM"
-        " (SELECT cost FROM carried WHERE lived > :lived"
-        " UNION ALL SELECT cost FROM decisions WHERE lived > :lived)",
-        {"lived": lived},
+        f"SELECT coalesce(sum(cost), 0) FROM ({costs})",  # noqa: S608 - of the constants above
+        parameters,
     ).fetchone()
     return int(spent)
 
@@ -109,7 +136,12 @@ def unknown(told: Mapping[int, int], known: Mapping[int, int], today: int) -> Co
 
 
 def _end_of_block(day: int, today: int) -> int:
-    end, length = day, 1
-    while today - (longer := -(-day // (2 * length)) * 2 * length) >= 2 * length * _FINENESS:
-        end, length = longer, 2 * length
+    longest = (today - day) // _FINENESS
+    if longest < 2:
+        return day
+    length = 1 << longest.bit_length() - 1  # no longer block ended so long ago
+    end = -(-day // length) * length
+    if today - end < _FINENESS * length:
+        length //= 2  # but one of half the length did
+        end = -(-day // length) * length
     return end

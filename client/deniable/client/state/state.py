@@ -2,6 +2,7 @@
 
 1. What cannot be made durable did not happen: every failure of the disk is ``StateUnavailable``.
 2. But for a refusal of the user, which holds in the process that heard it whatever the disk says.
+3. A refusal is kept beside a state that a newer version wrote, which that version obeys.
 """
 
 import sqlite3
@@ -14,8 +15,11 @@ from deniable.client.clock import Boot
 from deniable.client.consent import Consent, ConsentRecord, lower_consent, lowered_by_environment
 from deniable.client.errors import ConsentMissing, StateUnavailable
 from deniable.client.state.erasing import erase_damaged, erase_remains, erase_reports, record_event
-from deniable.client.state.spending import lived_by, look_at_clock
+from deniable.client.state.refusal import forget_refusal, is_refused, keep_refusal
+from deniable.client.state.spending import lived_by, look_at_clock, merge_spending
 from deniable.client.state.transactions import Transactions
+from deniable.client.survey import DAY
+from deniable.sqlite_files import NewerFile, writing
 
 _MAY_DRAW = frozenset({Consent.LOCAL, Consent.ON})
 _MISSING: Final = {
@@ -92,15 +96,19 @@ class State(Transactions):
 
         No decision of an epoch is undone by it (D4). Previews are discarded in any case. What is
         less than ON holds in this process at once, and stays so if it cannot be stored, until
-        another decision is.
+        another decision is. In a state that a newer version wrote, OFF erases nothing before that
+        version runs again: it is kept beside the state.
         """
         self._refusal = lower_consent(self._refusal, consent)
         with self._lock:
             try:
                 self._store_consent(consent, origin, now)
-            except StateUnavailable:
+            except StateUnavailable as error:
                 # Once more: another thread may have stored its own decision meanwhile.
                 self._refusal = lower_consent(self._refusal, consent)
+                if consent is Consent.OFF and isinstance(error.__cause__, NewerFile):
+                    self._keep_refusal(error)
+                    return
                 raise
             self._refusal = Consent.ON
         self.erase_remains()
@@ -109,15 +117,35 @@ class State(Transactions):
 
     def _store_consent(self, consent: Consent, origin: str, now: float) -> None:
         with self.transaction(now) as connection:
-            connection.execute(
-                "UPDATE device SET consent = ?, consent_at = ?, consent_from = ?",
-                (consent.value, int(now), origin),
-            )
-            record_event(connection, now, "consent", f"{consent.value}, from {origin}")
-            self.advance(connection, now, erases=consent is not Consent.ON)
-            connection.execute("DELETE FROM previews")
-            if consent is not Consent.ON:
-                erase_reports(connection, "consent-withdrawn", now)
+            self._decide(connection, consent, origin, now)
+
+    def _decide(
+        self, connection: sqlite3.Connection, consent: Consent, origin: str, now: float
+    ) -> None:
+        connection.execute(
+            "UPDATE device SET consent = ?, consent_at = ?, consent_from = ?",
+            (consent.value, int(now), origin),
+        )
+        record_event(connection, now, "consent", f"{consent.value}, from {origin}")
+        self.advance(connection, now, erases=consent is not Consent.ON)
+        connection.execute("DELETE FROM previews")
+        if consent is not Consent.ON:
+            erase_reports(connection, "consent-withdrawn", now)
+
+    def _keep_refusal(self, error: StateUnavailable) -> None:
+        try:
+            if self._path is not None:
+                keep_refusal(self._path)
+        except OSError:
+            raise error from None
+
+    def _open(self, now: float) -> sqlite3.Connection:
+        connection = super()._open(now)
+        if self._path is not None and is_refused(self._path):
+            with writing(connection):
+                self._decide(connection, Consent.OFF, "an older version of the app", now)
+            forget_refusal(self._path)
+        return connection
 
     def purge(self, now: float) -> None:
         """Erase every byte that was or would be sent, certificates, memo keys and notes.
@@ -175,7 +203,7 @@ class State(Transactions):
         ``decided_for`` may be decided by whatever replaces this state. ``erases`` says that the
         user has all report bytes erased.
         """
-        self.look_at_clock(connection, now)
+        merge_spending(connection, self.look_at_clock(connection, now) // DAY)
         connection.execute(
             "UPDATE device SET generation = generation + 1, ledger_time = max(ledger_time, ?)",
             (int(max(now, decided_for or now)),),

@@ -7,13 +7,13 @@
 4. A file of a schema that this version does not know, or of another program, is not touched.
 """
 
-import logging
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from deniable.client.clock import Boot
+from deniable.client.held_log import warn
 from deniable.client.state.erasing import erase_remains, set_aside
 from deniable.client.state.identity import insert_device, renew_unless_newest
 from deniable.client.state.mark import Mark
@@ -27,8 +27,8 @@ from deniable.sqlite_files import (
     writing,
 )
 
-_LOG = logging.getLogger("deniable")
-_SCHEMA_VERSION: Final = 2
+_FIRST_VERSION: Final = 2
+_SCHEMA_VERSION: Final = 4
 _SOUND_DEVICE: Final = """
     SELECT count(*) FROM device WHERE typeof(secret) = 'blob' AND length(secret) = 32
     AND typeof(mark) = 'text' AND typeof(generation) = 'integer'
@@ -60,12 +60,14 @@ def open_state_file(
             raise
         if mark is None:  # never a state of ours: somebody named the wrong file
             raise UnknownFile("is no state of deniable; name another file") from error
-        _LOG.warning("the state is damaged: it is set aside, and no begun epoch is decided")
+        warn("the state is damaged: it is set aside, and no begun epoch is decided")
         set_aside(path, now)
         create_private(path)
         connection, created = _connect(path), False
     try:
-        if not created:
+        if created:
+            _migrate(connection)
+        else:
             _create(connection, path, mark, consent, now, boot)
         renew_unless_newest(connection, path, now, boot)
         truncate_log(connection)  # bytes that were erased just before a crash would live on
@@ -92,7 +94,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _version(connection: sqlite3.Connection) -> int:
     """Return the version of the schema, 0 for a new file; UnknownFile if it is not ours."""
     found = schema_version(connection, _SCHEMA_VERSION, _APPLICATION_ID)
-    if found not in (0, _SCHEMA_VERSION):
+    if 0 < found < _FIRST_VERSION:
         raise UnknownFile("was written by a version of deniable from before the first release")
     return found
 
@@ -109,17 +111,30 @@ def _create(
 
     So whoever sees the state sees its mark as well, and does not take it for a stranger's.
     """
-    from deniable.client.state.schema import SCHEMA  # only a new state needs it
-
     with writing(connection):
         if _version(connection):
             return
-        run_script(connection, SCHEMA)
+        _run_steps(connection, 0)
         insert_device(connection, mark, consent, now, boot)
-        connection.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
         connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
         if path is not None:
             Mark.of(connection).write(path)
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Bring a state of an earlier version to this one's schema, unless another process does."""
+    if _version(connection) < _SCHEMA_VERSION:
+        with writing(connection):
+            _run_steps(connection, _version(connection))
+
+
+def _run_steps(connection: sqlite3.Connection, version: int) -> None:
+    from deniable.client.state.schema import STEPS  # only a new or an old state needs it
+
+    for number, script in STEPS.items():
+        if number > version:
+            run_script(connection, script)
+    connection.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
 
 
 def _check(connection: sqlite3.Connection) -> bool:

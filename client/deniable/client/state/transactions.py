@@ -3,7 +3,6 @@
 What cannot be made durable did not happen: every failure of the disk is ``StateUnavailable``.
 """
 
-import logging
 import os
 import sqlite3
 import threading
@@ -15,12 +14,12 @@ from pathlib import Path
 from deniable.client.clock import Boot
 from deniable.client.consent import Consent
 from deniable.client.errors import StateUnavailable
+from deniable.client.held_log import warn
 from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.client.state.mark import Mark
 from deniable.client.state.state_file import open_in_memory, open_state_file
 from deniable.sqlite_files import UnknownFile, file_identity, primary_code, writing
 
-_LOG = logging.getLogger("deniable")
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
@@ -157,7 +156,7 @@ class Transactions(Forkable):
 
     def _unavailable(self, message: str) -> StateUnavailable:
         if not self._outage:  # one line an outage, not one a call
-            _LOG.warning("%s; nothing is recorded meanwhile", message)
+            warn("%s; nothing is recorded meanwhile", message)
         self._outage = True
         return StateUnavailable(message)
 

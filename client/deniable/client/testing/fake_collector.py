@@ -43,6 +43,7 @@ from deniable.messages import (
     Specification,
     split_upload,
 )
+from deniable.messages.numbering import continued
 
 
 class FakeCollector:
@@ -81,17 +82,22 @@ class FakeCollector:
         kept: str | None = None,  # of a two-round survey, epsilon of the response that is kept
         settings: Mapping[str, object] | None = None,  # other keys of a survey file, of the kind
         repeat: Repeat = FRESH,
-        start: int | None = None,  # of epoch 0, Unix seconds; by default now
+        start: int | None = None,  # of epoch 0, Unix seconds; by default as said below
         epoch_seconds: int | None = None,  # by default a day, or more if the survey wants it
-        epochs: int = 1,  # a device reserves the epsilon of all of them
+        epochs: int = 1,  # that devices may answer: they reserve the epsilon of all of them
         grace_seconds: int = DAY,
         enrolment: Enrolment | None = None,  # by default open; or a ``FakeIssuer``'s
     ) -> bytes:
         """Sign a manifest of this survey and offer it until its last epoch is over.
 
-        What was published before under the name goes on beside it. Whatever the device should
-        refuse can be published too: another question (``replace(survey, question=...)``), a higher
-        epsilon; or a survey that has ended, for an app that bundles it.
+        What was published before under the name goes on beside it. The first begins now, with epoch
+        0; one that follows it begins, as with ``deniable survey publish``, when the newest one's
+        current epoch ends, and goes on with its numbers, of which no device decides one twice. With
+        ``start``, epoch 0 begins then, and a device may have to wait for a number.
+
+        Whatever the device should refuse can be published too: another question
+        (``replace(survey, question=...)``), a higher epsilon; or a survey that has ended, for an
+        app that bundles it.
 
         Returns:
             The signed manifest, as an app may bundle it: ``Client(manifests=[...])``.
@@ -108,9 +114,12 @@ class FakeCollector:
             asked["dimensions"] = survey.dimensions
             categories = KINDS[kind].labels(survey.dimensions)
         asked = {key: value for key, value in asked.items() if value is not None}
-        begin = int(self._clock.now()) if start is None else start
         with self._changed:
-            before = self._authority.published.get(survey.name)
+            before = self._authority.published.get(survey.name, [])
+            begin, first = start, 0
+            if begin is None:
+                now = self._clock.now()
+                begin, first = continued([each.schedule for each in before], length, now, int(now))
             manifest = Manifest(
                 name=survey.name,
                 sequence=before[0].sequence + 1 if before else 1,  # a rolled back one has 0
@@ -119,7 +128,7 @@ class FakeCollector:
                 categories=categories,
                 epsilon=stated,
                 delta=delta,
-                schedule=Schedule(begin, length, epochs, grace_seconds),
+                schedule=Schedule(begin, length, first + epochs, grace_seconds),
                 origin=self.origin,
                 enrolment=enrolment or Enrolment(),
                 minimum_reports=1,

@@ -116,7 +116,10 @@ class SurveyExplanation(Figures):
             size = _bytes(*terms.sent_bytes)
             rows += [
                 *terms.rows(),
-                ("What is sent", f"One report of {size} to {self.collector}:"),
+                (
+                    "What is sent",
+                    f"One report of {size}, in a request of one byte more, to {self.collector}:",
+                ),
                 *(
                     (_BULLET, f"{part.name}, {_bytes(part.least, part.most)}: {part.meaning}")
                     for part in terms.sent

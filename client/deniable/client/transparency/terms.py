@@ -18,9 +18,12 @@ from deniable.client.transparency.plain_text import (
     times_likelier,
 )
 from deniable.mechanisms import SurveyMechanism
-from deniable.messages import Manifest, Report, SignedReport, pack_upload, sign_report
+from deniable.messages import Manifest, Report, SignedReport, sign_report
 from deniable.messages.ed25519 import SIGNATURE_BYTES
 
+_SURVEY_ID: Final = (
+    "which survey; the same for everybody, unless its signer shows you one of your own"
+)
 _CREDENTIAL: Final = {
     False: "empty: nobody vouches for this device",
     True: "an issuer's signature of that key; no other report bears it",
@@ -70,7 +73,7 @@ class Terms(Figures):
     most: int  # what all reports may cost, where kept against other answers of SAME_TIMES
     most_any: int | None  # the same against any other answers; None where nothing bounds it
     sent: tuple[SentField, ...]  # the parts of one report
-    sent_bytes: tuple[int, int]  # size of one request's body, from and to
+    sent_bytes: tuple[int, int]  # size of one report, from and to; a request has one byte more
     guarantee: str
     truthfulness: str
     schedule: str
@@ -119,7 +122,7 @@ class Terms(Figures):
             most=most,
             most_any=most_any,
             sent=_fields(least, largest, named=mechanism.truth is not None),
-            sent_bytes=(len(pack_upload([least])), len(pack_upload([largest]))),
+            sent_bytes=(len(least), len(largest)),
             guarantee=f"Whatever you answer, each response is {times_likelier(odds)} than with "
             f"any other answer; {shown_guess(guess)}.",
             truthfulness=_truthfulness(manifest),
@@ -237,11 +240,11 @@ def _fields(least: bytes, most: bytes, *, named: bool) -> tuple[SentField, ...]:
     vouched = SIGNATURE_BYTES if credential else 1
     number = "an answer's" if named else "its"
     rest = [
-        len(pack_upload([envelope])) - 32 - 32 - 64 - vouched - epochs[end] - responses[end]
+        len(envelope) - 32 - 32 - 64 - vouched - epochs[end] - responses[end]
         for end, envelope in enumerate((least, most))
     ]
     return (
-        SentField("survey id", 32, 32, "which survey; the same for everybody"),
+        SentField("survey id", 32, 32, _SURVEY_ID),
         SentField("epoch", *epochs, "the number of the time slice"),
         SentField("response", *responses, f"what was drawn at random, as {number} number"),
         SentField("public key", 32, 32, "made for this one report; no other report bears it"),
