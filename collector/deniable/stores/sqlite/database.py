@@ -14,8 +14,8 @@ from typing import Final
 
 from deniable import sqlite_files
 from deniable.messages.seals import as_counts, counts_digest
-from deniable.stores.errors import StoreError, StoreFull, StoreMoved, UnknownSchema
-from deniable.stores.rules import checking
+from deniable.stores.errors import StoreError, StoreFull, UnknownSchema
+from deniable.stores.rules import checking, operating
 from deniable.stores.rules.published_counts import COUNTED
 from deniable.stores.rules.surveys import find_survey
 from deniable.stores.sqlite.driver import follow, in_sqlite
@@ -148,11 +148,9 @@ class SqliteDatabase:
             self._check_place()
             with sqlite_files.writing(connection, self._patience):
                 # Whatever follows: SQLite writes no page for an update that changes nothing.
-                (moved_to,) = connection.execute(
-                    "UPDATE state SET touched = 1 - touched RETURNING moved_to"
-                ).fetchone()
-                if moved_to is not None and not though_moved:
-                    raise StoreMoved(f"the store was moved to {moved_to}; set `store` to that")
+                connection.execute("UPDATE state SET touched = 1 - touched")
+                if not though_moved:
+                    follow(connection, operating.check_unmoved())
                 yield connection
 
     def truncate_log(self) -> bool:
