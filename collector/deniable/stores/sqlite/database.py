@@ -179,6 +179,7 @@ class SqliteDatabase:
 
     def check_unlocked(self, seconds: float) -> None:
         """Raise StoreLocked if another program keeps the file from being written for so long."""
+        self._check_place()
         uri = f"{self.path.absolute().as_uri()}?mode=rw"
         with (
             _translated(),
