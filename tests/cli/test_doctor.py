@@ -35,7 +35,7 @@ from deniable.cli.doctor.machine import (
     judge_clock,
     judge_open_files,
 )
-from deniable.cli.doctor.network import check_certificate, check_origin_answers
+from deniable.cli.doctor.network import check_certificate, check_origin_answers, check_server
 from deniable.cli.doctor.settings import check_proxies, check_variables
 from deniable.cli.doctor.store import check_schema
 from deniable.cli.doctor.surveys import judge_issuers, judge_surveys
@@ -46,6 +46,7 @@ from deniable.server import Config
 from tests.cli.commands import Workplace, run
 from tests.support.certificates import certificate
 from tests.support.processes import ROOT
+from tests.support.raw_server import RawServer, answer
 from tests.support.surveys import AUTHORITY, DAY, ORIGIN, START, manifest
 
 OK, WARN, FAIL = Status.OK, Status.WARN, Status.FAIL
@@ -105,7 +106,8 @@ def test_the_operations_guide_lists_every_check(place: Workplace) -> None:
         r"^\| `([^`]+)` \|", guide.partition("| check |")[2].partition("\n\n")[0], re.MULTILINE
     )
     _, found = examined(place.directory, "--online")
-    assert set(found) <= {*listed} == {"settings", "environment", "origin", *CHECKS, *STORE_CHECKS}
+    others = {"settings", "environment", "server", "origin"}
+    assert set(found) <= {*listed} == {*others, *CHECKS, *STORE_CHECKS}
 
 
 def test_it_fits_eighty_columns(place: Workplace) -> None:
@@ -426,6 +428,41 @@ def answering(status: int, tag: str, tls: ssl.SSLContext | None = None) -> Itera
         finally:
             server.shutdown()
             thread.join()
+
+
+def test_a_store_that_another_program_keeps_locked_is_named_as_such(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deniable.cli.doctor.store._LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("deniable.stores.sqlite.sqlite_store._PING_SECONDS", 0.05)
+    with closing(sqlite3.connect(place.directory / "store.sqlite")) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        status, found = examined(place.directory)
+    assert (status, found["store"].status) == (1, FAIL)
+    assert "another program" in found["store"].found
+    assert "fuser" in found["store"].remedy
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "told"),
+    [
+        (answer("200 OK", b'{"workers": 2, "workers_wanted": 2}'), OK, "is ready"),
+        (answer("200 OK", b'{"workers": 1, "workers_wanted": 2}'), WARN, "1 of 2 workers"),
+        (answer("503 Unavailable", b'{"detail": "it was moved"}'), FAIL, "503: it was moved"),
+        (answer("404 Not Found"), FAIL, "no collector"),
+        (b"", FAIL, "has not answered"),
+    ],
+)
+def test_a_server_that_runs_is_asked_if_it_is_ready(
+    monkeypatch: pytest.MonkeyPatch, said: bytes, status: Status, told: str
+) -> None:
+    if not said:
+        monkeypatch.setattr("deniable.cli.asking_server.SECONDS", 0.3)
+    with RawServer(said) as server:
+        finding = check_server(config(port=server.port))
+    assert finding is not None
+    assert (finding.status, told in finding.found) == (status, True)
+    assert check_server(config(port=server.port)) is None
 
 
 def test_the_origin_must_lead_to_this_collector() -> None:

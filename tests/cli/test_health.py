@@ -1,15 +1,20 @@
 """``deniable health``: whether the collector of these settings answers, over whatever it speaks."""
 
 import signal
+import socket
+import sqlite3
+from contextlib import closing
 
 import pytest
 
-from deniable.cli.health_command import _host
+from deniable.cli import asking_server
+from deniable.cli.asking_server import local_address
 from deniable.server import Config
 from tests.cli.commands import Workplace, fail, succeed
 from tests.cli.serving import serving
 from tests.support.certificates import certificate
 from tests.support.processes import DENIABLE, await_line, child, free_port
+from tests.support.raw_server import RawServer, answer
 
 
 @pytest.mark.parametrize(
@@ -23,7 +28,10 @@ from tests.support.processes import DENIABLE, await_line, child, free_port
     ],
 )
 def test_this_machine_is_reached_where_the_collector_listens(host: str, reached: str) -> None:
-    assert _host(Config(origin="http://127.0.0.1:1", authority=bytes(32), host=host)) == reached
+    assert (
+        local_address(Config(origin="http://127.0.0.1:1", authority=bytes(32), host=host))
+        == reached
+    )
 
 
 def test_a_collector_is_up_ready_or_away(place: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,6 +56,39 @@ def test_a_store_that_takes_nothing_is_not_ready(
             file.unlink()
         here = ("health", "--dir", place.directory)
         assert "answers 503" in fail(*here, "--ready")
+
+
+def test_why_a_store_is_not_ready_is_told(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(place) as server, closing(sqlite3.connect(place.directory / "store.sqlite")) as it:
+        monkeypatch.setenv("DENIABLE_PORT", str(server.port))
+        it.execute("BEGIN IMMEDIATE")
+        assert "another program keeps" in fail("health", "--dir", place.directory, "--ready")
+
+
+def test_workers_that_do_not_serve_are_told_of(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reply(server: RawServer, connection: socket.socket) -> None:
+        if server.connections == 1:  # it falls to a worker that is taken off the port
+            connection.shutdown(socket.SHUT_WR)
+        else:
+            connection.sendall(answer("200 OK", b'{"workers": 1, "workers_wanted": 2}'))
+
+    with RawServer(reply) as server:
+        monkeypatch.setenv("DENIABLE_PORT", str(server.port))
+        ready = succeed("health", "--dir", place.directory, "--ready")
+    assert ready == "ready\n1 of 2 workers serve; its log says why\n"
+
+
+def test_a_collector_that_stands_still_is_told_from_one_that_is_away(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking_server, "SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("DENIABLE_PORT", str(silent.getsockname()[1]))
+        assert "stands still" in fail("health", "--dir", place.directory, "--ready")
 
 
 def test_over_tls_the_certificate_may_be_for_another_name(

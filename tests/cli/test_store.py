@@ -156,16 +156,18 @@ def test_an_empty_file_is_no_store_until_it_is_migrated(place: Workplace) -> Non
     assert file_of(place).read_bytes() == b""
 
 
-def test_a_moved_store_says_where_to_and_takes_nothing(
+def test_a_moved_store_says_where_to_and_takes_and_shows_nothing(
     counted: Workplace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, new = ("--dir", counted.directory), tmp_path / "new.sqlite"
+    figures = succeed("hist", "tea", "--json", *here)
     assert succeed("store", "move", new, *here) == (
         f"moved     to {new}\n"
         f"next      name it in {counted.settings}: store; then restart all collectors\n"
     )
     assert new.stat().st_mode & 0o777 == 0o600
-    figures = succeed("hist", "tea", "--json", *here)
+    for form in ((), ("--json",), ("--csv",), ("--epochs",), ("--series",)):
+        assert f"moved to {new}; set `store`" in fail("hist", "tea", *form, *here)
     assert f"moved to {new}" in fail("survey", "end", "tea", "--yes", *here)
     other = tmp_path / "other"
     assert f"moved to {new} before" in fail("store", "move", other, *here)

@@ -1,6 +1,7 @@
 """``deniable serve --workers``: processes on one port, and what happens when one of them dies."""
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -132,6 +133,28 @@ def test_a_worker_that_stands_still_is_killed_and_started_anew(place: Workplace)
         assert len(children(server) & before) == 1, "a worker was killed that had not stood still"
         assert ask_until_answered(server)[0] == 200
         assert server.end()[0] == 0
+
+
+@pytest.mark.long
+def test_a_worker_that_stands_still_is_soon_taken_off_the_port_and_replaced_if_it_goes_on(
+    place: Workplace,
+) -> None:
+    with serving(place, "--workers", "2") as server:
+        before = children(server)
+        with standing_still(max(before)):
+            await_that(lambda: "taken off the port" in server.log.read_text("utf-8"))
+            # It still lives, and no connection falls to it.
+            assert children(server) == before
+            for _ in range(20):
+                status, body = server.request("GET", "/readyz")
+                assert status == 200
+                assert json.loads(body)["workers"] == 1
+        await_that(lambda: len(children(server) - before) == 1)
+        await_that(lambda: json.loads(ask_until_answered(server)[1])["workers"] == 2)
+        assert server.end()[0] == 0
+    log = server.log.read_text("utf-8")
+    assert "ended (status 0)" in log
+    assert "Traceback" not in log
 
 
 @pytest.mark.long

@@ -16,10 +16,12 @@ from deniable.server.operations.gauges import Gauges
 from deniable.server.operations.metrics import GAUGES, METERS, METRICS_TYPE, Meters, exposition
 from deniable.server.routes.app import build_metrics_server
 from deniable.server.routes.catalogue import Catalogue
+from deniable.server.routes.shared_answers import SharedAnswer
 from deniable.stores import Role, StoreError
 from tests.server.collector import Collector, OwnServer, problem, running
 from tests.server.raw import SECONDS, exchange, head_of, request
 from tests.server.sockets import HeldStore, upload
+from tests.support.clock import FakeClock
 from tests.support.reports import envelope
 from tests.support.surveys import DAY, MANIFEST, START
 
@@ -281,6 +283,28 @@ async def test_a_disk_without_room_for_uploads_is_full_though_a_row_may_fit(
     monkeypatch.setattr("deniable.server.operations.gauges.shutil.disk_usage", lambda _: usage)
     assert (await gauges(collector).read())["store_up"] == 0
     assert await problem(await collector.client.get("/readyz")) == (507, "storage-full")
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_readiness_calls_down_is_down_in_the_metrics(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measuring, seconds = gauges(collector), FakeClock()
+    for shared in vars(measuring).values():
+        if isinstance(shared, SharedAnswer):
+            monkeypatch.setattr(shared, "_clock", seconds)
+    await measuring.check()
+    seconds.time += 3.0
+    assert (await measuring.read())["store_up"] == 1
+
+    async def fail() -> None:
+        raise StoreError("frozen")
+
+    monkeypatch.setattr(collector.store, "ping", fail)
+    seconds.time += 2.0
+    with pytest.raises(StoreError):
+        await measuring.check()
+    assert (await measuring.read())["store_up"] == 0
 
 
 @pytest.mark.asyncio

@@ -1,5 +1,6 @@
 """Every error has one shape, says what to do next, and repeats nothing of what was sent."""
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -18,11 +19,11 @@ from deniable.messages import (
     read_problem,
 )
 from deniable.server import build_server
-from deniable.server.operations import gauges
 from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import Meters
 from deniable.server.routes.failures import answer_to
 from deniable.stores import Overloaded, SqliteStore, StoreError, StoreFull
+from deniable.stores.sqlite import sqlite_store
 from tests.server.collector import MSGPACK, Collector, problem, running
 from tests.stores.databases import HookedStore
 from tests.support.clock import FakeClock
@@ -82,9 +83,13 @@ async def test_another_method_is_told_which_are_allowed(
 
 @pytest.mark.asyncio
 async def test_health_and_readiness(collector: Collector) -> None:
-    for path, status in (("/healthz", "ok"), ("/readyz", "ready")):
+    collector.meters.put("workers", [1.0])
+    for path, told in {
+        "/healthz": {"status": "ok"},
+        "/readyz": {"status": "ready", "workers": 1, "workers_wanted": 1},
+    }.items():
         answer = await collector.client.get(path)
-        assert (answer.status, await answer.json()) == (200, {"status": status})
+        assert (answer.status, await answer.json()) == (200, told)
 
 
 @pytest.mark.asyncio
@@ -117,13 +122,37 @@ async def test_a_store_that_became_read_only_is_not_ready_though_it_can_be_read(
 async def test_a_store_that_another_process_keeps_from_writing_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gauges, "_WRITING_SECONDS", 0.2)
+    monkeypatch.setattr(sqlite_store, "_PING_SECONDS", 0.05)
     async with running(tmp_path) as collector:
         # As a frozen worker does. Readiness is told sooner than the store gives up.
         with closing(sqlite3.connect(collector.store.path, isolation_level=None)) as frozen:
             frozen.execute("BEGIN IMMEDIATE")
-            assert await problem(await collector.client.get("/readyz")) == (503, "store-failed")
+            waiting = asyncio.create_task(collector.upload(pack_upload([envelope(1)])))
+            await asyncio.sleep(0)
+            ready = await collector.client.get("/readyz")
+            assert await problem(ready) == (503, "store-failed")
+            assert "another program keeps" in await ready.text()
             assert (await collector.client.get("/healthz")).status == 200
+            frozen.execute("ROLLBACK")
+            assert (await waiting).status == 200
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_was_moved_shows_no_figures_and_says_why_not(
+    collector: Collector,
+) -> None:
+    analyst = await collector.token()
+    assert await collector.send(envelope(1)) == UploadAnswer(1, 0)
+    await collector.store.move_away("/a/path/that/is/nobody's/business")
+    survey = f"/v1/surveys/{MANIFEST.name}"
+    for path in (f"{survey}/histogram", f"{survey}/series", f"{survey}/epochs", "/readyz"):
+        answer = await collector.client.get(path, headers=analyst)
+        assert await problem(answer) == (503, "store-failed")
+        assert "store was moved" in await answer.text()
+        assert "business" not in await answer.text()
+    answer = await collector.client.get(f"/surveys/{MANIFEST.name}", headers=analyst)
+    assert answer.status == 503
+    assert "store was moved" in await answer.text()
 
 
 @pytest.mark.asyncio

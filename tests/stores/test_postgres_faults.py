@@ -22,7 +22,9 @@ from deniable.stores import (
     Token,
     Verdict,
 )
+from deniable.stores.postgres import postgres_store
 from deniable.stores.postgres.connections import Connection
+from deniable.stores.rules import published_counts
 from tests.stores.databases import many
 from tests.stores.places import NOW, A, C, D, counts, publish
 from tests.support.effort import effort, every
@@ -156,9 +158,12 @@ async def test_s1_after_kills_of_the_server_all_that_was_acknowledged_is_there_o
     await assert_stored_once(url, {receipt.key: receipt.response for receipt in sent})
 
 
-async def test_s3_backends_that_are_ended_in_the_middle_of_a_group_lose_and_double_nothing(
-    server: PostgresServer, url: str
+async def test_s3_backends_that_are_ended_while_they_store_or_fold_lose_and_double_nothing(
+    server: PostgresServer, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(postgres_store, "_FOLDED_AT", 1)
+    monkeypatch.setattr(postgres_store, "_REST", 0.0)
+    monkeypatch.setattr(published_counts, "_PIECE_BYTES", 1)
     sent = devices(effort(2_000))
     async with opened(url) as one, opened(url) as two, connected(url) as ending:
         fleet = Fleet([one, two], sent, after=len(sent))

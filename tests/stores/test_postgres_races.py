@@ -11,9 +11,11 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from deniable.stores import KEPT_SECONDS, PostgresStore, Store, StoreMoved, Verdict
+from deniable.stores import KEPT_SECONDS, PostgresStore, Store, StoreError, StoreMoved, Verdict
 from deniable.stores.postgres import postgres_store
+from deniable.stores.rules import life, published_counts
 from deniable.stores.rules.copying import ReceiptRow, SealRow
+from deniable.stores.statements import FOLDING, LOCK, Rule, Statement
 from tests.stores.databases import SECONDS, many
 from tests.stores.places import ISSUER, NOW, OTHER_ISSUER, A, C, D, E, K, S, X, counts, publish
 from tests.support.effort import THOROUGH
@@ -160,6 +162,7 @@ async def test_s3_whatever_is_folded_meanwhile_every_report_is_counted_once(
 ) -> None:
     monkeypatch.setattr(postgres_store, "_FOLDED_AT", 1)
     monkeypatch.setattr(postgres_store, "_REST", 0.0)
+    monkeypatch.setattr(published_counts, "_PIECE_BYTES", 1)  # each group is a piece
     finished = asyncio.Event()
 
     async def send(number: int, store: Store) -> None:
@@ -186,6 +189,56 @@ async def test_s3_whatever_is_folded_meanwhile_every_report_is_counted_once(
         rows = await connection.fetchval("SELECT count(*) FROM deniable.deltas")
         assert rows < 60 * len(collectors.stores)
         assert await connection.fetchval("SELECT count(*) FROM deniable.counts") == 2
+
+
+async def test_s4_what_groups_have_left_is_added_up_before_a_seal_keeps_reports_out(
+    collectors: Collectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published_counts, "_PIECE_BYTES", 1)
+    left_behind_the_fence = []
+
+    def fold(survey_id: bytes, epoch: int) -> Rule[bool]:
+        ((left,),) = yield Statement("SELECT count(*) FROM deniable.deltas")
+        left_behind_the_fence.append(left)
+        return (yield from published_counts.fold(survey_id, epoch))
+
+    monkeypatch.setattr(life, "fold", fold)
+    adding, sealing, *_ = collectors.stores
+    adding._unfolded = -100
+    for number in range(5):
+        await adding.add(many(3, start=3 * number))
+    async with connected(collectors.url) as blocker, connected(collectors.url) as observer:
+        async with blocker.transaction():
+            await blocker.execute(LOCK, *FOLDING)
+            sealed = asyncio.create_task(sealing.seal(ID, 0, NOW))
+            await until_somebody_waits(observer, "advisory")
+            # Who folds, for however long, keeps no report of the epoch waiting.
+            assert await adding.add(many(1, start=15)) == [A]
+        assert (await sealed).reports == 16
+    assert left_behind_the_fence == [0]
+    assert await adding.add(many(17)) == [S] * 17
+    assert await adding.check() == []
+
+
+async def test_figures_read_once_what_many_groups_have_left(
+    collectors: Collectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published_counts, "_PIECE_BYTES", 1)
+    adding, reading = collectors.stores[:2]
+    unable = PostgresStore(adding._connections)
+    adding._unfolded = -100
+    for number in range(5):
+        await adding.add(many(3, start=3 * number))
+
+    async def fail(*_: object, **__: object) -> None:
+        raise StoreError("it may only be read")
+
+    monkeypatch.setattr(unable, "_write", fail)
+    async with connected(collectors.url) as connection:
+        for store, left in ((unable, 5), (reading, 0)):
+            assert sum(await counts(store)) == 15
+            assert await connection.fetchval("SELECT count(*) FROM deniable.deltas") == left
+    assert await reading.check() == []
 
 
 async def until_somebody_waits(

@@ -1,18 +1,13 @@
 """``deniable health``: whether the collector of this directory answers, for whoever restarts it."""
 
 import http.client
-import ipaddress
-import ssl
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import click
 
+from deniable.cli.asking_server import SECONDS, ask, local_address, missing_workers_text
 from deniable.cli.options import directory_option
 from deniable.server import Config
-
-_SECONDS = 4.0
 
 
 @click.command()
@@ -25,34 +20,21 @@ def health(directory: Path, ready: bool) -> None:
     certificate is not checked, being for the origin's name.
     """
     config = Config.load(directory)
-    connect: Callable[..., http.client.HTTPConnection] = http.client.HTTPConnection
-    if config.tls_certificate is not None:
-        anyone = ssl.create_default_context()
-        anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
-        connect = partial(http.client.HTTPSConnection, context=anyone)
-    connection = connect(_host(config), config.port, timeout=_SECONDS)
+    place = f"{local_address(config)}:{config.port}"
     try:
-        connection.request("GET", "/readyz" if ready else "/healthz")
-        answer = connection.getresponse()
-        answer.read()
+        status, told = ask(config, "/readyz" if ready else "/healthz")
+    except TimeoutError as error:
+        raise click.ClickException(
+            f"{place} has not answered for {SECONDS:g} s: it, or a worker of it, stands still"
+        ) from error
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise click.ClickException(
-            f"{_host(config)}:{config.port} does not answer ({reason}); is deniable serve running?"
+            f"{place} does not answer ({reason}); is deniable serve running?"
         ) from error
-    finally:
-        connection.close()
-    if answer.status != 200:
-        raise click.ClickException(f"it answers {answer.status}; deniable doctor says more")
+    if status != 200:
+        reason = told.get("detail", "no reason")
+        raise click.ClickException(f"it answers {status} ({reason}); deniable doctor says more")
     click.echo("ready" if ready else "up")
-
-
-def _host(config: Config) -> str:
-    """Return by which address this machine reaches itself."""
-    try:
-        address = ipaddress.ip_address(config.host)
-    except ValueError:
-        return config.host
-    if address.is_unspecified:
-        return "127.0.0.1" if address.version == 4 else "::1"
-    return config.host
+    if missing := missing_workers_text(told):
+        click.echo(f"{missing}; its log says why")

@@ -80,8 +80,11 @@ def with_store(
     *,
     create: bool = False,
     migrate: bool = False,
+    patience: float | None = None,
 ) -> Result:
     """Open the collector's store, do the work, and close it; the server may be running.
+
+    Others are waited for with patience, as by :func:`deniable.stores.open_store`.
 
     Raises:
         InvalidConfig: if there is none, and it is not to be created.
@@ -93,7 +96,7 @@ def with_store(
         check_store(config)
 
     async def run() -> Result:
-        store = await open_store(config.store, create=create, migrate=migrate)
+        store = await open_store(config.store, create=create, migrate=migrate, patience=patience)
         try:
             return await work(store)
         finally:

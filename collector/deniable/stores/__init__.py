@@ -16,6 +16,7 @@ from deniable.stores.errors import Overloaded as Overloaded
 from deniable.stores.errors import RotationConflict as RotationConflict
 from deniable.stores.errors import StoreError as StoreError
 from deniable.stores.errors import StoreFull as StoreFull
+from deniable.stores.errors import StoreLocked as StoreLocked
 from deniable.stores.errors import StoreMoved as StoreMoved
 from deniable.stores.errors import SurveyConflict as SurveyConflict
 from deniable.stores.errors import UnknownSchema as UnknownSchema

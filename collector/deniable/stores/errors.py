@@ -17,6 +17,10 @@ class StoreFull(StoreError):
     """The disk takes no more."""
 
 
+class StoreLocked(StoreError):
+    """Another program has kept the store's file from being written for as long as it was waited."""
+
+
 class StoreMoved(StoreError):
     """The store was moved to another place, and takes nothing more."""
 

@@ -35,6 +35,7 @@ async def open_store(
     create: bool = False,
     migrate: bool = False,
     most_connections: int = 4,
+    patience: float | None = None,
 ) -> Store:
     """Open a store.
 
@@ -45,17 +46,20 @@ async def open_store(
         migrate: bring a SQLite file to this version. (A PostgreSQL database has other collectors:
             it is migrated by :func:`migrate_store` only.)
         most_connections: to a PostgreSQL database.
+        patience: for how many seconds work is tried again that other processes, or a server that is
+            away, keep from being done; by default as long as a collector that serves.
 
     Raises:
         UnknownSchema: if another version of deniable wrote it.
     """
+    patient = {} if patience is None else {"patience": patience}
     if is_postgresql(target):
         from deniable.stores.postgres import PostgresStore
 
         return await PostgresStore.open(
-            str(target), most_waiting, create=create, most_connections=most_connections
+            str(target), most_waiting, create=create, most_connections=most_connections, **patient
         )
-    return await SqliteStore.open(Path(target), most_waiting, migrate=create or migrate)
+    return await SqliteStore.open(Path(target), most_waiting, migrate=create or migrate, **patient)
 
 
 async def migrate_store(target: Path | str) -> tuple[int, int]:

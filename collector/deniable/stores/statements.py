@@ -68,6 +68,7 @@ MIGRATION: Final = (-1, 0)  # whoever changes the schema
 MOVE: Final = (-1, 3)  # whoever moves the store; every transaction that writes takes it shared
 CATALOGUE: Final = (-1, 1)  # whoever publishes a survey or a rotation
 ISSUERS: Final = (-1, 2)  # whoever names an issuer for the first time, or distrusts one
+FOLDING: Final = (-1, 4)  # whoever adds up what was counted, or seals
 
 
 def of_end(survey: int) -> tuple[int, int]:
@@ -78,9 +79,6 @@ def of_end(survey: int) -> tuple[int, int]:
 def of_epoch(survey: int, epoch: int) -> tuple[int, int]:
     """Return the lock of whoever seals an epoch."""
     return survey, epoch
-
-
-FOLDING: Final = (-1, 4)  # whoever adds up what was counted
 
 
 def lock(which: tuple[int, int]) -> Rule[None]:

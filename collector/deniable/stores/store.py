@@ -14,7 +14,8 @@ S6. Receipts are pruned only after their epoch's seal; counts stay.
 S7. An ended survey takes nothing, and what a distrusted issuer vouches for is not taken: both are
     read in the transaction of the insert.
 S8. A store that was moved away takes nothing: every write reads that in its own transaction. What
-    was committed before is all there is to copy.
+    was committed before is all there is to copy. It shows no figures either, wherever they would
+    be read, since they go on elsewhere: StoreMoved tells where.
 """
 
 from abc import ABC, abstractmethod
@@ -118,16 +119,27 @@ class Store(ABC):
     async def _shown(
         self, view: Callable[[bytes, int], Rule[tuple[Result, bool]]], survey_id: bytes, epoch: int
     ) -> Result:
-        shown, due = await self._read(lambda: view(survey_id, epoch))
+        shown, due = await self._figures(view, survey_id, epoch)
         if due:
             await self._write(lambda: published_counts.take_step(survey_id, epoch))
             # Once: under load the next step may be due by now.
-            shown, _ = await self._read(lambda: view(survey_id, epoch))
+            shown, _ = await self._figures(view, survey_id, epoch)
         return shown
+
+    async def _figures(
+        self, view: Callable[..., Rule[Result]], survey_id: bytes, *epoch: int
+    ) -> Result:
+        """Follow a rule that reads what was counted, unless the store was moved away (S8)."""
+
+        def unless_moved() -> Rule[Result]:
+            yield from operating.check_unmoved()
+            return (yield from view(survey_id, *epoch))
+
+        return await self._read(unless_moved)
 
     async def newest_epoch(self, survey_id: bytes) -> int | None:
         """Return the newest epoch of which max(1, minimum_reports) are counted, or None."""
-        return await self._read(lambda: published_counts.newest_epoch(survey_id))
+        return await self._figures(published_counts.newest_epoch, survey_id)
 
     async def newest_counted(self, survey_id: bytes) -> int | None:
         """Return the newest epoch with a counted report, or None; for upkeep, never to be shown."""
@@ -208,9 +220,9 @@ class Store(ABC):
     async def move_away(self, to: str) -> None:
         """Mark the store as moved; from this commit on every write raises StoreMoved.
 
-        That includes ``ping``, and the step that ``counts`` takes; where none is due, figures are
-        still read. What was committed before is in ``rows()``. Operators are told where ``to``;
-        doing it again for the same place changes nothing.
+        That includes ``ping``; and so does whatever reads figures. What was committed before is in
+        ``rows()``. Operators are told where ``to``; doing it again for the same place changes
+        nothing.
 
         Raises:
             StoreMoved: if it was moved to another place before.

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
@@ -64,7 +65,12 @@ def examine(
         return
     now = time.time()
     yield from _findings(CHECKS, Collector(directory, config, now))
-    stored = store.check_schema(config) or store.read_store(config, now)
+    # Both may have to wait for what does not answer.
+    with ThreadPoolExecutor(1) as asking:
+        asked = asking.submit(network.check_server, config)
+        stored = store.check_schema(config) or store.read_store(config, now)
+    if (server := asked.result()) is not None:
+        yield "server", server
     if isinstance(stored, Finding):
         yield "store", stored
     else:

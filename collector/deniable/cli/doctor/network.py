@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from cryptography import x509
 
+from deniable.cli.asking_server import SECONDS, ask, local_address, missing_workers_text
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.server import Config, InvalidConfig, tls_context
 
@@ -45,6 +46,26 @@ def _is_for(certificate: x509.Certificate, host: str) -> bool:
     addresses = [str(address) for address in names.get_values_for_type(x509.IPAddress)]
     _, _, parent = host.partition(".")
     return host in addresses or host in patterns or f"*.{parent}" in patterns
+
+
+def check_server(config: Config) -> Finding | None:
+    """Check that the collector of these settings is ready, if one runs on this machine."""
+    place = f"{local_address(config)}:{config.port}"
+    try:
+        status, told = ask(config, "/readyz")
+    except TimeoutError:
+        return bad(
+            f"{place} has not answered for {SECONDS:g} s",
+            "it, or a worker of it, stands still: look at its log, and whether it is stopped (ps)",
+        )
+    except (OSError, http.client.HTTPException):
+        return None
+    if status != 200:
+        reason = told.get("detail", "it is no collector")
+        return bad(f"{place} answers {status}: {reason}", "see the store below, and the log")
+    if missing := missing_workers_text(told):
+        return doubtful(missing, "look at its log, for what ends or stops them")
+    return good(f"{place} is ready")
 
 
 def check_origin_answers(config: Config, authority: bytes) -> Finding:

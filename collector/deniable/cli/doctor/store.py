@@ -22,6 +22,7 @@ from deniable.stores import (
     Store,
     StoreError,
     StoreFull,
+    StoreLocked,
     StoreMoved,
     UnknownSchema,
     Unreachable,
@@ -29,6 +30,7 @@ from deniable.stores import (
 from deniable.stores.sqlite.database import VERSION
 
 _QUICK_BYTES = 64 << 20
+_LOCK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,9 @@ def read_store(config: Config, now: float) -> Stored | Finding:
         )
 
     try:
-        return with_store(config, read)
+        # A server that is away is not tried again, and a lock is none that a group takes.
+        patience = _LOCK_SECONDS if isinstance(config.store, Path) else 0.0
+        return with_store(config, read, patience=patience)
     except Refusal as refusal:
         return bad(f"its rotations are not sound: {refusal}", _RESTORE)
     except (StoreError, OSError) as error:
@@ -125,6 +129,9 @@ def _remedy(config: Config, error: Exception) -> str:
                 "set `store` to its new place, and restart all collectors; if no collector has used"
                 " that, and none is to: deniable store stay"
             )
+        case StoreLocked():
+            file = shlex.quote(str(config.store))
+            return f"find that program (fuser -v {file}), and end it if it stands still"
         case _ if isinstance(config.store, Path):
             return _remedy_of_file(error.__cause__)
         case UnknownSchema():

@@ -15,7 +15,8 @@ LOOK_SECONDS: Final = 1.0
 FROZEN_SECONDS: Final = 20.0
 """A worker that has been silent for as long will not go on. No work that a worker does in its
 event loop takes a second; all that is long is done in threads."""
-_ALIVE_SECONDS: Final = 5.0
+SILENT_SECONDS: Final = 5.0
+"""For as long a worker may be silent and be counted on."""
 _CELL: Final = "d"
 _CELL_BYTES: Final = 8
 
@@ -42,11 +43,11 @@ class Heartbeats:
 
     def leads(self, worker: int) -> bool:
         """Return if no worker with a lower number is alive."""
-        alive_since = self._clock() - _ALIVE_SECONDS
+        alive_since = self._clock() - SILENT_SECONDS
         return all(beat < alive_since for beat in self._beats[:worker])
 
-    def look(self) -> list[int]:
-        """Return the workers that have fallen silent, if the caller looks about once a second.
+    def look(self) -> list[float]:
+        """Return for how many seconds each worker has been silent, if that is asked once a second.
 
         Only time counts during which the caller itself ran: with a machine that slept, or a group
         of processes that was stopped, nobody has died.
@@ -57,4 +58,4 @@ class Heartbeats:
         for worker, beat in enumerate(self._beats):
             self._still[worker] = self._still[worker] + passed if beat == self._seen[worker] else 0
             self._seen[worker] = beat
-        return [w for w, still in enumerate(self._still) if still >= FROZEN_SECONDS]
+        return self._still.copy()

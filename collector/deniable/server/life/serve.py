@@ -2,8 +2,9 @@
 
 import asyncio
 import signal
+import socket
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
@@ -42,13 +43,15 @@ async def serve(
     share_port: bool = False,
     until_closed: int | None = None,
     leads: Callable[[], bool] = lambda: True,
+    hand_over: Callable[[Sequence[socket.socket]], None] = lambda _: None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; then finish what was begun, and close the store.
 
     With TLS, SIGHUP has the certificate read anew; without, it is as good as SIGTERM. The address
-    is announced once requests are taken. Other processes may share the port (SO_REUSEPORT); that
-    the other end of the descriptor ``until_closed`` is closed is as good as SIGTERM; and ``leads``
-    tells whether it is this process that seals, prunes and ends by the clock, at that moment.
+    is announced once requests are taken. Other processes may share the port (SO_REUSEPORT), and one
+    of them be handed the sockets over on which they are; that the other end of the descriptor
+    ``until_closed`` is closed is as good as SIGTERM; and ``leads`` tells whether it is this process
+    that seals, prunes and ends by the clock, at that moment.
 
     Raises:
         InvalidConfig: if the certificate cannot be used.
@@ -83,11 +86,13 @@ async def serve(
             port = site.sockets[0].getsockname()[1]
             upkeep = Upkeep(store, catalogue, time.time, meters)
             async with (
-                _serving_metrics(config, meters, gauges, share_port=share_port),
+                _serving_metrics(config, meters, gauges, share_port=share_port) as of_metrics,
                 _meanwhile(gauges.keep(meters)),
                 _meanwhile(upkeep.run(config.upkeep_seconds, leads)),
             ):
-                announce(shown_address(config.host, port, tls=tls is not None))
+                address = shown_address(config.host, port, tls=tls is not None)
+                hand_over([*site.sockets, *of_metrics])
+                announce(address)
                 await stop.wait()
             # aiohttp's cleanup reads no more bytes, and waits in vain for a connection that it has
             # only just accepted: whatever is on its way must have arrived before.
@@ -118,15 +123,15 @@ async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 @asynccontextmanager
 async def _serving_metrics(
     config: Config, meters: Meters, gauges: Gauges, *, share_port: bool
-) -> AsyncIterator[None]:
+) -> AsyncIterator[Sequence[socket.socket]]:
     """Serve the metrics on their own address, if the settings name one, while the block runs."""
     if config.metrics is None:
-        yield
+        yield ()
         return
     server = build_metrics_server(config, meters, gauges)
     listening = await listen(server, config.metrics, share_port=share_port)
     try:
-        yield
+        yield listening.sockets
     finally:
         listening.close()
         await server.shutdown(0)

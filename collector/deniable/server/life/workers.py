@@ -3,7 +3,9 @@
 The supervisor takes no request and opens no store: nothing that a worker meets can harm it. Its
 workers are forked, so that they share what was imported, and the memory of meters and heartbeats.
 Each listens on the port by itself (SO_REUSEPORT); the kernel deals out the connections. A worker
-that is frozen keeps its share of them, and may hold what the others wait for: it is killed.
+that is frozen would keep its share of them waiting: it is soon taken off the port, by its sockets,
+which it handed over when it began to serve. It may also hold what the others wait for: if it does
+not go on, it is killed.
 """
 
 import asyncio
@@ -14,12 +16,17 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NoReturn
 
-from deniable.server.life.heartbeats import FROZEN_SECONDS, LOOK_SECONDS, Heartbeats
+from deniable.server.life.heartbeats import (
+    FROZEN_SECONDS,
+    LOOK_SECONDS,
+    SILENT_SECONDS,
+    Heartbeats,
+)
 from deniable.server.life.serve import run_in_loop, serve
 from deniable.server.operations.metrics import Meters
 from deniable.server.operations.settings import Config
@@ -36,6 +43,8 @@ STOPPING_SECONDS: Final = 75.0
 """Longer than a worker needs to drain. One that hangs is killed, and loses nothing stored."""
 _WAIT_SECONDS: Final = 0.1
 _SERVING: Final = b"\1"
+_MOST_SAID: Final = 65_536
+_MOST_SOCKETS: Final = 64
 
 
 class WorkersFailed(Exception):
@@ -47,10 +56,31 @@ class _Worker:
     """One worker's place: who fills it, since when, and when it is filled again."""
 
     pid: int = 0  # 0 while there is none
-    ready: int = -1  # the descriptor on which it says that it serves
+    ready: socket.socket | None = None  # on which it says that it serves
+    listening: list[socket.socket] = field(default_factory=list)  # its own, of which we hold copies
     started: float = 0.0  # monotonic seconds
     deaths: int = 0  # young ones, in succession
     due: float = 0.0
+
+    def said(self) -> bytes:
+        """Return what it has said since it was asked last, and keep the sockets that came along.
+
+        Nothing is empty; where nothing can come any more, that is said.
+        """
+        if self.ready is None or not select.select([self.ready], [], [], 0)[0]:
+            return b""
+        said, descriptors, _, _ = socket.recv_fds(self.ready, _MOST_SAID, _MOST_SOCKETS)
+        self.listening += [socket.socket(fileno=each) for each in descriptors]
+        if not said:
+            self.ready.close()
+            self.ready = None
+        return said or b"a worker ended before it served"
+
+    def let_go(self) -> None:
+        """Close what is held of it; its sockets are gone once it has closed them, too."""
+        for held in [*self.listening, *([self.ready] if self.ready is not None else [])]:
+            held.close()
+        self.listening, self.ready = [], None
 
 
 def serve_with_workers(config: Config, announce: Callable[[str], None]) -> None:
@@ -81,6 +111,7 @@ class _Supervisor:
         self._config = config
         self._reserved = reserved
         self._memory = Meters.shared(config.workers)
+        self._meters = [Meters(self._memory, number) for number in range(config.workers)]
         self._heartbeats = Heartbeats(config.workers)
         self._workers = [_Worker() for _ in range(config.workers)]
         # The workers hold the reading end: it ends when this process does, however that happens.
@@ -91,14 +122,13 @@ class _Supervisor:
         for number in range(len(self._workers)):
             self._start(number)
         for worker in self._workers:
-            while not select.select([worker.ready], [], [], 0)[0]:
-                self._kill_frozen()
+            while not (said := worker.said()):
+                self._end_frozen()
                 got = signal.sigtimedwait(_WATCHED, _WAIT_SECONDS)
                 if got is not None and got.si_signo in {signal.SIGTERM, signal.SIGINT}:
                     return False
-            said = os.read(worker.ready, 65_536)
-            if not said.startswith(_SERVING):
-                raise WorkersFailed(said.decode() or "a worker ended before it served")
+            if said != _SERVING:
+                raise WorkersFailed(said.decode())
         return True
 
     def watch(self) -> None:
@@ -112,7 +142,9 @@ class _Supervisor:
             elif got is not None and got.si_signo in _ENDING:
                 return
             self._reap()
-            self._kill_frozen()
+            for worker in self._workers:
+                worker.said()
+            self._end_frozen()
             for number, worker in enumerate(self._workers):
                 if not worker.pid and worker.due <= time.monotonic():
                     self._start(number)
@@ -147,23 +179,33 @@ class _Supervisor:
                 worker.deaths = worker.deaths + 1 if young else 0
                 pause = _pause(worker.deaths)
                 worker.pid, worker.due = 0, now + pause
+                worker.let_go()
                 Meters(self._memory, number)  # its gauges are nobody's now
                 code = os.waitstatus_to_exitcode(status)
                 how = f"signal {-code}" if code < 0 else f"status {code}"
                 _LOG.error("worker %d ended (%s) and is started anew in %.1f s", number, how, pause)
 
-    def _kill_frozen(self) -> None:
-        for number in self._heartbeats.look():
-            self._heartbeats.beat(number)  # or it would be killed again at every look
-            if self._workers[number].pid:
-                _LOG.error("worker %d stood still for %d s and is killed", number, FROZEN_SECONDS)
-                os.kill(self._workers[number].pid, signal.SIGKILL)
+    def _end_frozen(self) -> None:
+        silent = self._heartbeats.look()
+        for number, (worker, seconds) in enumerate(zip(self._workers, silent, strict=True)):
+            if seconds >= FROZEN_SECONDS:
+                self._heartbeats.beat(number)  # or it would be killed again at every look
+                if worker.pid:
+                    _LOG.error("worker %d stood still for %d s and is killed", number, seconds)
+                    os.kill(worker.pid, signal.SIGKILL)
+            # Where all are silent, none is any better off.
+            elif worker.listening and seconds >= SILENT_SECONDS > min(silent):
+                _LOG.error("worker %d stands still and is taken off the port", number)
+                for listening in worker.listening:
+                    with suppress(OSError):
+                        listening.shutdown(socket.SHUT_RDWR)
+                worker.let_go()
+                self._meters[number].put("workers", [0.0])
+                os.kill(worker.pid, signal.SIGTERM)  # if it goes on, to finish what it has begun
 
     def _start(self, number: int) -> None:
         worker = self._workers[number]
-        if worker.ready >= 0:
-            os.close(worker.ready)
-        worker.ready, said = os.pipe()
+        worker.ready, said = socket.socketpair()
         sys.stdout.flush()
         sys.stderr.flush()
         worker.started = time.monotonic()
@@ -171,17 +213,17 @@ class _Supervisor:
         worker.pid = os.fork()
         if worker.pid == 0:
             self._work(number, said)
-        os.close(said)
+        said.close()
 
-    def _work(self, number: int, said: int) -> NoReturn:
+    def _work(self, number: int, said: socket.socket) -> NoReturn:
         """Be a worker; never come back."""
         status = 1
         try:
             os.close(self._life_write)
             # Or the port was taken for as long as a worker drains whose supervisor is dead.
             self._reserved.close()
-            for other in self._workers:
-                os.close(other.ready) if other.ready >= 0 else None
+            for worker in self._workers:
+                worker.let_go()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
             run_in_loop(self._serve(number, said))
             status = 0
@@ -196,15 +238,16 @@ class _Supervisor:
             sys.stderr.flush()
             os._exit(status)
 
-    async def _serve(self, number: int, said: int) -> None:
+    async def _serve(self, number: int, said: socket.socket) -> None:
         beating = asyncio.create_task(self._heartbeats.keep_beating(number))
         await serve(
             self._config,
-            lambda _: _send_status(said, _SERVING),
+            lambda _: None,
             meters=Meters(self._memory, number),
             share_port=True,
             until_closed=self._life_read,
             leads=lambda: self._heartbeats.leads(number),
+            hand_over=lambda listening: _send_status(said, _SERVING, listening),
         )
         beating.cancel()
 
@@ -214,10 +257,12 @@ def _pause(deaths: int) -> float:
     return min(_LONGEST_PAUSE, 2.0 ** (deaths - 2)) if deaths > 1 else 0.0
 
 
-def _send_status(descriptor: int, what: bytes) -> None:
-    """Tell the supervisor that this worker serves, or why it cannot."""
+def _send_status(
+    supervisor: socket.socket, what: bytes, listening: Sequence[socket.socket] = ()
+) -> None:
+    """Tell the supervisor that this worker serves, and on which sockets, or why it cannot."""
     with suppress(BrokenPipeError):
-        os.write(descriptor, what)
+        socket.send_fds(supervisor, [what], [each.fileno() for each in listening])
 
 
 def _reserved(config: Config) -> socket.socket:

@@ -21,14 +21,14 @@ from deniable.server.transport.tls import ServerTls
 from deniable.stores import Store, StoreError, StoreFull
 
 _FULL_BYTES: Final = 1 << 20
-_WRITING_SECONDS: Final = 5.0
+_WRITING_SECONDS: Final = 4.0
 _READING_SECONDS: Final = 3.0
 _KEEPING_SECONDS: Final = 2.0
 _OVERDUE_SECONDS: Final = 3_600.0
 
 
 class Gauges:
-    """Measures, at most once in some seconds."""
+    """Measures; the store is asked at most once in some seconds."""
 
     def __init__(
         self,
@@ -46,8 +46,6 @@ class Gauges:
         self._up = SharedAnswer(self._write, patience=_WRITING_SECONDS)
         # A database that has fallen silent does not even let go of whoever asks it.
         self._told = SharedAnswer(self._read_store, patience=_READING_SECONDS)
-        patience = 2 * _READING_SECONDS + _WRITING_SECONDS
-        self._measured = SharedAnswer(self._measure, patience=patience)
 
     async def check(self) -> None:
         """Return if the store takes a durable write.
@@ -64,17 +62,7 @@ class Gauges:
         await self._store.ping()
 
     async def read(self) -> Mapping[str, float]:
-        """Return the values, by name."""
-        return await self._measured.get()
-
-    async def keep(self, meters: Meters) -> None:
-        """Keep the gauges that are this worker's own among its meters, until cancelled."""
-        meters.put("workers", [1.0])
-        while (usage := self._store.connections) is not None:
-            meters.put("database_connections", usage)
-            await asyncio.sleep(_KEEPING_SECONDS)
-
-    async def _measure(self) -> dict[str, float]:
+        """Return the values, by name; what the store is asked is as old as :meth:`check` has it."""
         values: dict[str, float] = {"workers_wanted": self._config.workers, "store_up": 0.0}
         if self._tls is not None:
             values["certificate_end_timestamp_seconds"] = self._tls.ends
@@ -87,6 +75,13 @@ class Gauges:
         except StoreError:
             pass  # it is said by what is missing; who uploads has it logged
         return values
+
+    async def keep(self, meters: Meters) -> None:
+        """Keep the gauges that are this worker's own among its meters, until cancelled."""
+        meters.put("workers", [1.0])
+        while (usage := self._store.connections) is not None:
+            meters.put("database_connections", usage)
+            await asyncio.sleep(_KEEPING_SECONDS)
 
     async def _read_store(self) -> dict[str, float]:
         now, catalogue, store = self._clock(), self._catalogue, self._store

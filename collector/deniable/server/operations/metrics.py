@@ -185,12 +185,13 @@ class Meters:
     def totals(self) -> Iterator[tuple[Meter, list[float]]]:
         """Yield each meter with its numbers, added up over the workers."""
         for meter in METERS:
-            place = _PLACES[meter.name]
-            together = max if meter.latest else sum
-            yield (
-                meter,
-                [together(row[place + i] for row in self._rows) for i in range(meter.cells)],
-            )
+            yield meter, self.total(meter.name)
+
+    def total(self, name: str) -> list[float]:
+        """Return the numbers of a meter, added up over the workers."""
+        meter, place = _BY_NAME[name], _PLACES[name]
+        together = max if meter.latest else sum
+        return [together(row[place + i] for row in self._rows) for i in range(meter.cells)]
 
 
 def exposed_name(meter: Meter) -> str:

@@ -66,7 +66,9 @@ async def build_server(
 
     async def ready(_: web.BaseRequest, __: str) -> web.Response:
         await gauges.check()
-        return web.json_response({"status": "ready"})
+        (serving,) = meters.total("workers")
+        told = {"status": "ready", "workers": int(serving), "workers_wanted": config.workers}
+        return web.json_response(told)
 
     async def openapi(_: web.BaseRequest, __: str) -> web.Response:
         # In a thread: with the fields of histograms, it imports numpy.

@@ -10,7 +10,14 @@ from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import Meters
 from deniable.server.routes.routing import MethodNotAllowed
 from deniable.server.transport.answers import code_of_request, plain_problem, problem
-from deniable.stores import Overloaded, StoreError, StoreFull
+from deniable.stores import (
+    Overloaded,
+    StoreError,
+    StoreFull,
+    StoreLocked,
+    StoreMoved,
+    Unreachable,
+)
 
 _LOG = logging.getLogger("deniable.collector")
 _TooLarge: Final = web.HTTPRequestEntityTooLarge
@@ -52,6 +59,17 @@ _REFUSALS: Final = (
     (TimeoutError, RefusalCode.TIMEOUT, "the body took too long to arrive"),
     (StoreFull, RefusalCode.STORAGE_FULL, "the collector's disk is full; send it later"),
     (Overloaded, RefusalCode.OVERLOADED, "the collector cannot take it now; send it later"),
+    (
+        StoreMoved,
+        RefusalCode.STORE_FAILED,
+        "the collector's store was moved, and it is to be restarted with that; come later",
+    ),
+    (
+        StoreLocked,
+        RefusalCode.STORE_FAILED,
+        "another program keeps the collector's store from being written; come later",
+    ),
+    (Unreachable, RefusalCode.STORE_FAILED, "the collector's store does not answer; come later"),
     (StoreError, RefusalCode.STORE_FAILED, "the collector's store fails; send it later"),
     (web.RequestPayloadError, RefusalCode.MALFORMED, "the body's chunks are no HTTP"),
     (_TooLarge, RefusalCode.TOO_LARGE, "the body is too large; send fewer at once"),

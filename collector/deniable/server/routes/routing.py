@@ -162,8 +162,8 @@ ROUTES: Final = (
         parameters=(),
         tagged=True,
     ),
-    Route("/healthz", "the process is up", schema="Status"),
-    Route("/readyz", "the store takes durable writes", schema="Status"),
+    Route("/healthz", "the process is up", schema="Health"),
+    Route("/readyz", "the store takes durable writes", schema="Readiness"),
     Route("/metrics", "counts and times for Prometheus", "text/plain", role="operator"),
     Route("/openapi.json", "this document"),
 )

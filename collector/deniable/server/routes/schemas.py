@@ -57,7 +57,8 @@ _OF_SURVEY: Final = {"survey": _TEXT, "survey_id": _ID}
 _STATE: Final = _one_of(*EpochState)
 _WHOLE: Final = "if these are all the counts that the seal is over"
 _SCHEMAS: Final[dict[str, Json]] = {
-    "Status": _object({"status": _one_of("ok", "ready")}),
+    "Health": _object({"status": _one_of("ok")}),
+    "Readiness": _object({"status": _one_of("ready")}, _each(_COUNT, "workers", "workers_wanted")),
     "Problem": _object(
         _each(_TEXT, "type", "title"),
         {"status": {"type": "integer"}},

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Generic, TypeVar
 
-from deniable.stores import StoreError
+from deniable.stores import Unreachable
 
 Result = TypeVar("Result")
 
@@ -31,7 +31,7 @@ class SharedAnswer(Generic[Result]):
         """Return the answer, or raise what asking raised, also to whoever asks a little later.
 
         Raises:
-            StoreError: besides, if there is no answer in time; what is under way is waited for by
+            Unreachable: besides, if there is no answer in time; what is under way is waited for by
                 whoever asks next, and not begun a second time.
         """
         now = self._clock()
@@ -42,7 +42,7 @@ class SharedAnswer(Generic[Result]):
             self._asked = now
         await asyncio.wait({asking}, timeout=max(0.0, self._asked + self._patience - now))
         if not asking.done():
-            raise StoreError(f"the store has not answered for {self._patience:g} s")
+            raise Unreachable(f"the store has not answered for {self._patience:g} s")
         return asking.result()
 
 

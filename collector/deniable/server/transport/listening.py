@@ -4,7 +4,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -90,7 +90,10 @@ class Listening:
     accepting: Sequence[TlsAcceptor | asyncio.AbstractServer]
 
     def close(self) -> None:
-        """Accept nothing more."""
+        """Accept nothing more, also where another process holds the sockets."""
+        for listening in self.sockets:
+            with suppress(OSError):  # it may have been taken off already
+                listening.shutdown(socket.SHUT_RDWR)
         for each in self.accepting:
             each.close()
 

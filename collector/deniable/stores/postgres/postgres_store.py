@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from deniable.messages.receipt import Receipt
+from deniable.messages.seals import Seal
 from deniable.stores.errors import StoreError, UnknownSchema
 from deniable.stores.postgres.connections import Connection, Connections, translated
 from deniable.stores.postgres.driver import LONG_SECONDS, follow
@@ -41,6 +42,7 @@ class PostgresStore(Store):
         self._connections = connections
         self._unfolded = _FOLDED_AT - 1  # the first group adds up what others have left
         self._folding: asyncio.Task[None] | None = None
+        self._one_folds = asyncio.Lock()  # on one connection at a time
         self._rested_at = 0.0
 
     @classmethod
@@ -88,6 +90,10 @@ class PostgresStore(Store):
     @property
     def connections(self) -> tuple[int, int, int]:
         return self._connections.usage
+
+    async def seal(self, survey_id: bytes, epoch: int, now: int) -> Seal:
+        await self._fold(survey_id, epoch)
+        return await super().seal(survey_id, epoch, now)
 
     async def prune(self, survey_id: bytes, epoch: int, now: int) -> int:
         # This waits for whoever reads all receipts, such as a backup, as long as for any lock.
@@ -148,13 +154,31 @@ class PostgresStore(Store):
         started = asyncio.get_running_loop().time()
         if self._unfolded >= _FOLDED_AT and started >= self._rested_at:
             self._unfolded, self._rested_at = 0, math.inf
-            self._folding = asyncio.create_task(self._fold(started))
+            self._folding = asyncio.create_task(self._fold_and_rest(started))
         return verdicts
 
-    async def _fold(self, started: float) -> None:
+    async def _figures(
+        self, view: Callable[..., Rule[Result]], survey_id: bytes, *epoch: int
+    ) -> Result:
+        # What is to be read several times is added up once. Where that fails it is read as it is.
+        if await self._read(lambda: published_counts.much_is_left(survey_id)):
+            with suppress(StoreError):
+                await self._fold(survey_id)
+        return await super()._figures(view, survey_id, *epoch)
+
+    async def _fold(self, survey_id: bytes | None = None, epoch: int | None = None) -> None:
+        """Fold all that groups have counted by now, in pieces that are transactions of their own.
+
+        So nobody waits for long, and whatever ends it leaves each report counted once (S3).
+        """
+        async with self._one_folds:
+            while await self._write(lambda: published_counts.fold(survey_id, epoch)):
+                pass
+
+    async def _fold_and_rest(self, started: float) -> None:
         # What fails is left for the next time: reading counts is slower until then.
         with suppress(StoreError):
-            await self._write(published_counts.fold)
+            await self._fold()
         ended = asyncio.get_running_loop().time()
         self._rested_at = ended + _REST * (ended - started)
 

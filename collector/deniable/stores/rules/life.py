@@ -7,7 +7,16 @@ from deniable.messages.seals import Seal, as_counts, counts_digest
 from deniable.stores.errors import NotSealed
 from deniable.stores.rules.published_counts import COUNTED, fold
 from deniable.stores.rules.surveys import find_survey
-from deniable.stores.statements import ISSUERS, Rule, Statement, first, lock, of_end, of_epoch
+from deniable.stores.statements import (
+    FOLDING,
+    ISSUERS,
+    Rule,
+    Statement,
+    first,
+    lock,
+    of_end,
+    of_epoch,
+)
 
 _SEALS: Final = """
     SELECT epoch, sealed_at, reports, digest, pruned_at FROM deniable.seals WHERE survey = $1
@@ -17,15 +26,18 @@ _SEALS: Final = """
 def seal(survey_id: bytes, epoch: int, now: int) -> Rule[tuple[Seal, bool]]:
     """Seal an epoch for good; return the seal that stands, and if it is this one.
 
-    The lock waits for every group that is being stored, and keeps out all others until the commit:
-    what is counted then is what the digest is of (S4).
+    The epoch's lock waits for every group that is being stored, and keeps out all others until the
+    commit: what is counted then is what the digest is of (S4). So that they do not wait long, what
+    was counted before is to be folded before, and whoever folds just then is waited for first.
     """
     survey, _ = yield from find_survey(survey_id)
+    yield from lock(FOLDING)
     yield from lock(of_epoch(survey, epoch))
     standing = yield from _standing(survey, epoch)
     if standing is not None:
         return standing, False
-    yield from fold()
+    while (yield from fold(survey_id, epoch)):
+        pass
     rows = yield Statement(COUNTED, (survey, epoch))
     reports = sum(reports for _, _, reports in rows)
     new = Seal(epoch, now, reports, counts_digest(survey_id, epoch, as_counts(rows)), None)

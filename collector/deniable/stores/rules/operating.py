@@ -66,6 +66,12 @@ def moved_to() -> Rule[str | None]:
     return None if row is None or row[0] is None else str(row[0])
 
 
+def check_unmoved() -> Rule[None]:
+    """Raise StoreMoved if the store was moved away."""
+    if (to := (yield from moved_to())) is not None:
+        raise StoreMoved(f"the store was moved to {to}; set `store` to that")
+
+
 def note_backup(now: int) -> Rule[None]:
     yield Statement("UPDATE deniable.state SET backed_up_at = $1", (now,))
 

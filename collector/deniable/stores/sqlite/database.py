@@ -7,15 +7,15 @@ so that each writing transaction changes something (S1).
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from deniable import sqlite_files
 from deniable.messages.seals import as_counts, counts_digest
-from deniable.stores.errors import StoreError, StoreFull, StoreMoved, UnknownSchema
-from deniable.stores.rules import checking
+from deniable.stores.errors import StoreError, StoreFull, StoreLocked, UnknownSchema
+from deniable.stores.rules import checking, operating
 from deniable.stores.rules.published_counts import COUNTED
 from deniable.stores.rules.surveys import find_survey
 from deniable.stores.sqlite.driver import follow, in_sqlite
@@ -88,12 +88,17 @@ class SqliteDatabase:
         migrate: create it if there is none, and bring an older schema to this version; else the
             store must be there as this version of deniable knows it.
         patience: for how many seconds another process may keep this one from writing.
+        settle: make durable what a killed process had written. Once is enough, of several
+            connections; where nothing can be written it is left, since each answer to a report
+            makes a write of its own.
 
     Raises:
         UnknownSchema: if another version of deniable wrote it, or there is no store in it.
     """
 
-    def __init__(self, path: Path, *, migrate: bool = True, patience: float = 10.0) -> None:
+    def __init__(
+        self, path: Path, *, migrate: bool = True, patience: float = 10.0, settle: bool = True
+    ) -> None:
         self.path = path
         self._patience = patience
         self._surveys: dict[bytes, int] = {}
@@ -112,10 +117,9 @@ class SqliteDatabase:
             self._connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_BYTES // page}")
             # The version of the schema that it had; 0 if it was new.
             self.found_version = sqlite_files.migrate(self._connection, _MIGRATIONS)
-            # What a killed process had written is durable before it is read. Where nothing can be
-            # written, it is read all the same: each answer to a report makes a write of its own.
-            with suppress(sqlite3.Error):
-                sqlite_files.make_durable(self._connection, patience)
+            if settle:
+                with suppress(sqlite3.Error):
+                    sqlite_files.make_durable(self._connection, patience)
         except sqlite_files.UnknownFile as error:
             self.close()
             raise UnknownSchema(f"the store {error}") from error
@@ -148,11 +152,9 @@ class SqliteDatabase:
             self._check_place()
             with sqlite_files.writing(connection, self._patience):
                 # Whatever follows: SQLite writes no page for an update that changes nothing.
-                (moved_to,) = connection.execute(
-                    "UPDATE state SET touched = 1 - touched RETURNING moved_to"
-                ).fetchone()
-                if moved_to is not None and not though_moved:
-                    raise StoreMoved(f"the store was moved to {moved_to}; set `store` to that")
+                connection.execute("UPDATE state SET touched = 1 - touched")
+                if not though_moved:
+                    follow(connection, operating.check_unmoved())
                 yield connection
 
     def truncate_log(self) -> bool:
@@ -172,17 +174,37 @@ class SqliteDatabase:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Give the connection, whose errors become the store's."""
-        try:
+        with _translated():
             yield self._connection
-        except sqlite3.Error as error:
-            full = sqlite_files.primary_code(error) == sqlite3.SQLITE_FULL
-            kind = StoreFull if full else StoreError
-            raise kind(f"the store failed: {error}") from error
+
+    def check_unlocked(self, seconds: float) -> None:
+        """Raise StoreLocked if another program keeps the file from being written for so long."""
+        self._check_place()
+        uri = f"{self.path.absolute().as_uri()}?mode=rw"
+        with (
+            _translated(),
+            closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection,
+            sqlite_files.writing(connection, seconds),
+        ):
+            pass
 
     def _check_place(self) -> None:
         # Into a file that was deleted nothing is durable.
         if self._place != sqlite_files.file_identity(self.path):
             raise StoreError(f"{self.path} was deleted or replaced while it was open; restart")
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn errors of SQLite into those of the store."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = sqlite_files.primary_code(error)
+        if code == sqlite3.SQLITE_BUSY:
+            raise StoreLocked(f"another program keeps the store locked: {error}") from error
+        kind = StoreFull if code == sqlite3.SQLITE_FULL else StoreError
+        raise kind(f"the store failed: {error}") from error
 
 
 def faults(connection: sqlite3.Connection) -> list[str]:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from deniable.messages.receipt import Receipt
 from deniable.messages.seals import Seal
@@ -23,6 +23,9 @@ from deniable.stores.sqlite.wal_truncation import WalTruncation
 from deniable.stores.statements import Result, Rule
 from deniable.stores.store import Store
 from deniable.stores.values import Verdict
+
+_PING_SECONDS: Final = 3.0
+"""How long others may hold the lock, of which storing a group takes hundredths."""
 
 
 class SqliteStore(Store):
@@ -38,10 +41,21 @@ class SqliteStore(Store):
         self._log = WalTruncation(self._empty_log)
 
     @classmethod
-    async def open(cls, path: Path, most_waiting: int = 20_000, *, migrate: bool = True) -> Self:
-        """Open the file; migrating creates it or brings an older schema to this version."""
-        writer = await asyncio.to_thread(SqliteDatabase, path, migrate=migrate)
-        store = cls(writer, await asyncio.to_thread(SqliteDatabase, path), most_waiting)
+    async def open(
+        cls,
+        path: Path,
+        most_waiting: int = 20_000,
+        *,
+        migrate: bool = True,
+        patience: float = 10.0,
+    ) -> Self:
+        """Open the file; migrating creates it or brings an older schema to this version.
+
+        Other processes are waited for with patience, for so many seconds.
+        """
+        writer = await asyncio.to_thread(SqliteDatabase, path, migrate=migrate, patience=patience)
+        reader = await asyncio.to_thread(SqliteDatabase, path, patience=patience, settle=False)
+        store = cls(writer, reader, most_waiting)
         store._log.written()  # perhaps, by a process that was killed
         return store
 
@@ -69,6 +83,11 @@ class SqliteStore(Store):
         if await self._in_writer(self._writer.truncate_log):
             await self._write(lambda: life.note_pruned(survey_id, epoch, now))
         return erased
+
+    async def ping(self) -> None:
+        # First whether it is locked: behind groups that wait for that, nobody would learn it soon.
+        await asyncio.to_thread(self._writer.check_unlocked, _PING_SECONDS)
+        await super().ping()
 
     async def check(self) -> list[str]:
         def recount() -> list[str]:

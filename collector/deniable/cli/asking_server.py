@@ -1,0 +1,75 @@
+"""Asking the collector that runs with some settings, on this machine."""
+
+import http.client
+import ipaddress
+import json
+import ssl
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from deniable.server import Config
+
+SECONDS: Final = 8.0
+"""More than it takes until a store that does not answer, or a worker, is known as such."""
+_AGAIN_SECONDS: Final = 0.1
+_MOST_BYTES: Final = 64 << 10
+
+
+def ask(config: Config, path: str) -> tuple[int, dict[str, Any]]:
+    """Return the status and the JSON object with which the collector answers, within SECONDS.
+
+    What the settings say of address, port and TLS holds; the certificate is not checked, being for
+    the origin's name. A connection that is cut is made anew: its worker stood still and was taken
+    off the port, and another answers.
+
+    Raises:
+        TimeoutError: if it does not answer in time.
+        OSError: if nothing listens there, or the connection fails.
+        http.client.HTTPException: if what answers does not speak HTTP.
+    """
+    connect: Callable[..., http.client.HTTPConnection] = http.client.HTTPConnection
+    if config.tls_certificate is not None:
+        anyone = ssl.create_default_context()
+        anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
+        connect = partial(http.client.HTTPSConnection, context=anyone)
+    deadline = time.monotonic() + SECONDS
+    while (left := deadline - time.monotonic()) > 0:
+        connection = connect(local_address(config), config.port, timeout=left)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            body = answer.read(_MOST_BYTES)
+        except ConnectionResetError:
+            time.sleep(_AGAIN_SECONDS)
+        else:
+            return answer.status, _object(body)
+        finally:
+            connection.close()
+    raise TimeoutError
+
+
+def local_address(config: Config) -> str:
+    """Return by which address this machine reaches itself."""
+    try:
+        address = ipaddress.ip_address(config.host)
+    except ValueError:
+        return config.host
+    if address.is_unspecified:
+        return "127.0.0.1" if address.version == 4 else "::1"
+    return config.host
+
+
+def missing_workers_text(readiness: dict[str, Any]) -> str:
+    """Return how many workers do not serve, by what ``/readyz`` said; empty if all do."""
+    serving, wanted = readiness.get("workers", 0), readiness.get("workers_wanted", 0)
+    return f"{serving} of {wanted} workers serve" if serving < wanted else ""
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        read = json.loads(body)
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}
