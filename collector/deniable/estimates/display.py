@@ -145,8 +145,9 @@ def smoothing_text(histogram: "Histogram") -> str:
 
 
 def histogram_dots(histogram: "Histogram", shown: ShownRows) -> list[Dot]:
-    """Return the rows of a chart, with each one's own interval of 50 % inside."""
-    inner = {row["category"]: _band(row) for row in shown_rows(histogram.at(INNER))}
+    """Return the rows of a chart, with their intervals of 50 % inside, unless all hold at once."""
+    own = () if shown.simultaneous else shown_rows(histogram.at(INNER))
+    inner = {row["category"]: _band(row) for row in own}
     return [
         Dot(
             row["category"],
@@ -173,7 +174,6 @@ def histogram_picture(
     dots: Sequence[Dot] | None = None,
 ) -> Picture:
     """Return the chart of rows of a histogram; ``dots``, if they are made already."""
-    together = " simultaneous" if shown.simultaneous else ""
     if dots is None:
         dots = histogram_dots(histogram, shown)
     svg = dots_chart(
@@ -182,7 +182,7 @@ def histogram_picture(
         title=histogram.question or "Estimated shares",
         heading=heading,
         notes=[*_notes(histogram, shown, View(view))],
-        levels=(_percent(INNER), f"{_percent(histogram.level)}{together}"),
+        levels=_levels([histogram.level], simultaneous=shown.simultaneous),
     )
     return Picture(svg)
 
@@ -226,17 +226,17 @@ def series_panels(
 
     ``among``: of categories, for these only.
     """
-    outer = series.figures(*groups, simultaneous=simultaneous)
-    figures = zip(outer, series.at(INNER).figures(*groups), strict=True)
+    outer = [*series.figures(*groups, simultaneous=simultaneous)]
+    inner = outer if simultaneous else series.at(INNER).figures(*groups)
     return [
         Panel(
             label,
             tuple(
-                None if outer is None or inner is None else _dot("", outer, inner)
-                for outer, inner in zip(found, narrow, strict=True)
+                None if wide is None else _dot("", wide, None if simultaneous else narrow)
+                for wide, narrow in zip(estimates, narrower, strict=True)
             ),
         )
-        for (label, found), (_, narrow) in figures
+        for (label, estimates), (_, narrower) in zip(outer, inner, strict=True)
         if among is None or label in among
     ]
 
@@ -266,7 +266,7 @@ def series_picture(
         scale=Scale(float(min(values)), float(max(values)), 1, "") if values else SHARES,
         notes=[*filter(None, [alert_text(shown)]), f"Intervals, {held}, are {_CHANCE}"],
         breaks=breaks,
-        levels=_levels(levels),
+        levels=_levels(levels, simultaneous=simultaneous),
     )
     return Picture(svg)
 
@@ -299,13 +299,20 @@ def plot_differences(
     return Picture(svg)
 
 
-def _dot(label: str, estimate: Estimate, inner: Estimate) -> Dot:
-    narrow, wide = (None if each.outside else (each.low, each.high) for each in (inner, estimate))
+def _dot(label: str, estimate: Estimate, inner: Estimate | None) -> Dot:
+    narrow, wide = (
+        None if one is None or one.outside else (one.low, one.high) for one in (inner, estimate)
+    )
     return Dot(label, estimate.value, narrow, wide)
 
 
-def _levels(outer: Iterable[float]) -> tuple[str, str]:
-    return _percent(INNER), " or ".join(map(_percent, sorted(set(outer))))
+def _levels(outer: Iterable[float], *, simultaneous: bool = False) -> tuple[str, str]:
+    """Return the names of the inner intervals, which stand by themselves or not at all, and outer.
+
+    Of rows that are chosen by their estimates an interval of 50 % of its own holds less often.
+    """
+    texts = " or ".join(map(_percent, sorted(set(outer))))
+    return ("", f"{texts} simultaneous") if simultaneous else (_percent(INNER), texts)
 
 
 def _percent(level: float) -> str:

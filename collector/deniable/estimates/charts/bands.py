@@ -20,7 +20,7 @@ SMALL = 11
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """An estimate and two intervals, None where no possible value is in them.
+    """An estimate and two intervals, None where no possible value is in them, or there is none.
 
     ``value`` may be impossible, or NaN. ``mark`` is a short text after the numbers that tells what
     is to be known before they are used.
@@ -49,14 +49,17 @@ def head(title: str, width: float) -> tuple[list[Markup], float]:
 def foot(
     levels: tuple[str, str], notes: Sequence[str], width: float, top: float
 ) -> tuple[list[Markup], float]:
-    """Return what the marks mean, with the notes below it, and where they end."""
+    """Return what the marks mean, with the notes below it, and where they end.
+
+    A level that is empty has no marks.
+    """
     y = top + LINE
     drawn = [element("circle", cls="dot", cx=12.0, cy=y - 4, r=3.0)]
     x = 20.0
+    bands = zip(("inner", "outer"), levels, strict=True)
     for cls, name in (
         ("", "estimate"),
-        ("inner", f"{levels[0]} interval"),
-        ("outer", f"{levels[1]} interval"),
+        *((cls, f"{level} interval") for cls, level in bands if level),
     ):
         if cls:
             drawn.append(element("rect", cls=cls, x=x, y=y - 8, width=16, height=8))
