@@ -74,7 +74,7 @@ def test_d5_a_mark_without_the_commit_of_the_first_state_costs_nothing(bench: Be
     assert bench.rows("SELECT count(*) FROM events") == [(0,)]
 
 
-@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("version", [1, 4])
 def test_d5_a_state_of_another_schema_is_refused_and_not_touched(
     bench: Bench, version: int
 ) -> None:
@@ -85,11 +85,24 @@ def test_d5_a_state_of_another_schema_is_refused_and_not_touched(
     client = bench.client()
     outcome = client.report(NAME, "good")
     assert isinstance(outcome.error, StateUnavailable)
-    assert ("newer version" in str(outcome.error)) == (version == 3)
+    assert ("newer version" in str(outcome.error)) == (version == 4)
     assert isinstance(client.flush().error, StateUnavailable)
     client.close()
     assert bench.files() == before
     assert bench.draw.count == 1
+
+
+def test_a_state_of_the_version_before_is_brought_to_this_one_and_loses_nothing(
+    bench: Bench,
+) -> None:
+    bench.reported().close()
+    schema = "SELECT name, sql FROM sqlite_master ORDER BY name"
+    before, decisions = bench.rows(schema), bench.rows("SELECT * FROM decisions")
+    bench.rows("DROP TABLE launches")
+    bench.rows("PRAGMA user_version=2")
+    assert bench.client().flush().delivered == len(decisions) == 1
+    assert bench.rows(schema) == before
+    assert bench.rows("PRAGMA user_version") == [(3,)]
 
 
 def test_d5_another_programs_database_is_refused_and_not_touched(bench: Bench) -> None:

@@ -53,16 +53,23 @@ class Refreshes:
         self._first_within = min(spread, _FIRST_WITHIN)
 
     def begin(
-        self, declared: Mapping[str, str], now: float, *, force: bool, in_background: bool
+        self,
+        declared: Mapping[str, str],
+        now: float,
+        *,
+        force: bool,
+        in_background: bool,
+        only_looks: bool = False,
     ) -> dict[str, float]:
         """Count requests that are about to leave; return when each name may be asked for.
 
-        That is now, and then it is counted, or later. By force it is asked although it is not time
-        yet; rule 3 holds all the same. In the background, the very first one waits at random.
+        That is now, and then it is counted unless the caller only looks, or later. By force it is
+        asked although it is not time yet; rule 3 holds all the same. In the background, the very
+        first one waits at random.
         """
         with self._state.transaction(now) as connection:
             return {
-                name: self._begin(connection, name, digest, now, force, in_background)
+                name: self._begin(connection, name, digest, now, force, in_background, only_looks)
                 for name, digest in declared.items()
             }
 
@@ -97,6 +104,7 @@ class Refreshes:
         now: float,
         force: bool,
         in_background: bool,
+        only_looks: bool,
     ) -> float:
         known, failures, due, requests = self._row(connection, name, now)
         if known != digest:
@@ -107,6 +115,8 @@ class Refreshes:
         wanted = force or (failures == _NOT_ASKED and not in_background)
         if not wanted and now < due <= now + _LONGEST:  # or the clock was put back since
             return due
+        if only_looks:
+            return now
         failures = max(0, failures)
         wait = min(DAY, _FIRST_FAILURE * 2.0 ** min(failures, 30))
         due = now + wait * (1 + self._jitter() * _MOST_JITTER)

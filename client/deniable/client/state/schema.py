@@ -1,6 +1,18 @@
 """The tables of a device's state: a module and no data file, which frozen apps would leave out."""
 
+from collections.abc import Mapping
 from typing import Final
+
+_LAUNCHES: Final = """
+-- What is left of the running time for which waits what was overdue at a start (D7).
+CREATE TABLE launches (
+    origin       TEXT    PRIMARY KEY,
+    left_ms      INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+
+UPGRADES: Final[Mapping[int, str]] = {2: _LAUNCHES}
+"""What brings a state of each version to the next one; a new state begins with version 2."""
 
 SCHEMA: Final = """
 -- The state of one device. No column ever holds an answer; responses exist only inside signed
