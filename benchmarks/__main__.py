@@ -16,6 +16,7 @@ from benchmarks import (
     device,
     estimates,
     exits,
+    launches,
     many_responses,
     postgres,
     postgres_growth,
@@ -27,6 +28,7 @@ from benchmarks import (
 _SUBJECTS = {
     "device": device.run,
     "exits": exits.run,
+    "launches": launches.run,
     "bulk": bulk.run,
     "designs": designs.run,
     "stores": stores.run,

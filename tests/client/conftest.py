@@ -25,8 +25,8 @@ def _no_power_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing wait for the disk: who kills or cuts the power does so in other processes."""
     connect = state_file._connect
 
-    def connect_quickly(path: Path) -> sqlite3.Connection:
-        connection = connect(path)
+    def connect_quickly(path: Path, patience: float | None = None) -> sqlite3.Connection:
+        connection = connect(path, patience)
         connection.execute("PRAGMA synchronous=OFF")
         return connection
 

@@ -281,7 +281,7 @@ def test_d8_a_process_killed_in_the_last_send_leaves_no_other(bench: Bench) -> N
     ("seed", "outage"),
     [(0, 2.0), (1, 600.0), *((seed, 3 * 3600.0) for seed in range(5 if THOROUGH else 1))],
 )
-def test_d8_who_starts_offline_is_served_within_a_minute_of_the_networks_return(
+def test_d8_who_starts_offline_is_served_within_twice_the_outage_or_ten_minutes(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, outage: float, seed: int
 ) -> None:
     monkeypatch.setattr("deniable.client.client._uniform", random.Random(seed).random)
@@ -303,9 +303,10 @@ def test_d8_who_starts_offline_is_served_within_a_minute_of_the_networks_return(
         if bench.rows("SELECT status FROM decisions") == [("delivered",)]:
             break
         bench.clock.time += pause
-    assert bench.clock.time < back + 60
+    # A wait is twice the one before it at most, each cut by half at most; and a resolver hangs.
+    assert bench.clock.time < back + min(600, 5 + 2 * outage) + slow
     assert bench.rows("SELECT attempts, unanswered FROM decisions") == [(1, 0)]
-    assert tries <= 6 + outage / 20
+    assert tries <= 8 + outage / 300
 
 
 def test_d8_an_offline_device_tries_for_all_its_reports_together(bench: Bench) -> None:
@@ -318,5 +319,5 @@ def test_d8_an_offline_device_tries_for_all_its_reports_together(bench: Bench) -
     bench.transport.answer = OFFLINE
     while bench.clock.time < START + 3600:
         bench.clock.time += max(client._uploader._send_due(), 1.0)
-    assert len(bench.transport.uploads) <= 6 + 3600 / 22.5
+    assert len(bench.transport.uploads) <= 8 + 3600 / 300
     assert bench.rows("SELECT DISTINCT attempts, unanswered FROM decisions") == [(0, 0)]

@@ -44,7 +44,7 @@ def test_off_leaves_no_copy_where_the_file_was_rearranged(bench: Bench) -> None:
 def test_what_another_process_reads_meanwhile_is_erased_later(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state_file, "_BUSY_SECONDS", 0)
+    monkeypatch.setattr(state_file, "BUSY_SECONDS", 0)
     client = bench.reported()
     ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
     with closing(sqlite3.connect(bench.path, isolation_level=None)) as reader:

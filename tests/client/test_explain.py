@@ -561,9 +561,13 @@ def test_d11_what_was_promised_in_the_prompt_holds_whatever_is_published_after_t
 @pytest.mark.parametrize(
     ("changes", "when"),
     [
-        ({"background": False}, "as soon as the app sends it"),
-        ({"background": True}, "at a random time within 1 hour, or when the app sends it"),
-        ({"background": True, "delivery_seconds": 60.0}, "at a random time within 1 minute, or"),
+        ({"background": False}, "at a moment the app chooses"),
+        (
+            {"background": True},
+            "at a random time within 1 hour or, if the app is closed then, within 30 seconds of "
+            "its running later on, or when the app chooses",
+        ),
+        ({"background": True, "delivery_seconds": 9.0}, "within 9 seconds of its running later"),
     ],
 )
 def test_when_reports_leave_is_told_as_the_client_runs(

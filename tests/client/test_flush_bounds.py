@@ -1,15 +1,27 @@
 """A flush: how long it may last, what it leaves, why, and the last look before a byte leaves."""
 
+import random
+import sqlite3
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from deniable.client import Client, Delivery, HttpAnswer, HttpTransport, TransportError
+from deniable.client import (
+    Client,
+    Delivery,
+    HttpAnswer,
+    HttpTransport,
+    NotRecorded,
+    StateUnavailable,
+    TransportError,
+)
 from deniable.client.clock import SystemClock
+from deniable.client.state import state_file
 from deniable.client.testing import FakeIssuer
 from deniable.messages import RefusalCode
 from tests.client.test_http_limits import no_handshake, nothing, slow_body, slow_handshake
@@ -213,22 +225,104 @@ def test_a_delivery_says_what_waits_for_consent_or_a_certificate(bench: Bench) -
     assert (delivery, delivery.waiting) == (Delivery(), {"no-consent": 1})
 
 
-def test_an_offline_flush_tries_again_soon_and_counts_nothing(bench: Bench) -> None:
+def test_an_offline_flush_ends_at_once_and_counts_nothing(bench: Bench) -> None:
     client = reported(bench, 2)
     bench.transport.answer = OFFLINE
     for _ in range(20):
         assert client.flush(10).pending == 2
+    assert bench.clock.slept == []
     assert bench.rows("SELECT DISTINCT attempts FROM decisions") == [(0,)]
-    started = bench.clock.time
+    bench.transport.answer = ACCEPTED
+    assert client.flush(10) == Delivery(delivered=2)
 
-    def answer(_body: bytes) -> HttpAnswer:
-        if bench.clock.time < started + 30:
-            raise OFFLINE
-        return ACCEPTED
 
-    bench.transport.answer = answer
-    assert client.flush(100) == Delivery(delivered=2)
-    assert bench.clock.time <= started + 30 + 45
+def test_after_one_unanswered_request_the_others_of_a_run_wait_their_minute(bench: Bench) -> None:
+    names = [NAME, "survey-1", "survey-2"]
+    reported(bench, 3).close()
+    surveys = [replace(DECLARED, name=name) for name in names]
+    client = bench.client(surveys=surveys, lifetime_epsilon="1000")
+    bench.clock.time += 1.25 * DAY  # the manifests are to be fetched again, too
+    began = bench.clock.time
+
+    class Hanging(FakeTransport):
+        def respond(self, call: Call) -> HttpAnswer:
+            self.requests.append(call)
+            bench.clock.time += call.timeout
+            raise TransportError("TimeoutError")
+
+    hanging = Hanging()
+    client._uploader._transport = client._manifests._transport = hanging
+    assert client.flush(5).pending == 3
+    assert set(client.refresh().later) == set(names)
+    assert bench.clock.time == began + 5
+    assert len(hanging.requests) == 1
+    assert [attempts for (attempts,) in bench.rows("SELECT attempts FROM decisions")].count(1) == 1
+    bench.clock.time += 60  # the minute
+    client.refresh()
+    assert len(hanging.requests) == 4
+
+
+class Unconnected(FakeTransport):
+    """A device without a network, and a transport that looks for one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = 0
+
+    def find_route(self, timeout: float) -> None:
+        self.looks += 1
+        raise OFFLINE
+
+
+def test_d8_a_day_offline_costs_few_looks_and_no_write(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deniable.client.client._uniform", random.Random(1).random)
+    reported(bench, 3).close()
+    bench.clock.time += DAY
+    unconnected = Unconnected()
+    surveys = [replace(DECLARED, name=name) for name in (NAME, "survey-1", "survey-2")]
+    client = bench.client(transport=unconnected, surveys=surveys, lifetime_epsilon="1000")
+    client._do_chores(), client._uploader._send_due()
+    connection = client._state._connection
+    assert connection is not None
+    before, until = connection.total_changes, bench.clock.time + DAY
+    while bench.clock.time < until:
+        bench.clock.time += min(client._do_chores(), client._uploader._send_due())
+    # A look in ten minutes, or in five: a wait is cut by half at most. And one an hour for fetches.
+    assert unconnected.looks <= 8 + DAY / 300 + 24
+    # The hourly note of the time of use.
+    assert connection.total_changes - before <= 24
+    assert unconnected.requests == []
+
+
+@pytest.mark.parametrize("call", ["report", "flush", "refresh"])
+def test_a_call_waits_for_others_no_longer_than_its_time(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    # As long as this, whoever has no time of its own would wait: longer than this test.
+    monkeypatch.setattr(state_file, "BUSY_SECONDS", 6 * SECONDS)
+    client = reported(bench)
+    bench.clock.time += DAY
+    calls: dict[str, Callable[[], NotRecorded | None]] = {
+        "report": lambda: client.report(NAME, "good").error,
+        "flush": lambda: client.flush(0.1).error,
+        "refresh": lambda: client.refresh(0.1, force=True).errors[NAME],
+    }
+    with (
+        ThreadPoolExecutor(1) as pool,
+        closing(sqlite3.connect(bench.path, isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            error = pool.submit(calls[call]).result(SECONDS)
+        finally:
+            other.execute("ROLLBACK")
+    assert isinstance(error, StateUnavailable)
+    assert "another process is writing it" in str(error)
+    with ThreadPoolExecutor(1) as pool, client._state._lock:  # another thread of this app
+        error = pool.submit(calls[call]).result(SECONDS)
+    assert isinstance(error, StateUnavailable)
 
 
 @pytest.mark.parametrize("end", ["delivered", "refused", "cap", "off", "purge", "unanswered"])

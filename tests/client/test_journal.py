@@ -33,7 +33,7 @@ from deniable.messages import (
     split_upload,
 )
 from tests.client.test_plain_text import width
-from tests.support.devices import NAME, UNREACHABLE, Bench, lie, read_upload, refused
+from tests.support.devices import NAME, PORTAL, Bench, lie, read_upload, refused
 from tests.support.surveys import AUTHORITY, CATEGORIES, DAY, MANIFEST, START, manifest
 
 _T = TypeVar("_T")
@@ -63,7 +63,7 @@ def everything(bench: Bench) -> Journal:
     client.set_consent("on", "settings page")
     assert client.refresh(force=True).errors == {}
     for day, answer in enumerate(
-        (bench.transport.answer, refused(RefusalCode.REPORT_CONFLICT), UNREACHABLE)
+        (bench.transport.answer, refused(RefusalCode.REPORT_CONFLICT), PORTAL)
     ):
         bench.clock.time = START + day * DAY
         assert client.report(NAME, "good").ok
@@ -100,7 +100,7 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
     }
     tables = {name for (name,) in bench.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
     sums = {"carried", "spending_by_day", "spending_by_name"}
-    assert tables == {*kinds, *sums, "device", "refreshes"}
+    assert tables == {*kinds, *sums, "device", "refreshes", "launches"}
     assert {table: bench.rows(f"SELECT count(*) FROM {table}")[0][0] for table in kinds} == kinds
     assert {entry.status for entry in reports(journal)} == {"pending", "delivered", "dropped"}
     assert {entry.role for entry in of_kind(journal, RotationEntry)} == {"followed", "forking"}

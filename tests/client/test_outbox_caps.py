@@ -11,7 +11,7 @@ import pytest
 from deniable.client import Client, OutboxCaps, OutcomeStatus, ReportDropped
 from deniable.mechanisms import exact_epsilon
 from deniable.messages import Report, Schedule, sign_report
-from tests.support.devices import NAME, UNREACHABLE, Bench, lie, read_upload
+from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, lie, read_upload
 from tests.support.surveys import DAY, DECLARED, START, manifest
 
 WEEK = 7 * DAY
@@ -127,6 +127,7 @@ def test_an_app_update_may_lower_the_caps(bench: Bench) -> None:
     daily(bench, 6).close()
     ((envelope,),) = bench.rows("SELECT envelope FROM decisions WHERE epoch = 0")
     client = bench.client(caps=OutboxCaps(reports=2))
+    bench.transport.answer = PORTAL
     with unchanged_budget(bench):
         delivery = client.flush(1)
     assert (delivery.pending, delivery.reasons) == (2, {"cap-number": 4})

@@ -200,7 +200,8 @@ def test_d10_what_never_left_the_device_does_not_count(bench: Bench, hangs: floa
         began = bench.clock.time
         client._refresh_when_due()
         bench.clock.time = client._manifests.next_refresh
-        assert bench.clock.time - began <= 45  # from try to try, however long a resolver takes
+        # From try to try, however long a resolver takes.
+        assert bench.clock.time - began <= 600
     assert len(offline.requests) == 30
     client._manifests._transport = bench.transport
     client._refresh_when_due()

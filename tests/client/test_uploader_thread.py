@@ -230,17 +230,19 @@ def test_what_nobody_foresaw_is_logged_once_and_ends_no_thread(
     ]
 
 
-def test_a_thread_that_is_told_to_stop_while_it_fetches_sends_nothing(
+def test_a_thread_that_is_told_to_stop_while_it_sends_fetches_nothing(
     bench: Bench, transport: WatchedTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench.ready()
-    client = device(bench)
+    bench.reported().close()
+    bench.clock.time += 2 * DAY  # a fetch is due
+    client, before = device(bench), len(transport.requests)
 
-    def fetch_long() -> None:
+    def send_long() -> float:
         client._uploader._stopping = True
         client._uploader._wake.set()
+        return 0.0
 
-    monkeypatch.setattr(client._uploader, "_chores", fetch_long)
-    assert client.report(NAME, "good").ok
+    monkeypatch.setattr(client._uploader, "_send_due", send_long)
+    client.start()
     until(lambda: threads() == [])
-    assert transport.uploads == []
+    assert len(transport.requests) == before

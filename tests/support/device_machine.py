@@ -153,9 +153,9 @@ class DeviceMachine(RuleBasedStateMachine):
 
     # What the device is made of.
 
-    def connect(self, path: Path) -> sqlite3.Connection:
+    def connect(self, path: Path, patience: float | None = None) -> sqlite3.Connection:
         """Open a state as the device does; each statement may be its process's last."""
-        connection = _connect(path)
+        connection = _connect(path, patience)
         connection.execute("PRAGMA synchronous=OFF")
         connection.set_trace_callback(self.before_a_statement)
         return connection

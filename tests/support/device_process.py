@@ -10,6 +10,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from deniable.client import HttpAnswer, Survey
+from deniable.client import client as device
 from deniable.client.state.mark import Mark
 from deniable.messages import sign_manifest
 from tests.support.devices import NAME, Bench
@@ -62,6 +63,7 @@ def _report_daily(
     statuses: list[str] = []
     with Bench(folder) as bench:
         client = bench.client(manifests=bench.transport.envelopes)
+        _be_patient()
         for day in range(days):
             bench.clock.time = START + day * DAY
             barrier.wait(_SECONDS)
@@ -69,6 +71,11 @@ def _report_daily(
         client.flush()
         statuses += [body.hex() for body in bench.transport.uploads]
     results.put(statuses)
+
+
+def _be_patient() -> None:
+    """Let reports wait for the other processes, however slow the machine is."""
+    device._REPORT_PATIENCE = _SECONDS
 
 
 def _report_many(
@@ -82,6 +89,7 @@ def _report_many(
             surveys=[Survey(name, QUESTION, CATEGORIES, max_epsilon="1") for name in names],
             manifests=[sign_manifest(each, AUTHORITY) for each in manifests],
         )
+        _be_patient()
         barrier.wait(_SECONDS)
         found = {
             name: client.report(name, CATEGORIES[number])

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from deniable.client import IN_MEMORY, Client
+from deniable.client import client as device
 from deniable.client.state import forks
 from deniable.mechanisms import os_random_word
 from tests.support.devices import NAME, Bench
 from tests.support.surveys import CATEGORIES, DAY, START
 from tests.support.watched import SECONDS, WatchedTransport
 
+device._REPORT_PATIENCE = SECONDS  # for the other processes, however slow the machine is
 CHILDREN = 4
 DAYS = 6
 

@@ -552,8 +552,8 @@ class World(TransportDouble):
         return self._rows[state]
 
 
-def _connect_carelessly(path: Path) -> sqlite3.Connection:
-    connection = _connect(path)
+def _connect_carelessly(path: Path, patience: float | None = None) -> sqlite3.Connection:
+    connection = _connect(path, patience)
     connection.execute("PRAGMA synchronous=OFF")
     return connection
 

@@ -57,6 +57,7 @@ from deniable.client.manifests import Manifests
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.sending.backoff import Backoff
 from deniable.client.sending.delivery import LONGEST_REST
+from deniable.client.sending.launch import LaunchDelay
 from deniable.client.sending.outbox import Outbox
 from deniable.client.sending.transport import REQUEST_SECONDS, HttpTransport, Transport
 from deniable.client.sending.uploader import Uploader
@@ -77,6 +78,8 @@ DEFAULT_LIFETIME_EPSILON: Final = 20
 """What a device spends on all surveys together unless the app says otherwise."""
 
 _CLOSE_SECONDS: Final = 1.0
+_REPORT_PATIENCE = 0.1
+"""How long ``report`` waits for other processes, or threads, to let go of the state."""
 
 REFRESH_SECONDS: Final = 5.0
 """How long ``refresh`` takes at most unless the app says otherwise."""
@@ -102,7 +105,9 @@ class Client:
             function, called on a daemon thread or by ``refresh``; see ``EnrolmentRequest``. Without
             it such surveys are refused.
         background: whether a daemon thread sends and refreshes; else ``flush`` and ``refresh`` do.
-        delivery_seconds: reports are sent at a random time within so many seconds (D7).
+        delivery_seconds: reports are sent at a random time within so many seconds (D7). What is
+            overdue when the thread starts waits for a random time of running, within as long and
+            within 30 seconds, of which what is left is kept across starts.
         linkable_batches: send all that is due in one request instead of one report a request. It
             saves connections, and tells the collector and the network that these reports come from
             one device: batches link what the keys of each survey and epoch keep apart (D7).
@@ -181,8 +186,18 @@ class Client:
         bundled = bundled_manifests(manifests, declared, collector, key)
         refreshes = Refreshes(self._state, collector, self._jitter, delivery_seconds)
         consented = self._check_consent
+        launch = LaunchDelay(self._state, collector, clock, self._jitter, delivery_seconds)
         self._manifests = Manifests(
-            self._ledger, refreshes, self._surveys, bundled, transport, clock, consented
+            self._ledger,
+            refreshes,
+            self._surveys,
+            bundled,
+            transport,
+            clock,
+            consented,
+            lambda in_background: max(
+                self._uploader.silence(), launch.hold() if in_background else 0.0
+            ),
         )
         longest = max(delivery_seconds, backoff.most, LONGEST_REST)
         outbox = Outbox(self._state, collector, caps, longest, enrols=enrols)
@@ -190,6 +205,7 @@ class Client:
             outbox,
             transport,
             clock,
+            launch,
             backoff=backoff,
             jitter=self._jitter,
             spread=self._delay,
@@ -206,6 +222,7 @@ class Client:
                 self._jitter,
                 delivery_seconds,
                 self._uploader.wake,
+                launch.hold,
             )
         self._debug: Debug | None = None
         if debug or environment.get("DENIABLE_DEBUG", "") not in {"", "0"}:
@@ -223,7 +240,8 @@ class Client:
     ) -> Outcome:
         """Record a response to the answer: once per survey and epoch, and never the answer itself.
 
-        It reads and writes the state and returns; sending happens elsewhere and later.
+        It reads and writes the state and returns; sending happens elsewhere and later. It waits
+        for a state that others hold for a tenth of a second; then it is ``StateUnavailable``.
 
         Args:
             survey: a declared survey, or its name.
@@ -241,7 +259,8 @@ class Client:
         """
         with held_back():
             try:
-                outcome = self._settle(survey, answer, slot_seconds)
+                with self._state.patience(_REPORT_PATIENCE):
+                    outcome = self._settle(survey, answer, slot_seconds)
             except BaseException as error:
                 del survey, answer  # crash reporters collect the frames of what is raised
                 forget_locals(error)
@@ -252,7 +271,8 @@ class Client:
         quiet = outcome.status is OutcomeStatus.LOCAL or isinstance(outcome.error, ConsentMissing)
         if self._background and not quiet:
             self._uploader.start()
-        self._debugged(outcome)
+        with self._state.patience(_REPORT_PATIENCE):
+            self._debugged(outcome)
         if strict and outcome.error is not None:
             raise outcome.error
         return outcome
@@ -271,7 +291,8 @@ class Client:
 
     def _refresh(self, timeout: float, force: bool) -> Refresh:
         try:
-            later = self._manifests.refresh(timeout, force=force)
+            with self._state.patience(timeout):
+                later = self._manifests.refresh(timeout, force=force)
             enrolled = {} if self._enroller is None else self._enroller.ask_now()
         except NotRecorded as error:
             return Refresh((), dict.fromkeys(self._surveys, drop_frames(error)))
@@ -294,11 +315,17 @@ class Client:
     def flush(self, timeout: float = 10.0, due_only: bool = False) -> Delivery:
         """Send now what waits, for ``timeout`` seconds at most; never raises for the world.
 
+        The moment is the app's own choice: at an app's start, or its end, it shows when somebody
+        uses the device, and ``explain()`` says so. While nothing can leave the device it ends at
+        once, and after a request that went unanswered nothing else is tried for a minute, or until
+        that one's second send.
+
         Requests that follow each other closely let whoever sees them guess that they come from one
         device: leave sending to the background thread, where there is one. With ``due_only`` sends
         what is due by its random time: for an app without the thread that flushes regularly.
         """
-        return self._debugged(self._uploader.flush(timeout, due_only=due_only))
+        with self._state.patience(timeout):
+            return self._debugged(self._uploader.flush(timeout, due_only=due_only))
 
     @property
     def consent(self) -> Consent:

@@ -8,6 +8,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from math import inf
 from typing import Final
@@ -25,7 +26,13 @@ from deniable.client.ledger.admission import SignedManifest, check_addressee, op
 from deniable.client.ledger.following import chosen_of
 from deniable.client.ledger.ledger import Ledger
 from deniable.client.ledger.refreshes import Fetched, Refreshes
-from deniable.client.sending.transport import HttpAnswer, Transport, TransportError
+from deniable.client.sending.backoff import OFFLINE
+from deniable.client.sending.transport import (
+    HttpAnswer,
+    RouteFinder,
+    Transport,
+    TransportError,
+)
 from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.client.survey import DAY, Survey
 from deniable.messages import (
@@ -37,8 +44,6 @@ from deniable.messages import (
 )
 
 _LOG = logging.getLogger("deniable")
-_OFFLINE_SECONDS: Final = (5.0, 10.0, 20.0, 40.0)
-"""Waits of the thread after requests that could not leave the device."""
 _LONGEST_OFFLINE: Final = 3600.0
 _DEAR_BYTES: Final = 64 * 1024
 """Whoever cannot sign could have a device fetch megabytes again and again that are of no use."""
@@ -51,7 +56,8 @@ class Manifests(Forkable):
     """Brings manifests to those that are followed: the ``bundled`` ones, or fetched.
 
     ``check_consent`` raises ``ConsentMissing`` unless the collector may be asked; before each
-    request, and again once the connection stands.
+    request, and again once the connection stands. ``rest`` returns the seconds for which nothing
+    is asked for, in the background or in the foreground, unless by force.
 
     ``errors`` tells, by name, why nothing was fetched at the last refresh, or the newest not taken.
     It is replaced as a whole: threads need no lock, which a fork could leave held. Any may be asked
@@ -67,6 +73,7 @@ class Manifests(Forkable):
         transport: Transport,
         clock: Clock,
         check_consent: Callable[[], None],
+        rest: Callable[[bool], float],
     ) -> None:
         self._ledger = ledger
         self._following = ledger.following
@@ -77,6 +84,7 @@ class Manifests(Forkable):
         self._transport = transport
         self._clock = clock
         self._check_consent = check_consent
+        self._rest = rest
         self.errors: Mapping[str, NotRecorded] = {}
         self.next_refresh = -inf
         self._opened: dict[tuple[int, tuple[bytes, ...]], _Opened] = {}
@@ -122,12 +130,24 @@ class Manifests(Forkable):
             name: sha256(f"{oldest} {survey.fingerprint}".encode()).hexdigest()[:16]
             for name, survey in self._surveys.items()
         }
-        due = self._refreshes.begin(digests, now, force=force, in_background=in_background)
+        begin = partial(
+            self._refreshes.begin, digests, now, force=force, in_background=in_background
+        )
+        due, offline = begin(only_looks=True), None
+        if min(due.values(), default=inf) <= now:
+            if not force and (rest := self._rest(in_background)):
+                due = {name: max(when, now + rest) for name, when in due.items()}
+            elif (offline := self._why_unreachable(end)) is None:
+                due = begin()
         asked = [name for name, when in due.items() if when <= now]
         later = {name: when - now for name, when in due.items() if when > now}
         fetched = dict.fromkeys(asked, Fetched.OF_NO_USE)
         try:
-            answers = self._get_all({name: f"/v1/surveys/{name}/manifests" for name in asked}, end)
+            answers: dict[str, _Answer] = (
+                dict.fromkeys(asked, offline)
+                if offline
+                else self._get_all({name: f"/v1/surveys/{name}/manifests" for name in asked}, end)
+            )
             rotated: list[bool] = []
             for name, answer in answers.items():
                 try:
@@ -136,7 +156,8 @@ class Manifests(Forkable):
                     errors[name] = drop_frames(error)
                     fetched[name] = _of_what_use(answer, error)
         finally:
-            self._refreshes.settle(fetched, self._clock.now())
+            if not offline:  # else nothing was counted
+                self._refreshes.settle(fetched, self._clock.now())
         self._note(errors, later, min([self._wait(fetched, began), *later.values()]))
         return later
 
@@ -343,13 +364,21 @@ class Manifests(Forkable):
         except TransportError as error:
             return error
 
+    def _why_unreachable(self, end: float) -> TransportError | None:
+        try:
+            if isinstance(self._transport, RouteFinder):
+                self._transport.find_route(max(0.001, end - self._clock.monotonic()))
+        except TransportError as error:
+            return error
+        return None
+
     def _wait(self, fetched: Mapping[str, Fetched], began: float) -> float:
         """Return the seconds until a name that was asked for may be asked for again, at least."""
         if Fetched.NEVER_LEFT in fetched.values():
             # Who has what it needs is in no hurry, and the name's server may see each try.
             if all(self._following.holds(name, self._clock.now()) for name in fetched):
                 return _LONGEST_OFFLINE
-            wait = _OFFLINE_SECONDS[min(self._offline, len(_OFFLINE_SECONDS) - 1)]
+            wait = OFFLINE.seconds(self._offline, 0.0)
             self._offline += 1
             # From the start of one try to that of the next: resolvers may take long to fail.
             return max(0.0, began + wait - self._clock.monotonic())

@@ -65,10 +65,10 @@ def connect(
         path, timeout=patience, isolation_level=None, check_same_thread=False
     )
     try:
-        _once_free(patience, lambda: recognise(connection))
+        once_free(patience, lambda: recognise(connection))
         for name, value in pragmas.items():
             connection.execute(f"PRAGMA {name}={value}")
-        _once_free(patience, lambda: connection.execute("PRAGMA journal_mode=WAL"))
+        once_free(patience, lambda: connection.execute("PRAGMA journal_mode=WAL"))
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA secure_delete=ON")
     except BaseException:
@@ -101,7 +101,7 @@ def writing(connection: sqlite3.Connection, patience: float | None = None) -> It
     else:
         connection.execute("PRAGMA busy_timeout=0")
         try:
-            _once_free(patience, lambda: connection.execute("BEGIN IMMEDIATE"))
+            once_free(patience, lambda: connection.execute("BEGIN IMMEDIATE"))
         finally:
             connection.execute(f"PRAGMA busy_timeout={round(patience * 1000)}")
     try:
@@ -217,7 +217,7 @@ def primary_code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _once_free(patience: float, work: Callable[[], object]) -> None:
+def once_free(patience: float, work: Callable[[], object]) -> None:
     """Do this as soon as no other process is in its way."""
     deadline = time.monotonic() + patience
     while True:

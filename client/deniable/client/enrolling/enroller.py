@@ -34,7 +34,7 @@ class Enroller(Forkable):
     """Gets certificates for the epochs that can be reported, before there is an answer.
 
     No first call is put off for longer than ``longest`` seconds; ``wake`` tells the sending thread
-    to look again.
+    to look again, ``hold`` how long what is due has still to wait.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class Enroller(Forkable):
         jitter: Callable[[], float],
         longest: float,
         wake: Callable[[], None],
+        hold: Callable[[], float],
     ) -> None:
         self._enrol = enrol
         self._credentials = credentials
@@ -54,6 +55,7 @@ class Enroller(Forkable):
         self._jitter = jitter
         self._longest = max(longest, backoff.most, _CLAIM_SECONDS)
         self._wake = wake
+        self._hold = hold
         self._asking = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopping = False
@@ -81,6 +83,8 @@ class Enroller(Forkable):
             now = self._clock.now()
             plan = self._credentials.plan(now)
             due = [each for each in plan.wanted if not now < each.due <= now + self._longest]
+            if due and (held := self._hold()):
+                return held
             if due:
                 # Known before it starts: whoever closes must find it.
                 self._thread = thread = threading.Thread(

@@ -57,18 +57,26 @@ class Refreshes:
         self._declared: Mapping[str, str] = {}
 
     def begin(
-        self, declared: Mapping[str, str], now: float, *, force: bool, in_background: bool
+        self,
+        declared: Mapping[str, str],
+        now: float,
+        *,
+        force: bool,
+        in_background: bool,
+        only_looks: bool = False,
     ) -> dict[str, float]:
         """Count requests that are about to leave; return when each name may be asked for.
 
-        That is now, and then it is counted, or later. By force it is asked although it is not time
-        yet; rule 3 holds all the same. In the background, the very first one waits at random.
-        ``declared`` has a digest of each name's declaration, which later calls go by.
+        That is now, and then it is counted unless the caller only looks, or later. By force it is
+        asked although it is not time yet; rule 3 holds all the same. In the background, the very
+        first one waits at random. ``declared`` has a digest of each name's declaration, which later
+        calls go by.
         """
         self._declared = declared
         with self._state.transaction(now) as connection:
             return {
-                name: self._begin(connection, name, now, force, in_background) for name in declared
+                name: self._begin(connection, name, now, force, in_background, only_looks)
+                for name in declared
             }
 
     def count_another(self, name: str, now: float) -> bool:
@@ -101,6 +109,7 @@ class Refreshes:
         now: float,
         force: bool,
         in_background: bool,
+        only_looks: bool,
     ) -> float:
         row = self._row(connection, name, now)
         if row is None:
@@ -116,6 +125,8 @@ class Refreshes:
         wanted = force or (failures == _NOT_ASKED and not in_background)
         if not wanted and now < due <= now + _LONGEST:  # or the clock was put back since
             return due
+        if only_looks:
+            return now
         failures = max(0, failures)
         wait = min(DAY, _FIRST_FAILURE * 2.0 ** min(failures, 30))
         due = now + wait * (1 + self._jitter() * _MOST_JITTER)

@@ -1,6 +1,7 @@
 """How long to wait before another try."""
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +18,7 @@ class Backoff:
     def seconds(self, attempts: int, jitter: float) -> float:
         """Return the wait after so many sends; ``jitter`` in [0, 1) halves it at most."""
         return min(self.most, self.first * 2.0 ** min(attempts, 30)) * (1 - jitter / 2)
+
+
+OFFLINE: Final = Backoff(first=5.0, most=600.0)
+"""From try to try while nothing can leave the device: radio and processor are the user's."""

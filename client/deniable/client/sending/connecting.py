@@ -34,13 +34,9 @@ def connect_by(deadline: float, address: tuple[str, int], *_: object) -> socket.
         NotReached: if nothing was sent to any address.
         OSError: if no address could be reached in time.
     """
-    try:
-        found = _resolve(address, deadline)
-    except (OSError, ValueError) as error:
-        raise NotReached from error
     failure: OSError | None = None
     seen = False
-    for family, kind, protocol, _name, place in found:
+    for family, kind, protocol, _name, place in _addresses(address, deadline):
         try:
             _check_route(family, place)
         except OSError as error:
@@ -56,6 +52,17 @@ def connect_by(deadline: float, address: tuple[str, int], *_: object) -> socket.
     raise NotReached from failure
 
 
+def check_reachable(deadline: float, address: tuple[str, int]) -> None:
+    """Raise ``NotReached`` if nothing can leave for a host and port; nothing leaves for them."""
+    failure: OSError | None = None
+    for family, _kind, _protocol, _name, place in _addresses(address, deadline):
+        try:
+            return _check_route(family, place)
+        except OSError as error:
+            failure = error
+    raise NotReached from failure
+
+
 def left_until(deadline: float) -> float:
     """Return the seconds left until a deadline by the monotonic clock.
 
@@ -66,6 +73,13 @@ def left_until(deadline: float) -> float:
     if left <= 0:
         raise TimeoutError
     return left
+
+
+def _addresses(address: tuple[str, int], deadline: float) -> Sequence[_Address]:
+    try:
+        return _resolve(address, deadline)
+    except (OSError, ValueError) as error:
+        raise NotReached from error
 
 
 def _check_route(family: int, place: tuple[Any, ...]) -> None:

@@ -6,7 +6,7 @@ Whatever comes, a report is sent ``MOST_SENDS`` times at most, and from the thir
 that no answer, and no silence, makes a device call more often.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -110,6 +110,12 @@ def why_waits(report: PendingReport, now: float, *, due_only: bool) -> str:
     if report.held > now:
         return "next-day" if earliest_after(report.attempts, now) else "held"
     return "not-due" if due_only and report.due > now else "no-time"
+
+
+def among(batch: Iterable[PendingReport], pending: Iterable[PendingReport]) -> list[PendingReport]:
+    """Return those that are pending of a batch that was sent, as they are now."""
+    keys = {(report.name, report.epoch) for report in batch}
+    return [report for report in pending if (report.name, report.epoch) in keys]
 
 
 def batch_of(due: Sequence[PendingReport], most: int) -> list[PendingReport]:

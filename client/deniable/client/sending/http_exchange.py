@@ -18,7 +18,12 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from deniable.client.sending.connecting import NotReached, connect_by, left_until
+from deniable.client.sending.connecting import (
+    NotReached,
+    check_reachable,
+    connect_by,
+    left_until,
+)
 from deniable.client.sending.transport import HttpAnswer, Target, TransportError
 
 _USER_AGENT: Final = "deniable/1"
@@ -67,6 +72,21 @@ def exchange(
                 return HttpAnswer(response.status, received, content)
 
 
+def find_route(target: Target, proxies: Mapping[str, str] | None, seconds: float) -> None:
+    """Raise ``TransportError`` if no request can leave; see ``RouteFinder``."""
+    deadline = time.monotonic() + seconds
+    with _outages():
+        proxy = _find_proxy(target, proxies)
+    with _outages(" through a proxy" if proxy else ""):
+        check_reachable(deadline, _address(target, proxy))
+
+
+def _address(target: Target, proxy: "_Proxy | None") -> tuple[str, int]:
+    if proxy is not None:
+        return proxy.host, proxy.port
+    return target.host, target.port or (_HTTPS_PORT if target.secure else _HTTP_PORT)
+
+
 @contextmanager
 def _outages(by_way: str = "") -> Iterator[None]:
     """Raise what goes wrong as a ``TransportError``."""
@@ -88,7 +108,7 @@ class _Connection(http.client.HTTPConnection):
     def __init__(self, target: Target, proxy: "_Proxy | None", deadline: float, most: int) -> None:
         self.default_port = _HTTPS_PORT if target.secure else _HTTP_PORT
         port = target.port or self.default_port
-        super().__init__(*((target.host, port) if proxy is None else (proxy.host, proxy.port)))
+        super().__init__(*_address(target, proxy))
         if proxy is not None and target.secure:
             self.set_tunnel(target.host, port, dict(proxy.headers))
         # http.client's own way to put another function in place of socket.create_connection.

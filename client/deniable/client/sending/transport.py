@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "::1"})
@@ -64,6 +64,17 @@ class Transport(Protocol):
         Raises:
             TransportError: if no usable answer came.
         """
+
+
+@runtime_checkable
+class RouteFinder(Protocol):
+    """What a transport may have besides: a look whether anything can leave the device now.
+
+    It costs nothing beside a request that is counted and taken back.
+    """
+
+    def find_route(self, timeout: float = REQUEST_SECONDS) -> None:
+        """Raise an unsent ``TransportError`` if a request could not leave; send nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +155,9 @@ class HttpTransport:
         wanted = method, path, headers, body
         seconds = min(timeout, self._timeout)
         return exchange(self._target, self._proxies, wanted, most, seconds, before_body)
+
+    def find_route(self, timeout: float = REQUEST_SECONDS) -> None:
+        """Look whether the collector's name, or the proxy's, has an address, and that a route."""
+        from deniable.client.sending.http_exchange import find_route  # as above
+
+        find_route(self._target, self._proxies, min(timeout, self._timeout))

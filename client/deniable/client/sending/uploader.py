@@ -4,7 +4,8 @@ The thread exists only once there is something to send and consent to send it. I
 killing it at any instant loses nothing, since the outbox is in the state.
 
 While nothing leaves the device, since there is no route or the name is not resolved, nobody else
-knows of it: such tries are not counted as sends, and follow each other soon (D8).
+knows of it: such tries are not counted as sends (D8), and grow as rare as every ten minutes. Where
+the transport can look for a route, nothing is written for them either.
 """
 
 import logging
@@ -13,14 +14,15 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final
 
 from deniable.client.clock import Clock
 from deniable.client.errors import NotRecorded, drop_frames
 from deniable.client.outcome import Delivery
-from deniable.client.sending.backoff import Backoff
+from deniable.client.sending.backoff import OFFLINE, Backoff
 from deniable.client.sending.delivery import (
     Delivered,
     Drop,
@@ -28,13 +30,20 @@ from deniable.client.sending.delivery import (
     PendingReport,
     Resend,
     Step,
+    among,
     batch_of,
     is_due,
     next_steps,
     why_waits,
 )
+from deniable.client.sending.launch import LaunchDelay
 from deniable.client.sending.outbox import Outbox
-from deniable.client.sending.transport import REQUEST_SECONDS, Transport, TransportError
+from deniable.client.sending.transport import (
+    REQUEST_SECONDS,
+    RouteFinder,
+    Transport,
+    TransportError,
+)
 from deniable.client.sending.wake import Wake
 from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.messages import MAX_ANSWER_BYTES, MAX_UPLOAD_REPORTS, pack_upload
@@ -43,7 +52,7 @@ _LOG = logging.getLogger("deniable")
 _LONGEST_NAP: Final = 3600.0
 _STOP_SECONDS: Final = 1.0
 _CLAIM_SECONDS: Final = 2 * REQUEST_SECONDS
-_OFFLINE: Final = Backoff(first=5.0, most=45.0)
+_SILENCE_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,7 @@ class Uploader(Forkable):
     """Moves reports from the outbox to the collector.
 
     Args:
+        launch: what is overdue at the thread's start waits for it.
         backoff: that of second sends.
         spread: given when a report closes, returns the seconds to wait with it, at random.
         linkable_batches: send all that is due in one request.
@@ -74,6 +84,7 @@ class Uploader(Forkable):
         outbox: Outbox,
         transport: Transport,
         clock: Clock,
+        launch: LaunchDelay,
         *,
         backoff: Backoff,
         jitter: Callable[[], float],
@@ -84,6 +95,7 @@ class Uploader(Forkable):
         self._outbox = outbox
         self._transport = transport
         self._clock = clock
+        self._launch = launch
         self._backoff = backoff
         self._jitter = jitter
         self._spread = spread
@@ -102,6 +114,7 @@ class Uploader(Forkable):
         self._warned = False
         self._unsent = 0  # tries that did not leave the device, since the last that did
         self._rests_until = 0.0
+        self._silent_until = -inf
         keep_through_forks(self)
 
     def after_fork(self, *, in_child: bool) -> None:
@@ -111,6 +124,7 @@ class Uploader(Forkable):
             self._starting = threading.Lock()
             self._wake, self._interrupt = Wake(), threading.Event()
             self._thread = None
+            self._launch.restart()
 
     def start(self) -> None:
         """Start the thread, or wake it."""
@@ -151,7 +165,9 @@ class Uploader(Forkable):
         """Send now what waits, and again what fails, as often as timeout and D8 allow.
 
         What the collector itself asked to wait with, and what must wait for a day, is left for
-        later; with ``due_only`` also what is not due, and what fails, as the thread would.
+        later; with ``due_only`` also what is not due, and what fails, as the thread would. While
+        nothing can leave the device it ends at once. While a request went unanswered, the others
+        wait as well, until its second send or for a minute.
         """
         end, interrupt = self._clock.monotonic() + timeout, self._interrupt
         progress = _Progress(due_only)
@@ -175,7 +191,7 @@ class Uploader(Forkable):
     def _flush(self, end: float, interrupt: threading.Event, progress: "_Progress") -> None:
         known: Sequence[PendingReport] | None = None
         while (left := end - self._clock.monotonic()) > 0 and not interrupt.is_set():
-            rest = 0.0
+            silence = left
             waiting: Sequence[PendingReport] = ()
             with _held(self._sending, left) as alone:
                 left = end - self._clock.monotonic()  # the thread may have been sending
@@ -188,12 +204,15 @@ class Uploader(Forkable):
                     batch = batch_of(due, self._most)
                     sent = self._send(batch, min(left, REQUEST_SECONDS))
                     progress.note(batch, sent)
-                    rest = self._rest()
-                    if not rest:
+                    if self._rest():
+                        break
+                    silence = self.silence()
+                    if not silence:
                         known = sent.pending
                         continue
+                    waiting = among(batch, sent.pending or ())
             dues = [max(each.due, each.held) - now for each in waiting if not each.renewing]
-            pause = rest or min(dues, default=left)
+            pause = min([silence, *dues])
             if progress.due_only or not waiting or pause >= end - self._clock.monotonic():
                 break
             self._clock.wait(interrupt, max(pause, 0.001))
@@ -205,10 +224,15 @@ class Uploader(Forkable):
         others: Iterable[tuple[PendingReport, float]] = (),
     ) -> _Sent:
         """Send these reports in one request; give the others, which are due too, new times."""
+        started = self._clock.monotonic()
+        if isinstance(self._transport, RouteFinder):
+            try:
+                self._transport.find_route(seconds)
+            except TransportError as error:
+                return self._not_sent(batch, error, started)
         began = self._clock.now()
         if not self._outbox.begin(batch, began + _CLAIM_SECONDS, began, others):
             return _Sent()
-        started = self._clock.monotonic()
         answer, why = None, "unrecognised-answer"
 
         def check() -> None:
@@ -222,26 +246,21 @@ class Uploader(Forkable):
                 {"Content-Type": "application/msgpack"},
                 pack_upload([report.envelope for report in batch]),
                 MAX_ANSWER_BYTES,
-                seconds,
+                max(0.001, started + seconds - self._clock.monotonic()),
                 before_body=check,
             )
         except _CalledOff:
             self._outbox.take_back(batch, self._clock.now())
             return _Sent()
         except TransportError as error:
-            why = f"unreachable: {error}"
-            if not self._warned:  # one line an outage, not one a report or an attempt
-                _LOG.warning("reports wait: the collector cannot be reached (%s)", error)
-            self._warned = True
             if error.unsent:
                 self._outbox.take_back(batch, self._clock.now())
-                # From the start of one try to that of the next: resolvers may take long to fail.
-                wait = _OFFLINE.seconds(self._unsent, self._jitter())
-                self._rests_until = started + wait
-                self._unsent += 1
-                return _Sent(reasons=[why] * len(batch))
+                return self._not_sent(batch, error, started)
+            why = self._warn_once(error)
+            self._silent_until = self._clock.monotonic() + _SILENCE_SECONDS
         else:
             self._warned = False
+            self._silent_until = -inf
         self._unsent = 0
         now = self._clock.now()
         steps = next_steps(batch, answer, now, self._backoff, self._jitter)
@@ -253,6 +272,24 @@ class Uploader(Forkable):
             self._wake.set()  # another certificate is a chore
         return _Sent(steps, [_reason(step, why) for step in steps], pending)
 
+    def _not_sent(
+        self, batch: Sequence[PendingReport], error: TransportError, started: float
+    ) -> _Sent:
+        # From the start of one try to that of the next: resolvers may take long to fail.
+        self._rests_until = started + OFFLINE.seconds(self._unsent, self._jitter())
+        self._unsent += 1
+        return _Sent(reasons=[self._warn_once(error)] * len(batch))
+
+    def _warn_once(self, error: TransportError) -> str:
+        if not self._warned:  # one line an outage, not one a report or an attempt
+            _LOG.warning("reports wait: the collector cannot be reached (%s)", error)
+        self._warned = True
+        return f"unreachable: {error}"
+
+    def silence(self) -> float:
+        """Return the seconds for which the collector is left alone, having left one unanswered."""
+        return max(0.0, self._silent_until - self._clock.monotonic())
+
     def _rest(self) -> float:
         """Return the seconds for which it is of no use to try again: the device is offline."""
         return max(0.0, self._rests_until - self._clock.monotonic()) if self._unsent else 0.0
@@ -261,13 +298,10 @@ class Uploader(Forkable):
         while True:
             self._wake.clear()
             if self._is_stopping():  # after clear: or a stop that comes between is not heard
-                return
+                break
             nap = _LONGEST_NAP
             try:
-                again = self._chores()
-                if self._is_stopping():  # the chores may have waited for the network
-                    return
-                nap = min(nap, again, self._send_due())
+                nap = min(nap, self._step())
                 self._unforeseen = False
             except NotRecorded as error:
                 _LOG.info("reports wait: %s", error)  # the state has warned of its outage
@@ -276,7 +310,22 @@ class Uploader(Forkable):
                     _LOG.warning("reports wait: unforeseen %s", type(error).__name__)
                 self._unforeseen = True
                 _LOG.debug("what was not foreseen", exc_info=True)
-            self._wake.wait(nap)
+            if not self._is_stopping():
+                self._wake.wait(nap)
+        with suppress(NotRecorded):
+            self._launch.note()
+
+    def _step(self) -> float:
+        """Do what is due, unless it was before the thread started; return when there is more."""
+        nap = self._launch.begin()
+        if nap:
+            return nap
+        again = self._send_due()  # first: a session may have time for one request only
+        if self._is_stopping():  # it may have waited for the network
+            return 0.0
+        again = min(again, self._chores())
+        self._launch.end_look()
+        return self._launch.begin() or again
 
     def _is_stopping(self) -> bool:
         return self._stopping  # asked anew each time: another thread sets it
@@ -292,7 +341,7 @@ class Uploader(Forkable):
             due = [report for report in waiting if is_due(report, now)]
             if not due:
                 self._outbox.erase_settled(now)
-            elif not self._rest():
+            elif not self._launch.hold() and not self._rest():
                 batch = batch_of(due, self._most)
                 others = [] if self._linkable_batches else due[len(batch) :]
                 later = [(other, now + self._spread(other.closes)) for other in others]

@@ -40,14 +40,21 @@ def erase_reports(connection: sqlite3.Connection, verdict: str, now: float) -> N
     connection.execute("UPDATE credentials SET credential = NULL")
 
 
-def erase_remains(connection: sqlite3.Connection) -> None:
-    """Rebuild the file and truncate its log, if copies of erased bytes may stand there."""
+def erase_remains(connection: sqlite3.Connection, patience: float) -> None:
+    """Rebuild the file and truncate its log, if copies of erased bytes may stand there.
+
+    Who else uses it is waited for, ``patience`` seconds a step.
+    """
     (remains,) = connection.execute("SELECT remains FROM device").fetchone()
     if not remains:
         return
-    connection.execute("VACUUM")
-    if truncate_log(connection):  # and what was erased meanwhile is not done with
-        connection.execute("UPDATE device SET remains = 0 WHERE remains = ?", (remains,))
+    connection.execute(f"PRAGMA busy_timeout={round(patience * 1000)}")
+    try:
+        connection.execute("VACUUM")
+        if truncate_log(connection):  # and what was erased meanwhile is not done with
+            connection.execute("UPDATE device SET remains = 0 WHERE remains = ?", (remains,))
+    finally:
+        connection.execute("PRAGMA busy_timeout=0")  # as the state has it
 
 
 def set_aside(path: Path, now: int) -> None:

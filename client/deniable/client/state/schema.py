@@ -236,5 +236,13 @@ INSERT INTO refreshes SELECT * FROM refreshes_of_one_declaration;
 DROP TABLE refreshes_of_one_declaration;
 """
 
-STEPS: Final = {2: _TABLES, 3: _SPENDING, 4: _REFRESHES}
+_LAUNCHES: Final = """
+-- What is left of the running time for which waits what was overdue at a start (D7).
+CREATE TABLE launches (
+    origin       TEXT    PRIMARY KEY,
+    left_ms      INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+
+STEPS: Final = {2: _TABLES, 3: _SPENDING, 4: _REFRESHES, 5: _LAUNCHES}
 """What brings a state to each version of the schema from the one before; none was ever at 1."""

@@ -171,9 +171,9 @@ class State(Transactions):
 
         What a full disk or another process prevents is done at a later call, or the next opening.
         """
-        with self._lock, suppress(sqlite3.Error):
+        with suppress(sqlite3.Error, StateUnavailable), self._held():
             if self._connection is not None:
-                erase_remains(self._connection)
+                erase_remains(self._connection, self._patience())
 
     def erase_damaged(self, now: float | None = None) -> None:
         """Delete the damaged states that were set aside; given the time, a week ago."""

@@ -4,7 +4,8 @@
 2. A file that is damaged is set aside and replaced; it is deleted when consent ends, by purge, or
    after a week: nothing else erases the reports and memo keys in it.
 3. Which device it is then, ``identity`` judges, within this opening and by the mark (D5).
-4. A file of a schema that this version does not know, or of another program, is not touched.
+4. A file of a schema that this version does not know, or of another program, is not touched; one of
+   an earlier version is brought to this one, in a transaction for each step.
 """
 
 import sqlite3
@@ -28,7 +29,7 @@ from deniable.sqlite_files import (
 )
 
 _FIRST_VERSION: Final = 2
-_SCHEMA_VERSION: Final = 4
+_SCHEMA_VERSION: Final = 5
 _SOUND_DEVICE: Final = """
     SELECT count(*) FROM device WHERE typeof(secret) = 'blob' AND length(secret) = 32
     AND typeof(mark) = 'text' AND typeof(generation) = 'integer'
@@ -37,22 +38,24 @@ _SOUND_DEVICE: Final = """
     AND typeof(boot) || typeof(boot_seconds) = 'textreal'
 """
 _APPLICATION_ID: Final = 0x64656E69  # "deni"
-_BUSY_SECONDS = 5.0
+BUSY_SECONDS = 5.0
+"""How long other processes are waited for, unless a caller has less time."""
 
 
 def open_state_file(
-    path: Path, consent: str, now: int, boot: Boot | None = None
+    path: Path, consent: str, now: int, boot: Boot | None, patience: float
 ) -> sqlite3.Connection:
     """Open the state, creating or replacing it as the rules at the head of this module say.
 
-    A state that is created has this consent. Raises ``UnknownFile`` for a file of a newer schema or
-    another program, and ``OSError`` and ``sqlite3.Error`` if the disk does not allow it.
+    A state that is created has this consent. Other processes are waited for ``patience`` seconds.
+    Raises ``UnknownFile`` for a file of a newer schema or another program, and ``OSError`` and
+    ``sqlite3.Error`` if the disk does not allow it.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     create_private(path)
     mark = Mark.read(path)
     try:
-        connection = _connect(path)
+        connection = _connect(path, patience)
         created = _check(connection)
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         # (SQLite quotes a damaged schema in its errors, in whatever bytes it has become.)
@@ -63,7 +66,7 @@ def open_state_file(
         warn("the state is damaged: it is set aside, and no begun epoch is decided")
         set_aside(path, now)
         create_private(path)
-        connection, created = _connect(path), False
+        connection, created = _connect(path, patience), False
     try:
         if created:
             _migrate(connection)
@@ -72,7 +75,8 @@ def open_state_file(
         renew_unless_newest(connection, path, now, boot)
         truncate_log(connection)  # bytes that were erased just before a crash would live on
         with suppress(sqlite3.OperationalError):  # a full disk: tried again
-            erase_remains(connection)
+            erase_remains(connection, patience)
+        connection.execute("PRAGMA busy_timeout=0")  # from now on each call waits for itself
     except BaseException:
         connection.close()
         raise
@@ -86,9 +90,10 @@ def open_in_memory(consent: str, now: int, boot: Boot | None = None) -> sqlite3.
     return connection
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, patience: float | None = None) -> sqlite3.Connection:
     # What VACUUM copies is for no other file.
-    return connect(path, _BUSY_SECONDS, _version, temp_store="MEMORY")
+    seconds = BUSY_SECONDS if patience is None else patience
+    return connect(path, seconds, _version, temp_store="MEMORY")
 
 
 def _version(connection: sqlite3.Connection) -> int:

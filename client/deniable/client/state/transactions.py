@@ -9,18 +9,25 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from math import inf
 from pathlib import Path
 
 from deniable.client.clock import Boot
 from deniable.client.consent import Consent
 from deniable.client.errors import StateUnavailable
 from deniable.client.held_log import warn
+from deniable.client.state import state_file
 from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.client.state.mark import Mark
 from deniable.client.state.state_file import open_in_memory, open_state_file
-from deniable.sqlite_files import UnknownFile, file_identity, primary_code, writing
+from deniable.sqlite_files import UnknownFile, file_identity, once_free, primary_code
 
+_BUSY = sqlite3.SQLITE_BUSY
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_OPENING_TIMES = 10
+_LEAST_PATIENCE = 0.05
+"""Seconds: other processes write for some milliseconds, which even a call that is late may wait."""
 
 
 class Transactions(Forkable):
@@ -43,11 +50,50 @@ class Transactions(Forkable):
         self._opened: tuple[int, int] | None = None
         self._advanced = False
         self._lock = threading.RLock()
+        self._turns = 0
+        self._deadlines = threading.local()
         self._within = False
         self._forking: set[int] = set()
         self._abandoned = False
         self._outage = False
         keep_through_forks(self)
+
+    @contextmanager
+    def patience(self, seconds: float) -> Iterator[None]:
+        """Wait for other threads and processes so long at most, in this thread and block."""
+        before = self._deadline()
+        self._deadlines.end = min(before, time.monotonic() + seconds)
+        try:
+            yield
+        finally:
+            self._deadlines.end = before
+
+    def _deadline(self) -> float:
+        return getattr(self._deadlines, "end", inf)
+
+    def _patience(self) -> float:
+        left = self._deadline() - time.monotonic()
+        return min(state_file.BUSY_SECONDS, max(left, _LEAST_PATIENCE))
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Hold the lock, for which only a call without a time of its own waits without end.
+
+        Where many threads take turns, each waits as long for every other one; and for the one that
+        opens the file, which may have to be created, several times as long.
+        """
+        lock, turns, left = self._lock, self._turns, _OPENING_TIMES
+        patience = -1 if self._deadline() == inf else self._patience()
+        while not lock.acquire(timeout=patience):
+            left = left - 1 if self._connection is None else 0
+            if turns == self._turns and left <= 0:
+                raise StateUnavailable("the state is in use by another thread; try again later")
+            turns = self._turns
+        self._turns += 1
+        try:
+            yield
+        finally:
+            lock.release()
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -87,7 +133,7 @@ class Transactions(Forkable):
         self, now: float, begin: str = "BEGIN IMMEDIATE"
     ) -> Iterator[sqlite3.Connection]:
         """Hold the state's write lock: committed when the block ends, undone when it raises."""
-        with self._lock:
+        with self._held():
             if self._within:  # by a signal's handler, or a finaliser
                 raise StateUnavailable(
                     "the state is in use by what was interrupted here; try later"
@@ -95,7 +141,7 @@ class Transactions(Forkable):
             try:
                 self._within = True
                 connection = self._open(now)
-                connection.execute(begin)
+                once_free(self._patience(), partial(connection.execute, begin))
                 self._advanced, before = False, connection.total_changes
                 try:
                     yield connection
@@ -108,7 +154,9 @@ class Transactions(Forkable):
                 raise self._unavailable(f"the state cannot be used: it {error}") from error
             except (sqlite3.Error, OSError, ImportError) as error:
                 # (Nothing can be imported any more while the interpreter ends.)
-                raise self._unavailable(f"the state cannot be used: {error}") from error
+                busy = isinstance(error, sqlite3.Error) and primary_code(error) == _BUSY
+                why = "another process is writing it; try again later" if busy else error
+                raise self._unavailable(f"the state cannot be used: {why}") from error
             except (ArithmeticError, TypeError, ValueError) as error:
                 # What is stored is not what was stored: bits rotted, and SQLite did not notice.
                 raise self._unavailable(
@@ -125,7 +173,7 @@ class Transactions(Forkable):
         self, now: float, begin: str = "BEGIN IMMEDIATE"
     ) -> Iterator[sqlite3.Connection | None]:
         """Hold the state; None where there is none, unless a new one would begin with consent."""
-        with self._lock:
+        with self._held():
             if self._initial_consent is not Consent.ON and self._is_absent():
                 yield None
                 return
@@ -135,7 +183,7 @@ class Transactions(Forkable):
     @contextmanager
     def reading(self, now: float) -> Iterator[sqlite3.Connection | None]:
         """Hold the state to look at it as it is, if there is one; nobody else waits."""
-        with self._lock:
+        with self._held():
             if self._is_absent():
                 yield None
                 return
@@ -148,9 +196,13 @@ class Transactions(Forkable):
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         if self._advanced:  # or the state would look older than it is
-            with suppress(OSError, sqlite3.Error), writing(connection):  # one writer at a time
-                if self._path is not None:
-                    Mark.of(connection).write(self._path)
+            with suppress(OSError, sqlite3.Error):
+                once_free(self._patience(), partial(connection.execute, "BEGIN IMMEDIATE"))
+                try:  # one writer at a time
+                    if self._path is not None:
+                        Mark.of(connection).write(self._path)
+                finally:
+                    connection.execute("ROLLBACK")
         if isinstance(error, sqlite3.Error) and primary_code(error) in _DAMAGED:
             self.close()  # the next use judges the file anew, and sets it aside
 
@@ -189,7 +241,9 @@ class Transactions(Forkable):
         elif self._connection is None and path is not None:
             # One name for one state, and one mark: whatever links to it, wherever the app goes.
             self._path = path = Path(os.path.realpath(path))
-            self._connection = open_state_file(path, initial, int(now), self._boot())
+            self._connection = open_state_file(
+                path, initial, int(now), self._boot(), self._patience()
+            )
             self._opened = file_identity(path)
         if path is not None and self._opened != file_identity(path):
             # Another process may decide in the file that stands there now, so this one must not.

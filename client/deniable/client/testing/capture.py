@@ -127,6 +127,7 @@ class Capture:
 
         self._patches.enter_context(patch.multiple(Client, **self._replacements()))
         self._patches.enter_context(patch.object(HttpTransport, "request", request))
+        self._patches.enter_context(patch.object(HttpTransport, "find_route", lambda *_: None))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
+from deniable.client.sending.launch import longest_delay
 from deniable.client.transparency.figures import Figures, Row, text_of
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
@@ -230,9 +231,13 @@ class Explanation(Figures):
         if self.background is None or self.delivery_seconds is None:
             return "at a time that the app chooses"
         if not self.background:
-            return "as soon as the app sends it"
+            return "at a moment the app chooses"
         within = shown_duration(self.delivery_seconds)
-        return f"at a random time within {within}, or when the app sends it"
+        later = shown_duration(longest_delay(self.delivery_seconds))
+        return (
+            f"at a random time within {within} or, if the app is closed then, within {later} of "
+            "its running later on, or when the app chooses"
+        )
 
 
 def consent_lines(record: ConsentRecord) -> list[str]:

@@ -1,0 +1,130 @@
+"""The moment of a launch is never the moment of a request (D7).
+
+What is overdue when the thread starts waits for a delay of running time, since a launch shows when
+somebody uses the device. The delay is drawn once for a collector. What is left of it is kept in the
+state, so that starts of a few seconds use it up in the end; drawn anew at each, hardly any would
+send. It is noted at running times that double, so that who is killed loses half of it at most, and
+a delay costs nine small writes at most.
+"""
+
+from collections.abc import Callable
+from enum import Enum, auto
+from math import inf
+from typing import Final, TypeVar
+
+from deniable.client.clock import Clock
+from deniable.client.state.state import State
+
+_LONGEST: Final = 30
+_FIRST_NOTE: Final = 0.25
+_Seconds = TypeVar("_Seconds", int, float)
+
+
+def longest_delay(delivery_seconds: _Seconds) -> int | _Seconds:
+    """Return the longest delay, in seconds, where reports are sent within so many."""
+    return min(delivery_seconds, _LONGEST)
+
+
+class _Phase(Enum):
+    STOPPED = auto()  # no thread has started
+    LOOKING = auto()  # the thread is looking for the first time: what is due now was so before
+    WAITING = auto()  # something was
+    OVER = auto()
+
+
+class LaunchDelay:
+    """The delay of what is overdue at a start; for one thread.
+
+    No delay is longer than ``spread`` seconds; ``jitter`` is uniform in [0, 1).
+    """
+
+    def __init__(
+        self, state: State, collector: str, clock: Clock, jitter: Callable[[], float], spread: float
+    ) -> None:
+        self._state = state
+        self._collector = collector
+        self._clock = clock
+        self._jitter = jitter
+        self._most = longest_delay(spread)
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget that a thread has started: it has not, in the child of a fork."""
+        self._phase = _Phase.STOPPED
+        self._left: float | None = None  # seconds at the thread's start, or None: none is drawn
+        self._started = -inf
+        self._noted = 0.0
+
+    def hold(self) -> float:
+        """Return the seconds for which what is due now has still to wait; draw them if need be."""
+        if self._phase is _Phase.LOOKING:
+            self._phase = _Phase.WAITING
+            if self._left is None:
+                self._left = int(self._jitter() * self._most * 1000) / 1000
+                self._noted = -inf  # the delay itself is to be stored
+        if self._phase is not _Phase.WAITING or self._left is None:
+            return 0.0
+        return max(0.0, self._started + self._left - self._clock.monotonic())
+
+    def begin(self) -> float:
+        """Begin a round of the thread; return the seconds for which there is none, if there are."""
+        if self._phase is _Phase.STOPPED:
+            self._left = self._stored() if self._most > 0 else None
+            self._started = self._clock.monotonic()
+            self._phase = _Phase.LOOKING if self._most > 0 else _Phase.OVER
+        if self._phase is not _Phase.WAITING:
+            return 0.0
+        left = self.hold()
+        if left == 0:
+            # Before anything leaves: whoever is killed then must not find that nothing is left.
+            self._store(None)
+            self._phase = _Phase.OVER
+            return 0.0
+        ran = self._clock.monotonic() - self._started
+        if ran >= self._next_note():
+            self.note()
+        return min(left, self._next_note() - ran)
+
+    def end_look(self) -> None:
+        """End the first round: what falls due from now on has a random time of its own."""
+        if self._phase is _Phase.LOOKING:
+            self._phase = _Phase.OVER
+        elif self._phase is _Phase.WAITING and self._noted < 0:
+            self.note()
+
+    def note(self) -> None:
+        """Store what is left of a delay, if one is under way."""
+        if self._phase is _Phase.WAITING:
+            self._store(self.hold())
+            self._noted = max(0.0, self._clock.monotonic() - self._started)
+
+    def _next_note(self) -> float:
+        note = _FIRST_NOTE
+        while note <= self._noted:
+            note *= 2
+        return note
+
+    def _stored(self) -> float | None:
+        with self._state.reading(self._clock.now()) as connection:
+            row = (
+                connection
+                and connection.execute(
+                    "SELECT left_ms FROM launches WHERE origin = ?", (self._collector,)
+                ).fetchone()
+            )
+        left = row[0] if row else None
+        return min(left / 1000, self._most) if isinstance(left, int) else None  # or bits rotted
+
+    def _store(self, left: float | None) -> None:
+        with self._state.existing(self._clock.now()) as connection:
+            if connection is None:
+                return
+            if left is None:
+                connection.execute("DELETE FROM launches WHERE origin = ?", (self._collector,))
+                return
+            connection.execute(
+                "INSERT INTO launches VALUES (?, ?)"
+                # Of several processes the one that is ahead.
+                " ON CONFLICT (origin) DO UPDATE SET left_ms = min(left_ms, excluded.left_ms)",
+                (self._collector, int(left * 1000)),
+            )

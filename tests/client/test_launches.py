@@ -1,0 +1,86 @@
+"""The moment of a launch is never the moment of a request (D7)."""
+
+from functools import partial
+from random import Random
+
+import pytest
+
+from benchmarks.launches import live
+from deniable.client.sending.launch import LaunchDelay
+from tests.support.devices import NAME, Bench
+from tests.support.surveys import DAY, ORIGIN
+from tests.support.watched import device, until
+
+
+@pytest.fixture(autouse=True)
+def _times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deniable.client.client._uniform", Random(20_071_123).random)
+
+
+@pytest.mark.parametrize("seconds", [10.0, 60.0])
+def test_d7_no_launch_is_the_moment_of_a_request(seconds: float) -> None:
+    waits = live(seconds, epoch_days=1, days=56, seed=1).waits
+    assert len(waits) > 60
+    # Of a delay that is uniform in 30 s the first second has a thirtieth, and where sessions end
+    # before it does, of what is left of it no more than a tenth. Of n = 60 to 120 that more than
+    # a fifth are early has a chance of less than 1e-3 (binomial, p = .1); these seeds are fixed.
+    # Without the delay nearly all were.
+    assert sum(wait < 1 for wait in waits) < len(waits) / 5
+    assert max(waits) - min(waits) > seconds / 2
+
+
+@pytest.mark.parametrize(("seconds", "a_day"), [(0.3, 60), (5.0, 5), (60.0, 5)])
+def test_d7_sessions_of_any_length_deliver_in_the_end(seconds: float, a_day: int) -> None:
+    life = live(seconds, epoch_days=7, days=42, seed=2, a_day=a_day)
+    assert len(life.made) == 6
+    assert life.share_within(14) == 1
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_d7_what_is_left_of_a_delay_is_kept_across_starts(bench: Bench, killed: bool) -> None:
+    client, chance = bench.ready(), Random(3)
+    for _ in range(20):
+        drawn, ran = chance.random(), 0.0
+        over = False
+        while not over:
+            delay = LaunchDelay(client._state, ORIGIN, bench.clock, partial(float, drawn), 3600.0)
+            began, ends = bench.clock.time, bench.clock.time + chance.uniform(0.3, 12)
+            delay.begin()
+            delay.hold()
+            delay.end_look()
+            while not (over := delay.hold() == 0) and bench.clock.time < ends:
+                bench.clock.time += min(delay.begin(), ends - bench.clock.time) + 1e-6
+            ran += bench.clock.time - began
+            if over:
+                delay.begin()
+            elif not killed:
+                delay.note()
+            bench.clock.time += chance.uniform(0, DAY)  # while nothing runs
+        least = int(drawn * 30_000) / 1000
+        # A start loses a millisecond to rounding; who is killed, half of what it ran at most.
+        assert least - 0.2 <= ran <= (2 if killed else 1) * least + 0.2
+        assert bench.rows("SELECT * FROM launches") == []
+
+
+def test_d7_a_thread_that_starts_draws_a_delay_for_what_is_overdue_and_sends_nothing(
+    bench: Bench,
+) -> None:
+    bench.reported().close()
+    bench.clock.time += 2 * DAY  # report and fetch are overdue, and the clock stands still
+    requests = len(bench.transport.requests)
+    client = device(bench, delivery_seconds=3600.0)
+    client.start()
+    until(lambda: bench.rows("SELECT count(*) FROM launches") == [(1,)])
+    client.close()
+    assert len(bench.transport.requests) == requests
+    assert bench.client().flush().delivered == 1  # the app's own moment
+
+
+def test_d7_what_is_not_overdue_at_a_start_draws_nothing(bench: Bench) -> None:
+    client = bench.reported()
+    client._uploader._step()
+    assert bench.rows("SELECT * FROM launches") == []
+    assert client.report(NAME, "good").ok
+    bench.clock.time += 3600
+    client._uploader._step()
+    assert len(bench.transport.uploads) == 1
