@@ -50,7 +50,7 @@ class Transactions(Forkable):
         self._opened: tuple[int, int] | None = None
         self._advanced = False
         self._lock = threading.RLock()
-        self._turns = 0
+        self._blocked = False  # whether whoever holds the lock waits for another process
         self._deadlines = threading.local()
         self._within = False
         self._forking: set[int] = set()
@@ -77,17 +77,14 @@ class Transactions(Forkable):
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """Hold the lock, for which only a call without a time of its own waits without end.
+        """Hold the lock, whatever other threads do with it, short of waiting for a process.
 
-        Where many threads take turns, each waits as long for every other one.
+        Such a thread may have more time for it than this one.
         """
-        lock, turns = self._lock, self._turns
-        patience = -1 if self._deadline() == inf else self._patience()
-        while not lock.acquire(timeout=patience):
-            if turns == self._turns:
-                raise StateUnavailable("the state is in use by another thread; try again later")
-            turns = self._turns
-        self._turns += 1
+        lock = self._lock
+        while not lock.acquire(timeout=self._patience()):
+            if self._blocked and self._deadline() < inf:
+                raise StateUnavailable("another process is writing the state; try again later")
         try:
             yield
         finally:
@@ -116,6 +113,7 @@ class Transactions(Forkable):
         """Go on; a child abandons what could not be closed."""
         if in_child:
             self._lock = threading.RLock()
+            self._blocked = False
             self._forking = set()
             self._abandoned = self._abandoned or self._within or self._connection is not None
             self._within = False
@@ -139,7 +137,11 @@ class Transactions(Forkable):
             try:
                 self._within = True
                 connection = self._open(now)
-                once_free(self._patience(), partial(connection.execute, begin))
+                self._blocked = True
+                try:
+                    once_free(self._patience(), partial(connection.execute, begin))
+                finally:
+                    self._blocked = False
                 self._advanced, before = False, connection.total_changes
                 try:
                     yield connection
