@@ -39,6 +39,7 @@ from tests.support.devices import (
 from tests.support.raw_server import RawServer, Script, answer
 from tests.support.surveys import CATEGORIES, DAY, DECLARED, START, manifest
 from tests.support.transports import Call
+from tests.support.watched import until
 
 SECONDS = 10.0
 OFFLINE = TransportError("gaierror", unsent=True)
@@ -311,18 +312,22 @@ def test_a_call_waits_for_others_no_longer_than_its_time(
     }
     with (
         ThreadPoolExecutor(1) as pool,
+        ThreadPoolExecutor(1) as beside,
         closing(sqlite3.connect(bench.path, isolation_level=None)) as other,
     ):
         other.execute("BEGIN IMMEDIATE")
         try:
-            error = pool.submit(calls[call]).result(SECONDS)
+            errors = [pool.submit(calls[call]).result(SECONDS)]
+            # And while another thread of this app, which has no time of its own, waits.
+            waits = pool.submit(client.purge)
+            until(lambda: client._state._blocked)
+            errors.append(beside.submit(calls[call]).result(SECONDS))
         finally:
             other.execute("ROLLBACK")
-    assert isinstance(error, StateUnavailable)
-    assert "another process is writing it" in str(error)
-    with ThreadPoolExecutor(1) as pool, client._state._lock:  # another thread of this app
-        error = pool.submit(calls[call]).result(SECONDS)
-    assert isinstance(error, StateUnavailable)
+        waits.result(SECONDS)
+    for error in errors:
+        assert isinstance(error, StateUnavailable)
+        assert "another process is writing" in str(error)
 
 
 @pytest.mark.parametrize("end", ["delivered", "refused", "cap", "off", "purge", "unanswered"])

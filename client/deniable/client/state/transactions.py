@@ -25,7 +25,6 @@ from deniable.sqlite_files import UnknownFile, file_identity, once_free, primary
 
 _BUSY = sqlite3.SQLITE_BUSY
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_OPENING_TIMES = 10
 _LEAST_PATIENCE = 0.05
 """Seconds: other processes write for some milliseconds, which even a call that is late may wait."""
 
@@ -50,7 +49,7 @@ class Transactions(Forkable):
         self._opened: tuple[int, int] | None = None
         self._advanced = False
         self._lock = threading.RLock()
-        self._turns = 0
+        self._blocked = False  # whether whoever holds the lock waits for another process
         self._deadlines = threading.local()
         self._within = False
         self._forking: set[int] = set()
@@ -77,19 +76,14 @@ class Transactions(Forkable):
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """Hold the lock, for which only a call without a time of its own waits without end.
+        """Hold the lock, whatever other threads do with it, short of waiting for a process.
 
-        Where many threads take turns, each waits as long for every other one; and for the one that
-        opens the file, which may have to be created, several times as long.
+        Such a thread may have more time for it than this one.
         """
-        lock, turns, left = self._lock, self._turns, _OPENING_TIMES
-        patience = -1 if self._deadline() == inf else self._patience()
-        while not lock.acquire(timeout=patience):
-            left = left - 1 if self._connection is None else 0
-            if turns == self._turns and left <= 0:
-                raise StateUnavailable("the state is in use by another thread; try again later")
-            turns = self._turns
-        self._turns += 1
+        lock = self._lock
+        while not lock.acquire(timeout=self._patience()):
+            if self._blocked and self._deadline() < inf:
+                raise StateUnavailable("another process is writing the state; try again later")
         try:
             yield
         finally:
@@ -118,6 +112,7 @@ class Transactions(Forkable):
         """Go on; a child abandons what could not be closed."""
         if in_child:
             self._lock = threading.RLock()
+            self._blocked = False
             self._forking = set()
             self._abandoned = self._abandoned or self._within or self._connection is not None
             self._within = False
@@ -141,7 +136,11 @@ class Transactions(Forkable):
             try:
                 self._within = True
                 connection = self._open(now)
-                once_free(self._patience(), partial(connection.execute, begin))
+                self._blocked = True
+                try:
+                    once_free(self._patience(), partial(connection.execute, begin))
+                finally:
+                    self._blocked = False
                 self._advanced, before = False, connection.total_changes
                 try:
                     yield connection
