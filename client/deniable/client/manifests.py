@@ -7,7 +7,7 @@ made, and at most once a refresh: most devices never ask.
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from math import inf
 from typing import Final
@@ -51,7 +51,8 @@ class Manifests(Forkable):
     """Brings manifests to those that are followed: the ``bundled`` ones, or fetched.
 
     ``check_consent`` raises ``ConsentMissing`` unless the collector may be asked; before each
-    request, and again once the connection stands.
+    request, and again once the connection stands. What is ``uncovered`` is neither offered nor
+    fetched; at the latest refresh that was ``self.uncovered``.
 
     ``errors`` tells, by name, why nothing was fetched at the last refresh, or the newest not taken.
     It is replaced as a whole: threads need no lock, which a fork could leave held. Any may be asked
@@ -67,6 +68,7 @@ class Manifests(Forkable):
         transport: Transport,
         clock: Clock,
         check_consent: Callable[[], None],
+        uncovered: Callable[[], Collection[str]],
     ) -> None:
         self._ledger = ledger
         self._following = ledger.following
@@ -77,6 +79,8 @@ class Manifests(Forkable):
         self._transport = transport
         self._clock = clock
         self._check_consent = check_consent
+        self._uncovered = uncovered
+        self.uncovered: Collection[str] = ()
         self.errors: Mapping[str, NotRecorded] = {}
         self.next_refresh = -inf
         self._opened: dict[tuple[int, tuple[bytes, ...]], _Opened] = {}
@@ -112,7 +116,10 @@ class Manifests(Forkable):
         self._check_consent()
         began = self._clock.monotonic()
         errors: dict[str, NotRecorded] = {}
-        for survey in self._surveys.values():
+        self.uncovered = self._uncovered()
+        names = [name for name in self._surveys if name not in self.uncovered]
+        surveys = {name: self._surveys[name] for name in names}
+        for survey in surveys.values():
             if (refused := self.offer_bundled(survey)) is not None:
                 errors[survey.name] = refused
         now = self._clock.now()
@@ -120,7 +127,7 @@ class Manifests(Forkable):
         oldest = self._authorities.known(now)[0].hex()
         digests = {
             name: sha256(f"{oldest} {survey.fingerprint}".encode()).hexdigest()[:16]
-            for name, survey in self._surveys.items()
+            for name, survey in surveys.items()
         }
         due = self._refreshes.begin(digests, now, force=force, in_background=in_background)
         asked = [name for name, when in due.items() if when <= now]
