@@ -276,7 +276,8 @@ class Client:
             del survey, answer  # as above, and so do handlers of what is logged
         if outcome.error is not None:
             _LOG.info("survey %s: not recorded: %s", outcome.survey, str(outcome.error))
-        quiet = outcome.status is OutcomeStatus.LOCAL or isinstance(outcome.error, ConsentMissing)
+        # What consent covers goes on, also where this survey is not among it.
+        quiet = outcome.status is OutcomeStatus.LOCAL or type(outcome.error) is ConsentMissing
         if self._background and not quiet:
             self._uploader.start()
         self._debugged(outcome)

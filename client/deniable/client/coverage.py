@@ -69,4 +69,6 @@ def _rounded_up(value: Fraction, unit: int) -> int:
 
 
 def _digest(parts: list[object]) -> str:
-    return sha256(f"deniable/consent/v1\0{parts!r}".encode()).hexdigest()[:32]
+    # In ASCII: which other characters repr() escapes differs between versions of Python, and a
+    # digest that changed would ask everybody again.
+    return sha256(f"deniable/consent/v1\0{parts!a}".encode()).hexdigest()[:32]

@@ -40,7 +40,8 @@ class Scope(NamedTuple):
 
     def covers(self, other: "Scope") -> bool:
         """Tell whether a consent given for this covers the other."""
-        return self.declared == other.declared and all(map(ge, self.bounds, other.bounds))
+        same = self.declared == other.declared and len(self.bounds) == len(other.bounds)
+        return same and all(map(ge, self.bounds, other.bounds))
 
 
 FROM_BEFORE: Final = Scope("", "", ())

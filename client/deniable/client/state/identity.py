@@ -117,7 +117,8 @@ def _renew(
         consent, erases = mark.consent, mark.erases
         connection.execute("UPDATE device SET consent = ?", (consent,))
         connection.execute("DELETE FROM consents")
-        give(connection, mark.consents)
+        if consent == "on":
+            give(connection, mark.consents)
     else:
         consent, erases = "unset", True
         connection.execute(
