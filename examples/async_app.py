@@ -35,8 +35,10 @@ async def report(collector: str, authority: str, state: Path, done: asyncio.Even
     """Report one answer and send it, beside other work."""
     client = Client(collector, authority=authority, surveys=[THEME], state=state, background=False)
     async with client:
-        # An app asks its user first. The decision is stored, and may be changed at any time.
-        await asyncio.to_thread(client.set_consent, "on", "first start")
+        # An app asks its user first, and again after an update that asks for more. The decision is
+        # stored, and may be changed at any time.
+        if await asyncio.to_thread(lambda: client.uncovered):
+            await asyncio.to_thread(client.set_consent, "on", "first start")
         await client.arefresh()  # with background=True a thread does this and sends by itself
         outcome = await client.areport("preferred-theme", "dark")
         print(outcome.status, outcome.error or "")

@@ -23,7 +23,8 @@ def main(authority: str, answer: str) -> None:
     with Client(
         "http://127.0.0.1:8377", authority=authority, surveys=[RATING], state=state
     ) as client:
-        client.set_consent("on")  # once, when the user agrees; it is remembered
+        if client.uncovered:  # at first, and after an update that asks for more: ask the user
+            client.set_consent("on")  # who agreed; it is remembered
         client.refresh()  # a background thread does this by itself in an app that stays
         outcome = client.report("rating-of-marriage", answer)
         print(outcome.status, outcome.error or "")

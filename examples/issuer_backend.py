@@ -92,7 +92,8 @@ def device(collector: FakeCollector, enrol: Enrol, state: Path, answer: str) -> 
         enrol=enrol,
         background=False,  # an app that stays needs no refresh and no flush: a thread does them
     ) as client:
-        client.set_consent("on", "first start")  # an app asks its user first
+        if client.uncovered:  # an app asks its user first, and after an update that asks for more
+            client.set_consent("on", "first start")
         client.refresh()
         outcome = client.report(THEME.name, answer)
         client.flush(timeout=5)

@@ -62,6 +62,8 @@ class App:
             answer = form.get("answer", [""])[0]
             if answer in RATING.categories:  # what the app never declared is its bug, and raises
                 said = _said(self._client.report(RATING.name, answer))
+        if self._client.uncovered:  # at first, and after an update that asks for more
+            said = f"{said} Please decide whether you take part."
         page = PAGE.format(
             said=html.escape(said),
             explained=html.escape(self._client.explain().brief()),

@@ -28,8 +28,24 @@ def test_nothing_is_reported_before_the_user_agrees(
 
 
 def test_who_declines_is_remembered(deniable_capture: Capture, tmp_path: Path) -> None:
-    App(tmp_path / "state").answer_consent_question(agreed=False)
+    app = App(tmp_path / "state")
+    app.answer_consent_question(agreed=False)
     assert deniable_capture.consent is Consent.OFF
+    assert not app.has_to_ask()
+
+
+def test_who_agreed_is_asked_again_once_an_update_asks_for_more(
+    deniable_capture: Capture, tmp_path: Path
+) -> None:
+    app = App(tmp_path / "state")
+    assert not app.has_to_ask()
+    deniable_capture.uncovered = [THEME.name]
+    assert app.has_to_ask()
+    app.choose_theme("dark")
+    deniable_capture.assert_nothing_reported()
+    app.answer_consent_question(agreed=True)
+    app.choose_theme("light")
+    assert deniable_capture.answers("theme") == ["light"]
 
 
 def test_a_full_disk_is_no_reason_to_lose_the_setting(

@@ -29,9 +29,13 @@ class App:
         self.theme = "as the system has it"
         self.telemetry = Client(collector, authority=authority, surveys=[THEME], state=state)
 
+    def has_to_ask(self) -> bool:
+        """Tell whether to ask the user: at the first start, or once an update asks for more."""
+        return bool(self.telemetry.uncovered)
+
     def answer_consent_question(self, *, agreed: bool) -> None:
-        """Store what the user answered at the first start."""
-        self.telemetry.set_consent("on" if agreed else "off", origin="first start")
+        """Store what the user answered when asked."""
+        self.telemetry.set_consent("on" if agreed else "off", origin="start")
 
     def choose_theme(self, theme: str) -> None:
         """Change the setting, and report it."""

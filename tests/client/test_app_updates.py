@@ -153,6 +153,7 @@ def test_d5_a_state_that_was_lost_before_an_update_is_still_noticed(bench: Bench
     bench.reported().close()
     bench.path.unlink()
     client = trusting_another(bench)
+    client.set_consent("on")
     client.refresh(force=True)
     assert isinstance(client.report(NAME, "good").error, EpochUndecidable)
     assert bench.draw.count == 1

@@ -275,3 +275,10 @@ def test_nobody_is_asked_about_a_survey_that_is_refused(
     assert shell.asked == []
     assert fault in one_line(capsys)
     assert not shell.state.exists()
+
+
+def test_d12_consent_is_asked_again_for_what_the_person_has_not_agreed_to(shell: Shell) -> None:
+    shell.run("y", "4", options=("--max-epsilon", "1.5"))
+    for most, asks in (("1", False), ("1.5", False), ("1.6", True)):
+        assert shell.run("n", "4", options=("--max-epsilon", most)) == 0
+        assert [prompt.startswith(CONSENT) for prompt in shell.asked] == [True] * asks

@@ -81,6 +81,15 @@ def test_consent_is_shown_and_stored_with_its_origin(
     assert "origin: command line" in once
 
 
+def test_d12_on_without_the_app_covers_no_more_than_before(
+    stored: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for decision, covers in (("on", f"{NAME}."), ("off", ""), ("on", "no question yet")):
+        assert stored("consent", decision) == 0
+        assert covers in (shown := capsys.readouterr().out)
+        assert ("Given for" in shown) == bool(covers)
+
+
 def test_the_environment_that_lowers_consent_is_named(
     stored: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,7 +127,7 @@ def test_whoever_is_asked_for_consent_is_told_the_bundled_terms(
     assert (foretold.spent, foretold.reserved) == (0, 0)
     client.set_consent("on")
     before = bench.rows("SELECT * FROM manifests")
-    assert client.explain().surveys == page.surveys
+    assert client.explain().surveys == (replace(foretold, covered=True),)
     assert bench.rows("SELECT * FROM manifests") == before == []
     assert client.report(NAME, "good").ok
     assert only(client.explain()).terms == foretold.terms

@@ -100,7 +100,8 @@ def test_each_row_of_each_table_appears(bench: Bench) -> None:
     }
     tables = {name for (name,) in bench.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
     sums = {"carried", "spending_by_day", "spending_by_name"}
-    assert tables == {*kinds, *sums, "device", "refreshes", "launches"}
+    assert tables == {*kinds, *sums, "device", "refreshes", "launches", "consents"}
+    assert journal.consent.covers == ("keeping", NAME, "vouched")
     assert {table: bench.rows(f"SELECT count(*) FROM {table}")[0][0] for table in kinds} == kinds
     assert {entry.status for entry in reports(journal)} == {"pending", "delivered", "dropped"}
     assert {entry.role for entry in of_kind(journal, RotationEntry)} == {"followed", "forking"}

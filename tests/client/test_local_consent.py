@@ -176,7 +176,7 @@ def test_consent_is_stored_with_its_time_and_origin(bench: Bench) -> None:
     assert (record.decided, record.effective) == (Consent.ON, Consent.OFF)
     assert (record.since, record.origin) == (START + 77, "settings page")
     assert bench.rows("SELECT at, kind, detail FROM events") == [
-        (START + 77, "consent", "on, from settings page")
+        (START + 77, "consent", f"on, from settings page, for {NAME}")
     ]
 
 

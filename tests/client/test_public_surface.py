@@ -40,6 +40,7 @@ SURFACE = [
     "ManifestRefused",
     "MemoEntry",
     "NotChosen",
+    "NotCovered",
     "NotEnrolled",
     "NotReady",
     "NotRecorded",

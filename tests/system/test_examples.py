@@ -18,8 +18,11 @@ import pytest
 
 from deniable.audit import Database, sensitivity
 from deniable.central_model import Neighbours
+from deniable.messages import sign_manifest
+from deniable.messages.bundle import make_bundle
 from tests.support.collector import CollectorProcess
 from tests.support.processes import PYTEST, ROOT, child, run
+from tests.support.surveys import AUTHORITY, MANIFEST
 
 
 @pytest.mark.long
@@ -184,7 +187,32 @@ def test_the_example_apps_own_tests_pass_without_this_projects_settings(tmp_path
     folder = tmp_path / "app"
     shutil.copytree(ROOT / "examples" / "testing", folder, ignore=shutil.ignore_patterns("__*"))
     done = run([*PYTEST, folder], cwd=folder)
-    assert re.search(r"\b6 passed\b", done.stdout)
+    assert re.search(r"\b7 passed\b", done.stdout)
+
+
+@pytest.mark.parametrize("home", ["/dev/null", None])
+def test_the_tool_says_in_a_line_that_it_has_nowhere_to_remember(
+    tmp_path: Path, home: str | None
+) -> None:
+    bundle = make_bundle([sign_manifest(MANIFEST, AUTHORITY)], AUTHORITY.public_key)
+    (tmp_path / "rating-of-marriage.json").write_bytes(bundle.to_json())
+    program = (ROOT / "examples" / "consent_cli.py").read_text("utf-8")
+    if home is None:  # of a user whom the system does not know
+        program = f"import pwd\npwd.getpwuid = {{}}.__getitem__\n{program}"
+    command = [sys.executable, "-W", "error", "-c", program, AUTHORITY.public_key.hex()]
+    came = subprocess.run(
+        [*command, "rate", "good"],
+        cwd=tmp_path,
+        env={} if home is None else {"HOME": home},
+        input="y\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert came.returncode == 1
+    (line,) = came.stderr.splitlines()
+    assert line.startswith("Nothing was reported: ")
 
 
 @pytest.mark.long

@@ -103,6 +103,13 @@ def checked_consent(value: Consent | str) -> Consent:
         raise ValueError('consent must be "on", "local", "off" or "unset"') from None
 
 
+def checked_covers(given: str) -> str:
+    """Return what a prompt tells of."""
+    if given not in {"surveys", "total"}:
+        raise ValueError('consent_covers must be "surveys" or "total"')
+    return given
+
+
 def surveys_by_name(surveys: Iterable[Survey]) -> dict[str, Survey]:
     """Return the declared surveys by their names, which differ."""
     declared = list(surveys)

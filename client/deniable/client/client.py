@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from functools import partial
+from functools import cache, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -23,6 +23,7 @@ from deniable.client.arguments import (
     check_settings,
     check_slot_seconds,
     checked_consent,
+    checked_covers,
     checked_enrol,
     checked_origin,
     state_path,
@@ -30,6 +31,7 @@ from deniable.client.arguments import (
 )
 from deniable.client.clock import Clock, SystemClock
 from deniable.client.consent import Consent, ConsentRecord
+from deniable.client.coverage import declared_by
 from deniable.client.daemon_call import daemon_call
 from deniable.client.enrolling.credentials import Credentials
 from deniable.client.enrolling.enroller import Enroller
@@ -61,6 +63,7 @@ from deniable.client.sending.launch import LaunchDelay
 from deniable.client.sending.outbox import Outbox
 from deniable.client.sending.transport import REQUEST_SECONDS, HttpTransport, Transport
 from deniable.client.sending.uploader import Uploader
+from deniable.client.state.consents import Scope
 from deniable.client.state.state import State
 from deniable.client.survey import Answer, Survey
 from deniable.mechanisms import Draw, Number, os_random_word
@@ -94,7 +97,12 @@ class Client:
             does: 32 bytes, or 64 hex digits.
         surveys: what the app is willing to ask; declared here, before any answer exists (D1).
         state: path of the state file, private to this app and user.
-        consent: what a new state starts with. A stored decision of the user wins.
+        consent: what a new state starts with. A stored decision of the user wins. ``on`` is the
+            app's own claim that its user agreed to what is declared here, at every construction
+            for as long as the user has decided nothing: leave it away, and ask.
+        consent_covers: what the app's prompt tells of: the declared ``surveys``, or no more than
+            the device's ``total``, which is lifetime_epsilon and sliding. So consent covers these
+            surveys as they are declared now, or whatever is declared while the total does not rise.
         lifetime_epsilon: what this device will ever spend on all surveys together. A manifest
             reserves all its epochs when it is accepted (D3).
         sliding: what it will spend within a period, in addition.
@@ -132,6 +140,7 @@ class Client:
         surveys: Iterable[Survey],
         state: str | PathLike[str] | InMemory,
         consent: Consent | str = Consent.UNSET,
+        consent_covers: str = "surveys",
         lifetime_epsilon: Number = DEFAULT_LIFETIME_EPSILON,
         sliding: SlidingCeiling | None = None,
         manifests: Iterable[bytes] = (),
@@ -178,14 +187,25 @@ class Client:
         environment = os.environ if environment is None else environment
 
         boot_time = clock.boot_time if isinstance(clock, SystemClock) else None
-        self._state = State(state_path(state), checked_consent(consent), environment, boot_time)
         key, enrols = authority_key(authority), enrol is not None
+        self._scopes = cache(
+            partial(
+                declared_by,
+                declared,
+                self._allowance,
+                collector,
+                enrols=enrols,
+                in_total=checked_covers(consent_covers) == "total",
+            )
+        )
+        self._state = State(
+            state_path(state), checked_consent(consent), environment, boot_time, self._scopes
+        )
         authorities = Authorities(self._state, key)
         following = Following(authorities, self._allowance, collector, enrols=enrols)
         self._ledger = Ledger(following, caps, self._delay, unsafe_draw or os_random_word)
         bundled = bundled_manifests(manifests, declared, collector, key)
         refreshes = Refreshes(self._state, collector, self._jitter, delivery_seconds)
-        consented = self._check_consent
         launch = LaunchDelay(self._state, collector, clock, self._jitter, delivery_seconds)
         self._manifests = Manifests(
             self._ledger,
@@ -194,10 +214,11 @@ class Client:
             bundled,
             transport,
             clock,
-            consented,
+            self._check_consent,
             lambda in_background: max(
                 self._uploader.silence(), launch.hold() if in_background else 0.0
             ),
+            self._uncovered,
         )
         longest = max(delivery_seconds, backoff.most, LONGEST_REST)
         outbox = Outbox(self._state, collector, caps, longest, enrols=enrols)
@@ -268,7 +289,8 @@ class Client:
             del survey, answer  # as above, and so do handlers of what is logged
         if outcome.error is not None:
             _LOG.info("survey %s: not recorded: %s", outcome.survey, str(outcome.error))
-        quiet = outcome.status is OutcomeStatus.LOCAL or isinstance(outcome.error, ConsentMissing)
+        # What consent covers goes on, also where this survey is not among it.
+        quiet = outcome.status is OutcomeStatus.LOCAL or type(outcome.error) is ConsentMissing
         if self._background and not quiet:
             self._uploader.start()
         with self._state.patience(_REPORT_PATIENCE):
@@ -352,8 +374,31 @@ class Client:
         """
         return self._state.consent(self._clock.now())
 
-    def set_consent(self, consent: Consent | str, origin: str = "app") -> None:
+    @property
+    def uncovered(self) -> tuple[Survey, ...]:
+        """Return the declared surveys for which consent is still to be asked.
+
+        All while nobody has decided. With ON, those for which it was not given: they came with an
+        update, or differ now in what they ask, in who gets to know of it, or by a ceiling that
+        rose. None after OFF, which only the user takes back, nor with LOCAL, which sends nothing.
+
+        Raises:
+            StateUnavailable: if there is a state and it cannot be read.
+        """
+        names = self._uncovered()
+        return tuple(survey for name, survey in self._surveys.items() if name in names)
+
+    def set_consent(
+        self,
+        consent: Consent | str,
+        origin: str = "app",
+        *,
+        surveys: Iterable[Survey | str] | None = None,
+    ) -> None:
         """Store the user's decision; anything but ON erases all report bytes.
+
+        ON covers what is declared, as it is declared now, or of it these ``surveys`` alone; beside
+        what was covered before. Anything but ON ends all that.
 
         It undoes no decision of an epoch: OFF and ON again brings no second draw (D4). The origin
         says who asked and where, for the user's own record: "settings page", for example.
@@ -362,19 +407,28 @@ class Client:
         erases when it next uses it.
 
         Raises:
+            ValueError: for anything but ON of some surveys alone.
+            UndeclaredSurvey: for a survey that the client was not given.
             StateUnavailable: if it could not be stored. Anything but ON holds in this client all
                 the same, until another decision is stored: nothing is drawn or sent.
         """
         decided = checked_consent(consent)
         text = origin.encode(errors="replace").decode()  # no text is a reason not to withdraw
-        self._state.set_consent(decided, text, self._clock.now())
+        scopes = self._prompted(decided, surveys)
+        self._state.set_consent(decided, text, self._clock.now(), scopes)
         if self._background and decided is Consent.ON and self.consent is Consent.ON:
             self._uploader.start()
 
-    def try_set_consent(self, consent: Consent | str, origin: str = "app") -> bool:
+    def try_set_consent(
+        self,
+        consent: Consent | str,
+        origin: str = "app",
+        *,
+        surveys: Iterable[Survey | str] | None = None,
+    ) -> bool:
         """Do :meth:`set_consent`; tell whether it was stored, and never raise for the disk."""
         try:
-            self.set_consent(consent, origin)
+            self.set_consent(consent, origin, surveys=surveys)
         except StateUnavailable:
             return False
         return True
@@ -564,6 +618,19 @@ class Client:
         most = self._delivery_seconds
         return self._jitter() * (min(most, left / 2) if left > 0 else most)
 
+    def _prompted(
+        self, decided: Consent, surveys: Iterable[Survey | str] | None
+    ) -> tuple[Scope, ...]:
+        """Return what a decision covers."""
+        if surveys is not None and decided is not Consent.ON:
+            raise ValueError('only consent "on" can be for some surveys alone')
+        if surveys is not None:
+            return tuple(self._scopes().surveys[self._declared(each).name] for each in surveys)
+        return self._scopes().prompted if decided is Consent.ON else ()
+
+    def _uncovered(self) -> frozenset[str]:
+        return self._state.uncovered(self._clock.now())
+
     def _check_consent(self) -> None:
         record = self.consent_record
         if record.effective is not Consent.ON:
@@ -576,7 +643,10 @@ class Client:
 
     def _refresh_when_due(self) -> float:
         """Fetch what is due; return when there may be more, by the monotonic clock."""
-        if self._clock.monotonic() >= self._manifests.next_refresh:
+        waited = self._manifests.uncovered  # consent may have been given since, by any process
+        if self._clock.monotonic() >= self._manifests.next_refresh or (
+            waited and waited != self._uncovered()
+        ):
             try:
                 self._manifests.refresh(REQUEST_SECONDS, in_background=True)
             except NotRecorded as error:

@@ -31,6 +31,8 @@ class ConsentRecord:
     """Unix seconds at which it was stored; None where nothing is stored yet."""
     origin: str
     """Who said so, in the app's words."""
+    covers: tuple[str, ...] = ()
+    """What ``ON`` was given for: surveys by their names, as they were declared then."""
 
 
 _ASCENDING: Final = (Consent.OFF, Consent.UNSET, Consent.LOCAL, Consent.ON)

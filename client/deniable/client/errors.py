@@ -36,6 +36,10 @@ class ConsentMissing(NotRecorded):
     """Consent is not on: nothing was randomised, stored or sent."""
 
 
+class NotCovered(ConsentMissing):
+    """Consent is on, and was given for other surveys than this one as it is declared now (D12)."""
+
+
 class NotReady(NotRecorded):
     """The client holds no verified manifest of the survey yet."""
 

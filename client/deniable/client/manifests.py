@@ -7,7 +7,7 @@ made, and at most once a refresh: most devices never ask.
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from math import inf
@@ -57,7 +57,8 @@ class Manifests(Forkable):
 
     ``check_consent`` raises ``ConsentMissing`` unless the collector may be asked; before each
     request, and again once the connection stands. ``rest`` returns the seconds for which nothing
-    is asked for, in the background or in the foreground, unless by force.
+    is asked for, in the background or in the foreground, unless by force. What is ``uncovered`` is
+    neither offered nor fetched; at the latest refresh that was ``self.uncovered``.
 
     ``errors`` tells, by name, why nothing was fetched at the last refresh, or the newest not taken.
     It is replaced as a whole: threads need no lock, which a fork could leave held. Any may be asked
@@ -74,6 +75,7 @@ class Manifests(Forkable):
         clock: Clock,
         check_consent: Callable[[], None],
         rest: Callable[[bool], float],
+        uncovered: Callable[[], Collection[str]],
     ) -> None:
         self._ledger = ledger
         self._following = ledger.following
@@ -85,6 +87,8 @@ class Manifests(Forkable):
         self._clock = clock
         self._check_consent = check_consent
         self._rest = rest
+        self._uncovered = uncovered
+        self.uncovered: Collection[str] = ()
         self.errors: Mapping[str, NotRecorded] = {}
         self.next_refresh = -inf
         self._opened: dict[tuple[int, tuple[bytes, ...]], _Opened] = {}
@@ -120,7 +124,10 @@ class Manifests(Forkable):
         self._check_consent()
         began = self._clock.monotonic()
         errors: dict[str, NotRecorded] = {}
-        for survey in self._surveys.values():
+        self.uncovered = self._uncovered()
+        names = [name for name in self._surveys if name not in self.uncovered]
+        surveys = {name: self._surveys[name] for name in names}
+        for survey in surveys.values():
             if (refused := self.offer_bundled(survey)) is not None:
                 errors[survey.name] = refused
         now = self._clock.now()
@@ -128,7 +135,7 @@ class Manifests(Forkable):
         oldest = self._authorities.known(now)[0].hex()
         digests = {
             name: sha256(f"{oldest} {survey.fingerprint}".encode()).hexdigest()[:16]
-            for name, survey in self._surveys.items()
+            for name, survey in surveys.items()
         }
         begin = partial(
             self._refreshes.begin, digests, now, force=force, in_background=in_background

@@ -14,6 +14,7 @@ from deniable.client import (
     Consent,
     ConsentMissing,
     HttpTransport,
+    NotCovered,
     NotReady,
     StateUnavailable,
     Survey,
@@ -314,3 +315,22 @@ def test_an_app_that_bundles_its_surveys_can_be_explained_and_its_slots_are_chec
         assert "As it came with the app" in client.explain().brief()
         with pytest.raises(ValueError, match="slot_seconds"):
             client.report("theme", "dark", slot_seconds=0)
+
+
+def test_consent_for_some_surveys_alone_covers_no_others() -> None:
+    with Capture("unset") as capture:
+        client = app(Path("nowhere"))
+        assert client.uncovered == (THEME, MINUTES)
+        client.set_consent("on", surveys=["theme"])
+        assert client.report("theme", "dark").ok
+        assert isinstance(client.report("minutes", 5).error, NotCovered)
+        refreshed = client.refresh()
+        assert (refreshed.ready, [*refreshed.errors]) == (("theme",), ["minutes"])
+        assert client.consent_record.covers == ("theme",)
+        assert [survey.covered for survey in client.explain().surveys] == [True, False]
+        client.set_consent("on")
+        assert [*client.uncovered] == []
+        capture.uncovered = ["minutes"]  # as if an update had changed it
+        assert [*client.uncovered] == [MINUTES]
+        client.set_consent("off")
+        assert [*client.uncovered] == []

@@ -51,6 +51,9 @@ def state_file(options: argparse.Namespace, collector: str, authority: str) -> P
     """
     if options.state:
         return Path(options.state)
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    try:
+        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    except RuntimeError:
+        raise ValueError("this user has no home directory; give --state FILE") from None
     of = hashlib.sha256(f"{collector} {authority}".encode()).hexdigest()[:12]
     return Path(base) / "deniable" / f"device-{of}.sqlite"

@@ -91,8 +91,9 @@ def _report(options: argparse.Namespace) -> int:
         collector, authority=authority, surveys=[survey], state=state, background=False
     ) as client:
         _show_terms(manifest, collector)
-        if client.consent is not Consent.ON:
-            if input("Take part, now and whenever you call this command? [y/N] ").lower() != "y":
+        if client.uncovered or client.consent is not Consent.ON:
+            asked = "Take part in this survey, now and whenever you call this command? [y/N] "
+            if input(asked).lower() != "y":
                 print("Nothing was stored or sent.")
                 return 0
             client.set_consent(Consent.ON, "command line")

@@ -1,6 +1,7 @@
 """What is to be asked of issuers, and what became of it, in transactions of the state.
 
-1. Nobody is asked without consent, as it holds in the transaction that picks what to ask.
+1. Nobody is asked without consent, as it holds in the transaction that picks what to ask; and for
+   surveys that it does not cover, only again for reports that wait.
 2. A call is counted before it is made, and claimed: of several processes one asks at a time.
 3. What comes back after consent ended, or for a key that this device has no more, is not kept.
 """
@@ -68,11 +69,10 @@ class Credentials:
         with self._state.existing(now) as connection:
             if connection is None or self._state.effective_consent(connection) is not Consent.ON:
                 return Plan()
-            found = (self._wanted(connection, survey, now) for survey in self._surveys)
+            surveys = [s for s in self._surveys if self._state.covers(connection, s.name)]
+            found = (self._wanted(connection, survey, now) for survey in surveys)
             wanted = [each for each in found if each is not None] + self._renewals(connection)
-            begins = min(
-                (self._begins(connection, survey, now) for survey in self._surveys), default=inf
-            )
+            begins = min((self._begins(connection, survey, now) for survey in surveys), default=inf)
         return Plan(tuple(wanted), begins)
 
     def begin(self, wanted: Wanted, until: float, now: float) -> bool:

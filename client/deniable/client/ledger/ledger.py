@@ -104,6 +104,7 @@ class Ledger:
         try:
             self.following.warm(survey.name, now)
             with self._state.transaction(now) as connection:
+                self._state.check_covered(connection, survey.name)
                 connection.execute("SAVEPOINT looking")
                 found = self._terms(connection, survey, now, None)
                 connection.execute("ROLLBACK TO looking")
@@ -126,6 +127,7 @@ class Ledger:
                 return self._preview(connection, survey, answer, now, slot_seconds)
             if consent is not Consent.ON:
                 raise self._state.missing_consent(consent)
+            self._state.check_covered(connection, survey.name)
             # Of an environment that lowered consent until now.
             connection.execute("DELETE FROM previews")
             decision = found = self._terms(connection, survey, now, slot_seconds)

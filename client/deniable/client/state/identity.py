@@ -21,6 +21,7 @@ from pathlib import Path
 
 from deniable.client.clock import Boot
 from deniable.client.held_log import warn
+from deniable.client.state.consents import give
 from deniable.client.state.erasing import erase_damaged, erase_reports, record_event
 from deniable.client.state.mark import Mark, new_token
 from deniable.client.state.spending import NEVER, spent_by_day, unknown
@@ -34,13 +35,13 @@ def insert_device(
     """Insert the one row of a new device, or of one whose mark is all that is left."""
     if mark is not None and mark.genuine and mark.instant == NEVER:
         mark = None  # rule 5
-    consent, fresh_from, lived = initial, NEVER, 0
+    consent, decided_by, fresh_from, lived = initial, "initial", NEVER, 0
     if mark is not None:
         consent = mark.consent if mark.genuine else "unset"  # where nobody knows, ask
-        fresh_from, lived = max(now, mark.instant), mark.lived
+        decided_by, fresh_from, lived = "state-replaced", max(now, mark.instant), mark.lived
     connection.execute(
         "INSERT INTO device VALUES (1, :secret, :mark, 0, :fresh_from, :now, :lived, :fresh_from,"
-        " 0, :unsure, :boot, :boot_seconds, :consent, :now, 'initial')",
+        " 0, :unsure, :boot, :boot_seconds, :consent, :now, :decided_by)",
         {
             "secret": os.urandom(32),
             "mark": new_token(),
@@ -49,10 +50,13 @@ def insert_device(
             "lived": lived,
             "unsure": mark is not None,
             "consent": consent,
+            "decided_by": decided_by,
             **_columns(boot),
         },
     )
     if mark is not None:
+        if consent == "on":
+            give(connection, mark.consents)
         _carry(connection, mark.spent)
         record_event(connection, now, "state-replaced", "the state before was lost or damaged")
 
@@ -112,6 +116,9 @@ def _renew(
     if mark is not None and interrupted:
         consent, erases = mark.consent, mark.erases
         connection.execute("UPDATE device SET consent = ?", (consent,))
+        connection.execute("DELETE FROM consents")
+        if consent == "on":
+            give(connection, mark.consents)
     else:
         consent, erases = "unset", True
         connection.execute(

@@ -1,12 +1,12 @@
 """The machine mark: how a device notices that its state is a copy, an old backup, or gone (D5).
 
 Beside the state file stands a small file with the state's mark, its generation (how many decisions
-and consents were stored), the latest instant the device has seen, the user's consent, and what was
-spent by time of use. It is written before the state commits. A state without its mark, with
-another, from another machine, or of an older generation is not the newest state of this device, and
-must not decide what that one may have decided. A mark without a state says that one was lost. A
-mark whose file was changed since it was written was put there from a backup, with the state beside
-it.
+and consents were stored), the latest instant the device has seen, the user's consent and what it
+was given for, and what was spent by time of use. It is written before the state commits. A state
+without its mark, with another, from another machine, or of an older generation is not the newest
+state of this device, and must not decide what that one may have decided. A mark without a state
+says that one was lost. A mark whose file was changed since it was written was put there from a
+backup, with the state beside it.
 """
 
 import hashlib
@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deniable.client.consent import Consent
+from deniable.client.state.consents import FROM_BEFORE, Scope, given
 from deniable.client.state.spending import merged, spent_by_day
 from deniable.client.survey import DAY
 
 _MACHINE_ID = Path("/etc/machine-id")
 _MOST = 2**62
 _NOTHING = "-"
+_FIELDS = 9
 _SLACK_SECONDS = 60
 """Between the mark's last write and its rename, by the file system's own clock, if it is slow."""
 _COPY_SECONDS = 2
@@ -39,6 +41,7 @@ class Mark(NamedTuple):
     consent: str  # the user's latest decision; "" if the file is unreadable
     spent: Mapping[int, int]  # in 1e-9 epsilon, by day of use, as merged on the latest one
     erases: bool = False  # whether the last change that was stored erased all report bytes
+    consents: tuple[Scope, ...] = ()  # what consent was given for
     genuine: bool = True  # the very file that was written on this machine, not a copy of it
 
     @classmethod
@@ -48,22 +51,23 @@ class Mark(NamedTuple):
             "SELECT mark, generation, ledger_time, lived, consent FROM device"
         ).fetchone()
         spent = merged(spent_by_day(connection), lived // DAY)
-        return cls(token, generation, instant, lived, consent, spent, erases)
+        consents = tuple(given(connection))
+        return cls(token, generation, instant, lived, consent, spent, erases, consents)
 
     @classmethod
     def read(cls, state: Path) -> "Mark | None":
         """Return the mark beside the state file; None if there is none."""
         path = _path(state)
         try:
-            token, *counts, consent, spent, written = path.read_bytes().decode().split()
+            token, *counts, consent, spent, scopes, written = _fields(path.read_bytes().decode())
             generation, instant, lived, erases = map(int, counts)
             # Nobody can set a file's time of change: what came from a backup changed later.
             status, (changed, _, file) = path.stat(), written.partition(":")
             since = abs(status.st_ctime - int(changed))
             same = since <= _COPY_SECONDS or file == str(status.st_ino)
             genuine = same and since <= _SLACK_SECONDS and token.endswith(_machine_digest())
-            by_day = _parse(spent)
-            mark = cls(token, generation, instant, lived, consent, by_day, bool(erases), genuine)
+            rest = _parse(spent), bool(erases), _scopes(scopes), genuine
+            mark = cls(token, generation, instant, lived, consent, *rest)
             mark._check()
         except FileNotFoundError:
             return None
@@ -84,10 +88,11 @@ class Mark(NamedTuple):
         path = _path(state)
         new = path.with_name(f"{path.name}.new")  # one writer at a time: it holds the state's lock
         spent = ",".join(f"{day}:{cost}" for day, cost in sorted(self.spent.items())) or _NOTHING
+        consents = ",".join(map(str, self.consents)) or _NOTHING
         counts = f"{self.generation} {self.instant} {self.lived} {self.erases:d}"
         new.unlink(missing_ok=True)  # of a write that was killed, perhaps by another user
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(f"{self.token} {counts} {self.consent} {spent} ".encode())
+            file.write(f"{self.token} {counts} {self.consent} {spent} {consents} ".encode())
             file.flush()
             status = os.fstat(file.fileno())
             file.write(f"{int(status.st_ctime)}:{status.st_ino}\n".encode())
@@ -102,6 +107,18 @@ class Mark(NamedTuple):
 def new_token() -> str:
     """Return a mark for a state that is created, or renewed, on this machine."""
     return os.urandom(16).hex() + _machine_digest()
+
+
+def _fields(content: str) -> list[str]:
+    """Return the fields of a mark; one from before consents had scopes lacks theirs."""
+    fields = content.split()
+    if len(fields) == _FIELDS - 1:
+        fields.insert(-1, str(FROM_BEFORE))
+    return fields
+
+
+def _scopes(scopes: str) -> tuple[Scope, ...]:
+    return () if scopes == _NOTHING else tuple(map(Scope.parse, scopes.split(",")))
 
 
 def _parse(spent: str) -> dict[int, int]:

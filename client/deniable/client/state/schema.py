@@ -244,5 +244,22 @@ CREATE TABLE launches (
 ) WITHOUT ROWID;
 """
 
-STEPS: Final = {2: _TABLES, 3: _SPENDING, 4: _REFRESHES, 5: _LAUNCHES}
+_CONSENTS: Final = """
+-- What consent "on" was given for (D12): of several declarations, beside each other.
+CREATE TABLE consents (
+    survey       TEXT    NOT NULL,  -- its name; '' for whatever stays within the device's total
+    -- a digest of what must not differ; '' of an "on" from before this table, which covers what
+    -- the next app declares that opens the state
+    declared     TEXT    NOT NULL,
+    bounds       TEXT    NOT NULL,  -- numbers, none of which may rise
+    PRIMARY KEY (survey, declared, bounds)
+) WITHOUT ROWID;
+
+CREATE TRIGGER ended_consents AFTER UPDATE OF consent ON device WHEN NEW.consent != 'on'
+BEGIN DELETE FROM consents; END;
+
+INSERT INTO consents SELECT '', '', '' FROM device WHERE consent = 'on';
+"""
+
+STEPS: Final = {2: _TABLES, 3: _SPENDING, 4: _REFRESHES, 5: _LAUNCHES, 6: _CONSENTS}
 """What brings a state to each version of the schema from the one before; none was ever at 1."""

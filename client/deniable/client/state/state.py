@@ -6,14 +6,15 @@
 """
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from deniable.client.clock import Boot
 from deniable.client.consent import Consent, ConsentRecord, lower_consent, lowered_by_environment
-from deniable.client.errors import ConsentMissing, StateUnavailable
+from deniable.client.errors import ConsentMissing, NotCovered, StateUnavailable
+from deniable.client.state.consents import Declared, Scope, give, given, names_of
 from deniable.client.state.erasing import erase_damaged, erase_remains, erase_reports, record_event
 from deniable.client.state.refusal import forget_refusal, is_refused, keep_refusal
 from deniable.client.state.spending import lived_by, look_at_clock, merge_spending
@@ -34,7 +35,8 @@ class State(Transactions):
     """One device's state in one SQLite file, opened when first needed.
 
     The environment of the process is read at each call: it can lower what the user decided. What
-    takes a connection is done; whatever else there is raises ``StateUnavailable``.
+    takes a connection is done; whatever else there is raises ``StateUnavailable``. What the app
+    has ``declared``, if there is one, is computed when first needed.
     """
 
     def __init__(
@@ -43,8 +45,9 @@ class State(Transactions):
         initial_consent: Consent,
         environment: Mapping[str, str],
         boot_time: Callable[[], Boot | None] | None = None,
+        declared: Callable[[], Declared] = Declared,
     ) -> None:
-        super().__init__(path, initial_consent, boot_time)
+        super().__init__(path, initial_consent, boot_time, declared)
         self._environment = environment
         self._refusal = Consent.ON  # no more than this holds here: what could not be stored
 
@@ -60,13 +63,15 @@ class State(Transactions):
         """Return the same, or for a state that does not exist."""
         if connection is None:
             decided = self._initial_consent
-            return ConsentRecord(decided, self._lowered(decided), None, "initial")
+            covers = names_of(self._given(None))
+            return ConsentRecord(decided, self._lowered(decided), None, "initial", covers)
         consent, since, origin = connection.execute(
             "SELECT consent, consent_at, consent_from FROM device"
         ).fetchone()
         decided = Consent(consent)
         known = since if isinstance(since, int) else None  # bits rot
-        return ConsentRecord(decided, self._lowered(decided), known, str(origin))
+        covers = names_of(self._given(connection))
+        return ConsentRecord(decided, self._lowered(decided), known, str(origin), covers)
 
     def forbids_unread(self) -> bool:
         """Tell, without opening anything, that nothing may be drawn; False if one must look."""
@@ -78,6 +83,35 @@ class State(Transactions):
         """Return the consent that holds now."""
         (decided,) = connection.execute("SELECT consent FROM device").fetchone()
         return self._lowered(Consent(decided))
+
+    def covers(self, connection: sqlite3.Connection | None, name: str) -> bool:
+        """Tell whether what consent was given for covers a survey as it is declared (D12)."""
+        declared = self._declared()
+        wanted = declared.surveys[name], declared.total
+        return any(scope.covers(need) for scope in self._given(connection) for need in wanted)
+
+    def check_covered(self, connection: sqlite3.Connection, name: str) -> None:
+        """Raise ``NotCovered`` unless consent covers a survey as it is declared."""
+        if not self.covers(connection, name):
+            raise NotCovered(
+                "consent was given for other surveys than this one as it is declared now: ask "
+                "again, then set_consent()"
+            )
+
+    def uncovered(self, now: float) -> frozenset[str]:
+        """Return the names of the declared surveys for which consent is still to be asked."""
+        with self.existing(now, "BEGIN") as connection:
+            effective = self.consent_in(connection).effective
+            names = self._declared().surveys
+            if effective is Consent.ON:
+                return frozenset(name for name in names if not self.covers(connection, name))
+            return frozenset(names if effective is Consent.UNSET else ())
+
+    def _given(self, connection: sqlite3.Connection | None) -> Iterable[Scope]:
+        """Return what consent was given for; or will be, once a state exists."""
+        if connection is not None:
+            return given(connection)
+        return self._declared().prompted if self._initial_consent is Consent.ON else ()
 
     def missing_consent(self, decided: Consent) -> ConsentMissing:
         """Return the error that says why nothing may be done after this decision."""
@@ -91,8 +125,12 @@ class State(Transactions):
     def _lowered(self, decided: Consent) -> Consent:
         return lowered_by_environment(lower_consent(decided, self._refusal), self._environment)
 
-    def set_consent(self, consent: Consent, origin: str, now: float) -> None:
+    def set_consent(
+        self, consent: Consent, origin: str, now: float, scopes: tuple[Scope, ...] = ()
+    ) -> None:
         """Store a decision of the user; anything but ON erases all report bytes.
+
+        ON is given for these scopes, beside what it was given for before.
 
         No decision of an epoch is undone by it (D4). Previews are discarded in any case. What is
         less than ON holds in this process at once, and stays so if it cannot be stored, until
@@ -102,7 +140,7 @@ class State(Transactions):
         self._refusal = lower_consent(self._refusal, consent)
         with self._lock:
             try:
-                self._store_consent(consent, origin, now)
+                self._store_consent(consent, origin, now, scopes)
             except StateUnavailable as error:
                 # Once more: another thread may have stored its own decision meanwhile.
                 self._refusal = lower_consent(self._refusal, consent)
@@ -115,18 +153,27 @@ class State(Transactions):
         if consent is not Consent.ON:
             self.erase_damaged()
 
-    def _store_consent(self, consent: Consent, origin: str, now: float) -> None:
+    def _store_consent(
+        self, consent: Consent, origin: str, now: float, scopes: tuple[Scope, ...]
+    ) -> None:
         with self.transaction(now) as connection:
-            self._decide(connection, consent, origin, now)
+            self._decide(connection, consent, origin, now, scopes)
 
     def _decide(
-        self, connection: sqlite3.Connection, consent: Consent, origin: str, now: float
+        self,
+        connection: sqlite3.Connection,
+        consent: Consent,
+        origin: str,
+        now: float,
+        scopes: tuple[Scope, ...] = (),
     ) -> None:
         connection.execute(
             "UPDATE device SET consent = ?, consent_at = ?, consent_from = ?",
             (consent.value, int(now), origin),
         )
-        record_event(connection, now, "consent", f"{consent.value}, from {origin}")
+        give(connection, scopes)
+        what = f", for {', '.join(names_of(scopes))}" if scopes else ""
+        record_event(connection, now, "consent", f"{consent.value}, from {origin}{what}")
         self.advance(connection, now, erases=consent is not Consent.ON)
         connection.execute("DELETE FROM previews")
         if consent is not Consent.ON:

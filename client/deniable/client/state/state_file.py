@@ -9,13 +9,15 @@
 """
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from deniable.client.clock import Boot
 from deniable.client.held_log import warn
-from deniable.client.state.erasing import erase_remains, set_aside
+from deniable.client.state.consents import Declared, claim, claimed, names_of
+from deniable.client.state.erasing import erase_remains, record_event, set_aside
 from deniable.client.state.identity import insert_device, renew_unless_newest
 from deniable.client.state.mark import Mark
 from deniable.sqlite_files import (
@@ -29,7 +31,7 @@ from deniable.sqlite_files import (
 )
 
 _FIRST_VERSION: Final = 2
-_SCHEMA_VERSION: Final = 5
+_SCHEMA_VERSION: Final = 6
 _SOUND_DEVICE: Final = """
     SELECT count(*) FROM device WHERE typeof(secret) = 'blob' AND length(secret) = 32
     AND typeof(mark) = 'text' AND typeof(generation) = 'integer'
@@ -43,13 +45,18 @@ BUSY_SECONDS = 5.0
 
 
 def open_state_file(
-    path: Path, consent: str, now: int, boot: Boot | None, patience: float
+    path: Path,
+    consent: str,
+    now: int,
+    boot: Boot | None = None,
+    declared: Callable[[], Declared] = Declared,
+    patience: float = BUSY_SECONDS,
 ) -> sqlite3.Connection:
     """Open the state, creating or replacing it as the rules at the head of this module say.
 
-    A state that is created has this consent. Other processes are waited for ``patience`` seconds.
-    Raises ``UnknownFile`` for a file of a newer schema or another program, and ``OSError`` and
-    ``sqlite3.Error`` if the disk does not allow it.
+    A state that is created has this consent, for what is ``declared``. Other processes are waited
+    for ``patience`` seconds. Raises ``UnknownFile`` for a file of a newer schema or another
+    program, and ``OSError`` and ``sqlite3.Error`` if the disk does not allow it.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     create_private(path)
@@ -73,6 +80,7 @@ def open_state_file(
         else:
             _create(connection, path, mark, consent, now, boot)
         renew_unless_newest(connection, path, now, boot)
+        _claim(connection, path, consent, declared, now)
         truncate_log(connection)  # bytes that were erased just before a crash would live on
         with suppress(sqlite3.OperationalError):  # a full disk: tried again
             erase_remains(connection, patience)
@@ -83,10 +91,16 @@ def open_state_file(
     return connection
 
 
-def open_in_memory(consent: str, now: int, boot: Boot | None = None) -> sqlite3.Connection:
+def open_in_memory(
+    consent: str,
+    now: int,
+    boot: Boot | None = None,
+    declared: Callable[[], Declared] = Declared,
+) -> sqlite3.Connection:
     """Return a state that forgets all decisions when closed: for tests and demonstrations."""
     connection = _connect(Path(":memory:"))
     _create(connection, None, None, consent, now, boot)
+    _claim(connection, None, consent, declared, now)
     return connection
 
 
@@ -140,6 +154,30 @@ def _run_steps(connection: sqlite3.Connection, version: int) -> None:
         if number > version:
             run_script(connection, script)
     connection.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
+
+
+def _claim(
+    connection: sqlite3.Connection,
+    path: Path | None,
+    consent: str,
+    declared: Callable[[], Declared],
+    now: int,
+) -> None:
+    """Let ON cover what the app declares where nobody is to be asked for it: see ``claimed``.
+
+    A kill between the mark and the commit does no harm: the next opening claims the same.
+    """
+    if not claimed(connection, consent, declared):
+        return
+    with writing(connection):
+        scopes = claimed(connection, consent, declared)
+        if not scopes:  # another process was faster
+            return
+        claim(connection, scopes)
+        names = ", ".join(names_of(scopes))
+        record_event(connection, now, "consent", f"on, as the app has it, for {names}")
+        if path is not None:
+            Mark.of(connection).write(path)
 
 
 def _check(connection: sqlite3.Connection) -> bool:

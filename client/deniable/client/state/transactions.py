@@ -18,6 +18,7 @@ from deniable.client.consent import Consent
 from deniable.client.errors import StateUnavailable
 from deniable.client.held_log import warn
 from deniable.client.state import state_file
+from deniable.client.state.consents import Declared
 from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.client.state.mark import Mark
 from deniable.client.state.state_file import open_in_memory, open_state_file
@@ -41,8 +42,10 @@ class Transactions(Forkable):
         path: Path | None,
         initial_consent: Consent,
         boot_time: Callable[[], Boot | None] | None,
+        declared: Callable[[], Declared],
     ) -> None:
         self._path = path
+        self._declared = declared
         self._initial_consent = initial_consent
         self._boot_time = boot_time
         self._connection: sqlite3.Connection | None = None
@@ -236,12 +239,12 @@ class Transactions(Forkable):
             raise self._not_in_this_process()
         initial, path = self._initial_consent.value, self._path
         if self._connection is None and path is None:
-            self._connection = open_in_memory(initial, int(now), self._boot())
+            self._connection = open_in_memory(initial, int(now), self._boot(), self._declared)
         elif self._connection is None and path is not None:
             # One name for one state, and one mark: whatever links to it, wherever the app goes.
             self._path = path = Path(os.path.realpath(path))
             self._connection = open_state_file(
-                path, initial, int(now), self._boot(), self._patience()
+                path, initial, int(now), self._boot(), self._declared, self._patience()
             )
             self._opened = file_identity(path)
         if path is not None and self._opened != file_identity(path):

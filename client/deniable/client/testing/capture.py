@@ -14,7 +14,7 @@ All of it hangs on one table, ``_replacements``, of the public methods that woul
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -31,6 +31,7 @@ from deniable.client import (
     Explanation,
     HttpTransport,
     Journal,
+    NotCovered,
     NotRecorded,
     Outcome,
     OutcomeStatus,
@@ -55,11 +56,14 @@ class CapturedReport:
 class Capture:
     """What an app reports while this is entered, and nothing of it leaves the process.
 
-    The clients find ``consent``; an app changes it by ``set_consent``, a test by assigning.
+    The clients find ``consent``; an app changes it by ``set_consent``, a test by assigning. It
+    covers what they declare, unless the app gave it for some surveys alone, or the test assigns
+    names to ``uncovered``, as if an update had brought those.
     """
 
     def __init__(self, consent: Consent | str = Consent.ON) -> None:
         self._record = _new_record(Consent(consent))
+        self.uncovered: Collection[str] = ()
         self.error: NotRecorded | None = None  # what every report meets from now on
         self.connections: list[str] = []  # the paths that somebody tried to reach all the same
         self._reports: list[CapturedReport] = []
@@ -75,7 +79,7 @@ class Capture:
 
     @consent.setter
     def consent(self, consent: Consent | str) -> None:
-        self._record = _new_record(Consent(consent))
+        self._record, self.uncovered = _new_record(Consent(consent)), ()
 
     @property
     def reports(self) -> tuple[CapturedReport, ...]:
@@ -160,9 +164,9 @@ class Capture:
             return outcome
 
         def refresh(client: Client, timeout: float = 5.0, *, force: bool = False) -> Refresh:  # noqa: ARG001
-            names = tuple(client._surveys)
-            error = self._obstacle(Consent.ON)
-            return Refresh((), dict.fromkeys(names, error)) if error else Refresh(names)
+            errors = {name: self._obstacle(name, Consent.ON) for name in client._surveys}
+            ready = tuple(name for name, error in errors.items() if error is None)
+            return Refresh(ready, {name: error for name, error in errors.items() if error})
 
         def flush(
             _client: Client,
@@ -171,12 +175,42 @@ class Capture:
         ) -> Delivery:
             return Delivery()
 
-        def set_consent(_client: Client, consent: Consent | str, origin: str = "app") -> None:
-            decided = Consent(consent)
+        def set_consent(
+            client: Client,
+            consent: Consent | str,
+            origin: str = "app",
+            *,
+            surveys: Iterable[Survey | str] | None = None,
+        ) -> None:
+            decided, chosen = Consent(consent), None if surveys is None else tuple(surveys)
+            client._prompted(decided, chosen)
+            before = self.uncovered if self.consent is Consent.ON else client._surveys
+            covered = (
+                client._surveys
+                if chosen is None
+                else {client._declared(survey).name for survey in chosen}
+            )
             self._record = ConsentRecord(decided, decided, int(time.time()), origin)
+            self.uncovered = set(before) - set(covered) if decided is Consent.ON else ()
+
+        def uncovered(client: Client) -> tuple[Survey, ...]:
+            every = tuple(client._surveys.values())
+            if self.consent is Consent.ON:
+                return tuple(survey for survey in every if survey.name in self.uncovered)
+            return every if self.consent is Consent.UNSET else ()
+
+        def record(client: Client) -> ConsentRecord:
+            covered = tuple(name for name in client._surveys if name not in self.uncovered)
+            return replace(self._record, covers=covered if self.consent is Consent.ON else ())
 
         def explain(client: Client) -> Explanation:
-            return replace(_EXPLAIN(client._twin_in_memory()), consent=self._record)
+            page, consent = _EXPLAIN(client._twin_in_memory()), record(client)
+            if consent.decided is not Consent.ON:
+                return replace(page, consent=consent)
+            surveys = (
+                replace(survey, covered=survey.name in consent.covers) for survey in page.surveys
+            )
+            return replace(page, consent=consent, surveys=tuple(surveys))
 
         return {
             "report": report,
@@ -184,20 +218,23 @@ class Capture:
             "flush": flush,
             "set_consent": set_consent,
             "consent": property(lambda _client: self.consent),
-            "consent_record": property(lambda _client: self._record),
+            "consent_record": property(record),
+            "uncovered": property(uncovered),
             "explain": explain,
-            "journal": lambda _client: Journal(self._record),
+            "journal": lambda client: Journal(record(client)),
             "purge": lambda _client: None,
             "start": lambda _client: None,
         }
 
-    def _obstacle(self, *sufficient: Consent) -> NotRecorded | None:
+    def _obstacle(self, name: str, *sufficient: Consent) -> NotRecorded | None:
         if self.consent not in sufficient:
             return ConsentMissing("nobody consented on this device")
+        if self.consent is Consent.ON and name in self.uncovered:
+            return NotCovered("consent was given for other surveys than this one: ask again")
         return self.error
 
     def _outcome(self, client: Client, survey: Survey, answer: str) -> Outcome:
-        error = self._obstacle(Consent.ON, Consent.LOCAL)
+        error = self._obstacle(survey.name, Consent.ON, Consent.LOCAL)
         if error is not None:
             return Outcome(survey.name, OutcomeStatus.NOT_RECORDED, error=error)
         with self._lock:

@@ -3,9 +3,10 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deniable.budget import changing_cost
+from deniable.client.consent import Consent
 from deniable.client.errors import ManifestFault, ManifestRefused, NotRecorded, StateUnavailable
 from deniable.client.ledger.admission import check_declaration
 from deniable.client.ledger.allowance import Allowance, reserved_in_all, reserved_of_name
@@ -59,8 +60,17 @@ def explain_declared(state: State, ledger: Ledger, asked: Asked, now: float) -> 
         with state.reading(now) as connection:
             consent = state.consent_in(connection)
             budget = _budget(state, connection, asked.allowance, now)
+            covered = {
+                survey.name: state.covers(connection, survey.name)
+                for survey in asked.surveys
+                if consent.decided is Consent.ON
+            }
             surveys = tuple(
-                _declared_survey(connection, ledger, asked, survey, now) for survey in asked.surveys
+                replace(
+                    _declared_survey(connection, ledger, asked, survey, now),
+                    covered=covered.get(survey.name),
+                )
+                for survey in asked.surveys
             )
     except StateUnavailable as error:
         surveys = tuple(_survey(survey, asked, None, "", _UNREAD) for survey in asked.surveys)

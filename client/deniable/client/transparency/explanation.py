@@ -37,6 +37,12 @@ _MEANING = {
     Consent.LOCAL: "responses are drawn and kept here for you to see, and never sent",
     Consent.ON: "responses are drawn and sent",
 }
+_COVERED = {
+    None: "",
+    True: "Given for this question, as it stands here.",
+    False: "Not given for this question, as it stands here: until you are asked and agree, nothing "
+    "is drawn, stored, sent or fetched for it.",
+}
 _BATCHES = {
     None: "",
     True: " Several reports may go together, which shows that they come from one device.",
@@ -101,6 +107,8 @@ class SurveyExplanation(Figures):
     reserved: int | None  # by all accepted surveys of the name
     kept: bool  # whether any reports were of kept responses, by this survey or one before it
     spent_any: int | None  # against any other answers; None also if nothing covers them
+    # Whether consent was given for it, as it is declared; None unless consent is ON.
+    covered: bool | None = None
 
     def lines(self) -> list[str]:
         """Return the text, at 80 columns."""
@@ -109,6 +117,7 @@ class SurveyExplanation(Figures):
         rows: list[Row] = [
             ("Name", self.name),
             ("Answers", listed(self.categories)),
+            ("Consent", _COVERED[self.covered]),
             ("Promise", promise.sentences() if promise else ()),
             ("Vouching", _PERHAPS_VOUCHED if perhaps_vouched else ""),
             self._present(["The terms below hold."] if terms else []),
@@ -139,6 +148,7 @@ class SurveyExplanation(Figures):
                 said.append("Only devices for which an issuer vouches can take part.")
         rows: list[Row] = [
             ("Answers", listed(self.categories)),
+            ("Consent", "" if self.covered else _COVERED[self.covered]),
             ("Promise", " ".join(promise.brief()) if promise else ""),
             ("Vouching", _PERHAPS_VOUCHED if promise and promise.enrols else ""),
             self._present(said),
@@ -248,6 +258,9 @@ def consent_lines(record: ConsentRecord) -> list[str]:
             f"The decision was {record.decided}; DO_NOT_TRACK or DENIABLE_CONSENT, set in the "
             "environment, lowers it."
         )
+    if record.decided is Consent.ON:
+        what = ", ".join(map(printable, record.covers))
+        said.append(f"Given for: {what or 'no question yet; the app has to ask'}.")
     if record.since is not None:
         said.append(f"Decided on {shown_time(record.since)}; origin: {record.origin}")
     return text_of([("Consent", said)], indent=0)

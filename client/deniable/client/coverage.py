@@ -1,0 +1,74 @@
+"""What an app declares, as far as consent to it goes: what must not differ, and what not rise."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from hashlib import sha256
+from math import ceil
+from typing import Final
+
+from deniable.budget import NANO
+from deniable.client.ledger.allowance import Allowance
+from deniable.client.state.consents import Declared, Scope
+from deniable.client.survey import Survey
+
+_UNBOUNDED: Final = 2**62
+_ATTO: Final = 10**18
+
+
+def declared_by(
+    surveys: Iterable[Survey],
+    allowance: Allowance,
+    collector: str,
+    *,
+    enrols: bool,
+    in_total: bool,
+) -> Declared:
+    """Return what an app declares to one collector, whose prompt may tell of the total alone."""
+    lifetime, sliding = allowance.lifetime.most, allowance.sliding
+    # A floor is negated: none of these numbers may rise.
+    period = (_UNBOUNDED, 0) if sliding is None else (sliding.most, -sliding.days)
+    # Whom reports and keys are shown. What an app may not have (a relay, one day) is a part only
+    # where it has it, so that the digests of others stay.
+    whom = [collector, enrols]
+    scopes = {
+        survey.name: Scope(
+            survey.name,
+            _digest([*_asked(survey), *whom]),
+            (*_bounds(survey, lifetime), lifetime, *period),
+        )
+        for survey in surveys
+    }
+    total = Scope("", _digest(whom), (lifetime, *period))
+    return Declared(scopes, total, (total,) if in_total else tuple(scopes.values()))
+
+
+def _asked(survey: Survey) -> list[object]:
+    answers = (
+        sorted((name, *sorted(answers)) for name, *answers in survey.dimensions)
+        if survey.dimensions
+        else sorted(survey.categories)
+    )
+    return [survey.name, survey.question, answers, sorted(survey.mechanisms)]
+
+
+def _bounds(survey: Survey, lifetime: int) -> tuple[int, ...]:
+    own, kept = survey.total_ceiling, survey.kept_ceiling
+    return (
+        _rounded_up(survey.epsilon_ceiling, NANO),
+        _rounded_up(survey.delta_ceiling, _ATTO),
+        lifetime if own is None else min(own.most, lifetime),
+        -1 if kept is None else _rounded_up(kept, NANO),
+        0 if kept is None else survey.max_kept_epochs,
+        survey.max_grace_seconds,
+        -max(1, survey.min_epoch_seconds),
+    )
+
+
+def _rounded_up(value: Fraction, unit: int) -> int:
+    return ceil(value * unit)
+
+
+def _digest(parts: list[object]) -> str:
+    # In ASCII: which other characters repr() escapes differs between versions of Python, and a
+    # digest that changed would ask everybody again.
+    return sha256(f"deniable/consent/v1\0{parts!a}".encode()).hexdigest()[:32]

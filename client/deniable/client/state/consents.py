@@ -1,0 +1,105 @@
+"""What the user's consent was given for (D12), as the state and its mark hold it.
+
+1. A consent covers what agrees with it in all that is digested, and exceeds it in no bound.
+2. Those of several declarations stand beside each other. Whatever ends ON ends them all: a trigger
+   of the schema sees to it, whoever stores the decision.
+3. An ON from before this rule is a row that covers nothing: the next app that opens the state puts
+   what it declares in its place.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from operator import ge
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+
+class Scope(NamedTuple):
+    """What one consent was given for, or what would need one."""
+
+    survey: str  # its name; empty for whatever stays within the device's total
+    declared: str  # a digest of what must not differ
+    bounds: tuple[int, ...]  # none of which may rise
+
+    @classmethod
+    def parse(cls, text: str) -> "Scope":
+        """Return the scope that a text says, as the state and the mark write it."""
+        survey, declared, bounds = text.split(":")
+        return cls(survey, declared, tuple(map(int, bounds.split("."))) if bounds else ())
+
+    def __str__(self) -> str:
+        return f"{self.survey}:{self.declared}:{'.'.join(map(str, self.bounds))}"
+
+    @property
+    def name(self) -> str:
+        """Return what to call it: the survey's name, as a rule."""
+        if self == FROM_BEFORE:
+            return "whatever its app asks at the next start"
+        return self.survey or "whatever its app asks within the device's total"
+
+    def covers(self, other: "Scope") -> bool:
+        """Tell whether a consent given for this covers the other."""
+        same = self.declared == other.declared and len(self.bounds) == len(other.bounds)
+        return same and all(map(ge, self.bounds, other.bounds))
+
+
+FROM_BEFORE: Final = Scope("", "", ())
+
+
+class Declared(NamedTuple):
+    """What an app declares."""
+
+    surveys: Mapping[str, Scope] = MappingProxyType({})  # by name
+    total: Scope = FROM_BEFORE  # of the device; where nothing is declared, of no effect
+    prompted: tuple[Scope, ...] = ()  # what its prompt tells of: each survey, or the total
+
+
+def given(connection: sqlite3.Connection) -> list[Scope]:
+    """Return what consent was given for; a row that rotted covers nothing."""
+    scopes = []
+    for (text,) in connection.execute(
+        "SELECT survey || ':' || declared || ':' || bounds FROM consents ORDER BY survey, declared"
+    ).fetchall():
+        with suppress(ValueError):
+            scopes.append(Scope.parse(text))
+    return scopes
+
+
+def give(connection: sqlite3.Connection, scopes: Iterable[Scope]) -> None:
+    """Store consent for these; what they cover need not stand beside them."""
+    for scope in scopes:
+        rows = [each for each in given(connection) if scope.covers(each)]
+        connection.executemany(
+            "DELETE FROM consents WHERE (survey, declared, bounds) = (?, ?, ?)",
+            [str(each).split(":") for each in rows],
+        )
+        connection.execute("INSERT INTO consents VALUES (?, ?, ?)", str(scope).split(":"))
+
+
+def claimed(
+    connection: sqlite3.Connection, initial: str, declared: Callable[[], Declared]
+) -> tuple[Scope, ...]:
+    """Return what an app that opens the state has covered without asking.
+
+    That is, what it declares: where ON is from before this rule, once; and where ON was never the
+    user's own decision, but a constructor's, as it is this one's.
+    """
+    ((consent, origin),) = connection.execute("SELECT consent, consent_from FROM device")
+    scopes = given(connection)
+    before = FROM_BEFORE in scopes
+    if consent != "on" or not (before or (origin, initial) == ("initial", "on")):
+        return ()
+    prompted = declared().prompted
+    return tuple(scope for scope in prompted if not any(each.covers(scope) for each in scopes))
+
+
+def claim(connection: sqlite3.Connection, scopes: Iterable[Scope]) -> None:
+    """Store what :func:`claimed` returned."""
+    connection.execute("DELETE FROM consents WHERE declared = ''")
+    give(connection, scopes)
+
+
+def names_of(scopes: Iterable[Scope]) -> tuple[str, ...]:
+    """Return what scopes are called, each once."""
+    return tuple(dict.fromkeys(scope.name for scope in scopes))

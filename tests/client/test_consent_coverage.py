@@ -1,0 +1,361 @@
+"""Consent covers what was shown (D12): what an update adds or raises waits until it was asked."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from decimal import Decimal
+from itertools import permutations
+from math import inf
+from operator import lt
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.client import (
+    Client,
+    Consent,
+    ConsentMissing,
+    EnrolmentRequest,
+    NotCovered,
+    NotReady,
+    OutcomeStatus,
+    SlidingCeiling,
+    Survey,
+    UndeclaredSurvey,
+)
+from deniable.client.state.schema import STEPS
+from tests.support.devices import NAME, Bench
+from tests.support.surveys import AUTHORITY, DAY, DECLARED, ORIGIN, START, manifest
+
+FAITH = Survey("faith", "Which faith do you have?", ("none", "another"), max_epsilon="5")
+FAITH_MANIFEST = manifest(
+    name=FAITH.name, question=FAITH.question, categories=FAITH.categories, epsilon="5"
+)
+DEARER = replace(DECLARED, max_epsilon="2")
+RECORDED, REPEATED = OutcomeStatus.RECORDED, OutcomeStatus.REPEATED
+
+
+def agreed(bench: Bench, *surveys: Survey, **changes: Any) -> Client:
+    """Return a client whose user agreed to what it declares."""
+    client = bench.client(surveys=surveys or [DECLARED], consent="unset", **changes)
+    client.set_consent("on", "first start")
+    return client
+
+
+def updated(bench: Bench, *surveys: Survey, **changes: Any) -> Client:
+    """Return a client of the same state, as an app's next version makes it."""
+    return bench.client(surveys=surveys or [DECLARED], consent="unset", **changes)
+
+
+def lifted(bench: Bench, **changes: Any) -> Client:
+    return updated(bench, DECLARED, FAITH, **{"lifetime_epsilon": 100, **changes})
+
+
+def names(client: Client) -> list[str]:
+    return [survey.name for survey in client.uncovered]
+
+
+def test_d12_what_an_update_adds_is_neither_recorded_drawn_nor_fetched_before_it_was_asked(
+    bench: Bench,
+) -> None:
+    client = agreed(bench, lifetime_epsilon=100)
+    client.refresh(force=True)
+    assert client.report(NAME, "good").status is RECORDED
+    client.close()
+
+    bundled = [bench.transport.publish(FAITH_MANIFEST)]
+    client = lifted(bench, manifests=bundled)
+    drawn, asked = bench.draw.count, len(bench.transport.requests)
+    assert client.uncovered == (FAITH,)
+    outcome = client.report(FAITH, "none")
+    assert (outcome.status, type(outcome.error)) == (OutcomeStatus.NOT_RECORDED, NotCovered)
+    assert isinstance(outcome.error, ConsentMissing)  # so who asks at that, asks again
+    refreshed = client.refresh(force=True)
+    assert (refreshed.ready, type(refreshed.errors[FAITH.name])) == ((NAME,), NotCovered)
+    client._refresh_when_due()
+    assert bench.draw.count == drawn
+    assert all(FAITH.name not in call.path for call in bench.transport.requests[asked:])
+    for table in ("decisions", "manifests", "refreshes"):
+        assert bench.rows(f"SELECT name FROM {table} WHERE name = '{FAITH.name}'") == []
+
+    # What was covered goes on: what waits is sent, and the next epoch reported.
+    assert client.flush().delivered == 1
+    bench.clock.time = START + DAY
+    assert client.report(NAME, "good").status is RECORDED
+
+    page = client.explain()
+    assert [survey.covered for survey in page.surveys] == [True, False]
+    assert "Not given for this question" in page.brief()
+    assert "Given for: rating-of-marriage." in str(client.journal())
+
+    client.set_consent("on", "after the update")
+    assert names(client) == []
+    assert client.consent_record.covers == (FAITH.name, NAME)
+    assert client.report(FAITH, "none").status is RECORDED
+    journal = " ".join(str(client.journal()).split())
+    assert f"on, from after the update, for {NAME}, {FAITH.name}" in journal
+
+
+def test_d12_reports_that_wait_go_on_when_their_survey_is_declared_otherwise(bench: Bench) -> None:
+    client = agreed(bench)
+    client.refresh(force=True)
+    assert client.report(NAME, "good").status is RECORDED
+    client.close()
+    client = updated(bench, replace(DEARER, question="How do you rate it?"))
+    assert names(client) == [NAME]
+    assert client.flush().delivered == 1
+
+
+_SLIDING = {None: None, "3 in 30": ("3", 30), "3 in 60": ("3", 60), "2 in 30": ("2", 30)}
+_VALUES: dict[str, tuple[Any, ...]] = {  # the first of each is that of the other fields' cases
+    "question": ("What?", "What then?"),
+    "categories": (("a", "b"), ("b", "a"), ("a", "b", "c")),
+    "mechanisms": ((), ("ordinal",)),
+    "collector": (ORIGIN, "https://elsewhere.example"),
+    "enrols": (False, True),
+    "max_epsilon": ("1", "0.5", "1.000000001"),
+    "max_delta": ("0.0001", "0.000100000000000001"),
+    "max_total_epsilon": (None, "4", "8", "30"),
+    "max_kept_epsilon": ("1", None, "0"),
+    "max_kept_epochs": (5, 6),
+    "max_grace_seconds": (DAY, 90 * DAY),
+    "min_epoch_seconds": (DAY, 3600),
+    "lifetime_epsilon": ("20", "10"),
+    "sliding": tuple(_SLIDING),
+}
+_DIFFER = ("question", "mechanisms", "collector", "enrols")
+
+
+def _limits(declared: dict[str, Any]) -> tuple[float | Decimal, ...]:
+    """Return what must not rise, each so that more is more."""
+    lifetime, own = Decimal(declared["lifetime_epsilon"]), declared["max_total_epsilon"]
+    kept, sliding = declared["max_kept_epsilon"], _SLIDING[declared["sliding"]]
+    return (
+        Decimal(declared["max_epsilon"]),
+        Decimal(declared["max_delta"]),
+        lifetime,
+        lifetime if own is None else min(lifetime, Decimal(own)),
+        -inf if kept is None else Decimal(kept),
+        0 if kept is None else declared["max_kept_epochs"],
+        declared["max_grace_seconds"],
+        -declared["min_epoch_seconds"],
+        inf if sliding is None else Decimal(sliding[0]),
+        0 if sliding is None else -sliding[1],
+    )
+
+
+def _enrol(_request: EnrolmentRequest) -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("field", "before", "after"),
+    [(field, *pair) for field, values in _VALUES.items() for pair in permutations(values, 2)],
+)
+@pytest.mark.parametrize("own_total", [None, "8"])
+def test_d12_a_declaration_asks_anew_exactly_if_it_differs_or_a_ceiling_rose(
+    tmp_path: Path, field: str, before: Any, after: Any, own_total: str | None
+) -> None:
+    base = {name: values[0] for name, values in _VALUES.items()} | {"max_total_epsilon": own_total}
+    old, new = base | {field: before}, base | {field: after}
+
+    def client(declared: dict[str, Any]) -> Client:
+        given = dict(declared)
+        sliding = _SLIDING[given.pop("sliding")]
+        return Client(
+            given.pop("collector"),
+            authority=AUTHORITY.public_key,
+            lifetime_epsilon=given.pop("lifetime_epsilon"),
+            sliding=sliding and SlidingCeiling(*sliding),
+            enrol=_enrol if given.pop("enrols") else None,
+            surveys=[Survey("any", **given)],
+            state=tmp_path / "device.sqlite",
+            background=False,
+            environment={},
+        )
+
+    with client(old) as first:
+        first.set_consent("on")
+        assert first.uncovered == ()
+    same = all(old[field] == new[field] for field in _DIFFER)
+    same = same and set(old["categories"]) == set(new["categories"])
+    rose = any(map(lt, _limits(old), _limits(new)))
+    with client(new) as second:
+        asks = not same or rose
+        assert names(second) == ["any"] * asks
+        reported = second.report("any", "a")
+        assert type(reported.error) is (NotCovered if asks else NotReady)
+        second.set_consent("on")
+    with client(old) as taken_back:  # both stand beside each other
+        assert taken_back.uncovered == ()
+
+
+def test_d12_the_answers_to_several_questions_are_sets(bench: Bench) -> None:
+    def usage(**dimensions: list[str]) -> Survey:
+        return Survey.several("usage", "What do you use?", dimensions=dimensions, max_epsilon="1")
+
+    agreed(bench, usage(plan=["free", "paid"], theme=["dark", "light"])).close()
+    assert not names(updated(bench, usage(theme=["light", "dark"], plan=["paid", "free"])))
+    assert names(updated(bench, usage(plan=["free", "paid", "team"], theme=["dark", "light"])))
+
+
+def test_d12_two_versions_on_one_state_stand_beside_each_other_until_off(bench: Bench) -> None:
+    old = agreed(bench, lifetime_epsilon=100)
+    old.refresh(force=True)
+    new = updated(bench, DEARER, lifetime_epsilon=100)
+    assert (names(old), names(new)) == ([], [NAME])
+    assert old.report(NAME, "good").status is RECORDED
+    assert type(new.report(NAME, "good").error) is NotCovered
+    new.set_consent("on")
+    assert (names(old), names(new)) == ([], [])
+    assert new.report(NAME, "good").status is REPEATED
+    old.set_consent("off")
+    assert (names(old), names(new)) == ([], [])  # nobody is to be asked again
+    assert bench.rows("SELECT * FROM consents") == []
+    old.set_consent("on")
+    assert (names(old), names(new)) == ([], [NAME])
+    new.set_consent("on")  # which covers what the other's does
+    assert len(bench.rows("SELECT * FROM consents")) == 1
+    assert names(old) == []
+
+
+def test_d12_consent_may_be_given_for_some_surveys_alone(bench: Bench) -> None:
+    bench.transport.publish(FAITH_MANIFEST)
+    client = lifted(bench)
+    assert names(client) == [NAME, FAITH.name]
+    client.set_consent("on", "two boxes, one ticked", surveys=[NAME])
+    assert names(client) == [FAITH.name]
+    assert client.refresh(force=True).ready == (NAME,)
+    # Consent that another process gives is noticed, though nothing was due for a day.
+    client._refresh_when_due()
+    lifted(bench).set_consent("on", surveys=[FAITH])
+    client._refresh_when_due()
+    bench.clock.time += 60  # the thread's first request for a name is at a random time
+    client._refresh_when_due()
+    assert client.report(FAITH, "none").status is RECORDED
+    with pytest.raises(UndeclaredSurvey):
+        client.set_consent("on", surveys=["another"])
+    for lower in ("off", "local", "unset"):
+        with pytest.raises(ValueError, match="some surveys alone"):
+            client.set_consent(lower, surveys=[NAME])
+    assert client.consent is Consent.ON
+
+
+def test_d12_local_needs_no_coverage(bench: Bench) -> None:
+    bundled = [bench.transport.publish(FAITH_MANIFEST)]
+    agreed(bench, lifetime_epsilon=100).set_consent("local")
+    client = lifted(bench, manifests=bundled)
+    assert client.uncovered == ()
+    assert client.report(FAITH, "none").status is OutcomeStatus.LOCAL
+
+
+def test_d12_consent_to_the_total_covers_all_within_it(bench: Bench) -> None:
+    promise: dict[str, Any] = {"consent_covers": "total", "lifetime_epsilon": 20}
+    agreed(bench, **promise).close()
+    # What an app's next version says of its own prompt changes nothing about the one before.
+    for covers in ("total", "surveys"):
+        versions = {**promise, "consent_covers": covers}
+        assert not names(updated(bench, DEARER, FAITH, **versions))
+        assert not names(updated(bench, FAITH, **{**versions, "lifetime_epsilon": 19}))
+        assert names(updated(bench, FAITH, **{**versions, "lifetime_epsilon": 21})) == ["faith"]
+        assert names(updated(bench, FAITH, enrol=_enrol, **versions)) == ["faith"]
+    assert "within the device's total" in str(updated(bench, **promise).journal())
+    with pytest.raises(ValueError, match="consent_covers"):
+        bench.client(consent_covers="everything")
+
+
+def test_d12_the_constructors_on_claims_what_is_declared_until_the_user_decides(
+    bench: Bench,
+) -> None:
+    bench.client(consent="on").report(NAME, "good")
+    assert names(lifted(bench)) == ["rating-of-marriage", "faith"]  # the total rose
+    claiming = bench.client(surveys=[DECLARED, FAITH], lifetime_epsilon=100, consent="on")
+    assert claiming.uncovered == ()
+    claiming.set_consent("on", "settings page")
+    raised = [replace(DECLARED, max_epsilon="3"), FAITH]
+    assert names(bench.client(surveys=raised, lifetime_epsilon=100, consent="on")) == [NAME]
+
+
+def test_d12_an_on_from_before_the_rule_covers_the_next_start_once(bench: Bench) -> None:
+    client = agreed(bench)
+    client.refresh(force=True)
+    assert client.report(NAME, "good").status is RECORDED
+    client.close()
+    with closing(sqlite3.connect(bench.path, isolation_level=None)) as connection:
+        connection.executescript("DROP TABLE consents; DROP TRIGGER ended_consents")
+        connection.execute(f"PRAGMA user_version={max(STEPS) - 1}")
+    mark = bench.path.with_name("device.sqlite.mark")
+    *fields, _, written = mark.read_text().split()
+    mark.write_text(" ".join([*fields, written]) + "\n")
+    assert updated(bench, DECLARED).report(NAME, "good").status is REPEATED
+    client = lifted(bench, lifetime_epsilon=20)
+    assert names(client) == ["faith"]
+    assert client.consent_record.covers == (NAME,)
+
+
+def put_back(bench: Bench, before: bytes) -> None:
+    bench.path.write_bytes(before)
+
+
+def lost(bench: Bench, _before: bytes) -> None:
+    bench.path.unlink()
+
+
+@pytest.mark.parametrize("ends", [put_back, lost])
+def test_d12_the_mark_carries_what_consent_covers_and_no_more(
+    bench: Bench, ends: Callable[[Bench, bytes], None]
+) -> None:
+    client = agreed(bench)
+    client.close()
+    before = bench.path.read_bytes()
+    updated(bench, DEARER).set_consent("on")
+    bench.close()
+    ends(bench, before)  # as a kill between the mark and the commit, or a damaged disk, would
+    assert (names(updated(bench)), names(updated(bench, DEARER))) == ([], [])
+    assert names(updated(bench, replace(DECLARED, max_epsilon="3"))) == [NAME]
+    assert names(lifted(bench, lifetime_epsilon=20)) == ["faith"]
+
+
+def test_d12_a_copy_whose_consent_is_unset_covers_nothing(bench: Bench) -> None:
+    agreed(bench).close()
+    bench.path.with_name("device.sqlite.mark").unlink()
+    client = updated(bench)
+    assert (client.consent, names(client)) == ("unset", [NAME])
+    assert bench.rows("SELECT * FROM consents") == []
+
+
+def test_d12_no_issuer_is_asked_for_a_survey_that_consent_does_not_cover(
+    bench: Bench, tmp_path: Path
+) -> None:
+    from deniable.client.testing import FakeIssuer
+
+    issuer = FakeIssuer()
+    vouched = replace(DECLARED, max_epsilon="0.5")
+    bundled = [bench.transport.publish(manifest(epsilon="0.5", enrolment=issuer.enrolment))]
+    asked: list[EnrolmentRequest] = []
+
+    def enrol(request: EnrolmentRequest) -> bytes | None:
+        asked.append(request)
+        return issuer(request)
+
+    with Bench(tmp_path / "covered") as covered:
+        covered.transport = bench.transport
+        for device, declared in ((covered, vouched), (bench, replace(vouched, max_epsilon="0.4"))):
+            first = agreed(device, declared, enrol=enrol, manifests=bundled)
+            first.close()
+            client = updated(device, vouched, enrol=enrol, manifests=bundled)
+            client._manifests.offer_bundled(vouched)  # as if it had been followed before
+            client.refresh(force=True)
+            assert len(asked) == 1
+
+
+def test_d12_a_row_that_rotted_covers_nothing_and_consent_can_be_withdrawn(bench: Bench) -> None:
+    agreed(bench).close()
+    bench.rows("UPDATE consents SET bounds = 'x'")
+    client = updated(bench)
+    assert names(client) == [NAME]
+    assert type(client.report(NAME, "good").error) is NotCovered
+    client.set_consent("off")
+    assert client.consent is Consent.OFF
