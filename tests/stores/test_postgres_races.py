@@ -25,6 +25,10 @@ from tests.support.surveys import MANIFEST, manifest
 ID = MANIFEST.survey_id
 OTHER = manifest(name="another-survey")
 COURTEOUS = manifest(name="courteous", minimum_reports=7)
+WAITING = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    " AND wait_event_type = 'Lock' AND wait_event = $1"
+)
 
 
 class Collectors:
@@ -226,18 +230,50 @@ async def test_figures_read_once_what_many_groups_have_left(
     monkeypatch.setattr(published_counts, "_PIECE_BYTES", 1)
     adding, reading = collectors.stores[:2]
     unable = PostgresStore(adding._connections)
+    read_only = await PostgresStore.open(f"{collectors.url}&default_transaction_read_only=on")
     adding._unfolded = -100
     for number in range(5):
         await adding.add(many(3, start=3 * number))
+    tried = []
 
     async def fail(*_: object, **__: object) -> None:
-        raise StoreError("it may only be read")
+        tried.append(1)
+        raise StoreError("the role may not")
 
     monkeypatch.setattr(unable, "_write", fail)
+    monkeypatch.setattr(read_only, "_write", fail)
     async with connected(collectors.url) as connection:
-        for store, left in ((unable, 5), (reading, 0)):
-            assert sum(await counts(store)) == 15
+        # What can only be read is read as it is; what failed is not tried again by each reader.
+        for store, left, tries in ((read_only, 5, 0), (unable, 5, 1), (reading, 0, 1)):
+            assert [sum(await counts(store)) for _ in range(2)] == [15, 15]
             assert await connection.fetchval("SELECT count(*) FROM deniable.deltas") == left
+            assert len(tried) == tries
+    assert await reading.check() == []
+    await read_only.close()
+
+
+async def test_figures_are_read_as_they_are_where_somebody_else_folds_for_long(
+    collectors: Collectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published_counts, "_PIECE_BYTES", 1)
+    monkeypatch.setattr(postgres_store, "_FOLDED_SECONDS", 0.05)
+    adding, reading = collectors.stores[:2]
+    adding._unfolded = -100
+    for number in range(5):
+        await adding.add(many(3, start=3 * number))
+    async with (
+        connected(collectors.url) as blocker,
+        connected(collectors.url) as observer,
+        blocker.transaction(),
+    ):
+        await blocker.execute(LOCK, *FOLDING)
+        both = await asyncio.gather(*(counts(reading) for _ in range(2)))
+        assert [sum(shown) for shown in both] == [15, 15]
+        # All of them wait for one that waits.
+        assert await observer.fetchval(WAITING, "advisory") == 1
+    assert reading._folding is not None
+    await reading._folding
+    assert sum(await counts(reading)) == 15
     assert await reading.check() == []
 
 
@@ -246,11 +282,7 @@ async def until_somebody_waits(
 ) -> None:
     """Return once a backend of this database waits for such a lock."""
     async with asyncio.timeout(SECONDS):
-        while not await connection.fetchval(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-            " AND wait_event_type = 'Lock' AND wait_event = $1",
-            for_what,
-        ):
+        while not await connection.fetchval(WAITING, for_what):
             await connection.execute("SELECT pg_stat_clear_snapshot()")
 
 
