@@ -24,9 +24,8 @@ _LARGE: Final = 100
 _REST: Final = 10.0
 """Folding takes at most one part in so many of the time, however much there is to pass."""
 _LAST_FOLD_SECONDS: Final = 5.0
-_FOLDED_SECONDS: Final = 10.0
-"""For as long figures wait for what is being folded: about what reading it as it is would take."""
 _UNABLE_SECONDS: Final = 60.0
+"""After a failure figures try for so long no more to fold: each might wait for a lock in vain."""
 _BEGIN_WRITE: Final = "SELECT deniable.begin_write()"
 """Makes the commit durable, whatever else is done (S1); StoreMoved once the store has moved (S8).
 
@@ -161,11 +160,11 @@ class PostgresStore(Store):
     async def _figures(
         self, view: Callable[..., Rule[Result]], survey_id: bytes, *epoch: int
     ) -> Result:
-        # What is to be read several times is added up once, for all who wait. Where that fails, or
-        # takes long, it is read as it is.
+        # What is to be read several times is added up once, for all who wait. Where that fails it
+        # is read as it is.
         able = asyncio.get_running_loop().time() >= self._able_at
         if able and await self._read(lambda: published_counts.much_is_left(survey_id)):
-            await asyncio.wait([self._begin_folding()], timeout=_FOLDED_SECONDS)
+            await asyncio.wait([self._begin_folding()])
         return await super()._figures(view, survey_id, *epoch)
 
     def _begin_folding(self) -> asyncio.Task[None]:
