@@ -173,7 +173,7 @@ def test_a_moved_store_says_where_to_and_takes_and_shows_nothing(
     assert f"moved to {new} before" in fail("store", "move", other, *here)
     assert other.stat().st_mode & 0o777 == 0o600  # so it is from the first moment on
     (warning,) = start_warnings(Config.load(counted.directory), {})
-    assert warning == f"the store was moved to {new}, and takes no report; set `store` to that"
+    assert warning.startswith(f"the store was moved to {new}, and takes no report; set `store` to")
     assert f"at {file_of(counted)} already" in fail("store", "move", file_of(counted), *here)
     with monkeypatch.context() as changed:
         changed.setenv("DENIABLE_STORE", str(new))
@@ -184,6 +184,21 @@ def test_a_moved_store_says_where_to_and_takes_and_shows_nothing(
         f"store     {file_of(counted)} takes reports again\n"
     )
     succeed("survey", "end", "tea", "--yes", *here)
+
+
+def test_whoever_meets_a_move_that_was_broken_off_is_told_to_finish_it_first(
+    counted: Workplace, tmp_path: Path
+) -> None:
+    here, new = ("--dir", counted.directory), tmp_path / "new.sqlite"
+    # As after a kill between the mark and the copy.
+    with_store(Config.load(counted.directory), lambda store: store.move_away(str(new)))
+    for words in (("hist", "tea"), ("survey", "end", "tea", "--yes")):
+        assert "once deniable store move is done" in fail(*words, *here)
+    (warning,) = start_warnings(Config.load(counted.directory), {})
+    assert "once deniable store move is done" in warning
+    assert "If deniable store move was broken off, do it again first" in " ".join(
+        run("doctor", *here).stdout.split()
+    )
 
 
 def test_a_backup_is_noted_where_the_store_takes_it(counted: Workplace, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import gc
 import hashlib
 import logging
 import shutil
+import socket
 import ssl
 from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator
@@ -89,6 +90,26 @@ async def test_the_certificate_is_shown_and_transport_security_asked_for(tmp_pat
         assert status == 200
         assert headers["strict-transport-security"] == "max-age=31536000"
         assert shown == fingerprint(config.tls_certificate)
+
+
+@pytest.mark.asyncio
+async def test_a_socket_that_was_taken_off_the_port_is_no_lack_of_descriptors(
+    tmp_path: Path,
+) -> None:
+    config = config_of(tmp_path)
+    store = await SqliteStore.open(tmp_path / "store.sqlite")
+    server = await build_server(config, store)
+    told = list[object]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    site = await listen(server, ("127.0.0.1", 0), tls=tls_context(config))
+    (taken,) = site.sockets
+    with taken.dup() as copy:  # as the parent of workers holds it
+        copy.shutdown(socket.SHUT_RDWR)
+        await until(lambda: taken.fileno() < 0)
+    assert told == []
+    site.close()
+    await server.shutdown(0)
+    await store.close()
 
 
 @pytest.mark.asyncio

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack
 from itertools import pairwise
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -226,19 +227,51 @@ async def test_figures_read_once_what_many_groups_have_left(
     monkeypatch.setattr(published_counts, "_PIECE_BYTES", 1)
     adding, reading = collectors.stores[:2]
     unable = PostgresStore(adding._connections)
+    read_only = await PostgresStore.open(f"{collectors.url}&default_transaction_read_only=on")
     adding._unfolded = -100
     for number in range(5):
         await adding.add(many(3, start=3 * number))
+    tried = []
 
     async def fail(*_: object, **__: object) -> None:
-        raise StoreError("it may only be read")
+        tried.append(1)
+        raise StoreError("the role may not")
 
     monkeypatch.setattr(unable, "_write", fail)
+    monkeypatch.setattr(read_only, "_write", fail)
     async with connected(collectors.url) as connection:
-        for store, left in ((unable, 5), (reading, 0)):
-            assert sum(await counts(store)) == 15
+        # What can only be read is read as it is; what failed is not tried again by each reader.
+        for store, left, tries in ((read_only, 5, 0), (unable, 5, 1), (reading, 0, 1)):
+            assert [sum(await counts(store)) for _ in range(2)] == [15, 15]
             assert await connection.fetchval("SELECT count(*) FROM deniable.deltas") == left
+            assert len(tried) == tries
     assert await reading.check() == []
+    await read_only.close()
+
+
+async def test_figures_wait_together_and_once_for_somebody_else_who_folds_for_long(
+    collectors: Collectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published_counts, "_PIECE_BYTES", 1)
+    adding, *_ = collectors.stores
+    adding._unfolded = -100
+    for number in range(5):
+        await adding.add(many(3, start=3 * number))
+    reading = await PostgresStore.open(f"{collectors.url}&lock_timeout=50")
+    write, tried = reading._write, []
+
+    async def counted(*arguments: Any, **options: Any) -> Any:
+        tried.append(1)
+        return await write(*arguments, **options)
+
+    monkeypatch.setattr(reading, "_write", counted)
+    async with connected(collectors.url) as blocker, blocker.transaction():
+        await blocker.execute(LOCK, *FOLDING)
+        for _ in range(2):
+            both = await asyncio.gather(*(counts(reading) for _ in range(2)))
+            assert [sum(shown) for shown in both] == [15, 15]
+    assert len(tried) == 1
+    await reading.close()
 
 
 async def until_somebody_waits(

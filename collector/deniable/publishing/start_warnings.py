@@ -36,7 +36,8 @@ def start_warnings(config: Config, environment: Mapping[str, str]) -> list[str]:
         to = await store.moved_to()
         if to is not None:
             warnings.append(
-                f"the store was moved to {to}, and takes no report; set `store` to that"
+                f"the store was moved to {to}, and takes no report; set `store` to that, once"
+                " deniable store move is done"
             )
         try:
             surveys, _ = await signed_surveys(store, config)

@@ -126,8 +126,9 @@ def _remedy(config: Config, error: Exception) -> str:
             return "make room on the store's disk: reports are refused until then (HTTP 507)"
         case StoreMoved():
             return (
-                "set `store` to its new place, and restart all collectors; if no collector has used"
-                " that, and none is to: deniable store stay"
+                "set `store` to its new place, and restart all collectors. If deniable store move"
+                " was broken off, do it again first; if no collector has used that place, and none"
+                " is to: deniable store stay"
             )
         case StoreLocked():
             file = shlex.quote(str(config.store))

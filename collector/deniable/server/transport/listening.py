@@ -1,6 +1,7 @@
 """Sockets on which a server's connections come in."""
 
 import asyncio
+import errno
 import socket
 import ssl
 from collections.abc import Sequence
@@ -54,6 +55,9 @@ class TlsAcceptor:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
+                if error.errno == errno.EINVAL:  # it was taken off the port by whoever holds it too
+                    self.close()
+                    return
                 # Whoever comes waits in the kernel's queue until there is something to hold him by.
                 self._loop.call_exception_handler({"message": NO_DESCRIPTORS, "exception": error})
                 self._loop.remove_reader(self._listening)

@@ -103,7 +103,8 @@ def _of_postgres(error: asyncpg.PostgresError) -> Failure:
         # Also what asyncpg itself says of an argument. Its message quotes the value.
         return Failure(StoreError("the database cannot hold such a value"), again=False, lost=False)
     if state == _MOVED:
-        return Failure(StoreMoved(error.args[0]), again=False, lost=False)
+        moved = StoreMoved(f"{error.args[0]}, once deniable store move is done")
+        return Failure(moved, again=False, lost=False)
     message = f"the database failed: {error.args[0] if error.args else state}"
     kind, again, lost = _MEANINGS.get(state) or _MEANINGS.get(state[:2], (StoreError, False, False))
     return Failure(kind(message), again=again, lost=lost)

@@ -3,7 +3,6 @@
 import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import suppress
 from typing import Final
 
 from deniable.messages.receipt import Receipt
@@ -25,6 +24,8 @@ _LARGE: Final = 100
 _REST: Final = 10.0
 """Folding takes at most one part in so many of the time, however much there is to pass."""
 _LAST_FOLD_SECONDS: Final = 5.0
+_UNABLE_SECONDS: Final = 60.0
+"""After a failure figures try for so long no more to fold: each might wait for a lock in vain."""
 _BEGIN_WRITE: Final = "SELECT deniable.begin_write()"
 """Makes the commit durable, whatever else is done (S1); StoreMoved once the store has moved (S8).
 
@@ -44,6 +45,7 @@ class PostgresStore(Store):
         self._folding: asyncio.Task[None] | None = None
         self._one_folds = asyncio.Lock()  # on one connection at a time
         self._rested_at = 0.0
+        self._able_at = 0.0  # after a failure, when folding is tried again for figures
 
     @classmethod
     async def open(
@@ -151,20 +153,26 @@ class PostgresStore(Store):
             lambda connection: add_receipts(connection, together), keep=True
         )
         self._unfolded += 1 + len(together) // _LARGE
-        started = asyncio.get_running_loop().time()
-        if self._unfolded >= _FOLDED_AT and started >= self._rested_at:
-            self._unfolded, self._rested_at = 0, math.inf
-            self._folding = asyncio.create_task(self._fold_and_rest(started))
+        if self._unfolded >= _FOLDED_AT and asyncio.get_running_loop().time() >= self._rested_at:
+            self._begin_folding()
         return verdicts
 
     async def _figures(
         self, view: Callable[..., Rule[Result]], survey_id: bytes, *epoch: int
     ) -> Result:
-        # What is to be read several times is added up once. Where that fails it is read as it is.
-        if await self._read(lambda: published_counts.much_is_left(survey_id)):
-            with suppress(StoreError):
-                await self._fold(survey_id)
+        # What is to be read several times is added up once, for all who wait. Where that fails it
+        # is read as it is.
+        able = asyncio.get_running_loop().time() >= self._able_at
+        if able and await self._read(lambda: published_counts.much_is_left(survey_id)):
+            await asyncio.wait([self._begin_folding()])
         return await super()._figures(view, survey_id, *epoch)
+
+    def _begin_folding(self) -> asyncio.Task[None]:
+        """Return what folds for all surveys, begun unless it is under way."""
+        if self._folding is None or self._folding.done():
+            self._unfolded, self._rested_at = 0, math.inf
+            self._folding = asyncio.create_task(self._fold_and_rest())
+        return self._folding
 
     async def _fold(self, survey_id: bytes | None = None, epoch: int | None = None) -> None:
         """Fold all that groups have counted by now, in pieces that are transactions of their own.
@@ -175,11 +183,14 @@ class PostgresStore(Store):
             while await self._write(lambda: published_counts.fold(survey_id, epoch)):
                 pass
 
-    async def _fold_and_rest(self, started: float) -> None:
-        # What fails is left for the next time: reading counts is slower until then.
-        with suppress(StoreError):
+    async def _fold_and_rest(self) -> None:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        try:
             await self._fold()
-        ended = asyncio.get_running_loop().time()
+        except StoreError:  # it is left for the next time: reading counts is slower until then
+            self._able_at = loop.time() + _UNABLE_SECONDS
+        ended = loop.time()
         self._rested_at = ended + _REST * (ended - started)
 
     async def _read(self, begin: Callable[[], Rule[Result]]) -> Result:

@@ -69,7 +69,9 @@ def moved_to() -> Rule[str | None]:
 def check_unmoved() -> Rule[None]:
     """Raise StoreMoved if the store was moved away."""
     if (to := (yield from moved_to())) is not None:
-        raise StoreMoved(f"the store was moved to {to}; set `store` to that")
+        raise StoreMoved(
+            f"the store was moved to {to}; set `store` to that, once deniable store move is done"
+        )
 
 
 def note_backup(now: int) -> Rule[None]:

@@ -71,13 +71,14 @@ _STEP: Final = """
 
 
 def much_is_left(survey_id: bytes) -> Rule[bool]:
-    """Return if more than a piece of a survey is left to be added up."""
+    """Return if more than a piece of a survey is left to be added up, where that can be done."""
     survey, _ = yield from find_survey(survey_id)
-    ((size,),) = yield Statement(
-        "SELECT coalesce(sum(pg_column_size(responses)), 0) FROM deniable.deltas WHERE survey = $1",
+    ((writable, size),) = yield Statement(
+        "SELECT current_setting('transaction_read_only') = 'off',"
+        " coalesce(sum(pg_column_size(responses)), 0) FROM deniable.deltas WHERE survey = $1",
         (survey,),
     )
-    return int(size) > _PIECE_BYTES
+    return bool(writable) and int(size) > _PIECE_BYTES
 
 
 def fold(survey_id: bytes | None = None, epoch: int | None = None) -> Rule[bool]:
