@@ -6,8 +6,8 @@ from typing import Final
 
 from deniable.budget import NANO, format_nano, pure_cost
 from deniable.choosing import COMPOSED_DELTA, DESIGNS, PLAIN, Candidate, Choice, compared, composed
+from deniable.choosing.chosen_mechanism import most_responses
 from deniable.messages import FRESH, Manifest
-from deniable.publishing.chosen_mechanism import most_responses
 
 _MOST_REPORTS: Final = 1000
 """More take too long to compose."""
