@@ -113,10 +113,15 @@ async def test_numbers_of_page_api_and_command_are_the_same_for_every_kind(
     sure = ("--authority", AUTHORITY.public_key.hex(), "--json")
     at = str(public.client.make_url("/")).rstrip("/")
     for survey in SURVEYS:
-        page = Tables(await text_of(await public.client.get(f"/surveys/{survey.name}")))
+        page = Tables(text := await text_of(await public.client.get(f"/surveys/{survey.name}")))
         told = await (await public.client.get(f"/v1/surveys/{survey.name}/histogram")).json()
         printed = await to_thread(succeed, "hist", survey.name, "--collector", at, *sure)
         assert json.loads(printed) == told
+        words = await to_thread(succeed, "hist", survey.name, "--collector", at, *sure[:2])
+        (unseen,) = re.findall(
+            r"(?:With this few reports|Fakes below)[^.]*\.", " ".join(words.split())
+        )
+        assert unseen in unescape(text)
         shown = {row.pop("category"): row for row in page.rows.get("figures", [])}
         if told["numeric"] is None:
             expected = {row["category"]: row for row in told["categories"]}
