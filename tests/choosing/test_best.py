@@ -188,6 +188,36 @@ def test_with_reports_mechanisms_compete_at_equal_totals(
     assert all(f"at epsilon {each}" in str(chosen) for each in epsilons.values())
 
 
+@pytest.mark.parametrize(("k", "epsilon", "reports"), [(6, "1", 5), (9, "2", 12), (12, "0.5", 30)])
+def test_with_reports_no_small_design_of_any_size_is_better(
+    k: int, epsilon: str, reports: int
+) -> None:
+    few = 400
+    chosen = best(k, epsilon, reports=reports, most_responses=few)
+    assert chosen.composed is not None
+    for other in designs(k):
+        if other.responses <= few:
+            # At the epsilon at which it would cost 3 % less, all reports together tell too much.
+            low, high = 0.0, 20.0
+            while high - low > 1e-6:
+                middle = (low + high) / 2
+                cheap = other.cost(middle) <= chosen.cost * 0.97
+                low, high = (low, middle) if cheap else (middle, high)
+            if high < 20:
+                assert composed(other, Fraction(high), reports) > chosen.composed
+
+
+@pytest.mark.parametrize(
+    ("k", "epsilon", "reports", "cost"),
+    # Found by looking at all 10,531, 41,435 and 25,049 designs with blocks of any smaller size.
+    [(50, "2", 12, 28.47), (26, "0.25", 365, 1_113.87), (105, "1", 12, 336.18)],
+)
+def test_with_reports_the_best_of_all_sizes_is_found(
+    k: int, epsilon: str, reports: int, cost: float
+) -> None:
+    assert best(k, epsilon, reports=reports).cost == pytest.approx(cost, rel=0.002)
+
+
 def test_the_delta_of_a_report_is_not_that_of_all() -> None:
     one, all_ = best(16, "1", delta="0.001"), best(16, "1", reports=9, composed_delta="0.001")
     assert one.cost < best(16, "1").cost  # a report may be the more exact for it

@@ -221,10 +221,10 @@ def test_the_table_says_which_fakes_show_no_mark(place: Workplace) -> None:
     place.count([0] * 300 + [1] * 200 + [2] * 200 + [3] * 200)
     share = as_json(place)["poisoning"]["detectable_share"]
     shown = " ".join(hist(place).split())
-    assert f"Fakes below about {100 * share:.2g} % of reports may show no mark" in shown
+    assert f"Fakes below about {100 * share:.2g} % of the reports may show no sign" in shown
     place.count([0, 1], epoch=1)
     assert as_json(place)["poisoning"]["detectable_share"] is None
-    assert "With this few reports, fake ones cannot be detected." in " ".join(hist(place).split())
+    assert "With this few reports, fake ones cannot be detected;" in " ".join(hist(place).split())
 
 
 def test_an_unknown_survey_is_one_line(place: Workplace) -> None:

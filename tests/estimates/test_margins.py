@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deniable.choosing.chosen_mechanism import answered_best
 from deniable.estimates import (
     Model,
     conditional,
@@ -17,7 +18,6 @@ from deniable.estimates import (
 )
 from deniable.estimates.decoders import decoder_of
 from deniable.messages import Manifest, Specification
-from deniable.publishing.survey_dimensions import answered_best
 from tests.support.surveys import manifest
 
 DIMENSIONS = (("plan", "free", "paid"), ("theme", "A", "B", "C"), ("beta", "no", "yes"))

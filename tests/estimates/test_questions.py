@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deniable.choosing.chosen_mechanism import answered_best
 from deniable.estimates import (
     Model,
     covariance,
@@ -30,7 +31,6 @@ from deniable.estimates.poisoning import poisoning
 from deniable.mechanisms import KINDS, Mechanism
 from deniable.mechanisms.dimensions import Dimensions, combinations_of, separated
 from deniable.mechanisms.one_question import OneQuestion
-from deniable.publishing.survey_dimensions import answered_best
 from deniable.simulation import SimulatedWords, randomise_many
 
 

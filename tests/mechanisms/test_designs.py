@@ -180,3 +180,10 @@ def test_no_design_is_made_of_what_is_none() -> None:
             DesignMechanism(design, "1", "0.9")
     assert 1021 * 1020 <= MAX_RESPONSES < 1031 * 1030
     assert [n for n in range(30) if is_prime(n)] == [2, 3, 5, 7, 11, 13, 17, 19, 23, 29]
+
+
+def test_a_delta_that_allows_any_response_is_refused_from_the_first_on() -> None:
+    """A supported set of 5 of 6 separates by 1/5 of its responses."""
+    with pytest.raises(InvalidPrivacyParameter, match="delta allows any response"):
+        DesignMechanism(Subset(6, 5), "1", "0.2")
+    assert DesignMechanism(Subset(6, 5), "1", "0.199").privacy.odds > 1

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,21 @@ import pytest_asyncio
 from aiohttp import ClientResponse
 from yarl import URL
 
-from deniable.estimates import Histogram
+from deniable.estimates import Accuracy, Histogram
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import PROBLEM_JSON, Schedule, Specification
+from deniable.planning import plan
+from deniable.publishing.drafts import draft
+from deniable.publishing.numbering import next_manifest
+from deniable.publishing.survey_file import SurveyFile
 from deniable.server.pages.limits import MOST_COMPARED
 from deniable.server.pages.shown import largest_shares
 from deniable.stores import Overloaded, Role
-from tests.cli.commands import succeed
+from tests.cli.commands import SURVEY, succeed
 from tests.server.collector import Collector, running
 from tests.support.kinds import EXAMPLES, example_survey
 from tests.support.reports import envelope, report
-from tests.support.surveys import AUTHORITY, MANIFEST, START, manifest
+from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, START, manifest
 
 HOSTILE = ('<script>alert("1")</script>', "'\"><img src=x onerror=a>", "{{ 7 * 7 }}", "&amp;")
 ODD = manifest(name="odd", question="<b>odd</b>", categories=HOSTILE)
@@ -108,10 +113,15 @@ async def test_numbers_of_page_api_and_command_are_the_same_for_every_kind(
     sure = ("--authority", AUTHORITY.public_key.hex(), "--json")
     at = str(public.client.make_url("/")).rstrip("/")
     for survey in SURVEYS:
-        page = Tables(await text_of(await public.client.get(f"/surveys/{survey.name}")))
+        page = Tables(text := await text_of(await public.client.get(f"/surveys/{survey.name}")))
         told = await (await public.client.get(f"/v1/surveys/{survey.name}/histogram")).json()
         printed = await to_thread(succeed, "hist", survey.name, "--collector", at, *sure)
         assert json.loads(printed) == told
+        words = await to_thread(succeed, "hist", survey.name, "--collector", at, *sure[:2])
+        (unseen,) = re.findall(
+            r"(?:With this few reports|Fakes below)[^.]*\.", " ".join(words.split())
+        )
+        assert unseen in unescape(text)
         shown = {row.pop("category"): row for row in page.rows.get("figures", [])}
         if told["numeric"] is None:
             expected = {row["category"]: row for row in told["categories"]}
@@ -167,6 +177,40 @@ async def test_answers_of_a_large_survey_are_found_by_name_on_every_page(
             await collector.client.get(f"{page}find=nowhere"), 200 if path == "?" else 400
         )
         assert "o answer is called so" in none
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("answers", "kept"),
+    [*product((2, 5, 12, 24, 105), (False,)), *product((2, 5, 12, 16), (True,))],
+)
+async def test_page_command_and_interface_plan_the_same(
+    tmp_path: Path, answers: int, kept: bool
+) -> None:
+    """At other epsilons as well, and where responses are kept, of which there may be but few."""
+    file = tmp_path / "survey.toml"
+    categories = json.dumps([f"answer {x}" for x in range(answers)])
+    text = re.sub(r"categories = .*", f"categories = {categories}", SURVEY)
+    text += 'repeat = "memoised"\nmemoised_epochs = 7\n' if kept else ""
+    file.write_text(text, "utf-8")
+    survey = next_manifest(SurveyFile.parse(text), [], ORIGIN, bytes(16), START)
+    async with running(tmp_path, public=frozenset({survey.name})) as collector:
+        await collector.publish(survey)
+        collector.clock.time += 1
+        for epsilon in ("0.5", "1", "2"):
+            page = f"/surveys/{survey.name}/plan?width=0.02&epsilon={epsilon}"
+            (table,) = re.findall(
+                "(?s)<tbody>(.*)</tbody>", await text_of(await collector.client.get(page))
+            )
+            own, *others = re.findall('<td class="text">(.*?)</td><td>(.*?)</td>', table)
+            wanted = "--width", "2%", "--epsilon"
+            printed = succeed("plan", file, *wanted, epsilon, "--json")
+            ways = json.loads(printed)["ways"]
+            assert others == [(way["mechanism"], f"{way['reports']:,}") for way in ways]
+            made = plan(draft(file, epsilon=epsilon), Accuracy.half_width(0.02))
+            assert [way["reports"] for way in ways] == [made.reports(way) for way in made.ways]
+            if epsilon == survey.epsilon:
+                assert own == others[0]
 
 
 @pytest.mark.asyncio

@@ -59,7 +59,8 @@ def test_the_demonstration_tells_what_was_chosen_for_many_categories(tmp_path: P
     assert max(map(len, shown.splitlines())) <= 80
     for told in (
         "a design of 11,342 responses; each supports about 28 of 105 answers",
-        "within 0.1 % of the fewest possible; randomised response would take 10.09 times as many",
+        "within 0.1 % of the fewest possible in the worst case; "
+        "randomised response would take 10.09 times as many",
         "and 95 answers more",
         "of 105 intervals cover the truth",
         "Randomised response would have needed 404 devices for estimates as exact as these of 40.",

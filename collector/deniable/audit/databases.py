@@ -268,8 +268,9 @@ class DiscreteExponential(SanitisedDatabase):
 class MatrixMechanism(SanitisedDatabase):
     """Any mechanism on databases, by its solution matrix (section 2).
 
-    It has a row for each of k^n databases and a column for each of r^n responses, both in
-    lexicographic order; r = k if they are databases too.
+    It has a row for each of k^n databases and a column for each response, both in lexicographic
+    order. Of r^n columns the responses have n rows, and are databases if r = k; of another number
+    they have one: its range is any (Definitions 1 and 2).
     """
 
     categories: int
@@ -280,13 +281,18 @@ class MatrixMechanism(SanitisedDatabase):
         check_size(self.categories, self.rows)
         if self.matrix.categories != self.categories**self.rows:
             raise ValueError("the matrix must have a row for each of k^n databases")
-        if self._values**self.rows != self.matrix.responses:
-            raise ValueError("the matrix must have a column for each of r^n responses, such as k^n")
+
+    @cached_property
+    def responses(self) -> tuple[Database, ...]:
+        """Return all responses, in lexicographic order."""
+        rows = self.rows if self._values**self.rows == self.matrix.responses else 1
+        return tuple(product(range(self._values), repeat=rows))
 
     @property
     def _values(self) -> int:
-        root: float = self.matrix.responses ** (1 / self.rows)
-        return round(root)
+        columns = self.matrix.responses
+        root = round(columns ** (1 / self.rows))
+        return root if root**self.rows == columns else columns
 
     def weight(self, true: Database, response: Database) -> ExponentialSum:
         """Return the probability itself: every normaliser is 1."""

@@ -1,4 +1,7 @@
-"""Which mechanism is the most accurate for so many categories, by proof: :func:`best`."""
+"""Which mechanism is the most accurate for so many categories: :func:`best`.
+
+For one report beside what is proved to be the least in the worst case; for many by a search.
+"""
 
 from deniable.choosing.candidates import DESIGNS, PLAIN, Candidate, candidates, lower_bound
 from deniable.choosing.choice import COMPOSED_DELTA, Alternative, Choice, best, compared, composed

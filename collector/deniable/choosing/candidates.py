@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from math import comb, expm1, inf, sqrt
+from math import comb, expm1, inf, log1p, sqrt
 from typing import Final, TypeVar
 
 from deniable.audit import design_variance, least_variance
@@ -21,9 +21,6 @@ from deniable.mechanisms.subset import MAX_MEMBERS, Subset
 PLAIN: Final = "randomised-response"
 DESIGNS: Final = {"subset": Subset, "affine": Affine}
 """Of each other kind, what makes its design of the categories and of its parameters."""
-
-_SHARES: Final = (0.75, 0.6, 0.45, 0.3)
-"""Of the best size of a block for one report, what is tried for many."""
 
 _Real = TypeVar("_Real", float, Fraction)
 
@@ -68,6 +65,11 @@ class Candidate:
         """
         told = self.separating
         return (told * pure + delta * self.responses) / (told - delta * self.replication)
+
+    def epsilon_of(self, excess: float, delta: float) -> float:
+        """Return the epsilon whose excess it is."""
+        told = self.separating
+        return log1p((excess * (told - delta * self.replication) - delta * self.responses) / told)
 
     def cost(self, epsilon: float, delta: float = 0.0) -> float:
         """Return n times the sum of the variances of all frequencies."""
@@ -141,19 +143,10 @@ def _sizes_around(k: int, positions: int, points: int, excess: float) -> set[int
     return {max(1, below), min(positions - 1, below + 1)}
 
 
-def smaller_blocks(candidate: Candidate) -> Iterator[Candidate]:
-    """Yield a design and those like it with smaller blocks, whose reports add up slower."""
-    yield candidate
-    # Subsets of one category are randomised response.
-    name, least = {"subset": ("d", 2), "affine": ("s", 1)}.get(candidate.kind, ("", 0))
-    if name:
-        size = candidate.parameters[name]
-        for less in sorted({max(least, round(size * share)) for share in _SHARES} - {size}):
-            parameters = {**candidate.parameters, name: less}
-            yield Candidate.of(candidate.kind, candidate.categories, parameters)
-
-
 def lower_bound(categories: int, epsilon: float) -> float:
-    """Return what n times the summed variances of no unbiased estimates is below, at delta 0."""
+    """Return what n times the summed variances of no unbiased estimates is below, at delta 0.
+
+    In the worst case, which is where all categories are equally frequent.
+    """
     least = least_variance(categories, odds_ceiling(Fraction(epsilon)))
     return inf if least is None else float(least)

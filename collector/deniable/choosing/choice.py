@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from itertools import chain
 from typing import Final, NamedTuple
 
 from deniable.accounting import PrivacyLoss, epsilon_each
-from deniable.choosing.candidates import PLAIN, Candidate, candidates, lower_bound, smaller_blocks
+from deniable.choosing.candidates import PLAIN, Candidate, candidates, lower_bound
+from deniable.choosing.many_reports import Total, cheapest
 from deniable.mechanisms import (
     InvalidParameter,
     Number,
@@ -58,7 +58,8 @@ class Choice:
         epsilon: of one report.
         delta: of one report.
         cost: n times the sum of the variances of all frequencies.
-        bound: what no unbiased estimates cost less than; it is known for reports of delta 0.
+        bound: what no unbiased estimates cost less than in the worst case, which is where all
+            categories are equally frequent; it is known for reports of delta 0.
         composed: epsilon of all the reports planned, at the composed delta; None if none were.
         alternatives: the best of each kind, but for the mechanism itself; the best first.
     """
@@ -80,7 +81,7 @@ class Choice:
         responses = f"{self.candidate.responses:,} responses"
         lines = [f"{self.candidate} at epsilon {self.epsilon}: {responses}"]
         if self.bound is not None:
-            lines[0] += f", {self.cost / self.bound:.4f} of the least variance possible"
+            lines[0] += f", {self.cost / self.bound:.4f} of the least possible in the worst case"
         lines += [
             f"{other.candidate} would need {other.users:,.2f} times as many users"
             + ("" if other.epsilon == self.epsilon else f", at epsilon {other.epsilon}")
@@ -105,9 +106,10 @@ def best(
 
     Of randomised response, subsets and affine designs, by their exact variances at equal privacy of
     one report. With ``reports``, at equal privacy of so many reports of one device: designs add up
-    faster than randomised response, and with large blocks than with small ones, so the best of each
-    kind and those like it of smaller blocks compete, each at the epsilon of one report at which all
-    together keep the total that the winner for one report adds up to.
+    faster than randomised response, and as a rule with large blocks than with small ones, so those
+    with blocks of any smaller size compete, each at the epsilon of one report at which all together
+    keep the total that the winner for one report adds up to. That is the best of a search, not by
+    proof: of sizes within half a percent of one another it looks at one.
 
     Args:
         categories: k, 2 to 65,536.
@@ -141,16 +143,17 @@ def best(
         raise ValueError("at least 1 report is planned; leave reports out")
     total = composed(ranked[0].candidate, level, reports, slack, composed_delta)
 
-    def alike(candidate: Candidate) -> Fraction:
+    def alike(candidate: Candidate, guess: Fraction) -> Fraction:
         """Return the epsilon of one report at which all add up to the same."""
 
         def adds_up(one: Fraction) -> Decimal:
             return composed(candidate, one, reports, slack, composed_delta)
 
-        return Fraction(epsilon_each(total, adds_up, guess=level))
+        return Fraction(epsilon_each(total, adds_up, guess=guess))
 
-    smaller = chain.from_iterable(smaller_blocks(one.candidate) for one in _firsts(ranked))
-    ranked = _ranked(((one, alike(one)) for one in smaller), slack)
+    shared = Total(reports, float(total), float(exact_delta(composed_delta)))
+    rivals = cheapest([one.candidate for one in ranked], shared, float(slack), _SMALLEST_WITHIN)
+    ranked = _ranked(((one, alike(one, Fraction(near))) for one, near in rivals.items()), slack)
     return _choice(ranked, slack, total)
 
 

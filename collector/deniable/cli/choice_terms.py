@@ -6,8 +6,10 @@ from typing import Final
 
 from deniable.budget import NANO, format_nano, pure_cost
 from deniable.choosing import COMPOSED_DELTA, DESIGNS, PLAIN, Candidate, Choice, compared, composed
+from deniable.choosing.chosen_mechanism import most_responses
 from deniable.messages import FRESH, Manifest
-from deniable.publishing.chosen_mechanism import most_responses
+
+TOGETHER: Final = "all shares together:"
 
 _MOST_REPORTS: Final = 1000
 """More take too long to compose."""
@@ -22,7 +24,7 @@ def choice_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
     if candidate == plain:
         yield "mechanism", "randomised response"
     if text := users_text(choice):
-        yield "users", f"all shares together: {text}"
+        yield "users", f"{TOGETHER} {text}"
     reports = min(manifest.schedule.epochs, _MOST_REPORTS)
     if manifest.repeat == FRESH and reports > 1:
         total, simple = (
@@ -64,7 +66,9 @@ def users_text(choice: Choice) -> str:
         ratio = choice.cost / choice.bound
         more = ceil(1000 * (ratio - 1 - 1e-9)) / 10
         near = f"within {more:g} % of the fewest" if more else "the fewest"
-        parts.append(f"{near if ratio < 1.1 else f'{ratio:.1f} times the fewest'} possible")
+        parts.append(
+            f"{near if ratio < 1.1 else f'{ratio:.1f} times the fewest'} possible in the worst case"
+        )
     parts += [
         f"{str(other.candidate).replace('-', ' ')} would take {_times(other.users)}"
         for other in choice.alternatives

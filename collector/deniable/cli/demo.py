@@ -14,6 +14,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from deniable.choosing import PLAIN
+from deniable.choosing.chosen_mechanism import specified
 from deniable.cli.choice_terms import choice_of, users_text
 from deniable.cli.demo_data import DemoSurvey
 from deniable.cli.demo_fleet import report_all
@@ -22,7 +23,6 @@ from deniable.cli.screen import console
 from deniable.client import HttpTransport, NotRecorded, Survey
 from deniable.messages import Manifest
 from deniable.publishing.authority_keys import default_key_file
-from deniable.publishing.chosen_mechanism import specified
 from deniable.publishing.collector_directory import create_collector, with_store
 from deniable.publishing.publish import publish
 from deniable.publishing.survey_file import SurveyFile

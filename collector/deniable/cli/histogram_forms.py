@@ -10,7 +10,7 @@ from rich.text import Text
 from deniable.cli.bars import NOWHERE, bar
 from deniable.cli.life_terms import epochs_named
 from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary, View
-from deniable.estimates.display import fakes_text, noise_text, smoothing_text
+from deniable.estimates.display import fakes_text, noise_text, smoothing_text, unseen_text
 from deniable.estimates.fields import Json, response_rows
 from deniable.estimates.numeric import QUARTILES
 from deniable.estimates.rows import ShownRows, chosen_rows
@@ -161,19 +161,13 @@ def _numeric_notes(histogram: Histogram, numeric: NumericSummary) -> list[str]:
 
 
 def _manipulation(histogram: Histogram) -> str:
-    share, fakes = histogram.poisoning.detectable_share, histogram.poisoning.fakes_for_one_error
+    fakes = histogram.poisoning.fakes_for_one_error
     enough = ""
     if fakes is not None and histogram.numeric is None:
         enough = f" {fakes:,} more, all fake, would move any share by its standard error."
-    seen = (
-        "With this few reports, fake ones cannot be detected. Where they can, suspicious counts "
-        "are marked !!; people who merely lie about their answer are never detected."
-        if share is None
-        else f"Fakes below about {_two_digits(100 * share)} % of reports may show no mark (!!), "
-        "and those that only lie about their answer never do."
-    )
     return (
-        f"Intervals exclude manipulation. {fakes_text(histogram)}{enough} {seen} "
+        f"Intervals exclude manipulation. {fakes_text(histogram)}{enough} {unseen_text(histogram)} "
+        "Suspicious counts are marked !!. "
         f"Devices: {histogram.enrolment}."
     )
 
@@ -295,8 +289,3 @@ def _mark(row: Json) -> str:
 
 def _interval_heading(level: float) -> str:
     return f"{100 * level:.12g} % interval"
-
-
-def _two_digits(number: float) -> str:
-    # Never as 3.9e+02.
-    return f"{number:.2g}" if number < 99.5 else f"{number:,.0f}"

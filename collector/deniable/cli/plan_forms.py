@@ -6,6 +6,7 @@ from math import isfinite
 
 from deniable.budget import NANO, format_nano, odds_text, upper_text
 from deniable.choosing import COMPOSED_DELTA
+from deniable.cli.choice_terms import TOGETHER, choice_of, users_text
 from deniable.cli.fields import Column, Field
 from deniable.cli.quantities import Quantity
 from deniable.estimates import Accuracy
@@ -130,6 +131,10 @@ def plan_fields(
         fields += _reports(made, goal, reports, allowed)
     fields += _budget(manifest, year, yearly)
     fields.append(Field("ways", list(_rows(made)), columns=_COLUMNS))
+    # What publishing says of the same survey goes by another criterion.
+    if choice := choice_of(manifest):
+        together = f"{TOGETHER} {users_text(choice)}; the table is of each share by itself"
+        fields.append(Field("summed_variance", choice.cost, lines=[("users", together)]))
     return fields
 
 

@@ -4,6 +4,7 @@ import json
 import textwrap
 from typing import Final
 
+from deniable.choosing.chosen_mechanism import AUTO, specified
 from deniable.cli.questions_accuracy import questions_text
 from deniable.estimates import (
     quantiles,
@@ -16,7 +17,6 @@ from deniable.estimates.numeric import group_labels
 from deniable.estimates.planning import even_counts
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest
-from deniable.publishing.chosen_mechanism import AUTO, specified
 
 _POINTS: Final = 0.1
 """Half the width of an interval of which a numeric survey's shares are of some use."""

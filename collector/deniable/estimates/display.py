@@ -129,6 +129,21 @@ def fakes_text(histogram: "Histogram") -> str:
     return f"If 1 % of the reports are fake, {', '.join(parts)}; a sum has a bound of its own."
 
 
+def unseen_text(histogram: "Histogram") -> str:
+    """Return which fake reports show no sign, as a sentence."""
+    share = histogram.poisoning.detectable_share
+    if share is None:
+        return (
+            "With this few reports, fake ones cannot be detected; those that only lie about their "
+            "answer never are."
+        )
+    percent = f"{100 * share:.2g}" if share < 0.995 else "100"  # never 1e+02
+    return (
+        f"Fakes below about {percent} % of the reports may show no "
+        "sign, and those that only lie about their answer never do."
+    )
+
+
 def smoothing_text(histogram: "Histogram") -> str:
     """Return that groups and quartiles are smoothed, if any are shown that are."""
     numeric = histogram.numeric

@@ -2,7 +2,7 @@
 
 from deniable.planning.picture import users_by_epsilon, users_by_size
 from deniable.planning.planned import MOST_EPSILON, Drafts, Plan, epsilon_for, plan
-from deniable.planning.ways import Way, best_specification, ways_to_ask
+from deniable.planning.ways import Way, best_specification, republished, ways_to_ask
 from deniable.planning.year import Year, year_of
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "best_specification",
     "epsilon_for",
     "plan",
+    "republished",
     "users_by_epsilon",
     "users_by_size",
     "ways_to_ask",

@@ -1,16 +1,15 @@
 """The ways to ask what a survey asks, and what an estimate from each varies by."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 from typing import Final
 
+from deniable.choosing.chosen_mechanism import AUTO, answered_best, specified
 from deniable.estimates import NotInvertible, mean_variance, share_variance
 from deniable.mechanisms import SurveyMechanism
 from deniable.messages import RANDOMISED_RESPONSE, Manifest, Specification
-from deniable.publishing.chosen_mechanism import AUTO, specified
-from deniable.publishing.survey_dimensions import answered_best
 
 AS_IN_FILE: Final = "as in the file"
 PLAIN: Final = "by randomised response"
@@ -69,9 +68,17 @@ def ways_to_ask(manifest: Manifest, share: float | None = None) -> Iterator[Way]
     yield Way(UNPROTECTED, "the truth", _unprotected(manifest, share))
 
 
-def best_specification(manifest: Manifest, kind: str | None = None) -> Specification:
+def republished(manifest: Manifest, epsilon: str) -> Manifest:
+    """Return a survey as publishing it at this epsilon makes it, by whatever is best there."""
+    best = best_specification(manifest, epsilon=epsilon)
+    return replace(manifest, epsilon=epsilon, specification=best)
+
+
+def best_specification(
+    manifest: Manifest, kind: str | None = None, epsilon: str | None = None
+) -> Specification:
     """Return what takes the fewest users for all shares together; of several questions, by kind."""
-    epsilon, delta, repeat = manifest.epsilon, manifest.delta, manifest.repeat
+    epsilon, delta, repeat = epsilon or manifest.epsilon, manifest.delta, manifest.repeat
     if not manifest.dimensions:
         return specified(AUTO, len(manifest.categories), epsilon, delta, repeat=repeat)
     name = kind or manifest.kind.name

@@ -7,10 +7,9 @@ from typing import Final
 
 from deniable.budget import NANO, RangeCost, pure_cost
 from deniable.choosing import DESIGNS, PLAIN, Candidate, composed
-from deniable.client import DAY
 from deniable.messages import FRESH, MAX_EPOCHS, Manifest
 
-_YEAR: Final = 365 * DAY
+_YEAR: Final = 365 * 86_400
 
 _MOST_COMPOSED: Final = 1000
 """More reports take too long to compose."""

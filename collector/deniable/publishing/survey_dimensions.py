@@ -1,17 +1,11 @@
-"""Several questions of a survey file, and the mechanism that answers each of them best."""
-
-from typing import Any
+"""Several questions of a survey file."""
 
 from deniable.mechanisms import KINDS, InvalidParameter
-from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.dimensions import (
     Dimensions,
     check_dimensions,
-    combinations_of,
-    sizes_of,
 )
-from deniable.messages import FRESH, InvalidManifest, Repeat
-from deniable.publishing.chosen_mechanism import AUTO, specified
+from deniable.messages import InvalidManifest
 
 
 def read_dimensions(value: object) -> Dimensions:
@@ -35,22 +29,3 @@ def labels_of(kind: str, dimensions: Dimensions) -> tuple[str, ...]:
         return KINDS[kind].labels(dimensions)
     except InvalidParameter as error:
         raise InvalidManifest(error.name, error.reason) from error
-
-
-def answered_best(
-    kind: str, dimensions: Dimensions, epsilon: str, delta: str = "0", repeat: Repeat = FRESH
-) -> dict[str, Any]:
-    """Return the settings of a kind that is about several questions.
-
-    What answers with the fewest users: each question, or all combinations at once.
-    """
-
-    def best(categories: int, questions: int = 1) -> Answering:
-        chosen = specified(AUTO, categories, epsilon, delta, None, repeat, questions)
-        return (chosen.kind, *chosen.parameters.values())
-
-    if kind == "joint":
-        return {"dimensions": dimensions, "mechanism": best(combinations_of(dimensions))}
-    sizes = sizes_of(dimensions)
-    each = {size: best(size, len(sizes)) for size in set(sizes)}
-    return {"dimensions": dimensions, "mechanisms": tuple(each[size] for size in sizes)}

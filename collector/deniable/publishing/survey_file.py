@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
+from deniable.choosing.chosen_mechanism import AUTO, MEANING, answered_best, specified
 from deniable.mechanisms import KINDS, InvalidPrivacyParameter
 from deniable.mechanisms.kind import as_tuples
 from deniable.messages import (
@@ -22,8 +23,7 @@ from deniable.messages import (
     is_simulated,
     value_range,
 )
-from deniable.publishing.chosen_mechanism import AUTO, MEANING, specified
-from deniable.publishing.survey_dimensions import answered_best, labels_of, read_dimensions
+from deniable.publishing.survey_dimensions import labels_of, read_dimensions
 from deniable.publishing.survey_matrix import read_survey_matrix
 
 _DAY: Final = 86_400

@@ -150,6 +150,7 @@ class DesignMechanism:
         self.categories, self.responses = design.categories, design.responses
         level, slack = exact_epsilon(epsilon), exact_delta(delta)
         n, s = design.positions, design.size
+        design.check_bounded(slack)
         # A base block is drawn with 128 random bits: none is likelier than 1/K by a factor above
         # 1 + K/2^128; that is the same for all answers, so it matters to delta alone.
         slack /= 1 + Fraction(design.responses, 1 << 2 * _WORD)
@@ -299,7 +300,6 @@ def _least_outside(design: Design, epsilon: Fraction, delta: Fraction) -> int:
             "epsilon and delta are both 0: the responses would say nothing; raise epsilon"
         )
     r, t, n, s = design.replication, design.together, design.positions, design.size
-    design.check_bounded(delta)
     # Two answers are told apart by r - t blocks each, so delta = (r - t)(E' - e^epsilon)/Z at
     # the odds E' of inside to outside (Theorem 4 for designs):
     #   E' = ((r - t) e^epsilon + delta (K - r)) / ((r - t) - delta r).

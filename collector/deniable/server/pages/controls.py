@@ -60,8 +60,6 @@ class Controls:
         query, manifest = request.query, surveys[0]
         if kind == "plan":
             width, epsilon = query.get("width", WIDTHS[0]), query.get("epsilon", EPSILONS[0])
-            from deniable.server.pages.planner import free_epsilon
-
             unit = "percentage points" if manifest.values is None else "% of the range"
             readings = {"width-now": f"± {100 * float(width):.3g} {unit}"}
             if free_epsilon(manifest):
@@ -132,3 +130,8 @@ def downloads(request: "web.BaseRequest", kind: str) -> Iterator[tuple[str, str]
     if kind == "figures":
         query |= {key: request.query[key] for key in ("find", AT_ONCE) if key in request.query}
         yield "SVG", f"{name}/chart.svg?{urlencode(query)}"
+
+
+def free_epsilon(manifest: Manifest) -> bool:
+    """Return whether it could be published anew at any epsilon: for shares, of reports alike."""
+    return manifest.values is None and not manifest.kind.first_round_kept

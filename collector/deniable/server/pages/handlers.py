@@ -32,6 +32,7 @@ from deniable.server.pages.controls import (
     asked_groups,
     downloads,
     epoch_choices,
+    free_epsilon,
 )
 from deniable.server.pages.health import collector_health, epoch_health
 from deniable.server.pages.limits import MOST_COMPARED
@@ -261,15 +262,15 @@ class _Pages:
 
         async def work() -> str:
             def made() -> str:
-                from deniable.server.pages.planner import free_epsilon, planned
+                from deniable.estimates import Accuracy
+                from deniable.planning import plan, republished
 
-                return rendered(
-                    "plan.html",
-                    plan=planned(asked.newest, float(width), epsilon),
-                    width=width,
-                    epsilon=epsilon,
-                    free=free_epsilon(asked.newest),
-                )
+                values = (survey := asked.newest).values
+                span = 1.0 if values is None else float(values[-1] - values[0])
+                accuracy = Accuracy.half_width(span * float(width))
+                own, free = plan(survey, accuracy), free_epsilon(survey)
+                others = plan(republished(survey, epsilon), accuracy) if free else own
+                return rendered("plan.html", own=own, others=others, free=free, width=width)
 
             return await to_thread(made)
 

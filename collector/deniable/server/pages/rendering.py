@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
+from deniable.budget import odds_text
 from deniable.reading import instant_text
 from deniable.server.routes.routing import HTML
 
@@ -70,4 +71,5 @@ def _environment() -> "Environment":
     )
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["instant"] = instant_text
+    environment.filters["odds"] = odds_text
     return environment

@@ -1,7 +1,6 @@
 """What a survey promises and what its figures leave out, in words."""
 
 from collections.abc import Iterator
-from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -81,22 +80,16 @@ def change_terms(compared: "Comparison") -> Iterator[tuple[str, str]]:
 def figure_terms(histogram: "Histogram") -> Iterator[tuple[str, str]]:
     """Yield what fakes can do to these figures, and who is not in them."""
     poisoning = histogram.poisoning
-    from deniable.estimates.display import fakes_text
+    from deniable.estimates.display import fakes_text, unseen_text
 
     fakes = f"{fakes_text(histogram)} {_OF_CHANCE}"
-    share = poisoning.detectable_share
     if histogram.impossible:
         fakes += (
             f" Not to be used: {poisoning.fewest_fakes:,} or more of the reports are fake, since "
             "honest devices do not cause such counts."
         )
-    elif share is None:
-        fakes += " With this few reports none can be found."
     else:
-        fakes += (
-            f" Those below about {upper_text(Decimal(100 * share), 2)} % of the reports may show "
-            "no sign, and those that only lie about their answer never do."
-        )
+        fakes += f" {unseen_text(histogram)}"
     if histogram.distrusted:
         fakes += (
             f" Reports by issuers that are not trusted any more: {histogram.distrusted:,} of "

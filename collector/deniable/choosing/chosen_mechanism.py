@@ -1,11 +1,13 @@
 """Which mechanism a survey gets: the one that its operator names, or the one that is best."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from deniable.choosing import DESIGNS, best
 from deniable.mechanisms import InvalidParameter
+from deniable.mechanisms.answering import Answering
 from deniable.mechanisms.design import MAX_RESPONSES
+from deniable.mechanisms.dimensions import Dimensions, combinations_of, sizes_of
 from deniable.messages import (
     FRESH,
     MAX_MEMOISED_CATEGORIES,
@@ -55,6 +57,25 @@ def specified(
             return RANDOMISED_RESPONSE
         mechanism, settings = candidate.kind, candidate.parameters
     return Specification.calibrated(mechanism, categories, epsilon, delta, settings)
+
+
+def answered_best(
+    kind: str, dimensions: Dimensions, epsilon: str, delta: str = "0", repeat: Repeat = FRESH
+) -> dict[str, Any]:
+    """Return the settings of a kind that is about several questions.
+
+    What answers with the fewest users: each question, or all combinations at once.
+    """
+
+    def chosen(categories: int, questions: int = 1) -> Answering:
+        one = specified(AUTO, categories, epsilon, delta, None, repeat, questions)
+        return (one.kind, *one.parameters.values())
+
+    if kind == "joint":
+        return {"dimensions": dimensions, "mechanism": chosen(combinations_of(dimensions))}
+    sizes = sizes_of(dimensions)
+    each = {size: chosen(size, len(sizes)) for size in set(sizes)}
+    return {"dimensions": dimensions, "mechanisms": tuple(each[size] for size in sizes)}
 
 
 def most_responses(repeat: Repeat) -> int:
