@@ -116,6 +116,13 @@ def test_check_values_of_sums() -> None:
     assert 100 * SHARE * paid.influence == pytest.approx(47.8, abs=0.05)
 
 
+def test_a_difference_that_fakes_move_by_100_points_is_decided_by_them() -> None:
+    histogram = Histogram.of_counts(RandomisedResponse(6, "0.05"), [300] * 6)
+    one, other = histogram.share("0"), histogram.share("1")
+    # 1 + 5/(E - 1) = 98.5 of one; 1 + 1/kappa = 1 + (E + 5)/(E - 1) = 119.0 of the difference
+    assert [one.fakes_decide, (one - other).fakes_decide] == [False, True]
+
+
 def test_a_ratio_whose_divisor_fakes_can_take_away_may_be_anything() -> None:
     histogram = Histogram.of_counts(RandomisedResponse(5, "0.5"), [300, 200, 130, 190, 180])
     ratio = histogram.share("0") / histogram.share("2")

@@ -486,11 +486,14 @@ async def test_where_nobody_reported_on_a_question_the_others_are_shown(
     )
     collector.clock.time += 2
     await logged_in(collector)
-    for path, table in (("series", "series"), ("compare?epoch=1&against=0", "changes")):
+    for path, table, figure in (
+        ("series", "series", "a share"),
+        ("compare?epoch=1&against=0", "changes", "a difference"),
+    ):
         text = await text_of(await collector.client.get(f"/surveys/asked/{path}"))
+        assert f" are fake, {figure} is off by up to" in text
         shown = {row["category"] for row in Tables(text).rows[table]}
         assert shown == {each for each in asked.categories if each.startswith("theme")}
-    assert "If 1 % of the reports of each are fake, it is off by up to" in text
 
 
 @pytest.mark.asyncio

@@ -87,8 +87,8 @@ class Estimate:
             weights: a share beta in each of the samples by beta times this. A ratio, which does not
             move in proportion, has a hundred times how far off it is if the worst 1 % of what was
             counted are fakes. NaN if nobody knows.
-        fakes_decide: whether 1 % of fakes move it by all that is possible, or a ratio of any size
-            by itself.
+        fakes_decide: whether 1 % of fakes move it by all that is possible, shares and differences
+            of shares by 100 percentage points, or a ratio of any size by itself.
         label: what it is of, for people.
         samples: the reports that it is made of.
     """
@@ -417,7 +417,7 @@ class Form:
         uncut = Estimate(
             *(value, error, low, high, level),
             influence=influence,
-            fakes_decide=decided_by_fakes(influence, self._widest),
+            fakes_decide=decided_by_fakes(influence, 1.0 if unit.of_shares else self._widest),
             label=label,
             unit=unit,
             samples=tuple(self.terms),
@@ -433,7 +433,7 @@ class Form:
 
     @property
     def _widest(self) -> float:
-        """Return over how much the part of one sample ranges: 1 of shares, and of differences."""
+        """Return over how much the part of one sample ranges."""
         return max((float(np.ptp(w)) for w in self.terms.values()), default=math.inf)
 
     @property
@@ -481,8 +481,8 @@ def _shared_variance(one: Sample, v: Floats, other: Sample, w: Floats) -> float:
         n, m = one.tally.n, other.tally.n
         both = (n * f + m * g) / (n + m)
         for at, a, b in zip(slices, first, second, strict=True):
-            shared += max(_covariance(both[at], v[at], w[at]), 0.0) - a * b
-    return shared
+            shared += _covariance(both[at], v[at], w[at]) - a * b
+    return max(shared, 0.0)
 
 
 def _covariance(frequencies: Floats, v: Floats, w: Floats) -> float:

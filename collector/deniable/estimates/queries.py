@@ -96,9 +96,8 @@ def _across(asked: list[tuple[Decoder, Tally, Floats]], tally: Tally) -> "Floats
             _values(*each, Model.SAMPLED, tally.n, recurring=several)[1] ** 2
             for several in (False, True)
         )
-        # That is (E - 1) times what the devices of one epoch add: see recurring_errors.
-        added = np.maximum(again - once, 0.0) * (tally.epochs / (tally.epochs - 1))
-        recurring.append(np.sqrt(added))
+        # What pairs of different epochs add to the variance of one question's part.
+        recurring.append(np.sqrt(np.maximum(again - once, 0.0)))
     return np.asarray(sum(recurring) ** 2 - sum(each**2 for each in recurring))
 
 
