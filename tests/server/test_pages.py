@@ -505,7 +505,7 @@ async def test_the_chart_by_itself_has_as_many_rows_as_the_page(collector: Colle
     await logged_in(collector)
     chart = await text_of(await collector.client.get("/surveys/many/chart.svg"))
     assert len(re.findall(r">answer \d+<", chart)) == 50
-    assert "The 50 largest of 200: chance helped them to be the largest" in chart
+    assert "The 50 largest of 200: chance helps the largest estimates" in chart
     assert "95% simultaneous interval" in chart
 
 
