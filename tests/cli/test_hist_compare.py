@@ -146,6 +146,9 @@ def test_a_series_has_a_line_an_epoch_and_its_gaps(place: Workplace) -> None:
     ]
     shown = [line.split() for line in hist(place, "--series", "--share", "never").splitlines()]
     assert ["2", "2026-01-07", "-", "-"] in shown
+    assert "reports are fake, a share is off by" in " ".join(
+        word for line in shown for word in line
+    )
     for answer in estimated(place, 0).categories:
         assert f"{answer}\n" in hist(place, "--series")
 

@@ -101,7 +101,7 @@ def test_what_is_said_to_be_noise_is_what_is_not_distinguishable_from_0() -> Non
 
     needed = estimate_histogram(LONG, 0, [1, 1, 1]).reports_for_five_points
     help_text = (
-        f": intervals of ± 5 percentage points take about {needed:,} reports at this epsilon."
+        f"; intervals of ± 5 percentage points take about {needed:,} reports at this epsilon."
     )
     assert f"Mostly noise so far: no answer is distinguishable from 0{help_text}" in said([8, 8, 8])
     # Fewer reports than ± 5 points take, and every share is many standard errors from 0.

@@ -42,7 +42,7 @@ def test_the_largest_of_many_have_intervals_that_hold(many: tuple[Histogram, Flo
     # largest by themselves hold in about half of the cases.
     assert all(held)
     assert sum(own) < 40
-    assert shown.note.startswith("The 50 largest of 1,000: chance helped them")
+    assert shown.note.startswith("The 50 largest of 1,000: chance helps")
 
 
 def test_every_surface_shows_the_chosen_rows_so(many: tuple[Histogram, Floats]) -> None:
@@ -99,3 +99,9 @@ def test_answers_that_are_looked_for_by_name_are_not_chosen_by_size(
     assert not found.chosen
     assert [row["category"] for row in found.rows][:2] == ["99", "199"]
     assert found.total == K
+    assert not found.note
+    several = chosen_rows(many[0], wanted="9")  # in the name of 271
+    assert several.note.startswith("The 50 largest of 271 found: chance helps")
+    assert "hold for all 1,000 at once" in several.note
+    assert chosen_rows(many[0], top=1).note.startswith("The largest of 1,000: ")
+    assert not chosen_rows(many[0], top=K).note

@@ -8,8 +8,10 @@ import pytest
 from scipy import stats
 
 from deniable.estimates import Estimate, Histogram, combined, estimate_histogram
+from deniable.mechanisms.dimensions import answer_labels
 from deniable.messages import Manifest
 from deniable.simulation import SimulatedWords, randomise_many
+from tests.support.kinds import example_survey
 from tests.support.surveys import manifest
 
 RUNS, DEVICES = 400, 300
@@ -50,6 +52,48 @@ def test_intervals_hold_of_a_survey_and_its_successor(name: str, successor: Mani
     assert held >= stats.binom.isf(1 - 1e-6, RUNS, 0.95)
 
 
+@pytest.mark.parametrize("successor", [SUCCESSOR, LONGER], ids=["same answers", "one answer more"])
+def test_intervals_hold_of_a_ratio_of_what_both_tell(successor: Manifest) -> None:
+    rng = np.random.default_rng(6)
+    held = 0
+    for _ in range(RUNS):
+        answers = rng.choice(5, DEVICES, p=TRUTH)
+        both = [counted(survey, answers, rng) for survey in (FIRST, successor)]
+        good, best = (combined([one.share(name) for one in both]) for name in ("good", "very good"))
+        made = good / best
+        held += made.low <= 0.5 <= made.high
+    # As above; 84 to 87 % did.
+    assert held >= stats.binom.isf(1 - 1e-6, RUNS, 0.95)
+
+
+QUESTIONS = (("plan", "free", "paid"), ("theme", "light", "dark"))
+ONE_OF_TWO = replace(
+    example_survey("one-question", {"dimensions": QUESTIONS}, answer_labels(QUESTIONS)), epsilon="4"
+)
+
+
+@pytest.mark.parametrize(
+    "epochs", [[[0, 1, 2], [3, 4, 5]], [[0, 1, 2, 3, 4]]], ids=["two sums", "one"]
+)
+def test_intervals_hold_where_devices_answer_one_question_now_and_another_later(
+    epochs: list[list[int]],
+) -> None:
+    rng = np.random.default_rng(4)
+    held = 0
+    for _ in range(RUNS):
+        paid_and_dark = 3 * (rng.random(DEVICES) < 0.5)  # combinations have the numbers 0 to 3
+        told = []
+        for pooled in epochs:
+            answers = np.tile(paid_and_dark, len(pooled))
+            responses = randomise_many(ONE_OF_TWO.mechanism, answers, SimulatedWords(rng))
+            counts = np.bincount(responses, minlength=ONE_OF_TWO.mechanism.responses)
+            told.append(estimate_histogram(ONE_OF_TWO, pooled, counts.tolist()))
+        made = told[0].share({"plan": "paid"}) + told[-1].share({"theme": "dark"})
+        held += made.low <= 1 <= made.high
+    # As above; 82 to 88 % did.
+    assert held >= stats.binom.isf(1 - 1e-6, RUNS, 0.95)
+
+
 def test_who_knows_that_devices_are_others_says_so() -> None:
     rng = np.random.default_rng(4)
     answers = rng.choice(5, DEVICES, p=TRUTH)
@@ -57,6 +101,7 @@ def test_who_knows_that_devices_are_others_says_so() -> None:
     both, disjoint = combined([one, other]), combined([one, other], disjoint=True)
     assert disjoint.value == both.value
     assert disjoint.standard_error < 0.85 * both.standard_error
+    assert (2 * disjoint).standard_error == pytest.approx(2 * disjoint.standard_error)
     elsewhere = counted(replace(SUCCESSOR, name="other"), answers, rng).share("good")
     assert combined([one, elsewhere]).standard_error < 0.85 * both.standard_error
 

@@ -530,11 +530,14 @@ async def test_where_nobody_reported_on_a_question_the_others_are_shown(
     )
     collector.clock.time += 2
     await logged_in(collector)
-    for path, table in (("series", "series"), ("compare?epoch=1&against=0", "changes")):
+    for path, table, figure in (
+        ("series", "series", "a share"),
+        ("compare?epoch=1&against=0", "changes", "a difference"),
+    ):
         text = await text_of(await collector.client.get(f"/surveys/asked/{path}"))
+        assert f" are fake, {figure} is off by up to" in text
         shown = {row["category"] for row in Tables(text).rows[table]}
         assert shown == {each for each in asked.categories if each.startswith("theme")}
-    assert "If 1 % of the reports of each are fake, it is off by up to" in text
 
 
 @pytest.mark.asyncio
@@ -546,7 +549,7 @@ async def test_the_chart_by_itself_has_as_many_rows_as_the_page(collector: Colle
     await logged_in(collector)
     chart = await text_of(await collector.client.get("/surveys/many/chart.svg"))
     assert len(re.findall(r">answer \d+<", chart)) == 50
-    assert "The 50 largest of 200: chance helped them to be the largest" in chart
+    assert "The 50 largest of 200: chance helps the largest estimates" in chart
     assert "95% simultaneous interval" in chart
 
 

@@ -90,7 +90,9 @@ def _notes(compared: Comparison) -> Iterator[str]:
         )
     if told.impossible or (against is not None and against.impossible):
         yield "!! DO NOT USE THESE FIGURES: they are of counts that honest devices do not cause."
-    yield f"Intervals exclude manipulation. {compared.fakes_text} Devices: {told.enrolment}."
+    # One row has a sentence, which says so.
+    fakes = f" {compared.fakes_text}" * (len(compared.rows) > 1)
+    yield f"Intervals exclude manipulation.{fakes} Devices: {told.enrolment}."
 
 
 def _place(histogram: Histogram) -> str:

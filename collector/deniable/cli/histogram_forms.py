@@ -78,7 +78,7 @@ def show_histogram(
         )
         notes = [
             *([] if supporting is None else [supporting]),
-            *([shown.note] if shown.chosen else []),
+            *([shown.note] if shown.note else []),
             *_category_notes(histogram, shown, view),
         ]
     else:
@@ -123,10 +123,12 @@ def _category_notes(histogram: Histogram, shown: ShownRows, view: View) -> list[
         f"{held}. Raw counts contain the noise.",
         _manipulation(histogram),
     ]
-    if (histogram.outside & ~histogram.poisoning.impossible).any():
-        expected = len(histogram.categories) * (1 - histogram.level) / 2
-        chance = f" Chance alone does it to up to {expected:.0f} of {len(histogram.categories):,}."
-        notes.append(_OUTSIDE + chance * (expected >= 1))
+    if any(row["outside"] and not row.get("impossible") for row in shown.rows):
+        chance = ""
+        # Of intervals that hold all at once, to none or few.
+        if not shown.simultaneous and (expected := shown.total * (1 - histogram.level) / 2) >= 1:
+            chance = f" Chance alone does it to up to {expected:,.0f} of {shown.total:,}."
+        notes.append(_OUTSIDE + chance)
     if len(histogram.responses) > _MOST_RESPONSES:
         notes.append("Raw counts of the responses are in --json.")
     if noise := noise_text(histogram):
@@ -164,7 +166,8 @@ def _manipulation(histogram: Histogram) -> str:
     fakes = histogram.poisoning.fakes_for_one_error
     enough = ""
     if fakes is not None and histogram.numeric is None:
-        enough = f" {fakes:,} more, all fake, would move any share by its standard error."
+        what = "combination" if histogram.crossed else "share"
+        enough = f" {fakes:,} more, all fake, would move any {what} by its standard error."
     return (
         f"Intervals exclude manipulation. {fakes_text(histogram)}{enough} {unseen_text(histogram)} "
         "Suspicious counts are marked !!. "

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from deniable.cli.bars import NOWHERE, bar
 from deniable.estimates import Answers, Estimate, Series
-from deniable.estimates.display import alert_text
+from deniable.estimates.display import alert_text, furthest_text
 from deniable.estimates.estimate import Unit
 from deniable.messages import is_simulated
 from deniable.reading import instant_text
@@ -55,6 +55,9 @@ def show_series(series: Series, groups: tuple[Answers, ...], level: float, scree
         screen.print(table)
         screen.print()
     notes = ["Each epoch stands by itself; a device may be in several. Intervals are about chance."]
+    if known := [share for _, shares in figures for share in shares if share is not None]:
+        name = "the mean" if series.numeric and not groups else "a share"
+        notes.append(furthest_text(name, known, "an epoch's reports"))
     if several:
         notes.append("Surveys of other ids are other surveys: they follow each other, unpooled.")
     screen.print("\n".join(notes), style="dim")

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.change import Test
+from deniable.estimates.display import furthest_text
 from deniable.estimates.estimate import Estimate
 from deniable.estimates.fields import estimate_map, written
 from deniable.estimates.histogram import Histogram
@@ -45,7 +46,11 @@ class Comparison:
     @property
     def fakes_text(self) -> str:
         """Return what 1 % of fake reports can do to the figure that they move furthest."""
-        return max((row.estimate for row in self.rows), key=lambda one: one.influence).fakes_text
+        figure = "the mean" if self.histogram.values is not None else "a share"
+        if self.against is not None:
+            figure = f"a difference{' of means' * (self.histogram.values is not None)}"
+        reports = "the reports" if self.against is None else "the reports on each side"
+        return furthest_text(figure, (row.estimate for row in self.rows), reports)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -86,7 +86,7 @@ def noise_text(histogram: "Histogram") -> str:
         needed = reports_for_half_width(histogram.sample.mechanism, width)
     if needed > histogram.n:
         points = f"{100 * width:.2g} percentage points"
-        text += f": intervals of ± {points} take about {needed:,} reports at this epsilon"
+        text += f"; intervals of ± {points} take about {needed:,} reports at this epsilon"
     return f"{text}."
 
 
@@ -142,6 +142,13 @@ def unseen_text(histogram: "Histogram") -> str:
         f"Fakes below about {percent} % of the reports may show no "
         "sign, and those that only lie about their answer never do."
     )
+
+
+def furthest_text(name: str, estimates: Iterable[Estimate], reports: str) -> str:
+    """Return what 1 % of fakes can do to those estimates that they move furthest, as a sentence."""
+    one = max(estimates, key=lambda estimate: estimate.influence)
+    told = bias_text(name, one.influence, one.unit, decided=one.fakes_decide)
+    return f"If 1 % of {reports} are fake, {told}."
 
 
 def smoothing_text(histogram: "Histogram") -> str:
@@ -203,7 +210,7 @@ def histogram_picture(
 
 
 def _notes(histogram: "Histogram", shown: ShownRows, view: View) -> Iterator[str]:
-    if shown.chosen:
+    if shown.note:
         yield shown.note
     elif len(shown.rows) < shown.total:
         yield f"{len(shown.rows)} of {shown.total:,} answers."

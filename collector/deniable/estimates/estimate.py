@@ -85,9 +85,10 @@ class Estimate:
             chance, or false reports.
         influence: how far fake reports move the value for each share of them at most, by its own
             weights: a share beta in each of the samples by beta times this. A ratio, which does not
-            move in proportion, has a hundred times what 1 % of fakes do. NaN if nobody knows.
-        fakes_decide: whether 1 % of fakes move it by all that is possible, or a ratio of any size
-            by itself.
+            move in proportion, has a hundred times how far off it is if the worst 1 % of what was
+            counted are fakes. NaN if nobody knows.
+        fakes_decide: whether 1 % of fakes move it by all that is possible, shares and differences
+            of shares by 100 percentage points, or a ratio of any size by itself.
         label: what it is of, for people.
         samples: the reports that it is made of.
     """
@@ -354,17 +355,19 @@ class Form:
         for sample, weights in other.terms.items():
             ours = next((one for one in self.terms if one.same_as(sample)), sample)
             terms[ours] = terms.get(ours, 0.0) + factor * weights
-        return Form(terms, self.model, self.constant + factor * other.constant)
+        # Of samples that are all in one form, nobody knows less than of that.
+        disjoint = any(form.disjoint and len(terms) == len(form.terms) for form in (self, other))
+        return Form(terms, self.model, self.constant + factor * other.constant, disjoint)
 
     def times(self, factor: float) -> "Form":
         """Return so many times the form."""
         terms = {sample: factor * weights for sample, weights in self.terms.items()}
-        return Form(terms, self.model, factor * self.constant)
+        return Form(terms, self.model, factor * self.constant, self.disjoint)
 
     def figures(self) -> tuple[float, float]:
         """Return the value, and its standard error."""
         value, variance = self.apart()
-        return value, math.sqrt(variance + self._recurring)
+        return value, math.sqrt(variance + self.recurring)
 
     def apart(self) -> tuple[float, float]:
         """Return the value, and its variance if no device is in two of the samples."""
@@ -376,7 +379,7 @@ class Form:
         return value, sum(float(error) ** 2 for _, error in found)
 
     @property
-    def _recurring(self) -> float:
+    def recurring(self) -> float:
         """Return what devices in several samples of a name add to the variance, at most.
 
         A device that is in two, and answers alike, adds the covariance of v and w over the answers,
@@ -414,7 +417,7 @@ class Form:
         uncut = Estimate(
             *(value, error, low, high, level),
             influence=influence,
-            fakes_decide=decided_by_fakes(influence, self._widest),
+            fakes_decide=decided_by_fakes(influence, 1.0 if unit.of_shares else self._widest),
             label=label,
             unit=unit,
             samples=tuple(self.terms),
@@ -430,7 +433,7 @@ class Form:
 
     @property
     def _widest(self) -> float:
-        """Return over how much the part of one sample ranges: 1 of shares, and of differences."""
+        """Return over how much the part of one sample ranges."""
         return max((float(np.ptp(w)) for w in self.terms.values()), default=math.inf)
 
     @property
@@ -454,7 +457,7 @@ class Form:
         if len(own) == 1 and not self.constant:
             ((low, _, high),) = own
             return low, high
-        again = normal_quantile(level) * math.sqrt(self._recurring)
+        again = normal_quantile(level) * math.sqrt(self.recurring)
         below = math.hypot(again, *(estimate - low for low, estimate, _ in own))
         above = math.hypot(again, *(high - estimate for _, estimate, high in own))
         return value - below, value + above
@@ -464,20 +467,22 @@ def _shared_variance(one: Sample, v: Floats, other: Sample, w: Floats) -> float:
     """Return what a device in both adds to the covariance of v and w, at most.
 
     Of the same answers, if it answers alike, the covariance over their frequencies in both samples,
-    if that is positive. Of others, in whatever way its two answers go together, the product of the
-    standard deviations (Cauchy and Schwarz).
+    if that is positive. Of others, and of answers to two questions, in whatever way its two answers
+    go together, the product of the standard deviations (Cauchy and Schwarz).
     """
     f, g = (sample.decoder.frequencies(sample.tally) for sample in (one, other))
-    slices = [part.categories for part in one.decoder.parts]
+    slices, others = ([part.categories for part in each.decoder.parts] for each in (one, other))
+    first, second = (
+        [math.sqrt(max(_covariance(h[at], u[at], u[at]), 0.0)) for at in parts]
+        for h, u, parts in ((f, v, slices), (g, w, others))
+    )
+    shared = sum(first) * sum(second)
     if one.categories == other.categories:
         n, m = one.tally.n, other.tally.n
         both = (n * f + m * g) / (n + m)
-        return sum(max(_covariance(both[at], v[at], w[at]), 0.0) for at in slices if v[at].any())
-    others = [part.categories for part in other.decoder.parts]
-    return math.prod(
-        sum(math.sqrt(max(_covariance(h[at], u[at], u[at]), 0.0)) for at in parts if u[at].any())
-        for h, u, parts in ((f, v, slices), (g, w, others))
-    )
+        for at, a, b in zip(slices, first, second, strict=True):
+            shared += _covariance(both[at], v[at], w[at]) - a * b
+    return max(shared, 0.0)
 
 
 def _covariance(frequencies: Floats, v: Floats, w: Floats) -> float:
@@ -532,12 +537,9 @@ def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
     Source: Fieller 1954; docs/mathematics.md, section 19.
     """
     check_level(level)
-    (a, error_a), (b, error_b) = above.figures(), below.figures()
-    va, vb = error_a**2, error_b**2
-    # The sum's variance gives the covariance.
-    vab = (above.plus(below).apart()[1] - above.apart()[1] - below.apart()[1]) / 2
+    a, b = above.apart()[0], below.apart()[0]
     value = a / b if b else math.nan
-    spread = math.sqrt(max(va - 2 * value * vab + value**2 * vb, 0.0)) / abs(b) if b else math.nan
+    spread = above.plus(below, -value).figures()[1] / abs(b) if b else math.nan
     low, high = _fieller(a, b, above, below, normal_quantile(level))
     least, most = _range_of_ratio(above, below)
     influence = _moved_ratio((a, above), (b, below), _FAKES) / _FAKES
@@ -554,12 +556,14 @@ def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
 
 
 def _moved_ratio(above: tuple[float, Form], below: tuple[float, Form], share: float) -> float:
-    """Return how far this share of fakes in each sample moves a ratio of values at most."""
+    """Return how far off a ratio of values is at most if this share of each sample is fake."""
+    forms = _same_samples(above[1], below[1])
     upper, lower = (
         [report_shifts(one.mechanism, w, one.decoder.frequencies(one.tally)) for one, w in terms]
-        for terms in (form.terms.items() for form in _same_samples(above[1], below[1]))
+        for terms in (form.terms.items() for form in forms)
     )
-    return ratio_shift((above[0], upper), (below[0], lower), share)
+    counted = [one.tally.counts / one.tally.n for one in forms[0].terms]
+    return ratio_shift((above[0], upper), (below[0], lower), counted, share)
 
 
 def _same_samples(above: Form, below: Form) -> tuple[Form, Form]:
@@ -575,11 +579,15 @@ def _fieller(a: float, b: float, above: Form, below: Form, z: float) -> tuple[fl
         for sample, weights in upper.terms.items()
     ]
 
+    def error(r: float) -> float:
+        once = sum(variance(r) for variance in variances)
+        return z * math.sqrt(once + above.plus(below, -r).recurring)
+
     def beyond(r: float) -> float:
-        return (a - r * b) ** 2 - z * z * sum(variance(r) for variance in variances)
+        return (a - r * b) ** 2 - error(r) ** 2
 
     def end(direction: float) -> float:
-        step = direction * z * math.sqrt(sum(variance(value) for variance in variances)) / abs(b)
+        step = direction * error(value) / abs(b)
         while step and beyond(value + step) <= 0:
             step *= 2
         return float(optimize.brentq(beyond, value, value + step)) if step else value
@@ -587,7 +595,7 @@ def _fieller(a: float, b: float, above: Form, below: Form, z: float) -> tuple[fl
     # Within a sample the variance is the larger one of what was seen and of the least possible,
     # which is the least of one quadratic an answer: each alone is held by an interval about a/b.
     # If b is within its own interval of 0, they hold far r, too, and nothing is excluded.
-    far = z * z * sum(float(error) ** 2 for error in _cautious_errors(below))
+    far = z * z * (sum(each**2 for each in _cautious_errors(below)) + below.recurring)
     if not b * b > far:
         return -math.inf, math.inf
     value = a / b

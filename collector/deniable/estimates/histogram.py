@@ -485,7 +485,10 @@ def _questions(histogram: Histogram) -> list[str]:
     """Return how many reports tell of each question, where there are several."""
     if histogram.crossed:
         return []
-    return [f"{each.n:,} reports tell of {each.question}" for each in histogram.margins]
+    return [
+        f"{each.n:,} report{' tells' if each.n == 1 else 's tell'} of {each.question}"
+        for each in histogram.margins
+    ]
 
 
 def _summary(numeric: NumericSummary) -> list[str]:

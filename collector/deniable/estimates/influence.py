@@ -130,31 +130,43 @@ def report_shifts(mechanism: Mechanism, weights: Floats, frequencies: Floats) ->
 
 
 def ratio_shift(
-    above: tuple[float, Sequence[Floats]], below: tuple[float, Sequence[Floats]], share: float
+    above: tuple[float, Sequence[Floats]],
+    below: tuple[float, Sequence[Floats]],
+    counted: Sequence[Floats],
+    share: float,
 ) -> float:
-    """Return how far this share of fakes among the reports of each sample moves a ratio at most.
+    """Return how far off a ratio is at most if this share of each sample's reports is fake.
 
-    Above and below are values, and what a sample's responses would add to them. Infinite if fakes
-    can bring the value below to 0, or make the ratio mean nothing.
+    Above and below are values, and what a sample's responses would add to them; ``counted`` are the
+    shares of its reports that each response has. Infinite if without some fakes the value below
+    would be 0, or the ratio mean nothing.
     """
     (a, added), (b, divided) = above, below
-    if not b + share * sum(float(shifts.min()) for shifts in divided) > 0:
+    odds = 1 / (1 - share)
+
+    def without(up_weight: float, down_weight: float) -> tuple[float, float]:
+        """Return both values without those fakes that add most to so many times each."""
+        honest, under = a, b
+        for up, down, reports in zip(added, divided, counted, strict=True):
+            order = np.argsort(-(up_weight * up + down_weight * down))
+            before = np.cumsum(reports[order]) - reports[order]
+            fakes = np.clip(share - before, 0.0, reports[order])
+            honest -= odds * float(fakes @ up[order])
+            under -= odds * float(fakes @ down[order])
+        return honest, under
+
+    if not without(0.0, 1.0)[1] > 0:
         return math.inf
     furthest = 0.0
     for direction in (1.0, -1.0):
         # The largest ratio of sums is where the largest a' - r b' is 0 (Dinkelbach 1967): each
-        # step's ratio is larger than the one before, of which there are as many as responses.
+        # step's ratio is larger than the one before, of which there are finitely many.
         found = direction * a / b
         while True:
-            chosen = [
-                int(np.argmax(direction * up - found * down))
-                for up, down in zip(added, divided, strict=True)
-            ]
-            moved = a + share * sum(float(up[y]) for up, y in zip(added, chosen, strict=True))
-            under = b + share * sum(float(down[y]) for down, y in zip(divided, chosen, strict=True))
-            if not direction * moved / under > found:
+            honest, under = without(-direction, found)
+            if not direction * honest / under > found:
                 break
-            found = direction * moved / under
+            found = direction * honest / under
         furthest = max(furthest, found - direction * a / b)
     return furthest
 

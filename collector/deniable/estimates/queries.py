@@ -25,12 +25,14 @@ def query_values(
             "if devices are fixed, sums over several questions have no known error: no report "
             "tells of two of them"
         )
-    return _added([_values(*each, model, tally.n) for each in asked])
+    across = _across(asked, tally) if model is Model.SAMPLED else 0.0
+    return _added([_values(*each, model, tally.n) for each in asked], across)
 
 
 def cautious_values(decoder: Decoder, tally: Tally, weights: Floats) -> tuple[Floats, Floats]:
     """Return the estimates of linear queries, and the errors that normal intervals are made of."""
-    return _added([_cautious(*each, tally.n) for each in _asked(decoder, tally, weights)])
+    asked = _asked(decoder, tally, weights)
+    return _added([_cautious(*each, tally.n) for each in asked], _across(asked, tally))
 
 
 def contrast_variance(
@@ -80,11 +82,35 @@ def _asked(decoder: Decoder, tally: Tally, weights: Floats) -> list[tuple[Decode
     return asked
 
 
-def _added(found: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    """Return sums over questions: reports about them are of different devices, drawn by chance."""
+def _across(asked: list[tuple[Decoder, Tally, Floats]], tally: Tally) -> "Floats | float":
+    """Return what devices add to the variance of a sum that answer one question now, another later.
+
+    At most: however their answers go together, the standard deviations of what recurring devices
+    add to each question's part, multiplied (Cauchy and Schwarz).
+    """
+    if len(asked) == 1 or tally.epochs == 1:
+        return 0.0
+    recurring = []
+    for each in asked:
+        once, again = (
+            _values(*each, Model.SAMPLED, tally.n, recurring=several)[1] ** 2
+            for several in (False, True)
+        )
+        # What pairs of different epochs add to the variance of one question's part.
+        recurring.append(np.sqrt(np.maximum(again - once, 0.0)))
+    return np.asarray(sum(recurring) ** 2 - sum(each**2 for each in recurring))
+
+
+def _added(
+    found: list[tuple[Floats, Floats]], across: "Floats | float" = 0.0
+) -> tuple[Floats, Floats]:
+    """Return sums over questions: reports about them are of different devices, drawn by chance.
+
+    Unless devices recur: that adds ``across`` to variances.
+    """
     if len(found) == 1:
         return found[0]
-    errors = np.sqrt(sum(error**2 for _, error in found))
+    errors = np.sqrt(sum(error**2 for _, error in found) + across)
     return np.asarray(sum(value for value, _ in found)), np.asarray(errors)
 
 

@@ -25,25 +25,27 @@ class ShownRows:
     Attributes:
         rows: low and high are the ends of the interval to be shown, "shown" the estimate in another
             view than the unbiased.
-        total: how many rows there are.
+        total: how many rows there are; found: how many have the wanted text.
         chosen: whether these are those with the largest estimates, in that order.
         simultaneous: whether their intervals hold at once, for all rows.
     """
 
     rows: tuple[Json, ...]
     total: int
+    found: int
     chosen: bool = False
     simultaneous: bool = False
 
     @property
     def note(self) -> str:
         """Return what the choice by size does to the figures, if there was one."""
-        if not self.chosen:
+        if not self.chosen or len(self.rows) == self.found:
             return ""
+        largest = "The largest" if len(self.rows) == 1 else f"The {len(self.rows):,} largest"
+        sought = f"{self.found:,} found" if self.found < self.total else f"{self.total:,}"
         return (
-            f"The {len(self.rows):,} largest of {self.total:,}: chance helped them to be the "
-            "largest, so that their estimates tend to be too high; their intervals hold for all "
-            f"{self.total:,} at once."
+            f"{largest} of {sought}: chance helps the largest estimates, which tend to be too "
+            f"high; intervals hold for all {self.total:,} at once."
         )
 
 
@@ -67,14 +69,15 @@ def chosen_rows(
         raise ValueError("single values of a numeric survey are noise: look at its groups")
     rows = shown_rows(histogram, view)
     kept = [row for row in rows if wanted.casefold() in row["category"].casefold()]
-    chosen = top is not None or len(kept) > MOST_ROWS
+    found = len(kept)
+    chosen = top is not None or found > MOST_ROWS
     if chosen:
         # None where no report is about its question.
         kept.sort(key=lambda row: -row["estimate"] if row["estimate"] is not None else math.inf)
         del kept[MOST_ROWS if top is None else top :]
     if simultaneous := simultaneous or chosen:
         kept = [*map(at_once, kept)]
-    return ShownRows(tuple(kept), len(rows), chosen, simultaneous)
+    return ShownRows(tuple(kept), len(rows), found, chosen, simultaneous)
 
 
 def shown_rows(histogram: "Histogram", view: View = View.UNBIASED) -> list[Json]:

@@ -15,6 +15,7 @@ from deniable.estimates.display import (
     alert_text,
     difference_dots,
     epochs_text,
+    furthest_text,
     histogram_dots,
     histogram_picture,
     noise_text,
@@ -164,8 +165,15 @@ def shown_series(series: Series, together: Sequence[str], wanted: str = "") -> S
         for label, found in figures
     ]
     hidden = 0 if among is None else len(series.categories) - len(figures)
+    name = "the mean" if series.numeric and not groups else "a share"
     return Shown(
-        charts, tuple(rows), hidden=hidden, cut=cut, simultaneous=cut, alert=alert_text(shown)
+        charts,
+        tuple(rows),
+        hidden=hidden,
+        cut=cut,
+        simultaneous=cut,
+        alert=alert_text(shown),
+        notes=(furthest_text(name, known, "an epoch's reports"),) if known else (),
     )
 
 
