@@ -363,9 +363,9 @@ def test_sentences_can_be_published() -> None:
     one = estimate_histogram(manifest(), 3, [0, 0, 0, 1, 0]).share("good")
     assert one.sentence == (
         "The reports do not tell how many of the devices that reported in epoch 3 of "
-        "rating-of-marriage answered good: the estimate, 332.8 %, is mostly noise (95 % interval "
-        "0.0 % to 100.0 %). If 1 % of the reports are fake, it is off by up to 3.3 percentage "
-        "points."
+        "rating-of-marriage answered good: the estimate, 332.8 %, may be off by more than a "
+        "quarter of all (95 % interval 0.0 % to 100.0 %). If 1 % of the reports are fake, it is "
+        "off by up to 3.3 percentage points."
     )
     both = found.share("good") + found.share("poor")
     assert both.sentence.startswith(

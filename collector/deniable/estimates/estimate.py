@@ -121,7 +121,7 @@ class Estimate:
             case Unit.SHARE if not max(self.standard_error, self.high - self.low) <= _WORTH:
                 text = (
                     f"The reports do not tell how many of {self._whom} answered {self.label}: the "
-                    f"estimate, {show(self.value)}, is mostly noise"
+                    f"estimate, {show(self.value)}, may be off by more than a quarter of all"
                 )
             case Unit.SHARE:
                 text = f"An estimated {show(self.value)} of {self._whom} answered {self.label}"
