@@ -263,7 +263,7 @@ def test_as_text_a_numeric_survey_shows_mean_quartiles_and_groups() -> None:
     histogram = estimate_histogram(NUMERIC, 0, NUMERIC_COUNTS)
     assert histogram.numeric is not None
     text = str(histogram)
-    assert f"mean  {histogram.numeric.mean.value:.6g}  [" in text
+    assert f"mean  {histogram.numeric.mean.value:.1f}  [" in text
     for name, quartile in zip(
         ("lower quartile", "median", "upper quartile"), histogram.numeric.quartiles, strict=True
     ):

@@ -4,6 +4,7 @@ import pickle
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
+from math import comb, prod
 from operator import add
 
 import numpy as np
@@ -23,8 +24,10 @@ from deniable.estimates import (
     estimate_histogram,
     estimated_covariance,
 )
+from deniable.estimates import change as tests_of_change
 from deniable.estimates.decoders import DenseDecoder
 from deniable.estimates.display import series_panels
+from deniable.estimates.estimate import number_text
 from deniable.estimates.views import likeliest
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest, Repeat, Specification
@@ -269,6 +272,59 @@ def test_change_is_pearsons_test_of_the_noisy_counts() -> None:
         found.fits([0.4, 0.3, 0.2, 0.2])
 
 
+@pytest.mark.parametrize("counts", [(4, 0, 1), (1, 2, 3), (3, 2, 2)])
+def test_of_sparse_samples_chance_is_counted_among_all_tables(
+    counts: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tests_of_change, "_TABLES", 20_000)
+    monkeypatch.setattr(tests_of_change, "_AS_LARGE", 20_000)
+    mechanism, n, said, many = RandomisedResponse(3, "3"), sum(counts), [0.7, 0.2, 0.1], (40, 11, 9)
+    found, later = (Histogram.of_counts(mechanism, each) for each in (counts, many))
+    law = decoder_of(mechanism).response_shares(np.array(said))
+    # By definition: Pearson's X^2 of every table, and how likely it is.
+    tables = [(a, b, n - a - b) for a in range(n + 1) for b in range(n - a + 1)]
+    both = [own + other for own, other in zip(counts, many, strict=True)]
+    ways = [prod(comb(own, one) for own, one in zip(both, each, strict=True)) for each in tables]
+    apart = np.array(ways) / comb(sum(both), n)
+    alike = np.asarray(stats.multinomial(n, law).pmf(tables))
+    for test, chances, expected in (
+        (found.changed_from(later), apart, np.array(both) * n / sum(both)),
+        (found.fits(said), alike, n * law),
+    ):
+        sizes = ((np.array(tables) - expected) ** 2 / expected).sum(axis=1)
+        exact = chances[sizes >= sizes[tables.index(counts)] * (1 - 1e-9)].sum()
+        # Six standard errors, and the table itself: beyond them by chance in 1e-8 for all six.
+        error = np.sqrt(exact * (1 - exact) / test.tables)
+        assert abs(test.p_value - exact) <= 6 * error + 1 / test.tables
+        assert str(test).endswith(f"counted among {test.tables:,} tables")
+    assert found.changed_from(later) == found.changed_from(later)
+
+
+def test_a_ratio_of_two_figures_is_compared_with_1_and_a_part_of_a_whole_with_0() -> None:
+    found = Histogram.of_counts(RandomisedResponse(3, "3"), [400, 400, 40])
+    same = found.share("0") / found.share("1")
+    assert 0 < same.low <= 1 <= same.high
+    assert not same.distinguishable
+    assert "not distinguishable from 1: the same)" in same.sentence
+    assert (found.share("2") / found.share("1")).distinguishable
+    part = found.share("2", given=["1", "2"])
+    assert not part.distinguishable
+    assert "not distinguishable from 0)" in part.sentence
+    assert found.share("1", given=["1", "2"]).distinguishable
+
+
+def test_numbers_have_the_digits_that_their_intervals_tell_apart() -> None:
+    for number, width, sign, text in (
+        (3.99866, 0.27068, "", "4.00"),
+        (-0.0004, 0.27068, "+", "+0.00"),
+        (1_234_567.8, 4_321, "", "1,234,568"),
+        (0.001234, 1e-3, "", "0.0012"),
+        (0.25, 0.0, "", "0.25"),
+        (0.25, float("inf"), "", "0.25"),
+    ):
+        assert number_text(number, width, sign) == text
+
+
 @every
 def test_where_nothing_changed_few_tests_say_so(survey: Manifest) -> None:
     decoder = decoder_of(survey.mechanism)
@@ -374,7 +430,7 @@ def test_sentences_can_be_published() -> None:
     # No share of anything: it may be above 100 %.
     for twice in (both + found.share("good"), found.share("good") + later.share("good")):
         assert "of the devices" not in twice.sentence
-    assert found.query([1, 2, 3, 4, 5]).sentence.startswith("estimate: 3.99866 (95 %")
+    assert found.query([1, 2, 3, 4, 5]).sentence.startswith("estimate: 4.00 (95 %")
     times = found.share("good") / found.share("poor")
     assert times.low < times.value < times.high
     assert "as a multiple of" in times.sentence

@@ -10,7 +10,7 @@ from deniable.cli.bars import NOWHERE, bar
 from deniable.cli.life_terms import epochs_named
 from deniable.estimates import Histogram
 from deniable.estimates.comparison import Comparison, Row
-from deniable.estimates.estimate import Unit
+from deniable.estimates.estimate import Unit, number_text
 from deniable.messages import is_simulated
 
 _BAR_WIDTH = 24
@@ -61,10 +61,14 @@ def _cells(row: Row) -> Iterator[str]:
         yield f"{100 * estimate.value:+.1f}"
         yield f"{100 * estimate.low:+.1f} to {100 * estimate.high:+.1f}"
     else:
-        yield f"{row.now.value:.6g}"
-        yield f"{before.value:.6g}"
-        yield f"{estimate.value:+.4g}"
-        yield f"{estimate.low:+.4g} to {estimate.high:+.4g}"
+        for figure in (row.now, before):
+            yield number_text(figure.value, figure.high - figure.low)
+        value, low, high = (
+            number_text(number, estimate.high - estimate.low, "+")
+            for number in (estimate.value, estimate.low, estimate.high)
+        )
+        yield value
+        yield f"{low} to {high}"
     yield "" if estimate.distinguishable else "not distinguishable"
 
 

@@ -8,7 +8,7 @@ from rich.text import Text
 from deniable.cli.bars import NOWHERE, bar
 from deniable.estimates import Answers, Estimate, Series
 from deniable.estimates.display import alert_text, furthest_text
-from deniable.estimates.estimate import Unit
+from deniable.estimates.estimate import Unit, number_text
 from deniable.messages import is_simulated
 from deniable.reading import instant_text
 
@@ -67,7 +67,11 @@ def _cells(share: Estimate | None) -> tuple[str, ...]:
     if share is None:
         return "-", "", ""
     if share.unit is not Unit.SHARE:
-        return f"{share.value:.6g}", f"{share.low:.6g} – {share.high:.6g}", ""
+        value, low, high = (
+            number_text(number, share.high - share.low)
+            for number in (share.value, share.low, share.high)
+        )
+        return value, f"{low} – {high}", ""
     drawn = bar(share.value, share.low, share.high, _BAR_WIDTH)
     interval = NOWHERE if share.outside else f"{share.low:.1%} – {share.high:.1%}"
     return f"{share.value:.1%}", interval, drawn

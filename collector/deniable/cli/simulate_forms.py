@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from deniable.cli.bars import NOWHERE, bar
 from deniable.cli.fields import Column, Field
+from deniable.estimates.cumulative import blur_of
+from deniable.estimates.estimate import number_text
 from deniable.messages import Manifest, simulated_name
 from deniable.simulation import Coverage, Figures, SimulatedReports, figures, true_figures
 
 _MOST_ROWS: Final = 30
 _BAR: Final = 16
+_SMOOTHED: Final = "Shares are smoothed, in truth, estimates and intervals alike."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +84,8 @@ def simulation_fields(made: Simulation) -> list[Field]:
     ]
     if len(told) < len(rows):
         fields.append(Field(None, text=f"The {len(told)} most frequent of {len(rows):,}."))
+    if manifest.values is not None and blur_of(manifest.mechanism, made.devices):
+        fields.append(Field(None, text=_SMOOTHED))
     if runs > 1:
         fields.append(Field(None, text=_summary(made)))
     elif any(not row["covered"] for row in rows):
@@ -116,10 +121,9 @@ def _rows(made: Simulation) -> Iterator[dict[str, Any]]:
 def _shown(row: dict[str, Any], made: Simulation) -> dict[str, str]:
     """Return a row as people read it: shares in percent, and a mean in its units."""
     mean = made.manifest.values is not None and row["name"] == "mean"
-    places = 0 if not mean else max(0, 2 - math.floor(math.log10(max(row["half_width"], 1e-9))))
 
     def figure(number: float) -> str:
-        return f"{number:z,.{places}f}" if mean else f"{number:z.2%}"
+        return number_text(number, 2 * row["half_width"]) if mean else f"{number:z.2%}"
 
     low, high = row["low"], row["high"]
     outside = low == high != row["estimate"]  # cut to the nearest end of what is possible

@@ -3,17 +3,22 @@
 Both weigh a vector d of differences by the covariance V that it has if there are none, d^T V^-1 d,
 which is chi-square with k - 1 degrees of freedom then. If responses are as many as categories, that
 is Pearson's X^2 of the counts of responses: d is a linear map of these, which can be inverted. So
-it has no say in responses that nobody sent, and finds the fewer changes the more of them there are.
+it has no say in responses that nobody sent.
+
+Where some are expected less than 5 times, it is not chi-square: its p-value is then counted among
+tables that are as likely if nothing changed. Of two samples those are all that have the same counts
+together; of one, all that the frequencies in question make.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg, special
 
-from deniable.estimates.decoders import Floats, Model, Part, Tally
+from deniable.estimates.decoders import Decoder, Floats, Model, Part, SupportDecoder, Tally
 from deniable.estimates.estimate import Sample
 from deniable.estimates.frequencies import report_covariance
 
@@ -21,23 +26,54 @@ _MOST_CATEGORIES: Final = 1024
 _TOO_ALIKE: Final = "the reports are too few, or too alike, to tell whether anything changed"
 _ONE_EPOCH: Final = "devices may be in several epochs: test one epoch, or one against another"
 
+_FEW: Final = 5
+_SEED: Final = 1
+"""Of the tables that are drawn: the same counts have the same p-value."""
+_TABLES: Final = 1_999
+_AS_LARGE: Final = 100
+"""So many tables as large end the drawing, which keeps the level (Besag and Clifford 1991)."""
+_AT_ONCE: Final = 1 << 18
+_BY_RESPONSE: Final = 100
+_MOST_KERNELS: Final = 1 << 24
+_MOST_WEIGHTS: Final = 1 << 22
+_ROUNDED: Final = 1e-9
+"""Tables as large as the one in question are so whatever rounding made of their sums."""
+
 
 @dataclass(frozen=True, slots=True)
 class Test:
     """What a test found.
 
     Attributes:
-        statistic: chi-square with so many degrees of freedom, if nothing changed or differs.
+        statistic: chi-square with so many degrees of freedom, if nothing changed or differs, and
+            all that is counted is expected 5 times or more.
         p_value: how often chance alone makes it as large.
+        tables: among how many tables that is counted, where counts are expected less than 5 times;
+            0 if chi-square tells.
     """
 
     statistic: float
     degrees: int
     p_value: float
+    tables: int = 0
 
     def __str__(self) -> str:
         found = f"chi-square {self.statistic:.4g}, {self.degrees} degrees of freedom"
-        return f"{found}, p {self.p_value:.2g}"
+        counted = f", counted among {self.tables:,} tables" * bool(self.tables)
+        return f"{found}, p {self.p_value:.2g}{counted}"
+
+
+class _Question(NamedTuple):
+    """What is tested of one question: differences, and what they are if there are none.
+
+    They are sums of kernels over moves of the responses, which ``drawn`` draws so many times.
+    """
+
+    differences: Floats
+    covariance: Floats
+    sparse: bool
+    responses: NDArray[np.int64]
+    drawn: Callable[[np.random.Generator, int], Floats]
 
 
 def changed(one: Sample, other: Sample) -> Test:
@@ -55,7 +91,7 @@ def changed(one: Sample, other: Sample) -> Test:
     if one.same_as(other):
         raise ValueError("these are the same figures")
 
-    def of_question(part: Part) -> tuple[Floats, Floats]:
+    def of_question(part: Part) -> _Question:
         first, second = part.tally(one.tally), part.tally(other.tally)
         if not first.n or not second.n:
             raise ValueError(_TOO_ALIKE)
@@ -68,7 +104,25 @@ def changed(one: Sample, other: Sample) -> Test:
             shares = (together.counts + part.decoder.even_shares) / (together.n + 1)
         f = part.decoder.frequencies(together)
         spread = report_covariance(part.decoder, f, shares, Model.SAMPLED)
-        return d, spread * (1 / first.n + 1 / second.n)
+        (sent,) = np.nonzero(together.counts)
+        counts = together.counts[sent]
+        # Report by report, or response by response: whichever are fewer draws, of which the latter
+        # take some hundred times as long.
+        few = min(first.n, second.n) < _BY_RESPONSE * len(sent) and together.n <= _MOST_KERNELS
+
+        def drawn(generator: np.random.Generator, tables: int) -> Floats:
+            ours = generator.multivariate_hypergeometric(
+                counts, first.n, size=tables, method="count" if few else "marginals"
+            )
+            return np.asarray(ours / first.n - (counts - ours) / second.n)
+
+        return _Question(
+            d,
+            spread * (1 / first.n + 1 / second.n),
+            _sparse(part.decoder, together.shares, min(first.n, second.n)),
+            sent,
+            drawn,
+        )
 
     return _tested(one, of_question)
 
@@ -80,7 +134,7 @@ def fits(sample: Sample, frequencies: Floats) -> Test:
     if frequencies.shape != (sample.decoder.categories,):
         raise ValueError(f"{sample.decoder.categories} frequencies are expected, one a category")
 
-    def of_question(part: Part) -> tuple[Floats, Floats]:
+    def of_question(part: Part) -> _Question:
         own, f = part.tally(sample.tally), frequencies[part.categories]
         if not own.n:
             raise ValueError(_TOO_ALIKE)
@@ -88,22 +142,50 @@ def fits(sample: Sample, frequencies: Floats) -> Test:
             raise ValueError("frequencies are not negative, and sum to 1")
         shares = part.decoder.response_shares(f)
         spread = report_covariance(part.decoder, f, shares, Model.SAMPLED)
-        return part.decoder.frequencies(own) - f, spread / own.n
+        (possible,) = np.nonzero(shares > 0)
+        expected = shares[possible] / shares[possible].sum()
+        ends = expected.cumsum()[:-1]  # of a draw in [0, 1); beyond the last one lies the last
+
+        def drawn(generator: np.random.Generator, tables: int) -> Floats:
+            if own.n >= len(possible):
+                counts = generator.multinomial(own.n, expected, tables)
+            else:
+                reports = np.searchsorted(ends, generator.random((tables, own.n)), side="right")
+                placed = reports + len(possible) * np.arange(tables)[:, None]
+                counts = np.bincount(placed.ravel(), minlength=tables * len(possible))
+            return np.asarray(counts.reshape(tables, -1) / own.n - expected)
+
+        return _Question(
+            part.decoder.frequencies(own) - f,
+            spread / own.n,
+            _sparse(part.decoder, shares, own.n),
+            possible,
+            drawn,
+        )
 
     return _tested(sample, of_question)
 
 
-def _tested(sample: Sample, of_question: Callable[[Part], tuple[Floats, Floats]]) -> Test:
+def _sparse(decoder: Decoder, shares: Floats, n: int) -> bool:
+    """Return whether any count that the test rests on is expected less than 5 times."""
+    if isinstance(decoder, SupportDecoder):
+        shares = decoder.supports(shares)
+        shares = np.minimum(shares, 1 - shares)
+    return bool(n * shares.min() < _FEW)
+
+
+def _tested(sample: Sample, of_question: Callable[[Part], _Question]) -> Test:
     if sample.decoder.categories > _MOST_CATEGORIES:
         raise ValueError(
             f"more than {_MOST_CATEGORIES:,} categories are compared one by one, by their "
             "simultaneous intervals"
         )
-    statistic, degrees = 0.0, 0
+    statistic, degrees, sparse = 0.0, 0, False
+    tested = []
     for part in sample.decoder.parts:
-        d, spread = of_question(part)
+        question = of_question(part)
         # They sum to 0, so that one of them says nothing new.
-        d, spread = d[:-1], spread[:-1, :-1]
+        d, spread = question.differences[:-1], question.covariance[:-1, :-1]
         # d spread^-1 d = |L^-1 d|^2. Where reports are so few that some sum of frequencies does not
         # vary, a pivot is 0, or what rounding leaves of it.
         try:
@@ -115,4 +197,43 @@ def _tested(sample: Sample, of_question: Callable[[Part], tuple[Floats, Floats]]
             raise ValueError(_TOO_ALIKE)
         statistic += float((linalg.solve_triangular(factor, d, lower=True) ** 2).sum())
         degrees += len(d)
+        sparse |= question.sparse
+        tested.append((part.decoder, question, factor))
+    kernels = sum(each.categories * len(question.responses) for each, question, _ in tested)
+    if sparse and kernels <= _MOST_KERNELS:
+        maps = [(each[1].drawn, _whitened(*each)) for each in tested]
+        return Test(statistic, degrees, *_counted(statistic, maps))
     return Test(statistic, degrees, float(special.chdtrc(degrees, statistic)))
+
+
+def _whitened(decoder: Decoder, question: _Question, factor: Floats) -> Floats:
+    """Return L^-1 G of the responses, a row each, so that squares add up to the statistic."""
+    k, found = decoder.categories, np.empty((decoder.categories, len(question.responses)))
+    step = max(1, _MOST_WEIGHTS // decoder.responses)
+    for first in range(0, k, step):
+        rows = found[first : first + step]
+        rows[:] = decoder.kernels(np.eye(len(rows), k, first))[:, question.responses]
+    return np.asarray(linalg.solve_triangular(factor, found[:-1], lower=True).T)
+
+
+_Drawn = Callable[[np.random.Generator, int], Floats]
+
+
+def _counted(statistic: float, maps: list[tuple[_Drawn, Floats]]) -> tuple[float, int]:
+    """Return the share of tables that differ as much, and how many there are.
+
+    The table in question is one of them, unless so many are as large that it does not matter.
+    """
+    generator = np.random.default_rng(_SEED)
+    least = statistic * (1 - _ROUNDED)
+    step = max(1, _AT_ONCE // max(len(whitened) for _, whitened in maps))
+    as_large, tables = 0, 0
+    while tables < _TABLES:
+        size = min(step, _TABLES - tables, 2 * _AS_LARGE + tables)  # most tests end early
+        found = sum(((drawn(generator, size) @ each) ** 2).sum(axis=1) for drawn, each in maps)
+        reached = as_large + np.cumsum(found >= least)
+        if reached[-1] >= _AS_LARGE:
+            tables += int(np.searchsorted(reached, _AS_LARGE)) + 1
+            return _AS_LARGE / tables, tables
+        as_large, tables = int(reached[-1]), tables + size
+    return (as_large + 1) / (tables + 1), tables

@@ -12,7 +12,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Final, SupportsFloat
+from typing import Final, SupportsFloat
 
 import numpy as np
 from scipy import optimize
@@ -91,6 +91,8 @@ class Estimate:
             of shares by 100 percentage points, or a ratio of any size by itself.
         label: what it is of, for people.
         samples: the reports that it is made of.
+        nothing: what it is if there is nothing to tell: 0; 1 of the ratio of two figures, which are
+            the same then. A part of a whole is a share of it, and may be none: 0.
     """
 
     value: float
@@ -105,16 +107,17 @@ class Estimate:
     unit: Unit = field(default=Unit.NUMBER, repr=False, compare=False)
     samples: "tuple[Sample, ...]" = field(default=(), repr=False, compare=False)
     form: "Form | None" = field(default=None, repr=False, compare=False)
+    nothing: float = field(default=0.0, repr=False, compare=False)
 
     @property
     def distinguishable(self) -> bool:
-        """Return whether the interval excludes 0: no difference."""
-        return not self.low <= 0 <= self.high
+        """Return whether the interval excludes no difference: 0, or 1 of a ratio of two figures."""
+        return not self.low <= self.nothing <= self.high
 
     @property
     def sentence(self) -> str:
         """Return the estimate in words, as it can be published."""
-        show = _SHOWN[self.unit]
+        show = self._text
         ends = ": none possible" if self.outside else f" {show(self.low)} to {show(self.high)}"
         interval = f"{100 * self.level:.12g} % interval{ends}"
         match self.unit:
@@ -129,9 +132,26 @@ class Estimate:
                 text = f"{self.label}: {show(self.value)} percentage points"
                 if not self.distinguishable:
                     interval += "; not distinguishable from no difference"
+            case Unit.RATIO:
+                text = f"{self.label}: {show(self.value)}"
+                if not self.distinguishable:
+                    same = ": the same" * (self.nothing == 1)
+                    interval += f"; not distinguishable from {self.nothing:g}{same}"
             case _:
                 text = f"{self.label or 'estimate'}: {show(self.value)}"
         return " ".join((f"{text} ({interval}).", *self._cautions))
+
+    def _text(self, number: float) -> str:
+        """Return a value or an end of the interval as it is written in a sentence."""
+        match self.unit:
+            case Unit.SHARE:
+                return _percent(number)
+            case Unit.DIFFERENCE:
+                return _percent(number, "+.1f").removesuffix(" %")
+            case Unit.RATIO:
+                return f"{number:.3g}"
+            case Unit.NUMBER:
+                return number_text(number, self.high - self.low)
 
     @property
     def fakes_text(self) -> str:
@@ -246,12 +266,12 @@ def _percent(share: float, digits: str = ".1f") -> str:
     return f"{100 * share + 0.0:{digits}} %".replace("-0.0 %", "0.0 %")
 
 
-_SHOWN: Final[Mapping[Unit, Any]] = {
-    Unit.SHARE: _percent,
-    Unit.DIFFERENCE: lambda share: _percent(share, "+.1f").removesuffix(" %"),
-    Unit.RATIO: lambda number: f"{number:.3g}",
-    Unit.NUMBER: lambda number: f"{number:.6g}",
-}
+def number_text(number: float, width: float, sign: str = "") -> str:
+    """Return a number to the second digit of its interval's width: more of them are noise."""
+    if not 0 < width < math.inf:
+        return f"{number:{sign}.6g}"
+    decimals = min(max(1 - math.floor(math.log10(width)), 0), 12)
+    return f"{number:{sign}z,.{decimals}f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -531,8 +551,9 @@ def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
     """Return the ratio of two linear estimates, a/b, with Fieller's interval.
 
     All r for which a - r b, a linear estimate, is not too far from 0 by its own normal interval.
-    The standard error is the linear one, that of a - (a/b) b by b. Of few reports b may be as good
-    as 0: then the interval is all that is possible, and the value may be anything.
+    The standard error is the linear one, that of a - (a/b) b by b. Of a part of a whole, a share of
+    a share, ``distinguishable`` is from 0; of two figures that are compared, from 1. Of few reports
+    b may be as good as 0: then the interval is all that is possible, and the value may be anything.
 
     Source: Fieller 1954; docs/mathematics.md, section 19.
     """
@@ -549,6 +570,7 @@ def ratio(above: Form, below: Form, level: float, label: str) -> Estimate:
         influence=influence,
         fakes_decide=decided_by_fakes(influence, widest),
         label=label,
+        nothing=0.0 if most == 1 else 1.0,
         unit=Unit.RATIO,
         samples=tuple(dict.fromkeys((*above.terms, *below.terms))),
     )

@@ -24,7 +24,7 @@ from deniable.estimates.display import (
     histogram_metadata,
     histogram_picture,
 )
-from deniable.estimates.estimate import Estimate, Form, Sample, Unit, mean_of, ratio
+from deniable.estimates.estimate import Estimate, Form, Sample, Unit, mean_of, number_text, ratio
 from deniable.estimates.fields import (
     Json,
     category_rows,
@@ -495,8 +495,10 @@ def _summary(numeric: NumericSummary) -> list[str]:
     """Return the mean and the quartiles."""
     mean, lines = numeric.mean, []
     if not numeric.too_wide(mean):
-        interval = "none in the range" if mean.outside else f"[{mean.low:.6g}, {mean.high:.6g}]"
-        lines.append(f"mean  {mean.value:.6g}  {interval}")
+        text = partial(number_text, width=mean.high - mean.low)
+        ends = f"[{text(mean.low)}, {text(mean.high)}]"
+        interval = "none in the range" if mean.outside else ends
+        lines.append(f"mean  {text(mean.value)}  {interval}")
     return lines + [
         f"{QUARTILES[each.probability]}  {each.value:.6g}  [{each.low:.6g}, {each.high:.6g}]"
         for each in numeric.quartiles

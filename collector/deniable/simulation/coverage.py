@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimates import Model, decoder_of, frequency_intervals
+from deniable.estimates import Model, decoder_of, frequency_intervals, linear_query, mean
 from deniable.estimates.cumulative import blur_of
-from deniable.estimates.numeric import bin_ends, numeric_summary
+from deniable.estimates.numeric import group_labels, group_weights
 from deniable.messages import Manifest
 
 Floats = NDArray[np.float64]
@@ -26,13 +25,17 @@ class Figures(NamedTuple):
 
 
 def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> Figures:
-    """Return what a histogram of these counts shows."""
+    """Return what a histogram of these counts shows.
+
+    Of groups of values whose ends are blurred, with the interval of that share.
+    """
     mechanism = manifest.mechanism
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts.tolist())
     if manifest.values is not None:
-        made = numeric_summary(mechanism, tally, manifest.categories, manifest.values, level)
-        each = [made.mean, *(group.share for group in made.bins)]
+        groups = group_weights(len(manifest.categories), blur_of(mechanism, tally.n))
+        shares = (linear_query(mechanism, tally, weights, level) for weights in groups.tolist())
+        each = [mean(mechanism, tally, manifest.values, level), *shares]
         rows = np.array([(one.value, one.standard_error, one.low, one.high) for one in each])
         return Figures(*rows.T)
     intervals = frequency_intervals(mechanism, tally, level)
@@ -44,16 +47,14 @@ def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> Figu
 def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, float]:
     """Return the names of these figures of so many devices, and what they would be without noise.
 
-    All groups of a numeric survey follow from how many devices there are.
+    All groups of a numeric survey follow from how many devices there are, and their blur does.
     """
     if manifest.values is None:
         return dict(zip(manifest.categories, truth.tolist(), strict=True))
     found = {"mean": float(np.dot(truth, [float(value) for value in manifest.values]))}
-    ends = bin_ends(len(truth), 2 * blur_of(manifest.mechanism, devices) + 1)
-    for before, last in pairwise((-1, *ends)):
-        name = f"{manifest.categories[before + 1]} – {manifest.categories[last]}"
-        found[name] = float(truth[before + 1 : last + 1].sum())
-    return found
+    blur = blur_of(manifest.mechanism, devices)
+    shares = group_weights(len(truth), blur) @ truth
+    return found | dict(zip(group_labels(manifest.categories, blur), shares.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import floor, log10
 from typing import Final
 
 from deniable.estimates import Estimate, Histogram, Series, View, plot_differences
@@ -23,6 +22,7 @@ from deniable.estimates.display import (
     series_picture,
     smoothing_text,
 )
+from deniable.estimates.estimate import number_text
 from deniable.estimates.fields import Json, numeric_map, statistic_rows
 from deniable.estimates.rows import chosen_rows
 from deniable.estimates.series import Point
@@ -278,9 +278,7 @@ def _numbers(pairs: Iterable[tuple[float | None, float | None]]) -> Text:
     """Return how numbers are written whose intervals have these ends, in the answers' units."""
     known = sorted(high - low for low, high in pairs if low is not None and high is not None)
     typical = known[len(known) // 2] if known else 0.0
-    decimals = min(max(1 - floor(log10(typical)), 0), 12) if typical > 0 else 2
-    # Adding 0 turns -0.0 into 0.0.
-    return lambda value: f"{round(value, decimals) + 0.0:,.{decimals}f}"
+    return partial(number_text, width=typical)
 
 
 def _in(scale: Scale, pairs: Iterable[tuple[float | None, float | None]]) -> Text:
