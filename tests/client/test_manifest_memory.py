@@ -147,6 +147,21 @@ def test_manifests_that_were_replaced_are_let_go_once_nothing_needs_them(bench: 
     assert offer(bench, client, manifest(sequence=10)) is ManifestFault.ROLLED_BACK
 
 
+def test_d2_a_clock_that_is_put_back_lets_nothing_go_that_was_followed(bench: Bench) -> None:
+    client = bench.client(lifetime_epsilon="1000")
+    for sequence, day in ((1, 0), (2, 1), (3, 10)):
+        bench.clock.time = START + day * DAY
+        following = manifest(sequence=sequence, schedule=Schedule(START + day * DAY, DAY, 20, DAY))
+        assert offer(bench, client, following) is None
+    bench.clock.time = START + DAY / 2
+    for again in (1, 2):
+        offered = twin(again, schedule=Schedule(START, DAY, 20, DAY))
+        assert offer(bench, client, offered) in {
+            ManifestFault.ROLLED_BACK,
+            ManifestFault.EQUIVOCATION,
+        }
+
+
 def named(name: str) -> tuple[Survey, Manifest]:
     return replace(DECLARED, name=name), manifest(name=name)
 
