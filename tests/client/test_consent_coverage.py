@@ -278,6 +278,31 @@ def test_d12_the_constructors_on_claims_what_is_declared_until_the_user_decides(
     assert names(bench.client(surveys=raised, lifetime_epsilon=100, consent="on")) == [NAME]
 
 
+@pytest.mark.parametrize("decided", [False, True])
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_d12_after_a_loss_the_constructors_on_claims_what_it_did_before(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, decided: bool, interrupted: bool
+) -> None:
+    client = bench.client(consent="on", lifetime_epsilon=100)
+    client.refresh(force=True)
+    client.report(NAME, "good")
+    if interrupted:  # killed between the mark and the commit
+        client.close()
+        before = bench.path.read_bytes()
+    if decided:
+        client.set_consent("on", "settings page")
+    elif interrupted:
+        bench.clock.time += DAY
+        client.report(NAME, "good")
+    client.close()
+    if interrupted:
+        bench.path.write_bytes(before)
+    else:
+        bench.path.unlink()
+    adds = bench.client(surveys=[DECLARED, FAITH], lifetime_epsilon=100, consent="on")
+    assert names(adds) == ["faith"] * decided
+
+
 def test_d12_an_on_from_before_the_rule_covers_the_next_start_once(bench: Bench) -> None:
     client = agreed(bench)
     client.refresh(force=True)
@@ -351,9 +376,12 @@ def test_d12_no_issuer_is_asked_for_a_survey_that_consent_does_not_cover(
             assert len(asked) == 1
 
 
-def test_d12_a_row_that_rotted_covers_nothing_and_consent_can_be_withdrawn(bench: Bench) -> None:
+@pytest.mark.parametrize("rotted", ["'x'", "CAST(x'ff' AS TEXT)"])
+def test_d12_a_row_that_rotted_covers_nothing_and_consent_can_be_withdrawn(
+    bench: Bench, rotted: str
+) -> None:
     agreed(bench).close()
-    bench.rows("UPDATE consents SET bounds = 'x'")
+    bench.rows(f"UPDATE consents SET bounds = {rotted}")
     client = updated(bench)
     assert names(client) == [NAME]
     assert type(client.report(NAME, "good").error) is NotCovered

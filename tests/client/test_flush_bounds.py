@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -297,6 +298,58 @@ def test_d8_a_day_offline_costs_few_looks_and_no_write(
     assert unconnected.requests == []
 
 
+def test_a_refresh_waits_for_the_thread_and_for_others_no_longer_than_its_time(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_file, "BUSY_SECONDS", 6 * SECONDS)
+    client = reported(bench)
+    with (
+        ThreadPoolExecutor(1) as pool,
+        closing(sqlite3.connect(bench.path, isolation_level=None)) as other,
+        client._manifests._asking,  # as the thread, which asks
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            refreshed = pool.submit(client.refresh, 0.1).result(SECONDS)
+        finally:
+            other.execute("ROLLBACK")
+    assert isinstance(refreshed.errors[NAME], StateUnavailable)
+
+
+@pytest.mark.parametrize("waiting", ["opens", "erases"])
+def test_a_report_does_not_wait_with_a_thread_that_opens_or_erases(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, waiting: str
+) -> None:
+    monkeypatch.setattr(state_file, "BUSY_SECONDS", 6 * SECONDS)
+    client = reported(bench)
+    bench.rows("UPDATE device SET remains = 1")
+    if waiting == "opens":
+        client.close()
+    bench.clock.time += DAY
+    with (
+        ThreadPoolExecutor(2) as pool,
+        closing(sqlite3.connect(bench.path, isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            opens, erases = client.try_consent, client._state.erase_remains
+            waits = pool.submit(lambda: opens() if waiting == "opens" else erases())
+            until(lambda: not _is_free(client))
+            error = pool.submit(client.report, NAME, "good").result(SECONDS).error
+        finally:
+            other.execute("ROLLBACK")
+        waits.result(SECONDS)
+    assert isinstance(error, StateUnavailable)
+    assert "another process is writing" in str(error)
+    assert bench.rows("SELECT remains FROM device") == [(0,)]
+
+
+def _is_free(client: Client) -> bool:
+    if free := client._state._lock.acquire(blocking=False):
+        client._state._lock.release()
+    return free
+
+
 @pytest.mark.parametrize("call", ["report", "flush", "refresh"])
 def test_a_call_waits_for_others_no_longer_than_its_time(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, call: str
@@ -320,7 +373,7 @@ def test_a_call_waits_for_others_no_longer_than_its_time(
             errors = [pool.submit(calls[call]).result(SECONDS)]
             # And while another thread of this app, which has no time of its own, waits.
             waits = pool.submit(client.purge)
-            until(lambda: client._state._blocked)
+            until(lambda: client._state._blocked < inf)
             errors.append(beside.submit(calls[call]).result(SECONDS))
         finally:
             other.execute("ROLLBACK")

@@ -63,7 +63,8 @@ def test_d2_a_rollback_is_noticed_even_to_one_that_was_accepted(bench: Bench) ->
     client = bench.ready()
     assert offer(bench, client, manifest(sequence=1)) is None
     assert offer(bench, client, MANIFEST) is ManifestFault.ROLLED_BACK
-    assert roles(bench) == [(1, "accepted", 8 * COST)]
+    # The last one that was replaced stands: it is what is known of if the clock is put back.
+    assert roles(bench) == [(0, "replaced", 8 * COST), (1, "accepted", 8 * COST)]
 
 
 def test_d2_a_second_manifest_of_a_sequence_that_was_refused_proves_an_equivocation(
@@ -145,6 +146,21 @@ def test_manifests_that_were_replaced_are_let_go_once_nothing_needs_them(bench: 
     waiting = [entry for entry in client.journal().entries if isinstance(entry, ReportEntry)][-3:]
     assert [entry.response in CATEGORIES for entry in waiting] == [True] * 3
     assert offer(bench, client, manifest(sequence=10)) is ManifestFault.ROLLED_BACK
+
+
+def test_d2_a_clock_that_is_put_back_lets_nothing_go_that_was_followed(bench: Bench) -> None:
+    client = bench.client(lifetime_epsilon="1000")
+    for sequence, day in ((1, 0), (2, 1), (3, 10)):
+        bench.clock.time = START + day * DAY
+        following = manifest(sequence=sequence, schedule=Schedule(START + day * DAY, DAY, 20, DAY))
+        assert offer(bench, client, following) is None
+    bench.clock.time = START + DAY / 2
+    for again in (1, 2):
+        offered = twin(again, schedule=Schedule(START, DAY, 20, DAY))
+        assert offer(bench, client, offered) in {
+            ManifestFault.ROLLED_BACK,
+            ManifestFault.EQUIVOCATION,
+        }
 
 
 def named(name: str) -> tuple[Survey, Manifest]:

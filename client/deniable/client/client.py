@@ -309,15 +309,25 @@ class Client:
         Never raises for what the network, the collector or ``enrol`` does; without consent, does
         nothing.
         """
-        return self._debugged(self._refresh(timeout, force))
+        end = time.monotonic() + timeout
+        refreshed = self._refresh(timeout, end, force)
+        with self._state.patience(end - time.monotonic()):
+            return self._debugged(refreshed)
 
-    def _refresh(self, timeout: float, force: bool) -> Refresh:
+    def _refresh(self, timeout: float, end: float, force: bool) -> Refresh:
         try:
             with self._state.patience(timeout):
                 later = self._manifests.refresh(timeout, force=force)
             enrolled = {} if self._enroller is None else self._enroller.ask_now()
         except NotRecorded as error:
             return Refresh((), dict.fromkeys(self._surveys, drop_frames(error)))
+        with self._state.patience(end - time.monotonic()):
+            return self._readiness(later, enrolled)
+
+    def _readiness(
+        self, later: Mapping[str, float], enrolled: Mapping[str, NotRecorded]
+    ) -> Refresh:
+        """Return what can be reported after a refresh, and why the rest cannot."""
         refused = self._manifests.errors
         ready: list[str] = []
         errors: dict[str, NotRecorded] = {}

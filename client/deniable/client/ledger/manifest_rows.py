@@ -72,13 +72,17 @@ class ManifestRows(NamedTuple):
 
     def take_the_place(self, chosen: Collection[Manifest], now: float) -> None:
         """Let the chosen manifests take the place of all others."""
-        for survey_id, _ in self.accepted():
-            if survey_id not in {manifest.survey_id for manifest in chosen}:
-                self.connection.execute(
-                    "UPDATE manifests SET role = 'replaced' WHERE authority = ? AND survey_id = ?",
-                    (self.authority, survey_id),
-                )
-        # What never began was never followed.
+        ids = {manifest.survey_id for manifest in chosen}
+        replaced = [(self.authority, each) for each, _ in self.accepted() if each not in ids]
+        # What never began was never followed. Later nobody can tell: clocks are put back.
+        self.connection.executemany(
+            "DELETE FROM manifests WHERE authority = ? AND survey_id = ? AND starts > ?"
+            " AND survey_id NOT IN (SELECT survey_id FROM decisions)",
+            [(*key, int(now)) for key in replaced],
+        )
+        self.connection.executemany(
+            "UPDATE manifests SET role = 'replaced' WHERE authority = ? AND survey_id = ?", replaced
+        )
         self.connection.execute(
             "DELETE FROM manifests"
             " WHERE authority = :authority AND name = :name AND role = 'replaced'"
@@ -87,10 +91,9 @@ class ManifestRows(NamedTuple):
             " UNION ALL SELECT survey_id FROM memos WHERE name = :name)"
             " AND sequence NOT IN (SELECT sequence FROM manifests"
             " WHERE authority = :authority AND name = :name AND role = 'equivocating')"
-            " AND (starts > :now OR sequence < (SELECT max(sequence) FROM manifests"
-            " WHERE authority = :authority AND name = :name AND starts <= :now"
-            " AND role IN ('accepted', 'replaced')))",
-            {"authority": self.authority, "name": self.name, "now": int(now)},
+            " AND sequence < (SELECT max(sequence) FROM manifests"
+            " WHERE authority = :authority AND name = :name AND role = 'replaced')",
+            {"authority": self.authority, "name": self.name},
         )
 
     def remember_refused(

@@ -45,6 +45,8 @@ class Scope(NamedTuple):
 
 
 FROM_BEFORE: Final = Scope("", "", ())
+CLAIMED: Final = "initial"
+"""Who said so, of a consent that a constructor brought and nobody has decided since."""
 
 
 class Declared(NamedTuple):
@@ -59,10 +61,12 @@ def given(connection: sqlite3.Connection) -> list[Scope]:
     """Return what consent was given for; a row that rotted covers nothing."""
     scopes = []
     for (text,) in connection.execute(
-        "SELECT survey || ':' || declared || ':' || bounds FROM consents ORDER BY survey, declared"
+        # As bytes: one that rotted may be no text, and would keep the state from being read.
+        "SELECT CAST(survey || ':' || declared || ':' || bounds AS BLOB) FROM consents"
+        " ORDER BY survey, declared"
     ).fetchall():
         with suppress(ValueError):
-            scopes.append(Scope.parse(text))
+            scopes.append(Scope.parse(text.decode()))
     return scopes
 
 
@@ -88,7 +92,7 @@ def claimed(
     ((consent, origin),) = connection.execute("SELECT consent, consent_from FROM device")
     scopes = given(connection)
     before = FROM_BEFORE in scopes
-    if consent != "on" or not (before or (origin, initial) == ("initial", "on")):
+    if consent != "on" or not (before or (origin, initial) == (CLAIMED, "on")):
         return ()
     prompted = declared().prompted
     return tuple(scope for scope in prompted if not any(each.covers(scope) for each in scopes))

@@ -6,6 +6,7 @@ And the notes of what happened to the device besides its reports, of which the o
 import glob
 import re
 import sqlite3
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -40,17 +41,21 @@ def erase_reports(connection: sqlite3.Connection, verdict: str, now: float) -> N
     connection.execute("UPDATE credentials SET credential = NULL")
 
 
-def erase_remains(connection: sqlite3.Connection, patience: float) -> None:
+def erase_remains(
+    connection: sqlite3.Connection,
+    patience: float,
+    once_free: Callable[[Callable[[], object]], object],
+) -> None:
     """Rebuild the file and truncate its log, if copies of erased bytes may stand there.
 
-    Who else uses it is waited for, ``patience`` seconds a step.
+    Who reads it is waited for ``patience`` seconds; ``once_free`` waits for who writes it.
     """
     (remains,) = connection.execute("SELECT remains FROM device").fetchone()
     if not remains:
         return
+    once_free(lambda: connection.execute("VACUUM"))
     connection.execute(f"PRAGMA busy_timeout={round(patience * 1000)}")
     try:
-        connection.execute("VACUUM")
         if truncate_log(connection):  # and what was erased meanwhile is not done with
             connection.execute("UPDATE device SET remains = 0 WHERE remains = ?", (remains,))
     finally:

@@ -18,15 +18,18 @@ import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from deniable.client.clock import Boot
 from deniable.client.held_log import warn
-from deniable.client.state.consents import give
+from deniable.client.state.consents import CLAIMED, give
 from deniable.client.state.erasing import erase_damaged, erase_reports, record_event
 from deniable.client.state.mark import Mark, new_token
 from deniable.client.state.spending import NEVER, spent_by_day, unknown
 from deniable.client.survey import DAY
 from deniable.sqlite_files import writing
+
+_REPLACED: Final = "state-replaced"
 
 
 def insert_device(
@@ -35,10 +38,12 @@ def insert_device(
     """Insert the one row of a new device, or of one whose mark is all that is left."""
     if mark is not None and mark.genuine and mark.instant == NEVER:
         mark = None  # rule 5
-    consent, decided_by, fresh_from, lived = initial, "initial", NEVER, 0
+    consent, decided_by, fresh_from, lived = initial, CLAIMED, NEVER, 0
     if mark is not None:
         consent = mark.consent if mark.genuine else "unset"  # where nobody knows, ask
-        decided_by, fresh_from, lived = "state-replaced", max(now, mark.instant), mark.lived
+        fresh_from, lived = max(now, mark.instant), mark.lived
+        if not (mark.genuine and mark.claimed):
+            decided_by = _REPLACED
     connection.execute(
         "INSERT INTO device VALUES (1, :secret, :mark, 0, :fresh_from, :now, :lived, :fresh_from,"
         " 0, :unsure, :boot, :boot_seconds, :consent, :now, :decided_by)",
@@ -116,6 +121,10 @@ def _renew(
     if mark is not None and interrupted:
         consent, erases = mark.consent, mark.erases
         connection.execute("UPDATE device SET consent = ?", (consent,))
+        if not mark.claimed:  # the change that was interrupted may be the user's first decision
+            connection.execute(
+                "UPDATE device SET consent_from = ? WHERE consent_from = ?", (_REPLACED, CLAIMED)
+            )
         connection.execute("DELETE FROM consents")
         if consent == "on":
             give(connection, mark.consents)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deniable.client.consent import Consent
-from deniable.client.state.consents import FROM_BEFORE, Scope, given
+from deniable.client.state.consents import CLAIMED, FROM_BEFORE, Scope, given
 from deniable.client.state.spending import merged, spent_by_day
 from deniable.client.survey import DAY
 
@@ -25,6 +25,7 @@ _MACHINE_ID = Path("/etc/machine-id")
 _MOST = 2**62
 _NOTHING = "-"
 _FIELDS = 9
+_ERASES, _CLAIMED = 1, 2
 _SLACK_SECONDS = 60
 """Between the mark's last write and its rename, by the file system's own clock, if it is slow."""
 _COPY_SECONDS = 2
@@ -42,17 +43,20 @@ class Mark(NamedTuple):
     spent: Mapping[int, int]  # in 1e-9 epsilon, by day of use, as merged on the latest one
     erases: bool = False  # whether the last change that was stored erased all report bytes
     consents: tuple[Scope, ...] = ()  # what consent was given for
+    claimed: bool = False  # whether consent is still what the app began with, nobody's decision
     genuine: bool = True  # the very file that was written on this machine, not a copy of it
 
     @classmethod
     def of(cls, connection: sqlite3.Connection, *, erases: bool = False) -> "Mark":
         """Return the mark for a state as the open transaction leaves it."""
-        token, generation, instant, lived, consent = connection.execute(
-            "SELECT mark, generation, ledger_time, lived, consent FROM device"
+        token, generation, instant, lived, consent, claimed = connection.execute(
+            "SELECT mark, generation, ledger_time, lived, consent, consent_from = ? FROM device",
+            (CLAIMED,),
         ).fetchone()
         spent = merged(spent_by_day(connection), lived // DAY)
         consents = tuple(given(connection))
-        return cls(token, generation, instant, lived, consent, spent, erases, consents)
+        rest = spent, erases, consents, bool(claimed)
+        return cls(token, generation, instant, lived, consent, *rest)
 
     @classmethod
     def read(cls, state: Path) -> "Mark | None":
@@ -60,13 +64,14 @@ class Mark(NamedTuple):
         path = _path(state)
         try:
             token, *counts, consent, spent, scopes, written = _fields(path.read_bytes().decode())
-            generation, instant, lived, erases = map(int, counts)
+            generation, instant, lived, flags = map(int, counts)
             # Nobody can set a file's time of change: what came from a backup changed later.
             status, (changed, _, file) = path.stat(), written.partition(":")
             since = abs(status.st_ctime - int(changed))
             same = since <= _COPY_SECONDS or file == str(status.st_ino)
             genuine = same and since <= _SLACK_SECONDS and token.endswith(_machine_digest())
-            rest = _parse(spent), bool(erases), _scopes(scopes), genuine
+            erases, claimed = bool(flags & _ERASES), bool(flags & _CLAIMED)
+            rest = _parse(spent), erases, _scopes(scopes), claimed, genuine
             mark = cls(token, generation, instant, lived, consent, *rest)
             mark._check()
         except FileNotFoundError:
@@ -89,7 +94,8 @@ class Mark(NamedTuple):
         new = path.with_name(f"{path.name}.new")  # one writer at a time: it holds the state's lock
         spent = ",".join(f"{day}:{cost}" for day, cost in sorted(self.spent.items())) or _NOTHING
         consents = ",".join(map(str, self.consents)) or _NOTHING
-        counts = f"{self.generation} {self.instant} {self.lived} {self.erases:d}"
+        flags = _ERASES * self.erases | _CLAIMED * self.claimed
+        counts = f"{self.generation} {self.instant} {self.lived} {flags}"
         new.unlink(missing_ok=True)  # of a write that was killed, perhaps by another user
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(f"{self.token} {counts} {self.consent} {spent} {consents} ".encode())

@@ -220,7 +220,7 @@ class State(Transactions):
         """
         with suppress(sqlite3.Error, StateUnavailable), self._held():
             if self._connection is not None:
-                erase_remains(self._connection, self._patience())
+                erase_remains(self._connection, self._patience(), self._once_free)
 
     def erase_damaged(self, now: float | None = None) -> None:
         """Delete the damaged states that were set aside; given the time, a week ago."""

@@ -11,6 +11,7 @@
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,7 @@ from deniable.sqlite_files import (
     UnknownFile,
     connect,
     create_private,
+    once_free,
     run_script,
     schema_version,
     truncate_log,
@@ -83,7 +85,7 @@ def open_state_file(
         _claim(connection, path, consent, declared, now)
         truncate_log(connection)  # bytes that were erased just before a crash would live on
         with suppress(sqlite3.OperationalError):  # a full disk: tried again
-            erase_remains(connection, patience)
+            erase_remains(connection, patience, partial(once_free, patience))
         connection.execute("PRAGMA busy_timeout=0")  # from now on each call waits for itself
     except BaseException:
         connection.close()

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from math import inf
 from pathlib import Path
+from typing import TypeVar
 
 from deniable.client.clock import Boot
 from deniable.client.consent import Consent
@@ -26,6 +27,8 @@ from deniable.sqlite_files import UnknownFile, file_identity, once_free, primary
 
 _BUSY = sqlite3.SQLITE_BUSY
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_T = TypeVar("_T")
+_OPENING_SECONDS = 0.1
 _LEAST_PATIENCE = 0.05
 """Seconds: other processes write for some milliseconds, which even a call that is late may wait."""
 
@@ -52,7 +55,7 @@ class Transactions(Forkable):
         self._opened: tuple[int, int] | None = None
         self._advanced = False
         self._lock = threading.RLock()
-        self._blocked = False  # whether whoever holds the lock waits for another process
+        self._blocked = inf  # since when whoever holds the lock waits for another process
         self._deadlines = threading.local()
         self._within = False
         self._forking: set[int] = set()
@@ -85,12 +88,32 @@ class Transactions(Forkable):
         """
         lock = self._lock
         while not lock.acquire(timeout=self._patience()):
-            if self._blocked and self._deadline() < inf:
+            # Not for an instant: all that waits may be due to threads of this app.
+            blocked = time.monotonic() - self._blocked >= _LEAST_PATIENCE
+            if blocked and self._deadline() < inf:
                 raise StateUnavailable("another process is writing the state; try again later")
         try:
             yield
         finally:
             lock.release()
+
+    def _once_free(self, work: Callable[[], _T]) -> _T:
+        """Do this as soon as no other process is in its way, and say so meanwhile."""
+        results: list[_T] = []
+
+        def attempt() -> None:
+            try:
+                results.append(work())
+            except sqlite3.OperationalError as error:
+                if primary_code(error) == _BUSY:
+                    self._blocked = min(self._blocked, time.monotonic())
+                raise
+
+        try:
+            once_free(self._patience(), attempt)
+        finally:
+            self._blocked = inf
+        return results[0]
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -115,7 +138,7 @@ class Transactions(Forkable):
         """Go on; a child abandons what could not be closed."""
         if in_child:
             self._lock = threading.RLock()
-            self._blocked = False
+            self._blocked = inf
             self._forking = set()
             self._abandoned = self._abandoned or self._within or self._connection is not None
             self._within = False
@@ -138,12 +161,8 @@ class Transactions(Forkable):
                 )
             try:
                 self._within = True
-                connection = self._open(now)
-                self._blocked = True
-                try:
-                    once_free(self._patience(), partial(connection.execute, begin))
-                finally:
-                    self._blocked = False
+                connection = self._once_free(partial(self._open, now))
+                self._once_free(partial(connection.execute, begin))
                 self._advanced, before = False, connection.total_changes
                 try:
                     yield connection
@@ -243,8 +262,10 @@ class Transactions(Forkable):
         elif self._connection is None and path is not None:
             # One name for one state, and one mark: whatever links to it, wherever the app goes.
             self._path = path = Path(os.path.realpath(path))
+            # In turns, between which other threads see what this one waits for.
+            patience = min(_OPENING_SECONDS, self._patience())
             self._connection = open_state_file(
-                path, initial, int(now), self._boot(), self._declared, self._patience()
+                path, initial, int(now), self._boot(), self._declared, patience
             )
             self._opened = file_identity(path)
         if path is not None and self._opened != file_identity(path):
