@@ -238,11 +238,11 @@ def _category_table(
     shown: ShownRows,
 ) -> Table:
     label = min(_WIDEST_LABEL, max((len(row["category"]) for row in rows), default=0))
-    bar_width = min(_WIDEST_BAR, width - label - _NUMBERS_WIDTH)
+    at_once = ", at once" * shown.simultaneous
+    bar_width = min(_WIDEST_BAR, width - label - _NUMBERS_WIDTH - len(at_once))
     counted = rows and all(row.get("raw") is not None for row in rows)
     raw = ["supported" if supporting else "raw"] if counted else []
     name = "estimate" if view is View.UNBIASED else str(view)
-    at_once = ", at once" * shown.simultaneous
     headings = (*raw, name, "std error", _interval_heading(histogram.level) + at_once)
     table = _table("answer", *headings, bars=bar_width)
     answers = table.columns[0]
