@@ -55,6 +55,7 @@ def test_every_surface_shows_the_chosen_rows_so(many: tuple[Histogram, Floats]) 
         )
     assert f"[{largest['low']:6.1%}, {largest['high']:6.1%}]" in text
     assert "which hold all at once" in text
+    assert html.count("95% simultaneous interval") > chart.count("95% simultaneous interval")
     assert "95% simultaneous interval" in chart
     assert "50% interval" not in chart  # which would hold less often of rows that are chosen
     assert len(text.splitlines()) < MOST_ROWS + 10

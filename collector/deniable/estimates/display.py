@@ -20,7 +20,13 @@ from deniable.estimates.charts import (
     standalone,
 )
 from deniable.estimates.charts.svg import element
-from deniable.estimates.estimate import Estimate, Unit, bias_text, decided_by_fakes
+from deniable.estimates.estimate import (
+    Estimate,
+    Unit,
+    bias_text,
+    decided_by_fakes,
+    fakes_sentence,
+)
 from deniable.estimates.fields import (
     Json,
     category_rows,
@@ -126,7 +132,7 @@ def fakes_text(histogram: "Histogram") -> str:
         ]
     else:
         parts = [bias("a share", histogram.influence.tolist())]
-    return f"If 1 % of the reports are fake, {', '.join(parts)}; a sum has a bound of its own."
+    return fakes_sentence(f"{', '.join(parts)}; a sum has a bound of its own")
 
 
 def unseen_text(histogram: "Histogram") -> str:
@@ -147,8 +153,8 @@ def unseen_text(histogram: "Histogram") -> str:
 def furthest_text(name: str, estimates: Iterable[Estimate], reports: str) -> str:
     """Return what 1 % of fakes can do to those estimates that they move furthest, as a sentence."""
     one = max(estimates, key=lambda estimate: estimate.influence)
-    told = bias_text(name, one.influence, one.unit, decided=one.fakes_decide)
-    return f"If 1 % of {reports} are fake, {told}."
+    bias = bias_text(name, one.influence, one.unit, decided=one.fakes_decide)
+    return fakes_sentence(bias, reports)
 
 
 def smoothing_text(histogram: "Histogram") -> str:
@@ -343,8 +349,9 @@ def _percent(level: float) -> str:
 
 def histogram_html(histogram: "Histogram") -> Markup:
     """Return the chart, with the same numbers as a table below it."""
-    head = ("", "estimate", f"{_percent(histogram.level)} interval", "")
     shown = chosen_rows(histogram)
+    _, level = _levels([histogram.level], simultaneous=shown.simultaneous)
+    head = ("", "estimate", f"{level} interval", "")
     dots = histogram_dots(histogram, shown)
     rows = [_row(head, "col"), *(_row(_cells(dot), "row") for dot in dots)]
     table = element("details", element("summary", "Table"), element("table", *rows))

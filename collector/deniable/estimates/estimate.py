@@ -71,6 +71,11 @@ def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False)
     return f"{name} is off by up to {digits}{points}" + ": fakes decide it" * decided
 
 
+def fakes_sentence(biases: str, reports: str = "the reports") -> str:
+    """Return the sentence of the biases that 1 % of fakes among these reports make at most."""
+    return f"If 1 % of {reports} are fake, {biases}."
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """One unbiased number with its uncertainty.
@@ -156,9 +161,9 @@ class Estimate:
     @property
     def fakes_text(self) -> str:
         """Return what 1 % of fake reports can do to it, as a sentence."""
-        of = " of each" * (len(self.samples) > 1)
-        told = bias_text("it", self.influence, self.unit, decided=self.fakes_decide)
-        return f"If 1 % of the reports{of} are fake, {told}."
+        reports = "the reports of each" if len(self.samples) > 1 else "the reports"
+        bias = bias_text("it", self.influence, self.unit, decided=self.fakes_decide)
+        return fakes_sentence(bias, reports)
 
     @property
     def _cautions(self) -> Iterator[str]:

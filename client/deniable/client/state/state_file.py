@@ -5,7 +5,7 @@
    after a week: nothing else erases the reports and memo keys in it.
 3. Which device it is then, ``identity`` judges, within this opening and by the mark (D5).
 4. A file of a schema that this version does not know, or of another program, is not touched; one of
-   an earlier version is brought to this one, in a transaction for each step.
+   an earlier version is brought to this one, all steps in one transaction.
 """
 
 import sqlite3
