@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from deniable.messages.receipt import Receipt
-from deniable.stores import PostgresStore, Store, StoreError
+from deniable.stores import PostgresStore, StoreError
 from tests.stores.databases import many
 from tests.stores.places import NOW, A, D, S, publish
 from tests.support.postgres import PostgresServer, connected, find_binaries
@@ -94,8 +94,7 @@ async def test_s1_what_a_restart_has_released_is_answered_only_once_the_standby_
 
         await pair.lose_standby()
         later = [receipt._replace(epoch=1) for receipt in many(3)]
-        # The seal itself, without what is folded before it, which would wait for the standby first.
-        sealing = asyncio.create_task(Store.seal(second, MANIFEST.survey_id, 1, NOW))
+        sealing = asyncio.create_task(second.seal(MANIFEST.survey_id, 1, NOW))
         assert await refused(first, many(10))
         await pair.until_waiting(2)
         # Locally these commits are complete, so that the server recovers them and shows them.
