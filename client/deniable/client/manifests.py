@@ -29,9 +29,9 @@ from deniable.client.ledger.refreshes import Fetched, Refreshes
 from deniable.client.sending.backoff import OFFLINE
 from deniable.client.sending.transport import (
     HttpAnswer,
-    RouteFinder,
     Transport,
     TransportError,
+    outage,
 )
 from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.client.survey import DAY, Survey
@@ -144,8 +144,10 @@ class Manifests(Forkable):
         if min(due.values(), default=inf) <= now:
             if not force and (rest := self._rest(in_background)):
                 due = {name: max(when, now + rest) for name, when in due.items()}
-            elif (offline := self._why_unreachable(end)) is None:
-                due = begin()
+            else:
+                left = max(0.001, end - self._clock.monotonic())
+                offline = outage(self._transport, left)
+                due = due if offline else begin()
         asked = [name for name, when in due.items() if when <= now]
         later = {name: when - now for name, when in due.items() if when > now}
         fetched = dict.fromkeys(asked, Fetched.OF_NO_USE)
@@ -370,14 +372,6 @@ class Manifests(Forkable):
             )
         except TransportError as error:
             return error
-
-    def _why_unreachable(self, end: float) -> TransportError | None:
-        try:
-            if isinstance(self._transport, RouteFinder):
-                self._transport.find_route(max(0.001, end - self._clock.monotonic()))
-        except TransportError as error:
-            return error
-        return None
 
     def _wait(self, fetched: Mapping[str, Fetched], began: float) -> float:
         """Return the seconds until a name that was asked for may be asked for again, at least."""

@@ -77,6 +77,16 @@ class RouteFinder(Protocol):
         """Raise an unsent ``TransportError`` if a request could not leave; send nothing."""
 
 
+def outage(transport: Transport, timeout: float) -> TransportError | None:
+    """Return why no request could leave the device now, if the transport can tell."""
+    try:
+        if isinstance(transport, RouteFinder):
+            transport.find_route(timeout)
+    except TransportError as error:
+        return error
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """An origin, taken apart."""

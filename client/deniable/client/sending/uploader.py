@@ -40,9 +40,9 @@ from deniable.client.sending.launch import LaunchDelay
 from deniable.client.sending.outbox import Outbox
 from deniable.client.sending.transport import (
     REQUEST_SECONDS,
-    RouteFinder,
     Transport,
     TransportError,
+    outage,
 )
 from deniable.client.sending.wake import Wake
 from deniable.client.state.forks import Forkable, keep_through_forks
@@ -225,11 +225,8 @@ class Uploader(Forkable):
     ) -> _Sent:
         """Send these reports in one request; give the others, which are due too, new times."""
         started = self._clock.monotonic()
-        if isinstance(self._transport, RouteFinder):
-            try:
-                self._transport.find_route(seconds)
-            except TransportError as error:
-                return self._not_sent(batch, error, started)
+        if (offline := outage(self._transport, seconds)) is not None:
+            return self._not_sent(batch, offline, started)
         began = self._clock.now()
         if not self._outbox.begin(batch, began + _CLAIM_SECONDS, began, others):
             return _Sent()
