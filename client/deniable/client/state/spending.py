@@ -104,10 +104,10 @@ def spent_of_name(connection: sqlite3.Connection, name: str) -> int:
 def spent_since(connection: sqlite3.Connection, lived: int) -> int:
     """Return what was spent after so many seconds of use, by states that are gone too."""
     costs = (
-        "SELECT cost FROM carried WHERE lived > ?1"
-        " UNION ALL SELECT cost FROM decisions WHERE lived > ?1"
+        "SELECT cost FROM carried WHERE lived > ?"
+        " UNION ALL SELECT cost FROM decisions WHERE lived > ?"
     )
-    return _sum(connection, costs, lived)
+    return _sum(connection, costs, lived, lived)
 
 
 def _sum(connection: sqlite3.Connection, costs: str, *parameters: object) -> int:
