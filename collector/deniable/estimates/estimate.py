@@ -619,9 +619,8 @@ def _fieller(a: float, b: float, above: Form, below: Form, z: float) -> tuple[fl
             step *= 2
         return float(optimize.brentq(beyond, value, value + step)) if step else value
 
-    # Within a sample the variance is the larger one of what was seen and of the least possible,
-    # which is the least of one quadratic an answer: each alone is held by an interval about a/b.
-    # If b is within its own interval of 0, they hold far r, too, and nothing is excluded.
+    # The interval is of the r about a/b up to the first on either side that is excluded. If b is
+    # within its own interval of 0, no far r is, and nothing is excluded.
     far = z * z * (sum(each**2 for each in _cautious_errors(below)) + below.recurring)
     if not b * b > far:
         return -math.inf, math.inf

@@ -14,6 +14,9 @@ from deniable.estimates.decoders import (
     recurring_errors,
 )
 
+_DUST = 1e-12
+"""Second moments that differ by less of the largest one are alike."""
+
 
 def query_values(
     decoder: Decoder, tally: Tally, weights: Floats, model: Model
@@ -39,21 +42,25 @@ def contrast_variance(
     decoder: Decoder, tally: Tally, above: Floats, below: Floats
 ) -> Callable[[float], float]:
     """Return the cautious variance of one query less r times another, by r."""
-    # Variances of a - r b are quadratic in r, with Cov(a, b) from that of a + b: those that were
-    # seen, and those of one report if x is true, for each x.
     three = np.stack([above, below, above + below])
     seen = query_values(decoder, tally, three, Model.SAMPLED)[1] ** 2
-    held = [
-        _conditional(each, weights) / own.n for each, own, weights in _asked(decoder, tally, three)
+    questions = [
+        (weights, question.kernels(weights) @ own.shares, _second_moments(question, weights), own.n)
+        for question, own, weights in _asked(decoder, tally, three)
     ]
 
-    def at(r: float, variances: Floats) -> Floats:
-        a, b, both = variances
+    def contrast(r: float, squares: Floats) -> Floats:
+        # (a - r b)^2 = a^2 - 2 r a b + r^2 b^2, with a b from (a + b)^2; likewise variances.
+        a, b, both = squares
         return np.asarray(a - r * (both - a - b) + r * r * b)
 
     def variance(r: float) -> float:
-        least = sum(max(float(at(r, each).min()), 0.0) for each in held)
-        return max(float(at(r, seen)), least)
+        least = sum(
+            float(least_variances(contrast(r, moments), w[0] - r * w[1], values[0] - r * values[1]))
+            / n
+            for w, values, moments, n in questions
+        )
+        return max(float(contrast(r, seen)), least)
 
     return variance
 
@@ -148,9 +155,8 @@ def _cautious(
     decoder: Decoder, tally: Tally, weights: Floats, reports: int
 ) -> tuple[Floats, Floats]:
     g = decoder.kernels(weights)
-    # Var g(y) is the mean over the true categories x of Var(g(y) | x), and the variance of their
-    # means (P g)_x = w_x. So it is never below the least Var(g(y) | x).
-    least = np.maximum(_conditional(decoder, weights).min(axis=-1), 0.0)
+    values = np.asarray(g @ tally.shares)
+    least = least_variances(_second_moments(decoder, weights), weights, values)
     errors = cautious_errors(tally, g, least)
     if tally.epochs > 1:
         once, recurring = (
@@ -158,9 +164,43 @@ def _cautious(
             for each in (False, True)
         )
         errors = errors * _wider(recurring, once)
-    return np.asarray(g @ tally.shares), errors
+    return values, errors
 
 
-def _conditional(decoder: Decoder, weights: Floats) -> Floats:
-    """Return Var(g(y) | x) = sum_y P_xy g_y^2 - w_x^2 for each category x."""
-    return np.asarray(decoder.means(decoder.kernels(weights) ** 2) - weights**2)
+def _second_moments(decoder: Decoder, weights: Floats) -> Floats:
+    """Return E(g(y)^2 | x) = sum_y P_xy g_y^2 for each category x."""
+    return np.asarray(decoder.means(decoder.kernels(weights) ** 2))
+
+
+def least_variances(moments: Floats, weights: Floats, values: Floats) -> Floats:
+    """Return the least variance that g(y) has in any population in which its mean is the value.
+
+    Of second moments E(g(y)^2 | x) and means E(g(y) | x), the weights, both (..., categories), and
+    values (...), which are cut to what is possible.
+
+    Source: docs/mathematics.md, section 19.
+    """
+    # In a population f the mean of g is sum_x f_x w_x, its second moment sum_x f_x E(g^2 | x): that
+    # with the least one at a given mean is on the lower hull of the points (w_x, E(g^2 | x)), thus
+    # of two answers, at most. Each step (of the simplex method) replaces that end of the chord
+    # above the value for which a point is furthest below it, until none is.
+    w, s = (grid.reshape(-1, grid.shape[-1]) for grid in np.broadcast_arrays(weights, moments))
+    value = np.clip(np.ravel(values), w.min(axis=-1), w.max(axis=-1))
+    query = np.arange(len(w))
+    # Of answers with equal weights the one with the least second moment.
+    left, right = np.lexsort((s, w))[:, 0], np.lexsort((s, -w))[:, 0]
+    dust = _DUST * np.abs(s).max(axis=-1)
+    while True:
+        width = w[query, right] - w[query, left]
+        rise = s[query, right] - s[query, left]
+        slope = np.divide(rise, width, out=np.zeros(len(w)), where=width > 0)
+        above = s - s[query, left, None] - slope[:, None] * (w - w[query, left, None])
+        lowest = above.argmin(axis=-1)
+        below = above[query, lowest] < -dust
+        if not below.any():
+            break
+        side = w[query, lowest] <= value
+        left = np.where(below & side, lowest, left)
+        right = np.where(below & ~side, lowest, right)
+    moment = s[query, left] + slope * (value - w[query, left])
+    return np.asarray(np.maximum(moment - value**2, 0.0).reshape(np.shape(values)))
