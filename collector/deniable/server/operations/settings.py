@@ -27,6 +27,7 @@ from deniable.messages import (
 from deniable.server.transport.addresses import Network
 
 CONFIG_FILE: Final = "collector.toml"
+"""The settings file's name in a collector's directory."""
 DATABASE_SCHEMES: Final = ("postgresql://", "postgres://")
 
 _ADDRESS: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+)):([0-9]{1,5})", re.ASCII)
