@@ -11,7 +11,9 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -263,16 +265,25 @@ def test_the_mark_stays_small_through_ten_years(bench: Bench) -> None:
     assert bench.path.with_name("device.sqlite.mark").stat().st_size < 2048
 
 
-def test_a_state_of_the_first_schema_is_brought_to_this_one(bench: Bench) -> None:
+def tables(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Return the rows of every table, and the schema."""
+    with closing(sqlite3.connect(path)) as state:
+        query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        names = ["sqlite_master", *(name for (name,) in state.execute(query))]
+        return {
+            name: state.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in names
+        }
+
+
+def of_the_first_schema(bench: Bench) -> dict[str, list[tuple[object, ...]]]:
+    """Bring a state with three reports to the first schema; return what was in it."""
     bench.transport.publish(manifest(schedule=Schedule(START, DAY, 10, DAY)))
     client = bench.ready(lifetime_epsilon="100")
     for day in range(3):
         bench.clock.time = START + day * DAY
         assert client.report(NAME, "good").ok
     client.close()
-    names = [name for (name,) in bench.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    names.remove("events")  # which tell what consent covers from then on
-    before = {name: bench.rows(f"SELECT * FROM {name}") for name in names}
+    before = tables(bench.path)
     with closing(sqlite3.connect(bench.path.with_name("old"), isolation_level=None)) as old:
         old.executescript(STEPS[2])
         old.execute("ATTACH ? AS new", (str(bench.path),))
@@ -284,7 +295,41 @@ def test_a_state_of_the_first_schema_is_brought_to_this_one(bench: Bench) -> Non
         old.execute(f"PRAGMA main.application_id = {application}")
         old.execute("PRAGMA main.user_version = 2")
     bench.path.with_name("old").replace(bench.path)
+    return before
+
+
+def test_a_state_of_the_first_schema_is_brought_to_this_one(bench: Bench) -> None:
+    before = of_the_first_schema(bench)
     client = bench.client(lifetime_epsilon="100")
     assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
     client.close()
-    assert {name: bench.rows(f"SELECT * FROM {name}") for name in names} == before
+    after = tables(bench.path)
+    for written in ("events", "sqlite_master"):  # which tell what consent covers from then on
+        del before[written], after[written]
+    assert after == before
+
+
+def test_a_migration_that_is_killed_at_any_statement_is_done_whole_at_the_next_start(
+    bench: Bench, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_the_first_schema(bench)
+    killed: list[Path] = []
+
+    class Watched(sqlite3.Connection):
+        def execute(self, statement: str, *parameters: Any) -> sqlite3.Cursor:
+            killed.append(tmp_path_factory.mktemp("killed"))  # a kill leaves the files as they are
+            shutil.copytree(bench.path.parent, killed[-1], dirs_exist_ok=True)
+            return super().execute(statement, *parameters)
+
+    def migrated(path: Path) -> dict[str, list[tuple[object, ...]]]:
+        client = bench.client(state=path, lifetime_epsilon="100")
+        assert client.consent == "on"
+        client.close()
+        return tables(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Watched))
+        whole = migrated(bench.path)
+    assert len(killed) > 40
+    for folder in killed:
+        assert migrated(folder / bench.path.name) == whole
