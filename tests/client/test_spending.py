@@ -25,7 +25,14 @@ from deniable.client import BudgetExhausted, Consent, OutcomeStatus, SlidingCeil
 from deniable.client.clock import Boot
 from deniable.client.state import mark as mark_module
 from deniable.client.state.schema import STEPS
-from deniable.client.state.spending import merged, spent_in_all, spent_since, unknown, whole_days
+from deniable.client.state.spending import (
+    merge_spending,
+    merged,
+    spent_in_all,
+    spent_since,
+    unknown,
+    whole_days,
+)
 from deniable.client.state.state import State
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, took
@@ -35,6 +42,10 @@ from tests.support.surveys import DAY, START, manifest
 _days = st.one_of(st.integers(0, 40), st.integers(0, 40_000))
 _waits = st.one_of(st.integers(0, 2 * DAY), st.sampled_from([6 * DAY, 60 * DAY]))
 _which = st.integers(0, 9)
+DECISION = (
+    "INSERT INTO decisions VALUES (?, ?, '', x'', ?, 0, 0, 0, 'dropped', '', NULL, 0, 0, 0.0, 0.0,"
+    " 0, NULL, ?)"
+)
 _spent = st.dictionaries(_days, st.integers(1, 10**12), max_size=60)
 
 
@@ -78,6 +89,22 @@ def test_what_a_backup_does_not_know_is_the_exact_difference(
     assert not unknown(merged(known, today), merged(whole, afterwards), afterwards)
 
 
+@given(st.lists(st.tuples(st.integers(0, 9 * DAY), st.integers(1, 9)), min_size=20, max_size=60))
+def test_the_sums_that_are_kept_are_those_of_all_decisions(costs: list[tuple[int, int]]) -> None:
+    lived = 0
+    with closing(sqlite3.connect(":memory:")) as state:
+        state.executescript(STEPS[2] + STEPS[3])
+        for epoch, (seconds, cost) in enumerate(costs):
+            lived += seconds
+            state.execute(DECISION, (f"name-{cost % 2}", epoch, cost, whole_days(lived)))
+            merge_spending(state, lived // DAY)
+            by_day = state.execute(f"SELECT lived / {DAY}, sum(cost) FROM decisions GROUP BY 1")
+            kept = state.execute(f"SELECT lived / {DAY}, cost FROM spending_by_day")
+            assert dict(kept) == merged(dict(by_day), lived // DAY)
+        by_name = state.execute("SELECT name, sum(cost) FROM decisions GROUP BY name")
+        assert dict(state.execute("SELECT * FROM spending_by_name")) == dict(by_name)
+
+
 class Histories(RuleBasedStateMachine):
     """A device that spends while its files are lost, put back and damaged, and its clock jumps."""
 
@@ -119,11 +146,7 @@ class Histories(RuleBasedStateMachine):
         with self.state.transaction(self.now) as connection:
             self.state.saw_date(connection, self.now, self.now)
             lived = self.state.look_at_clock(connection, self.now)
-            connection.execute(
-                "INSERT INTO decisions VALUES ('name', ?, '', x'', ?, 0, 0, 0, 'dropped', '',"
-                " NULL, 0, 0, 0.0, 0.0, 0, NULL, ?)",
-                (self.epoch, cost, whole_days(lived)),
-            )
+            connection.execute(DECISION, ("name", self.epoch, cost, whole_days(lived)))
             self.state.advance(connection, self.now, decided_for=self.now)
         self.spent.append((cost, self.true))
 
