@@ -5,6 +5,9 @@ somebody uses the device. The delay is drawn once for a collector. What is left 
 state, so that starts of a few seconds use it up in the end; drawn anew at each, hardly any would
 send. It is noted at running times that double, so that who is killed loses half of it at most, and
 a delay costs nine small writes at most.
+
+A thread that comes back later than it meant to, by more than the longest delay, was suspended, as
+apps in the background and closed laptops are. That shows a user, too, and counts as a start.
 """
 
 from collections.abc import Callable
@@ -50,6 +53,7 @@ class LaunchDelay:
 
     def restart(self) -> None:
         """Forget that a thread has started: it has not, in the child of a fork."""
+        self._back_at = inf
         self._phase = _Phase.STOPPED
         self._left: float | None = None  # seconds at the thread's start, or None: none is drawn
         self._started = -inf
@@ -68,6 +72,8 @@ class LaunchDelay:
 
     def begin(self) -> float:
         """Begin a round of the thread; return the seconds for which there is none, if there are."""
+        if self._clock.now() > self._back_at + _LONGEST:
+            self.restart()
         if self._phase is _Phase.STOPPED:
             self._left = self._stored() if self._most > 0 else None
             self._started = self._clock.monotonic()
@@ -91,6 +97,11 @@ class LaunchDelay:
             self._phase = _Phase.OVER
         elif self._phase is _Phase.WAITING and self._noted < 0:
             self.note()
+
+    def rest(self, seconds: float) -> float:
+        """Note when the thread means to come back for its next round; return the seconds."""
+        self._back_at = self._clock.now() + seconds
+        return seconds
 
     def note(self) -> None:
         """Store what is left of a delay, if one is under way."""
