@@ -77,6 +77,20 @@ def test_d7_a_thread_that_starts_draws_a_delay_for_what_is_overdue_and_sends_not
     assert bench.client().flush().delivered == 1  # the app's own moment
 
 
+def test_d7_a_delay_that_is_over_when_its_process_ends_is_not_none_at_the_next_start(
+    bench: Bench,
+) -> None:
+    bench.reported().close()
+    bench.clock.time += 2 * DAY
+    client = bench.client()
+    client._uploader._step()
+    bench.clock.time += 40  # the thread does not come to run meanwhile
+    client._uploader._launch.note()
+    client.close()
+    assert bench.client()._uploader._step() > 0
+    assert len(bench.transport.uploads) == 0
+
+
 def test_d7_what_is_not_overdue_at_a_start_draws_nothing(bench: Bench) -> None:
     client = bench.reported()
     nap = client._uploader._step()
