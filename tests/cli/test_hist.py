@@ -186,7 +186,10 @@ def test_an_interval_outside_is_marked_and_explained(place: Workplace) -> None:
     assert "0.0% – 0.0%" not in shown
     assert "! The whole interval lay outside" in shown
     assert "DO NOT USE" not in shown
-    assert "3 of 4 answers are not distinguishable from 0; intervals of ± 5" in shown
+    assert (
+        "3 of 4 answers are not distinguishable from 0 by 95 % intervals that hold for all at once;"
+        " 95 % intervals of ± 5 percentage points, each by itself, take about "
+    ) in " ".join(shown.split())
     assert [row["outside"] for row in as_json(place)["categories"]] == [False] * 3 + [True]
 
 
