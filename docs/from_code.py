@@ -12,11 +12,15 @@ from types import ModuleType
 import click
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 import deniable
 from deniable.cli.root import deniable as root_command
+
+_LOG = logging.getLogger(__name__)
 
 
 @cache
@@ -37,6 +41,7 @@ def public_names(package: ModuleType) -> list[str]:
     return sorted(set(imported))
 
 
+@cache
 def public_packages() -> dict[str, list[str]]:
     """Return the public names of each package directly below ``deniable`` that exports any."""
     packages = [f"deniable.{module.name}" for module in pkgutil.iter_modules(deniable.__path__)]
@@ -85,6 +90,34 @@ def _prepare(_app: Sphinx) -> None:
             )
 
 
+def _check(_app: Sphinx, env: BuildEnvironment) -> None:
+    # Of the command line, the page of its commands tells.
+    described = {entry[0] for entry in env.get_domain("py").get_objects()}
+    packages = public_packages()
+    for package in packages.keys() - {"deniable.cli"}:
+        for name in packages[package]:
+            if entry_of(package, name, packages) not in described:
+                remedy = (
+                    "list its package in reference/api.md, or say where it is defined what it is"
+                )
+                _LOG.warning("%s.%s has no entry: %s", package, name, remedy)
+
+
+_LEAVES = re.compile(r"\[([^\]]*)\]\(((?:\.\./)+[^)\s]+)\)")
+
+
+def _link_to_pages(app: Sphinx, docname: str, content: list[str]) -> None:
+    # A folder, or a document outside of these, is no page of the site; other files come along.
+    folder = app.env.doc2path(docname).parent
+
+    def shown(link: re.Match[str]) -> str:
+        target = (folder / link[2]).resolve()
+        outside = not target.is_relative_to(app.srcdir)
+        return link[1] if outside and (target.is_dir() or target.suffix == ".md") else link[0]
+
+    content[0] = _LEAVES.sub(shown, content[0])
+
+
 def _commands(command: click.Command, context: click.Context) -> Iterator[click.Context]:
     yield context
     if isinstance(command, click.Group):
@@ -116,4 +149,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directive, and load what autosummary is about to list."""
     app.add_directive("commands", Commands)
     app.connect("builder-inited", _prepare, priority=400)
+    app.connect("source-read", _link_to_pages)
+    app.connect("env-check-consistency", _check)
     return {"parallel_read_safe": True}

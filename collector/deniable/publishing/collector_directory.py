@@ -20,7 +20,7 @@ EXAMPLE_FILE: Final = "example-survey.toml"
 
 _HEAD: Final = """\
 # Settings of a deniable collector; `deniable serve` reads them when it starts.
-# docs/operations.md says more, also how environment variables override them.
+# docs/reference/settings.md says more, also how environment variables override them.
 """
 _MORE: Final = "# What else there is, with what holds if it is left out:"
 
