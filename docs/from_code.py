@@ -97,9 +97,7 @@ def _check(_app: Sphinx, env: BuildEnvironment) -> None:
     for package in packages.keys() - {"deniable.cli"}:
         for name in packages[package]:
             if entry_of(package, name, packages) not in described:
-                remedy = (
-                    "list its package in reference/api.md, or say where it is defined what it is"
-                )
+                remedy = "list its package in reference/api.md, or describe it where it is defined"
                 _LOG.warning("%s.%s has no entry: %s", package, name, remedy)
 
 

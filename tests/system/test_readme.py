@@ -1,4 +1,4 @@
-"""Commands of the README, and of the first tutorial, work as they stand, in the order in which a reader types them.
+"""Commands of the README and of the first tutorial work as they stand, in the reader's order.
 
 Only three things differ from a reader's terminal: the collector gets a free port, ``deniable
 serve`` runs in the background until the end, and what ``deniable report`` asks is answered.
