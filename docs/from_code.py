@@ -90,6 +90,14 @@ def _prepare(_app: Sphinx) -> None:
             )
 
 
+def _keep_colons(
+    _app: Sphinx, what: str, _name: str, _object: object, _options: object, lines: list[str]
+) -> None:
+    # napoleon takes what stands before a colon in an attribute's first line for its type.
+    if what in {"attribute", "data", "property"}:
+        lines.insert(0, "")
+
+
 def _check(_app: Sphinx, env: BuildEnvironment) -> None:
     # Of the command line, the page of its commands tells.
     described = {entry[0] for entry in env.get_domain("py").get_objects()}
@@ -147,6 +155,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directive, and load what autosummary is about to list."""
     app.add_directive("commands", Commands)
     app.connect("builder-inited", _prepare, priority=400)
+    app.connect("autodoc-process-docstring", _keep_colons, priority=400)
     app.connect("source-read", _link_to_pages)
     app.connect("env-check-consistency", _check)
     return {"parallel_read_safe": True}
