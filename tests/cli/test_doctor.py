@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner
@@ -471,11 +472,19 @@ def test_the_origin_must_lead_to_this_collector() -> None:
         assert check_origin_answers(config(origin=origin), key).status is OK
         finding = check_origin_answers(config(origin=origin), bytes(32))
         assert (finding.status, "another collector" in finding.found) == (FAIL, True)
+        port = urlsplit(origin).port
+        assert finding.remedy.startswith(f"`origin` has port {port}, and `port` is 8377: ")
+        finding = check_origin_answers(config(origin=origin, port=port), bytes(32))
+        assert finding.remedy == "look at DNS and the proxy"
     with answering(404, key.hex()) as origin:
         finding = check_origin_answers(config(origin=origin), key)
         assert (finding.status, "answers 404" in finding.found) == (FAIL, True)
     finding = check_origin_answers(config(origin=origin), key)
     assert (finding.status, "does not answer" in finding.found) == (FAIL, True)
+    assert "`port` is 8377" in finding.remedy
+    # Its TLS is not the collector's: that of a proxy, at whatever port.
+    proxied = config(origin=origin.replace("http:", "https:"))
+    assert check_origin_answers(proxied, key).remedy == "is the server running?"
 
 
 def test_a_private_authority_is_told_from_a_server_that_is_away(

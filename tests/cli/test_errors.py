@@ -92,6 +92,7 @@ def test_a_store_of_a_newer_version_is_one_line(place: Workplace) -> None:
         ("hist", "tea", "--level", "nan"),
         ("hist", "tea", "--level", "0.\N{ARABIC-INDIC DIGIT FIVE}"),
         ("hist", "tea", "--level", "inf"),
+        ("plan", "tea.toml", "--level", "95"),
         ("hist", "tea", "--no-such-option"),
         ("survey", "publish"),
         ("token", "new", "--role", "emperor"),

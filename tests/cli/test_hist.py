@@ -11,7 +11,7 @@ import pytest
 
 from deniable.cli.bars import bar
 from deniable.estimates import EpochStanding, EpochState, estimate_histogram
-from tests.cli.commands import Workplace, fail, run, succeed
+from tests.cli.commands import Workplace, all_commands, fail, run, succeed
 
 MARKUP = ["[bold]x[/]", "[/]", ":smile:", "[link=x]y[/link]", "50 % [red]"]
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "plain", "'quoted", 'a, "b"', "1=1"]
@@ -186,7 +186,10 @@ def test_an_interval_outside_is_marked_and_explained(place: Workplace) -> None:
     assert "0.0% – 0.0%" not in shown
     assert "! The whole interval lay outside" in shown
     assert "DO NOT USE" not in shown
-    assert "3 of 4 answers are not distinguishable from 0; intervals of ± 5" in shown
+    assert (
+        "3 of 4 answers are not distinguishable from 0 by 95 % intervals that hold for all at once;"
+        " 95 % intervals of ± 5 percentage points, each by itself, take about "
+    ) in " ".join(shown.split())
     assert [row["outside"] for row in as_json(place)["categories"]] == [False] * 3 + [True]
 
 
@@ -273,7 +276,18 @@ def test_csv_has_one_header_and_ends_its_lines_plainly(counted: Workplace) -> No
     assert "\r" not in hist(counted, "--csv")
 
 
-@pytest.mark.parametrize("level", ["0.0000001", "0.5", "0.9999999999999999"])
+@pytest.mark.parametrize("text", ["99.9%", "0.999", ".999"])
+def test_every_command_reads_a_level_in_percent_or_as_a_fraction(text: str) -> None:
+    options = {
+        path: option.type.convert(text, None, None)
+        for path, command in all_commands()
+        for option in command.params
+        if "--level" in option.opts
+    }
+    assert options == {("hist",): 0.999, ("plan",): 0.999, ("simulate",): 0.999}
+
+
+@pytest.mark.parametrize("level", ["0.0000001", "50%", "0.9999999999999999"])
 def test_any_level_between_gives_numbers(counted: Workplace, level: str) -> None:
     assert all(
         0 <= row["low"] <= row["high"] <= 1

@@ -189,7 +189,11 @@ def test_a_view_is_labelled_wherever_it_is_shown(place: Workplace) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [
-        ("tea", ["--share", "coffee"], "no answer 'coffee'"),
+        (
+            *("tea", ["--share", "coffee"]),
+            "there is no answer 'coffee', but 'never', 'sometimes', 'often', 'always'; "
+            "see: deniable survey show tea",
+        ),
         ("tea", ["--share", "never, never"], "each once"),
         ("tea", ["--epoch", "1", "--against", "0-3"], "on both sides"),
         ("tea", ["--epoch", "3-1"], "0 to 29"),

@@ -110,7 +110,6 @@ def test_a_picture_is_drawn(file: Path, tmp_path: Path, against: str) -> None:
     ("options", "message"),
     [
         (["--width", "150%"], "--width of a share must be below 1, such as 5%"),
-        (["--level", "95"], "the level must be in (0, 1), such as 0.95"),
         (["--difference", "2%", "--power", "1%"], "the power must be in (significance, 1)"),
         (["--share", "120%"], "the frequency must be in [0, 1]"),
         (["--epsilon", "0"], "epsilon"),

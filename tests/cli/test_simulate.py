@@ -32,6 +32,10 @@ def test_estimates_stand_beside_the_truth_and_say_that_they_are_simulated(file: 
     assert "SIMULATED  no device answered" in shown
     assert "simulated-tea: How often do you drink tea?" in shown
     assert "1,000,000,000 imagined ones at epsilon 1, seed 0" in shown
+    assert (
+        "\nBars: solid to the low end, half-tone to the estimate, light to the high end; *: truth "
+        "missed.\n"
+    ) in shown
     found = json.loads(succeed("simulate", file, *ASKED, "10^9", "--json"))
     assert found["simulated"] is True
     assert is_simulated(found["survey"])
@@ -70,7 +74,7 @@ def test_another_seed_has_other_chance(file: Path) -> None:
         (["--truth", "zipf", "--devices", "0"], "must be a whole number"),
         (["--truth", "zipf", "--devices", "1"], "2 or more"),
         (["--truth", "never=1e308, often=1e308", "--devices", "10"], "must have one number"),
-        ([*ASKED, "1000", "--level", "95"], "must be below 1, such as 95%"),
+        ([*ASKED, "1000", "--level", "95"], "must be in (0, 1), such as 95% or 0.95"),
         ([*ASKED, "1000", "--into", "http://127.0.0.1:1", "--runs", "2"], "of one run"),
         ([*ASKED, "99", "--into", "http://127.0.0.1:1"], "--into sends 100 to"),
     ],

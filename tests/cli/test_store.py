@@ -168,6 +168,12 @@ def test_a_moved_store_says_where_to_and_takes_and_shows_nothing(
     assert new.stat().st_mode & 0o777 == 0o600
     for form in ((), ("--json",), ("--csv",), ("--epochs",), ("--series",)):
         assert f"moved to {new}; set `store`" in fail("hist", "tea", *form, *here)
+    for command in ("list", "list --json", "export tea"):
+        result = run("survey", *command.split(), *here)
+        assert (result.exit_code, "tea" in result.stdout) == (0, True)
+        assert result.stderr == (
+            f"the store was moved to {new}; set `store` to that, once deniable store move is done\n"
+        )
     assert f"moved to {new}" in fail("survey", "end", "tea", "--yes", *here)
     other = tmp_path / "other"
     assert f"moved to {new} before" in fail("store", "move", other, *here)

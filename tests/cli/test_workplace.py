@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import math
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,9 @@ def store_foreign_survey(place: Workplace, survey: Manifest) -> None:
     asyncio.run(work())
 
 
-def shown(histogram: Histogram, width: int) -> str:
+def shown(histogram: Histogram, width: int, *, simultaneous: bool = False) -> str:
     screen = Console(file=io.StringIO(), width=width, markup=False, emoji=False, highlight=False)
-    show_histogram(histogram, screen)
+    show_histogram(histogram, screen, simultaneous=simultaneous)
     assert isinstance(screen.file, io.StringIO)
     return screen.file.getvalue()
 
@@ -96,20 +97,30 @@ def test_the_table_fits_the_terminal_and_drops_the_bars_before_the_numbers(width
 
 
 def test_what_is_said_to_be_noise_is_what_is_not_distinguishable_from_0() -> None:
-    def said(counts: list[int]) -> str:
-        return " ".join(shown(estimate_histogram(LONG, 0, counts), 100).split())
+    def said(counts: list[int], *, simultaneous: bool = False) -> str:
+        histogram = estimate_histogram(LONG, 0, counts)
+        return " ".join(shown(histogram, 100, simultaneous=simultaneous).split())
 
-    needed = estimate_histogram(LONG, 0, [1, 1, 1]).reports_for_five_points
+    needed = 2897
+    assert estimate_histogram(LONG, 0, [1, 1, 1]).reports_for_five_points == needed
+    from_0 = "distinguishable from 0 by 95 % intervals that hold for all at once; "
     help_text = (
-        f"; intervals of ± 5 percentage points take about {needed:,} reports at this epsilon."
+        f"{from_0}95 % intervals of ± 5 percentage points, each by itself, take about 2,900 "
+        "reports at this epsilon."
     )
-    assert f"Mostly noise so far: no answer is distinguishable from 0{help_text}" in said([8, 8, 8])
+    assert f"Mostly noise so far: no answer is {help_text}" in said([8, 8, 8])
+    # Those that are shown: reports grow with the square of z, from 0.975 to 1 - 0.05/6.
+    at_once = math.ceil(needed * (2.3940 / 1.9600) ** 2 / 100) * 100
+    assert (
+        f"{from_0}such intervals of ± 5 percentage points take about {at_once:,} reports at this "
+        "epsilon."
+    ) in said([8, 8, 8], simultaneous=True)
     # Fewer reports than ± 5 points take, and every share is many standard errors from 0.
     few = [needed // 3 - 5] * 3
     assert "noise" not in said(few).partition("Raw counts contain the noise.")[2]
     assert "not distinguishable" not in said(few)
     one = [needed * 57 // 100, needed * 215 // 1000, needed * 215 // 1000 - 9]
-    assert f"2 of 3 answers are not distinguishable from 0{help_text}" in said(one)
+    assert f"2 of 3 answers are not {help_text}" in said(one)
 
 
 @pytest.mark.parametrize(

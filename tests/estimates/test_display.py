@@ -10,9 +10,10 @@ import pytest
 from deniable.estimates import Estimate, Histogram, View, estimate_histogram, plot_differences
 from deniable.estimates.charts import Dot
 from deniable.estimates.decoders import decoder_of
-from deniable.estimates.display import epochs_text, histogram_dots
+from deniable.estimates.display import epochs_text, histogram_dots, noise_text
 from deniable.estimates.rows import chosen_rows
 from deniable.estimates.series import Point, Series
+from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest, Specification
 from tests.support.kinds import EXAMPLES
 from tests.support.surveys import manifest
@@ -146,3 +147,19 @@ def test_epochs_are_told_in_short() -> None:
     assert epochs_text((3,)) == "3"
     assert epochs_text((3, 4, 5)) == "3-5"
     assert epochs_text((0, 2, 5)) == "0, 2, 5"
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "told"),
+    [
+        ("1", "about 2,900 reports"),
+        ("0.1", "about 310,000 reports"),
+        ("0.001", "more than a billion reports"),
+    ],
+)
+def test_reports_that_would_help_are_told_in_two_digits_up_to_a_billion(
+    epsilon: str, told: str
+) -> None:
+    mechanism = RandomisedResponse(3, epsilon)
+    said = noise_text(Histogram.of_counts(mechanism, [8, 8, 8]))
+    assert said.endswith(f"each by itself, take {told} at this epsilon.")

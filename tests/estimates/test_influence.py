@@ -20,6 +20,7 @@ from deniable.mechanisms import Mechanism, RandomisedResponse, TwoRound
 from tests.estimates.matrices import (
     FREQUENCIES,
     MECHANISMS,
+    NON_SQUARE,
     SURVEYED,
     Floats,
     sampled_law,
@@ -88,6 +89,19 @@ def test_a_querys_influence_is_its_worst_shift_in_the_worst_population(
         for answer in np.eye(mechanism.categories)
     ]
     assert query_influence(mechanism, weights) == pytest.approx(max(furthest), rel=1e-12)
+
+
+@every
+@pytest.mark.parametrize("weight", [1.0, -0.3])
+def test_no_report_moves_what_is_the_same_for_all_answers(
+    mechanism: Mechanism, weight: float
+) -> None:
+    assert query_influence(mechanism, np.full(mechanism.categories, weight)) == 0.0
+
+
+def test_a_response_that_never_occurs_moves_even_that() -> None:
+    mechanism = NON_SQUARE["a response that never occurs"]
+    assert query_influence(mechanism, np.ones(3)) == 1.0
 
 
 def test_check_values_of_randomised_response() -> None:

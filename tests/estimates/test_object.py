@@ -398,6 +398,16 @@ def test_of_all_answers_no_rounding_is_taken_for_the_impossible() -> None:
         whole = found.share(found.categories)
         assert whole.value == pytest.approx(1)
         assert not whole.outside
+        sums = (whole, found.query([1.0] * k))
+        assert [(each.influence, each.fakes_decide) for each in sums] == [(0.0, False)] * 2
+        told = "If 1 % of the reports are fake, it stays as it is: fakes cannot move it."
+        assert [each.fakes_text for each in sums] == [told] * 2
+
+
+@every
+def test_fakes_cannot_move_the_sum_of_all_answers(survey: Manifest) -> None:
+    whole = histogram(survey).share(survey.categories)
+    assert (whole.influence, whole.fakes_decide) == (0.0, False)
 
 
 def test_sentences_can_be_published() -> None:

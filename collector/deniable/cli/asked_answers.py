@@ -13,10 +13,14 @@ def asked_answers(text: str, manifest: Manifest) -> list[str] | dict[str, list[s
     Raises:
         click.ClickException: for an answer that there is not.
     """
-    for question, *answers in manifest.dimensions:
-        if text.startswith(f"{question}: "):
-            return {question: _split(text.removeprefix(f"{question}: "), answers)}
-    return _split(text, manifest.categories)
+    try:
+        for question, *answers in manifest.dimensions:
+            if text.startswith(f"{question}: "):
+                return {question: _split(text.removeprefix(f"{question}: "), answers)}
+        return _split(text, manifest.categories)
+    except ValueError as error:
+        see = f"deniable survey show {manifest.name}"
+        raise click.ClickException(f"{error}; see: {see}") from error
 
 
 def _split(text: str, known: Sequence[str]) -> list[str]:
@@ -30,7 +34,7 @@ def _split(text: str, known: Sequence[str]) -> list[str]:
                 pieces = pieces[end:]
                 break
         else:
-            raise click.ClickException(
-                f"there is no answer {pieces[0].strip()!r}; see: deniable survey show"
-            )
+            from deniable.estimates.answers import no_answer
+
+            raise no_answer(pieces[0].strip(), known)
     return found

@@ -1,14 +1,13 @@
 """``deniable hist``: the debiased histogram of a survey, or its epochs; as table, JSON or CSV."""
 
 import json
-import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from deniable.cli.asked_answers import asked_answers
-from deniable.cli.options import json_option
+from deniable.cli.options import json_option, level_option
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.screen import console
 from deniable.cli.survey_terms import supporting_text
@@ -16,21 +15,6 @@ from deniable.reading import EPOCHS, MOST_ROWS, VIEWS, TooFewReports, appear_tex
 
 if TYPE_CHECKING:  # numpy: --help does not wait for it
     from deniable.estimates import Survey
-
-
-class _Level(click.FloatRange):
-    """A number in (0, 1), in ASCII; NaN, which every comparison lets through, is not."""
-
-    def __init__(self) -> None:
-        super().__init__(0, 1, min_open=True, max_open=True)
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        level = float(super().convert(value, param, ctx))
-        if math.isnan(level) or not str(value).isascii():
-            self.fail("must be in (0, 1), such as 0.95", param, ctx)
-        return level
 
 
 def _checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
@@ -49,13 +33,7 @@ def _checked_epoch(_: click.Context, __: click.Parameter, text: str | None) -> s
     callback=_checked_epoch,
     help="Which, such as 3; or 0-5, together.  [default: newest with data]",
 )
-@click.option(
-    "--level",
-    type=_Level(),
-    default=0.95,
-    show_default=True,
-    help="Confidence level of each interval.",
-)
+@level_option
 @click.option("--share", help='Only the share of these answers, such as "good, very good".')
 @click.option(
     "--against",

@@ -131,7 +131,7 @@ def _category_notes(histogram: Histogram, shown: ShownRows, view: View) -> list[
         notes.append(_OUTSIDE + chance)
     if len(histogram.responses) > _MOST_RESPONSES:
         notes.append("Raw counts of the responses are in --json.")
-    if noise := noise_text(histogram):
+    if noise := noise_text(histogram, simultaneous=shown.simultaneous):
         notes.append(noise)
     return notes
 

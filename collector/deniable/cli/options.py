@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from deniable.cli.quantities import level
+
 directory_option = click.option(
     "--dir",
     "directory",
@@ -12,6 +14,13 @@ directory_option = click.option(
     envvar="DENIABLE_DIR",
     show_default="$DENIABLE_DIR, else the current one",
     help="The collector's directory.",
+)
+level_option = click.option(
+    "--level",
+    type=level,
+    default="95%",
+    show_default=True,
+    help="Confidence level of each interval, such as 95% or 0.95.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")

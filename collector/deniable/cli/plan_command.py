@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from deniable.cli.fields import print_fields
-from deniable.cli.options import a_file, json_option
+from deniable.cli.options import a_file, json_option, level_option
 from deniable.cli.quantities import Quantity, count, quantity
 from deniable.client import DEFAULT_LIFETIME_EPSILON
 from deniable.messages import InvalidManifest, Manifest
@@ -29,9 +29,7 @@ _DEFAULT: Final = Quantity(0.05, percent=True)
 @click.option("--share", type=quantity, help="About how frequent an answer is.  [default: any]")
 @click.option("--reports", type=count, help="What would so many reports do, and at what epsilon?")
 @click.option("--epsilon", help="Instead of the one in FILE.")
-@click.option(
-    "--level", type=quantity, default="95%", show_default=True, help="Of each interval by itself."
-)
+@level_option
 @click.option(
     "--power",
     type=quantity,
@@ -69,7 +67,7 @@ def plan(
     share: Quantity | None,
     reports: int | None,
     epsilon: str | None,
-    level: Quantity,
+    level: float,
     power: Quantity,
     significance: Quantity,
     lifetime: str,
@@ -106,7 +104,7 @@ def plan(
     frequency = None if share is None else share.number
     try:
         ceiling = epsilon_to_nano("lifetime", lifetime)
-        goal = Goal.of(manifest, what, size, level.number, power.number, significance.number)
+        goal = Goal.of(manifest, what, size, level, power.number, significance.number)
         made = planned(manifest, goal.accuracy, frequency)
     except (InvalidPrivacyParameter, ValueError) as wrong:
         raise click.ClickException(str(wrong)) from wrong

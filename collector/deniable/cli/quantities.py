@@ -2,6 +2,7 @@
 
 import math
 import re
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import click
@@ -22,10 +23,18 @@ def quantity(text: str) -> Quantity:
     """Read a number above 0: 2%, or 0.02."""
     digits = text.strip().removesuffix("%").strip()
     percent = text.strip().endswith("%")
-    number = float(digits) / (100 if percent else 1) if _DECIMAL.fullmatch(digits) else 0.0
+    number = float(digits + "e-2" * percent) if _DECIMAL.fullmatch(digits) else 0.0
     if not 0 < number < math.inf:
         raise click.BadParameter("must be a number above 0, such as 2% or 0.02")
     return Quantity(number, percent)
+
+
+def level(text: str) -> float:
+    """Read a confidence level, in (0, 1): 95%, or 0.95."""
+    with suppress(click.BadParameter):
+        if (number := quantity(text).number) < 1:
+            return number
+    raise click.BadParameter("must be in (0, 1), such as 95% or 0.95")
 
 
 def count(text: str) -> int:

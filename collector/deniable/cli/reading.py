@@ -41,10 +41,16 @@ class Place:
         from deniable.cli.surveys import warn_of_unsigned
         from deniable.publishing.store_source import StoreSource
         from deniable.server import Config
+        from deniable.stores import StoreMoved
 
         with StoreSource(Config.load(self.directory)) as source:
             warn_of_unsigned(source.unsigned())
             yield source
+            # Whoever asked for figures was refused with the same words.
+            try:
+                source.check_unmoved()
+            except StoreMoved as moved:
+                click.echo(moved, err=True)
 
     def _http(self) -> "Source":
         from deniable.reading import HttpSource, pinned

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from deniable.cli.fields import print_fields
-from deniable.cli.options import a_file, json_option
-from deniable.cli.quantities import Quantity, count, quantity
+from deniable.cli.options import a_file, json_option, level_option
+from deniable.cli.quantities import count
 from deniable.cli.screen import progress
 from deniable.messages import Manifest
 
@@ -40,9 +40,7 @@ _MOST_SENT: Final = 10**8
     show_default=True,
     help="Another one has other chance; the same one the same.",
 )
-@click.option(
-    "--level", type=quantity, default="95%", show_default=True, help="Of each interval by itself."
-)
+@level_option
 @click.option(
     "--rehearse",
     type=click.Path(file_okay=False, path_type=Path),
@@ -60,7 +58,7 @@ def simulate(
     devices: int | None,
     runs: int,
     seed: int,
-    level: Quantity,
+    level: float,
     rehearse: Path | None,
     authority_key: Path | None,
     into: str | None,
@@ -95,8 +93,6 @@ def simulate(
         raise click.UsageError("say --truth and --devices")
     if devices < 2:
         raise click.BadParameter("one report has no error: 2 or more", param_hint="--devices")
-    if level.number >= 1:
-        raise click.BadParameter("must be below 1, such as 95%", param_hint="--level")
     try:
         questions = [part.categories for part in decoder_of(asked.mechanism).parts]
         shares = read_truth(truth, asked.categories, questions)
@@ -111,7 +107,7 @@ def simulate(
     else:
         counts = (each for each in [_sent(into, asked, reports, devices)])
     with progress("runs", runs) as done:
-        made = simulated(asked, reports, devices, counts, level.number, done)
+        made = simulated(asked, reports, devices, counts, level, done)
     print_fields(simulation_fields(made), as_json=as_json)
 
 

@@ -17,6 +17,9 @@ from deniable.simulation import Coverage, Figures, SimulatedReports, figures, tr
 
 _MOST_ROWS: Final = 30
 _BAR: Final = 16
+_LEGEND: Final = (
+    "Bars: solid to the low end, half-tone to the estimate, light to the high end; *: truth missed."
+)
 _SMOOTHED: Final = "Shares are smoothed, in truth, estimates and intervals alike."
 
 
@@ -88,8 +91,8 @@ def simulation_fields(made: Simulation) -> list[Field]:
         fields.append(Field(None, text=_SMOOTHED))
     if runs > 1:
         fields.append(Field(None, text=_summary(made)))
-    elif any(not row["covered"] for row in rows):
-        fields.append(Field(None, text="* the interval missed the truth."))
+    else:
+        fields.append(Field(None, text=_LEGEND))
     return fields
 
 

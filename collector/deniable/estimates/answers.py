@@ -37,7 +37,7 @@ def weights_of(
     weights = np.zeros(len(categories))
     for name in named:
         if name not in places:
-            raise ValueError(f"there is no answer {name!r}, but {_some(categories)}")
+            raise no_answer(name, categories)
         weights[places[name]] = 1.0
     return weights
 
@@ -67,6 +67,11 @@ def answers_text(answers: Answers) -> str:
     if isinstance(answers, Mapping):
         return " and ".join(f"{name}: {answers_text(each)}" for name, each in answers.items())
     return answers if isinstance(answers, str) else _listed(list(answers))
+
+
+def no_answer(name: str, categories: Sequence[str]) -> ValueError:
+    """Return the error that there is no such answer among these."""
+    return ValueError(f"there is no answer {name!r}, but {_some(categories)}")
 
 
 def _some(names: Sequence[str]) -> str:

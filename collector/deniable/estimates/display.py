@@ -35,7 +35,7 @@ from deniable.estimates.fields import (
     statistic_rows,
 )
 from deniable.estimates.frames import Column
-from deniable.estimates.planning import reports_for_half_width
+from deniable.estimates.planning import Accuracy, reports_for_half_width
 from deniable.estimates.rows import ShownRows, chosen_rows, shown_rows
 from deniable.estimates.views import View
 
@@ -55,7 +55,9 @@ _TOLD: Final = (
 _STATISTIC: Final = (
     *("estimate", "standard_error", "low", "high", "influence", "blur", "too_wide"),
 )
-_ALL_NOISE: Final = "Mostly noise so far: no answer is distinguishable from 0"
+_ALL_NOISE: Final = "Mostly noise so far: no answer is"
+_MANY: Final = 10**9
+"""More reports than any survey gets."""
 _CHANCE: Final = (
     "about chance alone: who was not asked, does not answer, lies or fakes is not in them."
 )
@@ -65,10 +67,11 @@ _VIEWS: Final = {
 }
 
 
-def noise_text(histogram: "Histogram") -> str:
+def noise_text(histogram: "Histogram", *, simultaneous: bool = False) -> str:
     """Return which figures are noise so far, and how many reports would help, if any are.
 
-    Not of counts that honest devices do not cause: more of them help nobody.
+    They would give the intervals that are shown, simultaneous or not. Not of counts that honest
+    devices do not cause: more of them help nobody.
     """
     if histogram.impossible:
         return ""
@@ -76,24 +79,42 @@ def noise_text(histogram: "Histogram") -> str:
         mean = numeric.mean
         if not numeric.too_wide(mean) or math.isnan(mean.standard_error):
             return ""
-        needed = round(histogram.n * (1.96 * mean.standard_error / (0.02 * numeric.span)) ** 2)
+        accuracy = Accuracy.half_width(0.02 * numeric.span, mean.level)
+        needed = accuracy.reports(histogram.n * mean.standard_error**2)
         return (
-            "Mostly noise so far: the mean within ± 2 % of the range takes about "
-            f"{needed:,} reports at this epsilon."
+            "Mostly noise so far: the mean within ± 2 % of the range, by an interval of "
+            f"{_level_text(mean.level)}, takes {_reports_text(needed)} at this epsilon."
         )
     k, told = len(histogram.categories), int(histogram.distinguishable.sum())
     if told == k:
         return ""
+    level = _level_text(histogram.level)
     noise = f"{k - told:,} of {k:,} answers {'is' if k - told == 1 else 'are'} not"
-    text = f"{noise} distinguishable from 0" if told else _ALL_NOISE
-    width, needed = 0.05, histogram.reports_for_five_points
-    if needed <= histogram.n:  # then answers are many, and rare
-        width = 1 / k
-        needed = reports_for_half_width(histogram.sample.mechanism, width)
-    if needed > histogram.n:
-        points = f"{100 * width:.2g} percentage points"
-        text += f"; intervals of ± {points} take about {needed:,} reports at this epsilon"
+    text = (
+        f"{noise if told else _ALL_NOISE} distinguishable from 0 by {level} intervals that hold "
+        "for all at once"
+    )
+    own = histogram.level_at_once if simultaneous else histogram.level
+    for width in (0.05, 1 / k):  # if enough for the first, answers are many, and rare
+        needed = reports_for_half_width(histogram.sample.mechanism, width, level=own)
+        if needed > histogram.n:
+            wide = f"intervals of ± {100 * width:.2g} percentage points"
+            which = f"such {wide}" if simultaneous else f"{level} {wide}, each by itself,"
+            text += f"; {which} take {_reports_text(needed)} at this epsilon"
+            break
     return f"{text}."
+
+
+def _reports_text(needed: int) -> str:
+    """Return how many reports that is, in two digits, rounded up."""
+    if needed > _MANY:
+        return "more than a billion reports"
+    step = 10 ** max(len(str(needed)) - 2, 0)
+    return f"about {-(-needed // step) * step:,} reports"
+
+
+def _level_text(level: float) -> str:
+    return f"{100 * level:.12g} %"
 
 
 def alert_text(histograms: Sequence["Histogram"]) -> str:

@@ -57,11 +57,13 @@ _FAKES: Final = 0.01
 
 def decided_by_fakes(influence: float, widest: float = 1.0) -> bool:
     """Return whether 1 % of fake reports move a figure over all that is possible of it."""
-    return not _FAKES * influence < widest
+    return influence != 0 and not _FAKES * influence < widest
 
 
 def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False) -> str:
     """Return how far 1 % of fake reports move a figure of this name, as a part of a sentence."""
+    if influence == 0:
+        return f"{name} stays as it is: fakes cannot move it"
     moved = influence * _FAKES * (100 if unit.of_shares else 1)
     if not math.isfinite(moved):
         return f"{name} may be anything: fakes decide it"

@@ -9,11 +9,14 @@ but let the mechanism speak reach only beta (w_x - w.f). Source: docs/mathematic
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
 from deniable.estimates.decoders import Decoder, Floats, decoder_of
 from deniable.mechanisms import Mechanism
+
+_ROUNDING: Final = 1e-9
 
 
 def influence(mechanism: Mechanism) -> float:
@@ -112,6 +115,10 @@ def _kernel_ends(decoder: Decoder, weights: Floats) -> tuple[float, float]:
         ends = weight * reach.least[chosen[0]], weight * reach.most[chosen[0]]
         return float(min(ends)), float(max(ends))
     g = decoder.kernels(weights)
+    if not np.ptp(weights):
+        # Rows of P sum to 1, so that the kernel is this number, too: nothing moves it. Of responses
+        # that never occur it is 0.
+        g = np.where(np.abs(g - weights[0]) <= _ROUNDING * abs(weights[0]), weights[0], g)
     return float(g.min()), float(g.max())
 
 

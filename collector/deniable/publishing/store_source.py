@@ -77,6 +77,10 @@ class StoreSource(Source):
                 signed[open_manifest(envelope, signer).survey_id] = envelope
         return make_bundle([signed[each.survey_id] for each in manifests], signer)
 
+    def check_unmoved(self) -> None:
+        """Raise StoreMoved if the store was moved away: what it holds may be out of date."""
+        self._done(self._store.check_unmoved())
+
     def close(self) -> None:
         """Close the store."""
         try:

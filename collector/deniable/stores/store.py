@@ -233,6 +233,10 @@ class Store(ABC):
         """Lift the mark of :meth:`move_away`; without one this changes nothing."""
         await self._write(operating.stay, though_moved=True)
 
+    async def check_unmoved(self) -> None:
+        """Raise StoreMoved if the store was moved away, with where to."""
+        await self._read(operating.check_unmoved)
+
     async def moved_to(self) -> str | None:
         """Return where the store was moved to; None while it takes reports."""
         return await self._read(operating.moved_to)

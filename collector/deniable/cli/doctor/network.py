@@ -86,14 +86,33 @@ def check_origin_answers(config: Config, authority: bytes) -> Finding:
         )
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
-        return bad(f"{config.origin} does not answer: {reason}", "is the server running?")
+        remedy = _of_ports(config) or "is the server running?"
+        return bad(f"{config.origin} does not answer: {reason}", remedy)
     finally:
         connection.close()
     if answer.status != 200:
         return bad(
             f"{config.origin}/v1/authority answers {answer.status}",
-            "have the proxy pass on /v1/ as it is (examples/operations/nginx.conf)",
+            _of_ports(config)
+            or "have the proxy pass on /v1/ as it is (examples/operations/nginx.conf)",
         )
     if answer.headers.get("ETag") != f'"{authority.hex()}"':
-        return bad(f"another collector answers at {config.origin}", "look at DNS and the proxy")
+        remedy = _of_ports(config) or "look at DNS and the proxy"
+        return bad(f"another collector answers at {config.origin}", remedy)
     return good(f"{config.origin} is this collector")
+
+
+def _of_ports(config: Config) -> str:
+    """Return what to do if the origin has another port than the collector; else nothing.
+
+    Where the origin has TLS that the collector does not end, it is that of a proxy.
+    """
+    origin = urlsplit(config.origin)
+    secure = origin.scheme == "https"
+    port = origin.port or (443 if secure else 80)
+    if port == config.port or secure is (config.tls_certificate is None):
+        return ""
+    return (
+        f"`origin` has port {port}, and `port` is {config.port}: unless a proxy passes the one on"
+        " to the other, set the wrong one right"
+    )

@@ -108,7 +108,16 @@ def shown_figures(
         cut=found.chosen,
         simultaneous=found.simultaneous,
         alert=alert_text([histogram]),
-        notes=tuple(filter(None, (smoothing_text(histogram), noise_text(histogram), found.note))),
+        notes=tuple(
+            filter(
+                None,
+                (
+                    smoothing_text(histogram),
+                    noise_text(histogram, simultaneous=found.simultaneous),
+                    found.note,
+                ),
+            )
+        ),
         sentence=sentence,
         statistics=statistics,
     )
