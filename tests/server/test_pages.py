@@ -82,6 +82,11 @@ async def public(tmp_path: Path) -> AsyncIterator[Collector]:
         yield collector
 
 
+def words(text: str) -> str:
+    """Return what is read on a page."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", "", text)).split())
+
+
 async def text_of(answer: ClientResponse, status: int = 200) -> str:
     text = await answer.text()
     assert answer.status == status, text
@@ -481,11 +486,47 @@ async def test_a_page_lists_the_newest_of_many_epochs_and_what_changes_lists_non
     text = await text_of(await collector.client.get("/surveys/hourly?epoch=0-1&level=0.8"))
     assert asked == [*range(10_000 - 366, 10_000)]
     assert "10000 at most, for all 10,000 epochs" in text
+    # Of the 366 that were looked at, the last alone has figures.
+    assert "Up to 9,999 older epochs with figures (0 to 9998) are not offered here." in words(text)
     selected = [read["value"] for _, read in Tables(text).tags if "selected" in read]
     assert selected == ["0-1", "0.8"]
     asked.clear()
     await text_of(await collector.client.get("/surveys/hourly", headers=SCRIPT))
     assert asked == []
+
+
+@pytest.mark.asyncio
+async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
+    collector: Collector,
+) -> None:
+    await logged_in(collector)
+    large = replace(
+        manifest(name="large", categories=tuple(map(str, range(26)))),
+        specification=Specification("subset", {"d": 7}),
+    )
+    assert large.mechanism.responses == 657_800
+    await collector.publish(large)
+    await collector.store.add([report(5, 0, survey=large)])
+    collector.clock.time += 2
+    paths = ("/surveys/large", "/surveys/large/series", "/surveys/large/compare")
+    for path in paths:
+        assert "older epoch" not in await text_of(await collector.client.get(path))
+    await collector.store.add([report(6, 0, epoch=1, survey=large)])
+    collector.clock.time += 2
+    figures, series, compare = [await text_of(await collector.client.get(path)) for path in paths]
+    assert (
+        "1 older epoch with figures (0) is not shown here: deniable hist large --series has all."
+    ) in words(series)
+    for text, query in ((figures, "large?epoch=0"), (compare, "compare?against=0")):
+        assert (
+            "1 older epoch with figures (0) is not offered here. Epoch 0 is shown like any other "
+            "that an address names; deniable hist large --epochs lists all."
+        ) in words(text)
+        assert ("a", {"href": query}) in Tables(text).tags
+    shown = await text_of(await collector.client.get("/surveys/large?epoch=0"))
+    assert "1 report epoch 0," in words(shown)
+    shown = await text_of(await collector.client.get("/surveys/large/compare?against=0"))
+    assert "What changed from epoch 0 to epoch 1" in words(shown)
 
 
 @pytest.mark.asyncio

@@ -199,8 +199,13 @@ class Model:
         return self._counts(self.shown[epoch])
 
     def newest(self) -> int | None:
-        enough = [epoch for epoch in EPOCHS if self.counted[epoch].total() >= self.step]
-        return max(enough, default=None)
+        return max(self._enough(), default=None)
+
+    def oldest(self) -> int | None:
+        return min(self._enough(), default=None)
+
+    def _enough(self) -> list[int]:
+        return [epoch for epoch in EPOCHS if self.counted[epoch].total() >= self.step]
 
     def _counts(self, cells: Counter[tuple[bytes | None, int]]) -> Counts:
         counts: Counts = {}
@@ -281,6 +286,7 @@ async def agree(place: Place, minimum: int, steps: list[Operation]) -> None:
                 store = await place.open()
             await do(doing, model, step)
             assert await store.newest_epoch(asked.survey_id) == model.newest()
+            assert await store.oldest_epoch(asked.survey_id) == model.oldest()
             assert await store.seals(asked.survey_id) == [s for _, s in sorted(model.seals.items())]
             assert await store.ended() == model.ended
             assert await store.distrusted() == model.distrusted

@@ -114,6 +114,7 @@ async def test_a_survey_that_is_not_there_takes_and_shows_nothing(
         lambda survey: store.counts(survey, 0),
         lambda survey: store.reports(survey, 0),
         store.newest_epoch,
+        store.oldest_epoch,
         store.newest_counted,
         lambda survey: store.seal(survey, 0, NOW),
         store.seals,

@@ -141,6 +141,10 @@ class Store(ABC):
         """Return the newest epoch of which max(1, minimum_reports) are counted, or None."""
         return await self._figures(published_counts.newest_epoch, survey_id)
 
+    async def oldest_epoch(self, survey_id: bytes) -> int | None:
+        """Return the oldest such epoch, or None."""
+        return await self._figures(published_counts.oldest_epoch, survey_id)
+
     async def newest_counted(self, survey_id: bytes) -> int | None:
         """Return the newest epoch with a counted report, or None; for upkeep, never to be shown."""
         return await self._read(lambda: published_counts.newest_counted(survey_id))

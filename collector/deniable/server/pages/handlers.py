@@ -43,7 +43,7 @@ from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.figures import Asked, Figures, check_view, to_the_end
 from deniable.server.routes.parameters import asked_choice, asked_epochs, asked_level
 from deniable.server.routes.routing import SVG, Handler
-from deniable.server.routes.shown import shown_counts, shown_epochs
+from deniable.server.routes.shown import older_epochs, shown_counts, shown_epochs
 from deniable.server.routes.tokens import held_role, held_tokens, token_digest
 from deniable.server.transport.connections import Connection
 from deniable.stores import Role, Store
@@ -187,10 +187,19 @@ class _Pages:
             found = series_of(name, asked.surveys, shown, level)
             return rendered("series.html", shown=shown_series(found, groups, wanted), level=level)
 
+        older: list[range] = []
+
+        async def read(asked: Asked) -> Sequence[EpochCounts]:
+            shown = await self._figures.across(asked)
+            for manifest in asked.surveys if asked.epochs is None else ():
+                own = [each.epoch for each in shown if each.survey_id == manifest.survey_id]
+                older.append(await older_epochs(self._store, manifest, min(own, default=None)))
+            return shown
+
         content = await self._made(
-            request, asked, ("series page", level, groups, wanted), made, self._figures.across
+            request, asked, ("series page", level, groups, wanted), made, read
         )
-        return await self._page(request, asked, "series", content)
+        return await self._page(request, asked, "series", content, older)
 
     async def compare(self, request: web.BaseRequest, name: str) -> web.Response:
         asked = await self._figures.asked(request, name)
@@ -332,8 +341,12 @@ class _Pages:
         asked: Asked,
         kind: str,
         content: _Content,
+        older: Sequence[range] = (),
     ) -> web.Response:
-        """Return a survey's page, or only what changes of it, if that is what a script asks for."""
+        """Return a survey's page, or only what changes of it, if that is what a script asks for.
+
+        It says which ``older`` epochs it leaves out.
+        """
         manifest, now = asked.newest, self._clock()
         headers, shown = request.headers, manifest.survey_id.hex()
         script = _is_script(request)
@@ -357,16 +370,17 @@ class _Pages:
         if script and not values["fragment"]:
             return page("live.html", **values)
 
-        async def listed() -> tuple[Controls, list[ListedEpoch]]:
+        async def listed() -> tuple[Controls, list[ListedEpoch], Sequence[range]]:
             # In a thread: there may be 65,536 answers to look through.
             controls = await to_thread(Controls.of, request, asked.surveys, kind)
             if script or kind not in OF_EPOCHS:
-                return controls, []
-            most = most_epochs(manifest)
-            return controls, [*await shown_epochs(self._store, manifest, now, most)]
+                return controls, [], older
+            epochs = await shown_epochs(self._store, manifest, now, most_epochs(manifest))
+            first = epochs[0].number if epochs else None
+            return controls, epochs, [await older_epochs(self._store, manifest, first)]
 
         making = asked.estimating.in_turn(request, listed)
-        values["controls"], epochs = await to_the_end(making)
+        values["controls"], epochs, left_out = await to_the_end(making)
         if script:
             return page("live.html", **values)
         return page(
@@ -374,6 +388,7 @@ class _Pages:
             content.status,
             **values,
             epochs=[*epoch_choices(manifest, kind, epochs)],
+            older=[each for each in left_out if each],
             survey=request.query.get("survey", ""),
             public=manifest.name in self._config.public,
             simulated=is_simulated(manifest.name),

@@ -28,6 +28,18 @@ async def shown_epochs(
     return listed
 
 
+async def older_epochs(store: Store, manifest: Manifest, first: int | None) -> range:
+    """Return the epochs before ``first``, from the oldest that has figures; if None, all of them.
+
+    Some between may have none: it would take long to look.
+    """
+    oldest = await store.oldest_epoch(manifest.survey_id)
+    newest = await store.newest_epoch(manifest.survey_id)
+    if oldest is None or newest is None:
+        return range(0)
+    return range(oldest, newest + 1 if first is None else first)
+
+
 async def shown_counts(
     store: Store, manifest: Manifest, epochs: range | None, now: float
 ) -> list[EpochCounts]:

@@ -127,10 +127,18 @@ def take_step(survey_id: bytes, epoch: int) -> Rule[None]:
 
 
 def newest_epoch(survey_id: bytes) -> Rule[int | None]:
+    return (yield from _outermost(survey_id, "DESC"))
+
+
+def oldest_epoch(survey_id: bytes) -> Rule[int | None]:
+    return (yield from _outermost(survey_id, "ASC"))
+
+
+def _outermost(survey_id: bytes, order: str) -> Rule[int | None]:
     survey, minimum = yield from find_survey(survey_id)
     row = yield from first(
-        "SELECT epoch FROM deniable.counted WHERE survey = $1"
-        " GROUP BY epoch HAVING sum(reports) >= $2 ORDER BY epoch DESC LIMIT 1",
+        "SELECT epoch FROM deniable.counted WHERE survey = $1"  # noqa: S608 - of the two
+        f" GROUP BY epoch HAVING sum(reports) >= $2 ORDER BY epoch {order} LIMIT 1",
         survey,
         minimum,
     )
