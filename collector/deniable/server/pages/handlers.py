@@ -152,7 +152,6 @@ class _Pages:
         def made(shown: Sequence[EpochCounts]) -> str:
             from deniable.estimates import View, histogram_of
             from deniable.server.pages.shown import named_epochs, shown_figures, shown_raw
-            from deniable.server.pages.terms import figure_terms
 
             check_view(asked.newest, view)
             histogram = histogram_of(asked.newest, shown, level)
@@ -164,7 +163,6 @@ class _Pages:
                 responses=len(histogram.raw),
                 view=view,
                 when=named_epochs(histogram),
-                terms=[*figure_terms(histogram)],
                 health=[*epoch_health(asked.newest.schedule, shown[-1])],
             )
 
@@ -238,7 +236,6 @@ class _Pages:
             from deniable.estimates import histogram_of
             from deniable.estimates.comparison import compare
             from deniable.server.pages.shown import largest_shares, named_epochs, shown_changes
-            from deniable.server.pages.terms import change_terms
 
             one = histogram_of(asked.newest, shown[:1], level)
             other = histogram_of(asked.newest, shown[1:], level)
@@ -256,7 +253,6 @@ class _Pages:
                 now=named_epochs(other),
                 before=named_epochs(one),
                 sentence=compared.rows[0].estimate.sentence if groups else "",
-                terms=[*change_terms(compared)],
                 health=[*epoch_health(asked.newest.schedule, shown[-1])],
             )
 
