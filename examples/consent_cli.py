@@ -12,25 +12,35 @@ the exported file is, with the ``authority`` of collector.toml:
 import sys
 from pathlib import Path
 
-from deniable.client import Client, StateUnavailable, Survey, device_commands
+from deniable.client import Client, Consent, StateUnavailable, Survey, device_commands
 
+VERSION = "1.0"  # of this tool
 BUNDLE = Path("rating-of-marriage.json")  # a real tool has it beside its code
 
 
 def ask(client: Client) -> None:
     """Ask whoever has not decided yet, and again once an update asks for more than was agreed to.
 
-    A decision is remembered, also "no". (With several surveys a tool could ask about each, and
+    A decision is remembered, also "no": at first by the client, as ``off``. To an update's question
+    "no" leaves what was agreed to before, and no decision is stored, so this tool itself remembers
+    not to ask again before its next version. (With several surveys it could ask about each, and
     store ``set_consent("on", surveys=[...])``.)
     """
-    if not client.uncovered:
+    agreed_before = client.consent_record.decided is Consent.ON
+    declined = state_file().with_name(f"declined-{VERSION}")
+    if not client.uncovered or (agreed_before and declined.exists()):
         return
     print(client.explain().brief(), end="\n\n")
     try:
         typed = input("Take part? You can change it by `privacy consent`. [y/N] ")
     except EOFError:  # nobody is there to ask: it stays undecided, and nothing is reported
         return
-    client.set_consent("on" if typed.strip().lower() == "y" else "off", origin="first-run prompt")
+    if typed.strip().lower() == "y":
+        client.set_consent("on", origin="prompt")
+    elif agreed_before:
+        declined.touch()
+    else:
+        client.set_consent("off", origin="prompt")
 
 
 def state_file() -> Path:
@@ -41,29 +51,51 @@ def state_file() -> Path:
         raise StateUnavailable("this user has no home directory") from None
 
 
-def main(authority: str, command: str, arguments: list[str]) -> int:
-    """Run one command of the tool."""
-    with Client(
+def rating() -> Survey:
+    """Return the one survey, of a file that `deniable survey export` wrote."""
+    return Survey.bundled(BUNDLE, max_epsilon="1")
+
+
+def telemetry(authority: str, survey: Survey) -> Client:
+    """Return the tool's client."""
+    return Client(
         "http://127.0.0.1:8377",
         authority=authority,
-        surveys=[Survey.bundled(BUNDLE, max_epsilon="1")],
+        surveys=[survey],
         state=state_file(),
         background=False,  # a tool that ends at once sends by itself, with flush()
-    ) as client:
-        if command == "privacy":
-            return device_commands(client, arguments, prog="consent_cli.py AUTHORITY privacy")
+    )
+
+
+def rate(authority: str, answer: str) -> int:
+    """Report an answer, if its user agrees; return the exit status."""
+    survey = rating()
+    if answer not in survey.categories:  # report() raises for what the app never declared
+        print(f"The answers are: {', '.join(survey.categories)}.", file=sys.stderr)
+        return 2
+    with telemetry(authority, survey) as client:
         ask(client)
-        outcome = client.report("rating-of-marriage", arguments[0])
+        outcome = client.report(survey, answer)
         print(outcome.status, outcome.error or "")
         client.flush(timeout=5)
         client.refresh()  # for the next run: is there a successor of the survey?
     return 0
 
 
+def main(arguments: list[str]) -> int:
+    """Run one command of the tool; return its exit status."""
+    match arguments:
+        case [authority, "rate", answer]:
+            return rate(authority, answer)
+        case [authority, "privacy", *words]:
+            with telemetry(authority, rating()) as client:
+                return device_commands(client, words, prog="consent_cli.py AUTHORITY privacy")
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
 if __name__ == "__main__":
-    if len(sys.argv) < 4:
-        sys.exit(__doc__)
     try:
-        sys.exit(main(sys.argv[1], sys.argv[2], sys.argv[3:]))
+        sys.exit(main(sys.argv[1:]))
     except StateUnavailable as error:  # where no decision can be kept, nothing is reported
         sys.exit(f"Nothing was reported: {error}")

@@ -7,8 +7,9 @@ import pytest
 
 from benchmarks.launches import live
 from deniable.client.sending.launch import LaunchDelay
+from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench
-from tests.support.surveys import DAY, ORIGIN
+from tests.support.surveys import DAY, ORIGIN, START, manifest
 from tests.support.watched import device, until
 
 
@@ -76,11 +77,55 @@ def test_d7_a_thread_that_starts_draws_a_delay_for_what_is_overdue_and_sends_not
     assert bench.client().flush().delivered == 1  # the app's own moment
 
 
+def test_d7_a_delay_that_is_over_when_its_process_ends_is_not_none_at_the_next_start(
+    bench: Bench,
+) -> None:
+    bench.reported().close()
+    bench.clock.time += 2 * DAY
+    client = bench.client()
+    client._uploader._step()
+    bench.clock.time += 40  # the thread does not come to run meanwhile
+    client._uploader._launch.note()
+    client.close()
+    assert bench.client()._uploader._step() > 0
+    assert len(bench.transport.uploads) == 0
+
+
 def test_d7_what_is_not_overdue_at_a_start_draws_nothing(bench: Bench) -> None:
     client = bench.reported()
-    client._uploader._step()
+    nap = client._uploader._step()
     assert bench.rows("SELECT * FROM launches") == []
     assert client.report(NAME, "good").ok
-    bench.clock.time += 3600
+    bench.clock.time += nap
     client._uploader._step()
     assert len(bench.transport.uploads) == 1
+
+
+@pytest.mark.parametrize("counts", [True, False], ids=["stopped", "asleep"])
+def test_d7_the_moment_at_which_a_suspended_process_goes_on_is_not_that_of_a_request(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, counts: bool
+) -> None:
+    chance, suspended = Random(4), 0.0
+    # A stopped process has its monotonic clock go on, a machine that is asleep has not.
+    monkeypatch.setattr(bench.clock, "monotonic", lambda: bench.clock.time - suspended)
+    bench.transport.publish(manifest(schedule=Schedule(START, DAY, 40, 30 * DAY)))
+    client = bench.ready(lifetime_epsilon="40")
+    sent = days = 0  # reports, and days on which one left within the delay
+    for day in range(40):
+        bench.clock.time = START + day * DAY
+        assert client.report(NAME, "good").ok
+        nap = client._uploader._step()
+        for _ in range(chance.randrange(3)):
+            bench.clock.time += nap
+            nap = client._uploader._step()
+        bench.clock.time += chance.uniform(2, 6) * 3600
+        suspended += 0.0 if counts else 3600.0
+        before = len(bench.transport.requests)
+        nap, began = client._uploader._step(), bench.clock.time
+        assert len(bench.transport.requests) == before
+        while len(bench.transport.uploads) == sent and bench.clock.time < began + 30:
+            bench.clock.time += nap
+            nap = client._uploader._step()
+        days += len(bench.transport.uploads) > sent
+        sent = len(bench.transport.uploads)
+    assert days > 20

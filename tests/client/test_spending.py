@@ -11,7 +11,9 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -23,7 +25,14 @@ from deniable.client import BudgetExhausted, Consent, OutcomeStatus, SlidingCeil
 from deniable.client.clock import Boot
 from deniable.client.state import mark as mark_module
 from deniable.client.state.schema import STEPS
-from deniable.client.state.spending import merged, spent_in_all, spent_since, unknown, whole_days
+from deniable.client.state.spending import (
+    merge_spending,
+    merged,
+    spent_in_all,
+    spent_since,
+    unknown,
+    whole_days,
+)
 from deniable.client.state.state import State
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, took
@@ -33,6 +42,10 @@ from tests.support.surveys import DAY, START, manifest
 _days = st.one_of(st.integers(0, 40), st.integers(0, 40_000))
 _waits = st.one_of(st.integers(0, 2 * DAY), st.sampled_from([6 * DAY, 60 * DAY]))
 _which = st.integers(0, 9)
+DECISION = (
+    "INSERT INTO decisions VALUES (?, ?, '', x'', ?, 0, 0, 0, 'dropped', '', NULL, 0, 0, 0.0, 0.0,"
+    " 0, NULL, ?)"
+)
 _spent = st.dictionaries(_days, st.integers(1, 10**12), max_size=60)
 
 
@@ -76,6 +89,22 @@ def test_what_a_backup_does_not_know_is_the_exact_difference(
     assert not unknown(merged(known, today), merged(whole, afterwards), afterwards)
 
 
+@given(st.lists(st.tuples(st.integers(0, 9 * DAY), st.integers(1, 9)), min_size=20, max_size=60))
+def test_the_sums_that_are_kept_are_those_of_all_decisions(costs: list[tuple[int, int]]) -> None:
+    lived = 0
+    with closing(sqlite3.connect(":memory:")) as state:
+        state.executescript(STEPS[2] + STEPS[3])
+        for epoch, (seconds, cost) in enumerate(costs):
+            lived += seconds
+            state.execute(DECISION, (f"name-{cost % 2}", epoch, cost, whole_days(lived)))
+            merge_spending(state, lived // DAY)
+            by_day = state.execute(f"SELECT lived / {DAY}, sum(cost) FROM decisions GROUP BY 1")
+            kept = state.execute(f"SELECT lived / {DAY}, cost FROM spending_by_day")
+            assert dict(kept) == merged(dict(by_day), lived // DAY)
+        by_name = state.execute("SELECT name, sum(cost) FROM decisions GROUP BY name")
+        assert dict(state.execute("SELECT * FROM spending_by_name")) == dict(by_name)
+
+
 class Histories(RuleBasedStateMachine):
     """A device that spends while its files are lost, put back and damaged, and its clock jumps."""
 
@@ -117,11 +146,7 @@ class Histories(RuleBasedStateMachine):
         with self.state.transaction(self.now) as connection:
             self.state.saw_date(connection, self.now, self.now)
             lived = self.state.look_at_clock(connection, self.now)
-            connection.execute(
-                "INSERT INTO decisions VALUES ('name', ?, '', x'', ?, 0, 0, 0, 'dropped', '',"
-                " NULL, 0, 0, 0.0, 0.0, 0, NULL, ?)",
-                (self.epoch, cost, whole_days(lived)),
-            )
+            connection.execute(DECISION, ("name", self.epoch, cost, whole_days(lived)))
             self.state.advance(connection, self.now, decided_for=self.now)
         self.spent.append((cost, self.true))
 
@@ -263,16 +288,25 @@ def test_the_mark_stays_small_through_ten_years(bench: Bench) -> None:
     assert bench.path.with_name("device.sqlite.mark").stat().st_size < 2048
 
 
-def test_a_state_of_the_first_schema_is_brought_to_this_one(bench: Bench) -> None:
+def tables(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Return the rows of every table, and the schema."""
+    with closing(sqlite3.connect(path)) as state:
+        query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        names = ["sqlite_master", *(name for (name,) in state.execute(query))]
+        return {
+            name: state.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in names
+        }
+
+
+def of_the_first_schema(bench: Bench) -> dict[str, list[tuple[object, ...]]]:
+    """Bring a state with three reports to the first schema; return what was in it."""
     bench.transport.publish(manifest(schedule=Schedule(START, DAY, 10, DAY)))
     client = bench.ready(lifetime_epsilon="100")
     for day in range(3):
         bench.clock.time = START + day * DAY
         assert client.report(NAME, "good").ok
     client.close()
-    names = [name for (name,) in bench.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    names.remove("events")  # which tell what consent covers from then on
-    before = {name: bench.rows(f"SELECT * FROM {name}") for name in names}
+    before = tables(bench.path)
     with closing(sqlite3.connect(bench.path.with_name("old"), isolation_level=None)) as old:
         old.executescript(STEPS[2])
         old.execute("ATTACH ? AS new", (str(bench.path),))
@@ -284,7 +318,41 @@ def test_a_state_of_the_first_schema_is_brought_to_this_one(bench: Bench) -> Non
         old.execute(f"PRAGMA main.application_id = {application}")
         old.execute("PRAGMA main.user_version = 2")
     bench.path.with_name("old").replace(bench.path)
+    return before
+
+
+def test_a_state_of_the_first_schema_is_brought_to_this_one(bench: Bench) -> None:
+    before = of_the_first_schema(bench)
     client = bench.client(lifetime_epsilon="100")
     assert client.report(NAME, "good").status is OutcomeStatus.REPEATED
     client.close()
-    assert {name: bench.rows(f"SELECT * FROM {name}") for name in names} == before
+    after = tables(bench.path)
+    for written in ("events", "sqlite_master"):  # which tell what consent covers from then on
+        del before[written], after[written]
+    assert after == before
+
+
+def test_a_migration_that_is_killed_at_any_statement_is_done_whole_at_the_next_start(
+    bench: Bench, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_the_first_schema(bench)
+    killed: list[Path] = []
+
+    class Watched(sqlite3.Connection):
+        def execute(self, statement: str, *parameters: Any) -> sqlite3.Cursor:
+            killed.append(tmp_path_factory.mktemp("killed"))  # a kill leaves the files as they are
+            shutil.copytree(bench.path.parent, killed[-1], dirs_exist_ok=True)
+            return super().execute(statement, *parameters)
+
+    def migrated(path: Path) -> dict[str, list[tuple[object, ...]]]:
+        client = bench.client(state=path, lifetime_epsilon="100")
+        assert client.consent == "on"
+        client.close()
+        return tables(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Watched))
+        whole = migrated(bench.path)
+    assert len(killed) > 40
+    for folder in killed:
+        assert migrated(folder / bench.path.name) == whole

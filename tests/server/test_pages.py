@@ -519,8 +519,8 @@ async def test_a_page_that_leaves_older_epochs_out_says_so_and_how_to_get_them(
     ) in words(series)
     for text, query in ((figures, "large?epoch=0"), (compare, "compare?against=0")):
         assert (
-            "1 older epoch with figures (0) is not offered here. Epoch 0 is shown like any other "
-            "that an address names; deniable hist large --epochs lists all."
+            "1 older epoch with figures (0) is not offered here. Show epoch 0, or another by its "
+            "number in the address; deniable hist large --epochs lists all."
         ) in words(text)
         assert ("a", {"href": query}) in Tables(text).tags
     shown = await text_of(await collector.client.get("/surveys/large?epoch=0"))

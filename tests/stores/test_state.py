@@ -45,6 +45,7 @@ REFUSED: dict[str, Callable[[Store], Awaitable[object]]] = {
     "how many reports": lambda store: store.reports(MANIFEST.survey_id, 0),
     "newest epoch": lambda store: store.newest_epoch(MANIFEST.survey_id),
     "oldest epoch": lambda store: store.oldest_epoch(MANIFEST.survey_id),
+    "check": lambda store: store.check_unmoved(),
     "add": lambda store: store.add(reports([50])),
     "add a duplicate": lambda store: store.add(reports([0], 1)),
     "publish": lambda store: publish(store, manifest(name="new")),

@@ -389,6 +389,8 @@ class DeviceMachine(RuleBasedStateMachine):
 
     @rule(who=_who, name=_names, answer=_answers)
     def report(self, who: int, name: str, answer: int) -> None:
+        if self.consent is Consent.ON and self.clients[who].uncovered:
+            self.change_consent(who, Consent.ON)  # an app whose ceilings rose asks again (D12)
         draws, standing = self.draws, dict(self.memory.standing)
         previews = self.rows("SELECT name, epoch FROM previews")
         outcome = self.clients[who].report(name, CATEGORIES[answer])

@@ -6,8 +6,10 @@ import runpy
 import shutil
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 from math import comb, prod
@@ -18,11 +20,11 @@ import pytest
 
 from deniable.audit import Database, sensitivity
 from deniable.central_model import Neighbours
-from deniable.messages import sign_manifest
+from deniable.messages import Manifest, sign_manifest
 from deniable.messages.bundle import make_bundle
 from tests.support.collector import CollectorProcess
-from tests.support.processes import PYTEST, ROOT, child, run
-from tests.support.surveys import AUTHORITY, MANIFEST
+from tests.support.processes import PYTEST, ROOT, child, free_port, run
+from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, manifest
 
 
 @pytest.mark.long
@@ -190,29 +192,85 @@ def test_the_example_apps_own_tests_pass_without_this_projects_settings(tmp_path
     assert re.search(r"\b7 passed\b", done.stdout)
 
 
-@pytest.mark.parametrize("home", ["/dev/null", None])
-def test_the_tool_says_in_a_line_that_it_has_nowhere_to_remember(
-    tmp_path: Path, home: str | None
-) -> None:
-    bundle = make_bundle([sign_manifest(MANIFEST, AUTHORITY)], AUTHORITY.public_key)
-    (tmp_path / "rating-of-marriage.json").write_bytes(bundle.to_json())
+def consent_tool(
+    folder: Path,
+    survey: Manifest,
+    *arguments: str,
+    home: str | None,
+    typed: str = "",
+    **changes: str,
+) -> subprocess.CompletedProcess[str]:
+    """Run the tool with a bundle of this survey, and with such texts of its source replaced."""
+    bundle = make_bundle([sign_manifest(survey, AUTHORITY)], AUTHORITY.public_key)
+    (folder / "rating-of-marriage.json").write_bytes(bundle.to_json())
     program = (ROOT / "examples" / "consent_cli.py").read_text("utf-8")
+    for text, replacement in {ORIGIN: survey.origin, **changes}.items():
+        assert text in program
+        program = program.replace(text, replacement)
     if home is None:  # of a user whom the system does not know
         program = f"import pwd\npwd.getpwuid = {{}}.__getitem__\n{program}"
-    command = [sys.executable, "-W", "error", "-c", program, AUTHORITY.public_key.hex()]
-    came = subprocess.run(
-        [*command, "rate", "good"],
-        cwd=tmp_path,
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", program, AUTHORITY.public_key.hex(), *arguments],
+        cwd=folder,
         env={} if home is None else {"HOME": home},
-        input="y\n",
+        input=typed,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert came.returncode == 1
-    (line,) = came.stderr.splitlines()
+
+
+@pytest.mark.parametrize("home", ["/dev/null", None])
+def test_the_tool_says_in_a_line_that_it_has_nowhere_to_remember(
+    tmp_path: Path, home: str | None
+) -> None:
+    done = consent_tool(tmp_path, MANIFEST, "rate", "good", home=home, typed="y\n")
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
     assert line.startswith("Nothing was reported: ")
+
+
+def test_the_tool_keeps_what_was_agreed_to_when_its_user_declines_what_an_update_asks(
+    tmp_path: Path,
+) -> None:
+    schedule = replace(MANIFEST.schedule, start=int(time.time()))
+    running = manifest(schedule=schedule, origin=f"http://127.0.0.1:{free_port()}")
+
+    def tool(*arguments: str, typed: str = "", **update: str) -> str:
+        home = str(tmp_path)
+        done = consent_tool(tmp_path, running, *arguments, home=home, typed=typed, **update)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "recorded" in tool("rate", "good", typed="y\n")
+    dearer = {'VERSION = "1.0"': 'VERSION = "1.1"', 'max_epsilon="1"': 'max_epsilon="2"'}
+    declined = tool("rate", "good", typed="n\n", **dearer)
+    assert "Take part?" in declined
+    assert "not-recorded" in declined
+    assert "Take part?" not in tool("rate", "good", **dearer)
+    assert "on: responses are drawn" in tool("privacy", "consent")
+    assert "epoch 0: pending" in tool("privacy", "journal")
+    assert "Take part?" in tool("rate", "good", **{**dearer, 'VERSION = "1.0"': 'VERSION = "2"'})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["rate", "so-so"], "The answers are: very poor, poor, fair, good, very good."),
+        (["mark", "good"], "consent_cli.py AUTHORITY rate good"),
+        (["rate"], "consent_cli.py AUTHORITY rate good"),
+        (["rate", "very", "poor"], "consent_cli.py AUTHORITY rate good"),
+        (["privacy", "nonsense"], "usage: consent_cli.py AUTHORITY privacy"),
+    ],
+)
+def test_the_tool_says_how_it_is_called_and_which_answers_there_are(
+    tmp_path: Path, words: list[str], said: str
+) -> None:
+    done = consent_tool(tmp_path, MANIFEST, *words, home=str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.long
@@ -241,7 +299,7 @@ def test_the_tool_asks_once_and_its_user_can_look_and_decide(tmp_path: Path) -> 
         assert again.startswith("repeated")
         journal = tool("privacy", "journal")
         assert "epoch 0: delivered" in journal
-        assert "consent: on, from first-run prompt" in journal
+        assert "consent: on, from prompt" in journal
         assert "1 report made" in tool("privacy", "explain")
         assert "off: nothing is drawn" in tool("privacy", "consent", "off")
         assert "erased" in tool("privacy", "journal")

@@ -67,10 +67,9 @@ def test_the_apps_code_reports_with_the_file_that_export_writes(tmp_path: Path) 
     (tmp_path / "app.py").write_text(f"{app}print(outcome.status, client)", "utf-8")
     try:
         collector.start()
-        shown = run(
-            [sys.executable, "-W", "error", tmp_path / "app.py"], env=terminal(tmp_path)
-        ).stdout
-        assert shown.startswith("recorded")
+        command = [sys.executable, "-W", "error", str(tmp_path / "app.py")]
+        shown = run(command, env=terminal(tmp_path), typed="y\n").stdout
+        assert "Take part? [y/N] recorded" in shown
     finally:
         collector.close()
     assert sum(collector.shown_counts()) == 1

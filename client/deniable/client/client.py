@@ -641,10 +641,14 @@ class Client:
     def _uncovered(self) -> frozenset[str]:
         return self._state.uncovered(self._clock.now())
 
-    def _check_consent(self) -> None:
-        record = self.consent_record
-        if record.effective is not Consent.ON:
-            raise self._state.missing_consent(record.decided)
+    def _check_consent(self, survey: str | None = None) -> None:
+        """Raise ``ConsentMissing`` unless there is consent, and it covers the survey named."""
+        with self._state.existing(self._clock.now(), "BEGIN") as connection:
+            record = self._state.consent_in(connection)
+            if record.effective is not Consent.ON:
+                raise self._state.missing_consent(record.decided)
+            if survey is not None:
+                self._state.check_covered(connection, survey)
 
     def _do_chores(self) -> float:
         """Do what is due besides sending; return the seconds until there is more of it."""

@@ -55,10 +55,11 @@ _Answer = HttpAnswer | Exception
 class Manifests(Forkable):
     """Brings manifests to those that are followed: the ``bundled`` ones, or fetched.
 
-    ``check_consent`` raises ``ConsentMissing`` unless the collector may be asked; before each
-    request, and again once the connection stands. ``rest`` returns the seconds for which nothing
-    is asked for, in the background or in the foreground, unless by force. What is ``uncovered`` is
-    neither offered nor fetched; at the latest refresh that was ``self.uncovered``.
+    ``check_consent`` raises ``ConsentMissing`` unless the collector may be asked, of a survey if it
+    is given one: before each request, and again once the connection stands. ``rest`` returns the
+    seconds for which nothing is asked for, in the background or in the foreground, unless by force.
+    What is ``uncovered`` is neither offered nor fetched; at the latest refresh that was
+    ``self.uncovered``.
 
     ``errors`` tells, by name, why nothing was fetched at the last refresh, or the newest not taken.
     It is replaced as a whole: threads need no lock, which a fork could leave held. Any may be asked
@@ -73,7 +74,7 @@ class Manifests(Forkable):
         bundled: Iterable[bytes | SignedManifest],
         transport: Transport,
         clock: Clock,
-        check_consent: Callable[[], None],
+        check_consent: Callable[[str | None], None],
         rest: Callable[[bool], float],
         uncovered: Callable[[], Collection[str]],
     ) -> None:
@@ -121,7 +122,7 @@ class Manifests(Forkable):
             asking.release()
 
     def _refresh(self, end: float, *, force: bool, in_background: bool) -> Mapping[str, float]:
-        self._check_consent()
+        self._check_consent(None)
         began = self._clock.monotonic()
         errors: dict[str, NotRecorded] = {}
         self.uncovered = self._uncovered()
@@ -153,9 +154,7 @@ class Manifests(Forkable):
         fetched = dict.fromkeys(asked, Fetched.OF_NO_USE)
         try:
             answers: dict[str, _Answer] = (
-                dict.fromkeys(asked, offline)
-                if offline
-                else self._get_all({name: f"/v1/surveys/{name}/manifests" for name in asked}, end)
+                dict.fromkeys(asked, offline) if offline else self._get_all(asked, end)
             )
             rotated: list[bool] = []
             for name, answer in answers.items():
@@ -317,7 +316,7 @@ class Manifests(Forkable):
         """Ask how the authority's key was rotated; return the chain as it is known then."""
         if not self._refreshes.count_another(survey.name, self._clock.now()):
             raise NotReady("the collector was asked often enough for today")
-        answer = _reached(self._get("/v1/authority", MAX_ROTATIONS_BYTES, end))
+        answer = _reached(self._get(survey.name, "/v1/authority", MAX_ROTATIONS_BYTES, end))
         if answer.status == 404:
             return chain
         if answer.status != 200:
@@ -330,17 +329,19 @@ class Manifests(Forkable):
             ) from refusal
         return self._authorities.known(self._clock.now())
 
-    def _get_all(self, paths: Mapping[str, str], end: float) -> dict[str, _Answer]:
+    def _get_all(self, names: Sequence[str], end: float) -> dict[str, _Answer]:
         """Ask for all at once, so that a collector that hangs takes no more time than one does."""
         answers: dict[str, _Answer] = {}
 
         def ask(name: str) -> None:
             try:
-                answers[name] = self._get(paths[name], MAX_MANIFESTS_BYTES, end)
+                answers[name] = self._get(
+                    name, f"/v1/surveys/{name}/manifests", MAX_MANIFESTS_BYTES, end
+                )
             except Exception as error:  # noqa: BLE001 - of a thread, raised where it is waited for
                 answers[name] = error
 
-        names, threads = list(paths), []
+        threads = []
         for name in names[1:]:
             thread = threading.Thread(
                 target=ask, args=(name,), name="deniable-refresh", daemon=True
@@ -360,15 +361,16 @@ class Manifests(Forkable):
             if not isinstance(answer, HttpAnswer | TransportError | NotRecorded):
                 raise answer
         if any(isinstance(answer, ConsentMissing) for answer in came.values()):
-            self._check_consent()
+            self._check_consent(None)
         return came
 
-    def _get(self, path: str, most: int, end: float) -> HttpAnswer | TransportError:
-        self._check_consent()
+    def _get(self, name: str, path: str, most: int, end: float) -> HttpAnswer | TransportError:
+        check = partial(self._check_consent, name)
+        check()
         left = end - self._clock.monotonic()
         try:
             return self._transport.request(
-                "GET", path, {}, b"", most, max(0.001, left), before_body=self._check_consent
+                "GET", path, {}, b"", most, max(0.001, left), before_body=check
             )
         except TransportError as error:
             return error

@@ -5,11 +5,15 @@ somebody uses the device. The delay is drawn once for a collector. What is left 
 state, so that starts of a few seconds use it up in the end; drawn anew at each, hardly any would
 send. It is noted at running times that double, so that who is killed loses half of it at most, and
 a delay costs nine small writes at most.
+
+A thread that comes back later than it meant to, by more than the longest delay, was suspended, as
+apps in the background and closed laptops are. That shows a user, too, and counts as a start.
 """
 
 from collections.abc import Callable
 from enum import Enum, auto
 from math import inf
+from operator import sub
 from typing import Final, TypeVar
 
 from deniable.client.clock import Clock
@@ -50,6 +54,7 @@ class LaunchDelay:
 
     def restart(self) -> None:
         """Forget that a thread has started: it has not, in the child of a fork."""
+        self._back_at = inf, inf
         self._phase = _Phase.STOPPED
         self._left: float | None = None  # seconds at the thread's start, or None: none is drawn
         self._started = -inf
@@ -68,6 +73,9 @@ class LaunchDelay:
 
     def begin(self) -> float:
         """Begin a round of the thread; return the seconds for which there is none, if there are."""
+        # By two clocks: one stands still while the machine sleeps, the other may be put back.
+        if max(map(sub, self._instants(), self._back_at)) > _LONGEST:
+            self.restart()
         if self._phase is _Phase.STOPPED:
             self._left = self._stored() if self._most > 0 else None
             self._started = self._clock.monotonic()
@@ -76,8 +84,7 @@ class LaunchDelay:
             return 0.0
         left = self.hold()
         if left == 0:
-            # Before anything leaves: whoever is killed then must not find that nothing is left.
-            self._store(None)
+            self._store(None)  # before anything leaves, for the same reason as in note()
             self._phase = _Phase.OVER
             return 0.0
         ran = self._clock.monotonic() - self._started
@@ -92,11 +99,23 @@ class LaunchDelay:
         elif self._phase is _Phase.WAITING and self._noted < 0:
             self.note()
 
+    def rest(self, seconds: float) -> float:
+        """Note when the thread means to come back for its next round; return the seconds."""
+        now, running = self._instants()
+        self._back_at = now + seconds, running + seconds
+        return seconds
+
     def note(self) -> None:
-        """Store what is left of a delay, if one is under way."""
-        if self._phase is _Phase.WAITING:
-            self._store(self.hold())
+        """Store what is left of a delay, if one is under way.
+
+        One that is over has sent nothing yet: the next start must not find that nothing is left.
+        """
+        if self._phase is _Phase.WAITING and (left := self.hold()) > 0:
+            self._store(left)
             self._noted = max(0.0, self._clock.monotonic() - self._started)
+
+    def _instants(self) -> tuple[float, float]:
+        return self._clock.now(), self._clock.monotonic()
 
     def _next_note(self) -> float:
         note = _FIRST_NOTE

@@ -316,13 +316,13 @@ class Uploader(Forkable):
         """Do what is due, unless it was before the thread started; return when there is more."""
         nap = self._launch.begin()
         if nap:
-            return nap
+            return self._launch.rest(nap)
         again = self._send_due()  # first: a session may have time for one request only
         if self._is_stopping():  # it may have waited for the network
             return 0.0
         again = min(again, self._chores())
         self._launch.end_look()
-        return self._launch.begin() or again
+        return self._launch.rest(self._launch.begin() or again)
 
     def _is_stopping(self) -> bool:
         return self._stopping  # asked anew each time: another thread sets it

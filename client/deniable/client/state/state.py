@@ -90,7 +90,7 @@ class State(Transactions):
         wanted = declared.surveys[name], declared.total
         return any(scope.covers(need) for scope in self._given(connection) for need in wanted)
 
-    def check_covered(self, connection: sqlite3.Connection, name: str) -> None:
+    def check_covered(self, connection: sqlite3.Connection | None, name: str) -> None:
         """Raise ``NotCovered`` unless consent covers a survey as it is declared."""
         if not self.covers(connection, name):
             raise NotCovered(
