@@ -19,6 +19,9 @@ class Level(StrEnum):
     NOTE = "note"
 
 
+_MARKS: Final = {Level.ALERT: "!! ", Level.WARNING: "! ", Level.NOTE: ""}
+
+
 @dataclass(frozen=True, slots=True)
 class Caution:
     """A sentence about a result; programs know it by its code."""
@@ -26,6 +29,10 @@ class Caution:
     code: str
     level: Level
     text: str
+
+    def __str__(self) -> str:
+        """Return the sentence, marked by its level, for plain text."""
+        return f"{_MARKS[self.level]}{self.text}"
 
     @property
     def brief(self) -> bool:

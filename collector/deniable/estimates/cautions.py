@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from deniable.documents import Caution, Level, Rule, cautions_of
-from deniable.estimates.planning import Accuracy, reports_for_half_width
 from deniable.estimates.poisoning import FALSE_ALARM
 from deniable.estimates.views import View
 
@@ -219,7 +218,7 @@ def _few_reports(figures: Figures) -> str:
     simultaneous = figures.rows is not None and figures.rows.simultaneous
     own = histogram.level_at_once if simultaneous else histogram.level
     for width in (0.05, 1 / k):  # if enough for the first, answers are many, and rare
-        needed = reports_for_half_width(histogram.sample.mechanism, width, level=own)
+        needed = histogram.reports_for(width, own)
         if needed > histogram.n:
             wide = f"intervals of ± {100 * width:.2g} percentage points"
             which = f"such {wide}" if simultaneous else f"{level} {wide}, each by itself,"
@@ -233,18 +232,17 @@ def _few_numbers(histogram: "Histogram") -> str:
     assert numeric is not None
     mean, texts = numeric.mean, []
     if numeric.too_wide(mean) and not math.isnan(mean.standard_error):
-        accuracy = Accuracy.half_width(0.02 * numeric.span, mean.level)
-        needed = accuracy.reports(histogram.n * mean.standard_error**2)
+        needed = reports_text(histogram.reports_for(0.02, mean.level))
         texts.append(
             "Mostly noise so far: the mean within ± 2 % of the range, by an interval of "
-            f"{level_text(mean.level)}, takes {reports_text(needed)} at this epsilon."
+            f"{level_text(mean.level)}, takes {needed} at this epsilon."
         )
     if numeric.hidden:
         texts.append(
             "Not shown, since intervals cover more than half of what is possible: "
-            f"{', '.join(numeric.hidden)}. Shares within ± 10 percentage points take about "
-            f"{histogram.reports_for_shares:,} reports if answers are spread evenly; asking for "
-            "groups takes far fewer."
+            f"{', '.join(numeric.hidden)}. Shares within ± 10 percentage points take "
+            f"{reports_text(histogram.reports_for_shares or 0)} if answers are spread evenly; "
+            "asking for groups takes far fewer."
         )
     return " ".join(texts)
 
@@ -289,7 +287,7 @@ def _unseen_fakes(figures: Figures) -> str:
         )
     if fakes is not None and histogram.numeric is None:
         name = "combination" if histogram.crossed else "share"
-        text += f" {fakes:,} more, all fake, would move any {name} by its standard error."
+        text += f" {fakes:,} fake reports more would move any {name} by its standard error."
     return text
 
 

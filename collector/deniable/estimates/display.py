@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from deniable.documents import Caution, Level
+from deniable.documents import Caution
 from deniable.documents.html import cautions_html
 from deniable.estimates.answers import Answers
 from deniable.estimates.cautions import epochs_text
@@ -113,10 +113,8 @@ def _notes(histogram: "Histogram", shown: ShownRows, view: View, *, alone: bool)
 
 
 def brief_texts(cautions: Iterable[Caution]) -> Iterator[str]:
-    """Yield the cautions that a chart has room for; "!!" marks the ones that forbid its use."""
-    for caution in cautions:
-        if caution.brief:
-            yield "!! " * (caution.level is Level.ALERT) + caution.text
+    """Yield the cautions that a chart has room for."""
+    return (str(caution) for caution in cautions if caution.brief)
 
 
 def series_panels(

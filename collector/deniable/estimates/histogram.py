@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.documents import Caution
-from deniable.documents.terminal import caution_lines
+from deniable.documents import Caution, Level
 from deniable.estimates.answers import NOTHING_TOGETHER, Answers, answers_text, weights_of
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.cautions import Figures, epochs_text
@@ -55,7 +54,7 @@ from deniable.estimates.frequencies import (
 from deniable.estimates.influence import influences
 from deniable.estimates.margins import Margin, margins
 from deniable.estimates.numeric import QUARTILES, NumericSummary, numeric_summary
-from deniable.estimates.planning import reports_for_half_width, reports_for_shares
+from deniable.estimates.planning import Accuracy, reports_for_half_width, reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
 from deniable.estimates.rows import ShownRows, chosen_rows
 from deniable.estimates.views import View, viewed
@@ -234,6 +233,16 @@ class Histogram(Tabular):
         """Return the test whether the frequencies are these, one a category."""
         return fits(self.sample, np.asarray(frequencies, dtype=np.float64))
 
+    def reports_for(self, half_width: float, level: float) -> int:
+        """Return about how many reports give each share an interval of this half width.
+
+        Of numbers, the mean: of this part of their range.
+        """
+        if self.numeric is None:
+            return reports_for_half_width(self.sample.mechanism, half_width, level=level)
+        accuracy = Accuracy.half_width(half_width * self.numeric.span, level)
+        return accuracy.reports(self.n * self.numeric.mean.standard_error**2)
+
     @property
     def crossed(self) -> bool:
         """Return whether categories are combinations of the answers to several questions."""
@@ -268,7 +277,7 @@ class Histogram(Tabular):
 
     def figures(self, rows: ShownRows | None = None, view: View = View.UNBIASED) -> Figures:
         """Return its figures, or some rows of them in a view, as cautions ask of them."""
-        outside = int(self.outside.sum())
+        outside = int((self.outside & ~self.poisoning.impossible).sum())
         if self.numeric is not None:
             estimates = (self.numeric.mean, *(group.share for group in self.numeric.bins))
             outside = sum(estimate.outside for estimate in estimates)
@@ -349,19 +358,20 @@ class Histogram(Tabular):
         if self.start is not None and self.end is not None:
             state = "" if self.standing is None else f", {self.standing.state}"
             lines.append(f"{iso_time(self.start)} to {iso_time(self.end)}{state}")
-        rows = None
-        if self.numeric is None:
-            rows = chosen_rows(self)
+        rows = None if self.numeric is not None else chosen_rows(self)
+        cautions = self.figures(rows).cautions
+        lines += [str(caution) for caution in cautions if caution.level is Level.ALERT]
+        if rows is not None:
             lines += _questions(self)
             lines += _table([(row["category"], row) for row in rows.rows])
-        else:
+        elif self.numeric is not None:
             # Of single values there may be thousands, and each by itself is mostly noise.
             lines += _summary(self.numeric)
-            told = [each for each in self.numeric.bins if not self.numeric.too_wide(each)]
-            lines += _table([(each.label, estimate_map(each.share)) for each in told])
+            shown = [group for group in self.numeric.bins if not self.numeric.too_wide(group)]
+            lines += _table([(group.label, estimate_map(group.share)) for group in shown])
         held = "which hold all at once" if rows and rows.simultaneous else "each by itself"
         lines.append(f"{self.level:.0%} intervals, {held}; devices: {self.enrolment}")
-        lines += caution_lines(self.figures(rows).cautions)
+        lines += [str(caution) for caution in cautions if caution.level is not Level.ALERT]
         return "\n".join(lines)
 
 
