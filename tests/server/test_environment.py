@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.server import SETTINGS, Config, InvalidConfig
+from deniable.directory import SETTINGS, Config, InvalidConfig
 from tests.server.test_config import EVERY, everything, write
 
 VALUES = {

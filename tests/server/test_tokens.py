@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 from aiohttp.test_utils import make_mocked_request
 
+from deniable.directory import new_token, token_digest
 from deniable.messages import Refusal
-from deniable.server import new_token, token_digest
 from deniable.server.routes.tokens import require_role
 from deniable.stores import Role, SqliteStore, Token
 from tests.server.collector import Collector
