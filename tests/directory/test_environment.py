@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deniable.directory import SETTINGS, Config, InvalidConfig
-from tests.server.test_config import EVERY, everything, write
+from tests.directory.test_config import EVERY, everything, write
 
 VALUES = {
     name: ", ".join(re.findall('"(.*?)"', text)) if text.startswith("[") else text.strip('"')
