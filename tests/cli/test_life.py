@@ -10,9 +10,8 @@ from typing import TypeVar
 import pytest
 
 from deniable.cli import life_commands
+from deniable.directory import Config, with_store
 from deniable.messages import Enrolment, SigningKey, sign_manifest
-from deniable.publishing.collector_directory import with_store
-from deniable.server import Config
 from deniable.stores import KEPT_SECONDS, Store, Verdict
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.support.reports import report

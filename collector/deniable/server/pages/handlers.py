@@ -10,6 +10,7 @@ from urllib.parse import parse_qs
 
 from aiohttp import web
 
+from deniable.directory import Config, older_epochs, shown_counts, shown_epochs, token_digest
 from deniable.messages import Manifest, Refusal, RefusalCode, is_simulated, media_type
 from deniable.reading import (
     VIEWS,
@@ -21,7 +22,6 @@ from deniable.reading import (
 )
 from deniable.reading.wire import most_epochs
 from deniable.server.operations.metrics import Meters
-from deniable.server.operations.settings import Config
 from deniable.server.pages.controls import (
     AT_ONCE,
     EPSILONS,
@@ -43,8 +43,7 @@ from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.figures import Asked, Figures, check_view, to_the_end
 from deniable.server.routes.parameters import asked_choice, asked_epochs, asked_level
 from deniable.server.routes.routing import SVG, Handler
-from deniable.server.routes.shown import older_epochs, shown_counts, shown_epochs
-from deniable.server.routes.tokens import held_role, held_tokens, token_digest
+from deniable.server.routes.tokens import held_role, held_tokens
 from deniable.server.transport.connections import Connection
 from deniable.stores import Role, Store
 
