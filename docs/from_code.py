@@ -90,12 +90,21 @@ def _prepare(_app: Sphinx) -> None:
             )
 
 
-def _keep_colons(
+_COLON = "\ue000"
+
+
+def _hide_colon(
     _app: Sphinx, what: str, _name: str, _object: object, _options: object, lines: list[str]
 ) -> None:
     # napoleon takes what stands before a colon in an attribute's first line for its type.
-    if what in {"attribute", "data", "property"}:
-        lines.insert(0, "")
+    if what in {"attribute", "data", "property"} and lines:
+        lines[0] = lines[0].replace(": ", f"{_COLON} ")
+
+
+def _show_colon(
+    _app: Sphinx, _what: str, _name: str, _object: object, _options: object, lines: list[str]
+) -> None:
+    lines[:] = [line.replace(_COLON, ":") for line in lines]
 
 
 def _check(_app: Sphinx, env: BuildEnvironment) -> None:
@@ -155,7 +164,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directive, and load what autosummary is about to list."""
     app.add_directive("commands", Commands)
     app.connect("builder-inited", _prepare, priority=400)
-    app.connect("autodoc-process-docstring", _keep_colons, priority=400)
+    app.connect("autodoc-process-docstring", _hide_colon, priority=400)
+    app.connect("autodoc-process-docstring", _show_colon, priority=600)
     app.connect("source-read", _link_to_pages)
     app.connect("env-check-consistency", _check)
     return {"parallel_read_safe": True}

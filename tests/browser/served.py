@@ -12,6 +12,7 @@ from typing import Final
 
 from deniable.cli.demo_data import DEMO_SURVEYS
 from deniable.client import HttpTransport
+from deniable.directory import Config, create_collector, new_token, token_digest, with_store
 from deniable.estimates import decoder_of
 from deniable.messages import (
     MAX_ANSWER_BYTES,
@@ -23,8 +24,7 @@ from deniable.messages import (
     sign_report,
 )
 from deniable.messages.receipt import RECEIPT_KEY_BYTES, Receipt
-from deniable.publishing.collector_directory import create_collector, with_store
-from deniable.server import Config, new_token, token_digest
+from deniable.publishing.survey_file import EXAMPLE
 from deniable.simulation import SimulatedReports, read_truth
 from deniable.stores import Role, Store, Token, Verdict
 from tests.cli.commands import Workplace
@@ -129,7 +129,7 @@ def served(folder: Path, *names: str, origin: str = "http://127.0.0.1:8377") -> 
     """Run a collector with these surveys; with the origin, if a proxy stands in front of it."""
     place = Workplace(folder / "collector")
     public = [name for name in names if SURVEYS[name].public]
-    create_collector(place.directory, origin, 8377, place.key_file, public)
+    create_collector(place.directory, origin, 8377, place.key_file, EXAMPLE, public)
     start = datetime.fromtimestamp(time.time() - (EPOCH + 0.5) * _WEEK, UTC)
     for name in names:
         place.publish(

@@ -9,9 +9,8 @@ from click.testing import CliRunner, Result
 
 from deniable.cli.root import deniable
 from deniable.cli.surveys import find_survey
+from deniable.directory import CONFIG_FILE, Config, with_store
 from deniable.messages import Manifest
-from deniable.publishing.collector_directory import with_store
-from deniable.server import CONFIG_FILE, Config
 from deniable.stores import Verdict
 from tests.support.reports import report
 

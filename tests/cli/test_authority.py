@@ -5,15 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from deniable.directory import Config, read_authority_key, with_store
 from deniable.enrolment import create_key_file
 from deniable.messages import (
     follow_rotations,
     open_manifest,
     open_rotation,
 )
-from deniable.publishing.authority_keys import read_authority_key
-from deniable.publishing.collector_directory import with_store
-from deniable.server import Config
 from tests.cli.commands import Workplace, fail, run, succeed
 
 

@@ -41,9 +41,9 @@ from deniable.cli.doctor.settings import check_proxies, check_variables
 from deniable.cli.doctor.store import check_schema
 from deniable.cli.doctor.surveys import judge_issuers, judge_surveys
 from deniable.cli.root import deniable
+from deniable.directory import Config
+from deniable.directory.states import running
 from deniable.messages import Enrolment, Manifest, Schedule, SigningKey
-from deniable.publishing.states import running
-from deniable.server import Config
 from tests.cli.commands import Workplace, run
 from tests.support.certificates import certificate
 from tests.support.processes import ROOT

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from deniable.cli.doctor.finding import Finding, Status
+from deniable.directory import read_authority_key
 from deniable.messages import SigningKey
-from deniable.publishing.authority_keys import read_authority_key
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.database import VERSION
 from tests.cli.commands import SURVEY, Workplace, succeed

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from deniable.client import IN_MEMORY, Client, Survey
+from deniable.directory import Config
 from deniable.messages import open_manifest
 from deniable.messages.bundle import read_bundle
-from deniable.server import Config
 from tests.cli.commands import Workplace, fail, succeed
 from tests.cli.serving import serving
 from tests.cli.test_kinds import NUMERIC

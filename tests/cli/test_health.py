@@ -9,7 +9,7 @@ import pytest
 
 from deniable.cli import asking_server
 from deniable.cli.asking_server import local_address
-from deniable.server import Config
+from deniable.directory import Config
 from tests.cli.commands import Workplace, fail, succeed
 from tests.cli.serving import serving
 from tests.support.certificates import certificate

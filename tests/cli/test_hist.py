@@ -184,8 +184,8 @@ def test_an_interval_outside_is_marked_and_explained(place: Workplace) -> None:
     assert "none in [0, 1]!" in row
     # As if it were certain that nobody says so.
     assert "0.0% – 0.0%" not in shown
-    assert "! The whole interval lay outside" in shown
-    assert "DO NOT USE" not in shown
+    assert "! An interval lay wholly outside" in shown
+    assert "Not to be used" not in shown
     assert (
         "3 of 4 answers are not distinguishable from 0 by 95 % intervals that hold for all at once;"
         " 95 % intervals of ± 5 percentage points, each by itself, take about "
@@ -201,12 +201,12 @@ def test_impossible_counts_are_marked_and_explained_in_every_form(place: Workpla
     assert [row.split()[0] for row in rows] == ["always"]
     told = " ".join(shown.split())
     fewest = as_json(place)["poisoning"]["fewest_fakes"]
-    assert f"at least {fewest} of the 90 reports are fake" in told
+    assert f"At least {fewest} of 90 reports are fake" in told
     # Before the figures, and nothing that more reports would mend.
-    assert told.index("!! DO NOT USE THESE FIGURES") < told.index(" raw ")
+    assert told.index("!! Not to be used") < told.index(" raw ")
     assert "Mostly noise" not in told
     # The one mark includes the other.
-    assert "! The whole interval" not in shown
+    assert "lay wholly outside" not in shown
     assert [row["impossible"] for row in as_csv(place)] == ["0", "0", "0", "1"]
     assert [row["impossible"] for row in as_json(place)["categories"]] == [False] * 3 + [True]
 
@@ -216,7 +216,7 @@ def test_the_table_says_what_fake_reports_can_do(counted: Workplace) -> None:
     fakes = as_json(counted, "--epoch", "0")["poisoning"]["fakes_for_one_error"]
     # 1 % of 1 + 3/(e - 1)
     assert "If 1 % of the reports are fake, a share is off by up to 2.7 percentage points;" in shown
-    assert f"{fakes} more, all fake, would move any share by its standard error." in shown
+    assert f"{fakes} fake reports more would move any share by its standard error." in shown
 
 
 def test_the_table_says_which_fakes_show_no_mark(place: Workplace) -> None:

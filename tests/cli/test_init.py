@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.publishing.authority_keys import read_authority_key
+from deniable.directory import SETTINGS, Config, read_authority_key
 from deniable.publishing.survey_file import EXAMPLE, SurveyFile
-from deniable.server import SETTINGS, Config
 from tests.cli.commands import Workplace, fail, succeed
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from deniable.directory import Config
 from deniable.enrolment import read_key_file
-from deniable.server import Config
 from tests.cli.commands import Workplace, fail, succeed
 from tests.cli.serving import serving
 

@@ -18,6 +18,7 @@ from deniable.estimates import (
     reports_for_mean,
     reports_for_shares,
 )
+from deniable.estimates.cautions import reports_text
 from deniable.estimates.numeric import numeric_summary
 from deniable.estimates.planning import even_counts
 from deniable.mechanisms import ClampedGeometric
@@ -90,7 +91,7 @@ def test_a_numeric_survey_shows_what_has_an_interval_that_is_worth_it(
     hidden = [name for name, figure in figures.items() if figure["too_wide"]]
     note = (
         f"since intervals cover more than half of what is possible: {', '.join(hidden)}. Shares "
-        f"within ± 10 percentage points take about {whole['reports_for_shares']:,} reports"
+        f"within ± 10 percentage points take {reports_text(whole['reports_for_shares'])}"
     )
     assert (note in prose) == ("more than half" in prose) == bool(hidden)
     # The standard error is that of shares with blurred ends, and the interval of sharp ones.
@@ -161,13 +162,13 @@ def test_surveys_of_no_numbers_are_told_nothing_of_groups(place: Workplace) -> N
 def test_single_values_with_impossible_counts_are_named(place: Workplace) -> None:
     place.publish(start="2026-01-05T00:00:00Z", **NUMERIC)
     place.count([y for y in range(13) for _ in range(20)], name="minutes")
-    assert "DO NOT USE" not in hist(place)
+    assert "Not to be used" not in hist(place)
     place.count([3] * 400, epoch=1, name="minutes")
     shown = " ".join(hist(place).split())
     flagged = [row["category"] for row in as_json(place)["categories"] if row["impossible"]]
     assert "5" in flagged
     assert f"that honest devices do not cause: {', '.join(flagged[:5])}" in shown
-    assert shown.index("DO NOT USE THESE FIGURES") < shown.index("median")
+    assert shown.index("Not to be used") < shown.index("median")
     assert "Mostly noise" not in shown
 
 

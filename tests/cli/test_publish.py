@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.serialization import (
 from deniable.cli.root import deniable
 from deniable.cli.screen import console
 from deniable.client import Survey
+from deniable.directory import Config
 from deniable.messages import Manifest
-from deniable.server import Config
 from tests.cli.commands import Workplace, fail, succeed
 
 MARKUP = '["[bold]x[/]", "[/]", ":smile:", "[link=https://x.example]y[/link]", "50 % [red]"]'

@@ -7,6 +7,7 @@ from deniable.budget import NANO, RangeCost, pure_cost
 from deniable.cli.doctor.finding import Status
 from deniable.cli.doctor.surveys import judge_declarations, judge_lifetime
 from deniable.cli.life_terms import left_behind_text
+from deniable.directory.states import current, running
 from deniable.messages import Manifest, Repeat, Schedule
 from deniable.publishing.following import (
     declared,
@@ -15,7 +16,6 @@ from deniable.publishing.following import (
     reserved,
     reserved_by_all,
 )
-from deniable.publishing.states import current, running
 from tests.cli.commands import Workplace, succeed
 from tests.support.surveys import CATEGORIES, DAY, MANIFEST, START, manifest
 

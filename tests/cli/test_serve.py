@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from deniable.directory import Config, with_store
 from deniable.messages import UploadAnswer, pack_upload
-from deniable.publishing.collector_directory import with_store
-from deniable.server import Config
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.cli.serving import SECONDS, received, serving
 from tests.support.reports import envelope

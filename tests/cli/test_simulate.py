@@ -120,7 +120,7 @@ def test_a_rehearsal_takes_one_seeds_reports_and_no_others(place: Workplace, fil
                 break
         assert "200 reports accepted, 0 were there already" in anew.stderr
         seen = succeed("hist", "simulated-tea", "--dir", place.directory)
-        assert "simulated: no real device answered" in seen
+        assert "!! Simulated: no real device answered." in seen
         assert "no figures yet" in fail("hist", "tea", "--dir", place.directory)
 
 

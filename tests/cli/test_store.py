@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.publishing.collector_directory import with_store
-from deniable.publishing.start_warnings import start_warnings
-from deniable.server import Config
+from deniable.directory import Config, with_store
+from deniable.directory.start_warnings import start_warnings
 from deniable.stores.sqlite.database import VERSION
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.stores.test_migrations import write_version_1

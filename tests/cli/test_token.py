@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.server import Config, token_digest
+from deniable.directory import Config, token_digest
 from deniable.stores import Role, SqliteStore
 from tests.cli.commands import Workplace, fail, run, succeed
 

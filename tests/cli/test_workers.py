@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from deniable.directory import Config, read_authority_key
 from deniable.messages import Schedule, UploadAnswer, pack_upload, sign_manifest
-from deniable.publishing.authority_keys import read_authority_key
-from deniable.server import Config
 from deniable.server.life import workers as supervising
 from deniable.stores import SqliteStore
 from tests.cli.commands import Workplace

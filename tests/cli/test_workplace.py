@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from deniable.cli.histogram_forms import show_histogram
+from deniable.directory import Config
 from deniable.estimates import Histogram, estimate_histogram
 from deniable.messages import Manifest, SigningKey, sign_manifest
 from deniable.publishing.survey_file import duration_text
-from deniable.server import Config
 from deniable.stores import SqliteStore
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.support.surveys import manifest

@@ -7,11 +7,10 @@ from pathlib import Path
 import click
 import pytest
 
+from deniable.directory import SETTINGS, Config, Setting
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import FIELDS, SurveyFile
-from deniable.server import SETTINGS, Config
 from deniable.server.operations.metrics import BUILD_INFO, GAUGES, METERS, Meter, exposed_name
-from deniable.server.operations.settings import Setting
 from deniable.server.routes.routing import ROUTES, Route
 from tests.cli.commands import all_commands
 from tests.support.surveys import AUTHORITY, ORIGIN

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 
 from deniable.estimates import Estimate, Histogram, View, estimate_histogram, plot_differences
+from deniable.estimates.cautions import epochs_text
 from deniable.estimates.charts import Dot
 from deniable.estimates.decoders import decoder_of
-from deniable.estimates.display import epochs_text, histogram_dots, noise_text
+from deniable.estimates.display import histogram_dots
 from deniable.estimates.rows import chosen_rows
 from deniable.estimates.series import Point, Series
 from deniable.mechanisms import RandomisedResponse
@@ -128,7 +129,7 @@ def test_impossible_counts_are_marked_and_said_to_be_unusable() -> None:
     assert [dot.label for dot in dots if dot.mark == "!!"] == [*histogram.impossible]
     assert [dot.outer for dot in dots if dot.label == "very poor"] == [None]
     html = histogram._repr_html_()
-    assert "!! Not to be used" in html
+    assert '<p class="alert" role="alert" data-caution="not-to-be-used">Not to be used' in html
     assert "none in [0, 1]" in html
 
 
@@ -161,5 +162,6 @@ def test_reports_that_would_help_are_told_in_two_digits_up_to_a_billion(
     epsilon: str, told: str
 ) -> None:
     mechanism = RandomisedResponse(3, epsilon)
-    said = noise_text(Histogram.of_counts(mechanism, [8, 8, 8]))
+    few = Histogram.of_counts(mechanism, [8, 8, 8])
+    said = {caution.code: caution.text for caution in few.cautions}["few-reports"]
     assert said.endswith(f"each by itself, take {told} at this epsilon.")

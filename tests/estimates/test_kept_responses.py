@@ -57,7 +57,8 @@ def test_a_histogram_names_the_epochs_whose_noise_it_shares(two_round: bool) -> 
         histogram = estimate_histogram(survey, epoch, counts)
         assert histogram.kept_range == shared
         assert histogram.to_dict()["kept_range"] == list(shared)
-        assert f"noise is shared by epochs {shared[0]} to {shared[1]}" in str(histogram)
+        kept = f"epochs {shared[0]} to {shared[1]}: figures of these epochs share noise"
+        assert kept in str(histogram)
     fresh = estimate_histogram(manifest(), 0, counts)
     assert fresh.kept_range is fresh.to_dict()["kept_range"] is None
-    assert "shared" not in str(fresh)
+    assert "share noise" not in str(fresh)

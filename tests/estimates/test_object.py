@@ -380,10 +380,10 @@ def test_what_is_not_to_be_used_says_so_whatever_is_made_of_it() -> None:
         2 * good,
         bad.query([1] * 5),
     ):
-        assert "Not to be used: honest devices do not cause such counts." in made.sentence
+        assert "Not to be used: honest devices do not cause the counts of epoch" in made.sentence
     assert "Not to be used" not in other.sentence
-    assert simulated.share("good").sentence.endswith(" Simulated: no real device answered.")
-    assert "simulated: no real device answered" in str(simulated)
+    assert simulated.share("good").sentence.count(" Simulated: no real device answered.") == 1
+    assert "!! Simulated: no real device answered." in str(simulated)
     series = Series("", tuple(Point("", at, 0, 1, each) for at, each in enumerate((fine, bad))))
     fakes = {row["epoch"]: row["fewest_fakes"] for row in series.rows()}
     assert fakes == {0: 0, 1: bad.poisoning.fewest_fakes}
@@ -401,7 +401,7 @@ def test_of_all_answers_no_rounding_is_taken_for_the_impossible() -> None:
         sums = (whole, found.query([1.0] * k))
         assert [(each.influence, each.fakes_decide) for each in sums] == [(0.0, False)] * 2
         told = "If 1 % of the reports are fake, it stays as it is: fakes cannot move it."
-        assert [each.fakes_text for each in sums] == [told] * 2
+        assert all(sentence.endswith(told) for sentence in (one.sentence for one in sums))
 
 
 @every

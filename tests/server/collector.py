@@ -10,6 +10,7 @@ from aiohttp import ClientResponse, web
 from aiohttp.test_utils import BaseTestServer, TestClient
 from yarl import URL
 
+from deniable.directory import Config, new_token, token_digest
 from deniable.messages import (
     PROBLEM_JSON,
     Manifest,
@@ -18,7 +19,7 @@ from deniable.messages import (
     read_problem,
     sign_manifest,
 )
-from deniable.server import Config, build_server, new_token, token_digest
+from deniable.server import build_server
 from deniable.server.operations.metrics import Meters
 from deniable.server.transport.connections import CollectorServer
 from deniable.server.transport.listening import listen

@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import ClientSession, TraceConfig, TraceRequestEndParams
 from openapi_schema_validator import OAS31Validator, validate
 
-from deniable.server.operations.settings import Config
+from deniable.directory import Config
 from deniable.server.routes.openapi import openapi_document
 
 _UNDOCUMENTED = {405, 417, 500}

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.server.transport.addresses import Network, caller, sender
+from deniable.directory import Network
+from deniable.server.transport.addresses import caller, sender
 from tests.support.effort import effort
 
 PROXIES = [ip_network(each) for each in ("10.0.0.0/8", "2001:db8:1::/48", "127.0.0.1")]

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from deniable.server import Config
+from deniable.directory import Config
 from deniable.server.operations.metrics import Meters
 from deniable.server.transport import connection_slots
 from deniable.server.transport.connection_slots import ConnectionSlots

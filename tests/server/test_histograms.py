@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from deniable.directory import new_token
 from deniable.estimates import EpochStanding, EpochState, Histogram, estimate_histogram
 from deniable.messages import Manifest, Repeat, UploadAnswer
-from deniable.server import new_token
 from deniable.server.routes.estimating import Estimating
 from deniable.stores import Role
 from tests.server.collector import Collector, problem, running

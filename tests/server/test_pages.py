@@ -612,7 +612,7 @@ async def test_figures_that_are_not_to_be_used_say_so_wherever_they_are(
         ("/compare?epoch=1&against=0", "s 0, 1"),
     ):
         text = await text_of(await collector.client.get(f"/surveys/years{path}"))
-        assert f"Not to be used: honest devices do not cause the counts of epoch{epochs}." in text
+        assert f"Not to be used: honest devices do not cause the counts of epoch{epochs} of" in text
         assert path.startswith("/compare") or "none possible" in text
     assert "in the units of the answers" in text
     # As many digits as tell the interval's ends apart.

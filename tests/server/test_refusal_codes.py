@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from deniable.directory import Config
 from deniable.enrolment.exchange import refuse_enrolment
 from deniable.messages import RefusalCode
 from deniable.messages.refusals import Remedy
-from deniable.server import Config
 from deniable.server.operations.metrics import METERS
 from deniable.server.routes.openapi import openapi_document
 from deniable.server.transport.answers import problem

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from deniable.directory import Config
 from deniable.messages import pack_upload, sign_manifest
-from deniable.server import Config, serve
+from deniable.server import serve
 from deniable.stores import SqliteStore
 from tests.support.reports import envelope
 from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN

@@ -22,7 +22,8 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from deniable.server import Config, InvalidConfig, build_server
+from deniable.directory import Config, InvalidConfig
+from deniable.server import build_server
 from deniable.server.operations.metrics import Meters
 from deniable.server.transport.listening import listen, shown_address
 from deniable.server.transport.tls import reload_certificate, tls_context

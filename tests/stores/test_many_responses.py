@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from deniable.directory import shown_counts
 from deniable.messages.codec import encode
 from deniable.messages.receipt import Receipt
-from deniable.server.routes.shown import shown_counts
 from deniable.stores import KEPT_SECONDS, SqliteStore, Store
 from deniable.stores.backups import back_up
 from deniable.stores.rules.copying import CountRow

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.server.routes.shown import shown_counts, shown_epochs
+from deniable.directory import shown_counts, shown_epochs
 from deniable.stores import (
     KEPT_SECONDS,
     Role,

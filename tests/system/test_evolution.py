@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from deniable.client import IN_MEMORY, Client, Survey
+from deniable.directory import Config
 from deniable.messages import Manifest, open_manifest, split_manifests
-from deniable.server import Config
 from tests.cli.commands import Workplace, succeed
 from tests.cli.serving import serving
 from tests.cli.test_running import TENTH

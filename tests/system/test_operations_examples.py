@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from deniable.directory import SETTINGS
 from deniable.messages import MAX_UPLOAD_BYTES
-from deniable.server import SETTINGS
 from deniable.server.life import workers
 from tests.support.collector import CollectorProcess
 from tests.support.processes import DENIABLE, ROOT, run

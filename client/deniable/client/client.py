@@ -59,9 +59,10 @@ from deniable.client.manifests import Manifests
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.sending.backoff import Backoff
 from deniable.client.sending.delivery import LONGEST_REST
+from deniable.client.sending.http_transport import HttpTransport
 from deniable.client.sending.launch import LaunchDelay
 from deniable.client.sending.outbox import Outbox
-from deniable.client.sending.transport import REQUEST_SECONDS, HttpTransport, Transport
+from deniable.client.sending.transport import REQUEST_SECONDS, Transport
 from deniable.client.sending.uploader import Uploader
 from deniable.client.state.consents import Scope
 from deniable.client.state.state import State

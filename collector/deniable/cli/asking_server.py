@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from deniable.server import Config
+from deniable.directory import Config
 
 SECONDS: Final = 8.0
 """More than it takes until a store that does not answer, or a worker, is known as such."""

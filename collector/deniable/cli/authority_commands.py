@@ -5,18 +5,19 @@ from pathlib import Path
 import click
 
 from deniable.cli.options import a_file, confirm, directory_option, yes_option
-from deniable.enrolment import KeyFileError, create_key_file
-from deniable.messages import follow_rotations
-from deniable.publishing.authority_keys import (
+from deniable.directory import (
+    Config,
     check_outside,
     default_key_file,
     find_key_file,
     hand_over,
     read_authority_key,
     rotations_of,
+    store_text,
+    with_store,
 )
-from deniable.publishing.collector_directory import store_text, with_store
-from deniable.server import Config
+from deniable.enrolment import KeyFileError, create_key_file
+from deniable.messages import follow_rotations
 
 
 @click.group()

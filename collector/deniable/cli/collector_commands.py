@@ -8,10 +8,16 @@ from pathlib import Path
 import click
 
 from deniable.cli.options import a_file, directory_option
-from deniable.publishing.authority_keys import default_key_file
-from deniable.publishing.collector_directory import EXAMPLE_FILE, create_collector, store_text
-from deniable.publishing.start_warnings import start_warnings
-from deniable.server import CONFIG_FILE, Config
+from deniable.directory import (
+    CONFIG_FILE,
+    EXAMPLE_FILE,
+    Config,
+    create_collector,
+    default_key_file,
+    store_text,
+)
+from deniable.directory.start_warnings import start_warnings
+from deniable.publishing.survey_file import EXAMPLE
 
 _LOG = logging.getLogger("deniable.collector")
 
@@ -45,7 +51,7 @@ def init(directory: Path, origin: str | None, port: int, authority_key: Path | N
     if origin is None and port == 0:
         raise click.BadParameter("with port 0, say how devices reach it", param_hint="--origin")
     reached = f"http://127.0.0.1:{port}" if origin is None else origin
-    public_key = create_collector(directory, reached, port, key_file)
+    public_key = create_collector(directory, reached, port, key_file, EXAMPLE)
     click.echo(f"settings       {directory / CONFIG_FILE}")
     click.echo(f"store          {store_text(Config.load(directory))}")
     click.echo(f"example        {directory / EXAMPLE_FILE}")

@@ -8,10 +8,10 @@ from rich.text import Text
 
 from deniable.cli.bars import NOWHERE, bar
 from deniable.cli.life_terms import epochs_named
+from deniable.documents.terminal import print_alerts, print_notes
 from deniable.estimates import Histogram
 from deniable.estimates.comparison import Comparison, Row
 from deniable.estimates.estimate import Unit, number_text
-from deniable.messages import is_simulated
 
 _BAR_WIDTH = 24
 _LABEL_WIDTH = 40
@@ -21,10 +21,10 @@ def show_comparison(compared: Comparison, screen: Console) -> None:
     """Print it as a table, and in a sentence or with what to mind."""
     told, against = compared.histogram, compared.against
     screen.print(Text(told.question, style="bold"))
-    if is_simulated(told.survey):
-        screen.print("simulated: no real device answered", style="bold")
     versus = "" if against is None else f" against {_place(against)}"
     screen.print(f"{told.survey}, {_place(told)}{versus}; epsilon {told.epsilon}\n")
+    cautions = compared.cautions
+    print_alerts(cautions, screen)
     table = Table(box=None, pad_edge=False)
     table.add_column("answer", overflow="fold", max_width=_LABEL_WIDTH)
     interval = f"{100 * told.level:.12g} % interval"
@@ -40,7 +40,7 @@ def show_comparison(compared: Comparison, screen: Console) -> None:
     screen.print()
     if len(compared.rows) == 1:
         screen.print(compared.rows[0].estimate.sentence + "\n")
-    screen.print("\n".join(_notes(compared)), style="dim")
+    print_notes(cautions, screen, *_notes(compared))
 
 
 def _cells(row: Row) -> Iterator[str]:
@@ -80,23 +80,9 @@ def _notes(compared: Comparison) -> Iterator[str]:
                 "Differences are in percentage points, with intervals of their own: whether those "
                 "of the two shares overlap tells less."
             )
-        if (count := len(compared.rows)) > 1:
-            chance = count * (1 - told.level)
-            yield (
-                f"Each interval stands by itself: chance alone makes {chance:.2g} of {count:,} "
-                "seem to differ, on average."
-            )
         if compared.test is not None:
             yield f"Whether anything changed at all: {compared.test}."
-        yield (
-            "Devices that are in both make these intervals wider than need be, never too narrow, "
-            "as long as they tend to keep their answers."
-        )
-    if told.impossible or (against is not None and against.impossible):
-        yield "!! DO NOT USE THESE FIGURES: they are of counts that honest devices do not cause."
-    # One row has a sentence, which says so.
-    fakes = f" {compared.fakes_text}" * (len(compared.rows) > 1)
-    yield f"Intervals exclude manipulation.{fakes} Devices: {told.enrolment}."
+    yield f"Devices: {told.enrolment}."
 
 
 def _place(histogram: Histogram) -> str:

@@ -21,12 +21,10 @@ from deniable.cli.demo_fleet import report_all
 from deniable.cli.demo_result import show_result
 from deniable.cli.screen import console
 from deniable.client import HttpTransport, NotRecorded, Survey
+from deniable.directory import Config, create_collector, default_key_file, with_store
 from deniable.messages import Manifest
-from deniable.publishing.authority_keys import default_key_file
-from deniable.publishing.collector_directory import create_collector, with_store
 from deniable.publishing.publish import publish
-from deniable.publishing.survey_file import SurveyFile
-from deniable.server import Config
+from deniable.publishing.survey_file import EXAMPLE, SurveyFile
 
 _START_SECONDS: Final = 30.0
 _MOST_HISTOGRAM_BYTES: Final = 64 << 20
@@ -84,7 +82,7 @@ def _set_up(
     """Make a collector with the survey published, for anyone to read; return its manifest."""
     key_file = default_key_file(directory)
     port = int(origin.rpartition(":")[2])
-    create_collector(directory, origin, port, key_file, public=[data.name])
+    create_collector(directory, origin, port, key_file, EXAMPLE, public=[data.name])
     config = Config.load(directory)
     settings = {"distance": "absolute"} if mechanism == "ordinal" else {}
     written = SurveyFile(

@@ -7,7 +7,7 @@ import click
 
 from deniable.cli.demo_data import DEMO_SURVEYS
 from deniable.cli.screen import console
-from deniable.server import Config
+from deniable.directory import Config
 
 
 @click.command(short_help="Run the whole thing on real data, on this machine.")

@@ -7,10 +7,10 @@ import click
 
 from deniable.cli.options import a_file
 from deniable.cli.reading import Place, reading_options
+from deniable.directory.states import running
 from deniable.messages import is_simulated
 from deniable.messages.bundle import Bundle
 from deniable.publishing.following import declared, followed
-from deniable.publishing.states import running
 from deniable.reading import find_version
 
 

@@ -7,7 +7,7 @@ import click
 
 from deniable.cli.asking_server import SECONDS, ask, local_address, missing_workers_text
 from deniable.cli.options import directory_option
-from deniable.server import Config
+from deniable.directory import Config
 
 
 @click.command()

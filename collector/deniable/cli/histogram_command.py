@@ -156,9 +156,8 @@ def _show_histogram(
         click.echo(histogram_csv(histogram, View(view)), nl=False)
     else:
         supporting = supporting_text(manifest.mechanism)
-        step = manifest.minimum_reports
         show_histogram(
-            *(histogram, console(), step, hint, supporting, View(view)),
+            *(histogram, console(), hint, supporting, View(view)),
             top=top,
             simultaneous=simultaneous,
         )

@@ -9,12 +9,11 @@ from rich.text import Text
 
 from deniable.cli.bars import NOWHERE, bar
 from deniable.cli.life_terms import epochs_named
+from deniable.documents.terminal import print_alerts, print_notes
 from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary, View
-from deniable.estimates.display import fakes_text, noise_text, smoothing_text, unseen_text
 from deniable.estimates.fields import Json, response_rows
 from deniable.estimates.numeric import QUARTILES
 from deniable.estimates.rows import ShownRows, chosen_rows
-from deniable.messages import is_simulated
 from deniable.reading import instant_text
 
 _NUMBERS_WIDTH = 54
@@ -28,21 +27,12 @@ _STATES = {
     EpochState.CLOSED: "over; no more reports are taken, and it is about to be sealed",
     EpochState.SEALED: "sealed: these counts are final",
 }
-_SHOWN = {
-    View.UNBIASED: "Estimates are unbiased and may leave [0 %, 100 %].",
-    View.PROJECTED: "Shown are the possible frequencies nearest to the unbiased estimates: biased, "
-    "for looking at, never to be added up or averaged.",
-    View.LIKELIHOOD: "Shown are the frequencies that make what was counted the likeliest: biased, "
-    "for looking at, never to be added up or averaged.",
-}
 _NARROWEST_BAR, _WIDEST_BAR = 8, 30
-_OUTSIDE = "! The whole interval lay outside what is possible: chance, or false reports."
 
 
 def show_histogram(
     histogram: Histogram,
     screen: Console,
-    step: int = 1,
     older: str | None = None,
     supporting: str | None = None,
     view: View = View.UNBIASED,
@@ -52,13 +42,11 @@ def show_histogram(
 ) -> None:
     """Print a histogram as a table with bars, and what to mind when reading it.
 
-    Figures appear in steps of so many reports; an older survey of the name, whose id begins so, has
-    figures as well. What responses support is told of a design.
+    An older survey of the name, whose id begins so, has figures as well. What responses support is
+    told of a design.
     """
     shown = chosen_rows(histogram, view, top=top, simultaneous=simultaneous)
     screen.print(Text(histogram.question, style="bold"))
-    if is_simulated(histogram.survey):
-        screen.print("simulated: no real device answered", style="bold")
     delta = "" if histogram.delta == "0" else f", delta {histogram.delta}"
     screen.print(
         f"{histogram.survey}, {epochs_named(histogram.epochs)}; reports: {histogram.n:,}; "
@@ -69,8 +57,8 @@ def show_histogram(
     if histogram.standing is not None:
         screen.print(_STATES[histogram.standing.state])
     screen.print()
-    if histogram.impossible:
-        screen.print(_warning(histogram) + "\n", style="bold red")
+    cautions = histogram.figures(shown, view).cautions
+    print_alerts(cautions, screen)
     if histogram.numeric is None:
         tables: tuple[Table, ...] = (
             *_category_tables(histogram, shown, screen.width, supporting, view),
@@ -78,12 +66,11 @@ def show_histogram(
         )
         notes = [
             *([] if supporting is None else [supporting]),
-            *([shown.note] if shown.note else []),
-            *_category_notes(histogram, shown, view),
+            *_category_notes(histogram, shown),
         ]
     else:
         tables = _numbers(histogram.numeric), _bins(histogram.numeric, screen.width)
-        notes = _numeric_notes(histogram, histogram.numeric)
+        notes = _numeric_notes(histogram)
     for table in tables:
         if table.row_count:
             screen.print(table)
@@ -95,94 +82,33 @@ def show_histogram(
         notes.append(
             f"Each device answers one of the questions, which it draws. Reports about each: {told}."
         )
-    if histogram.distrusted:
-        notes.append(
-            f"! {histogram.distrusted:,} of the reports were vouched for by issuers that are not "
-            "trusted any more."
-        )
-    if histogram.kept_range is not None:
-        first, last = histogram.kept_range
-        notes.append(
-            f"Devices keep responses for epochs {first} to {last}: figures of these epochs share "
-            "noise. An average of them is less exact than it looks, and their differences have "
-            "errors of their own."
-        )
-    if step > 1:
-        notes.append(
-            f"Figures are renewed when at least {step:,} more reports have come; those are stored."
-        )
     if older is not None:
         notes.append(f"An older survey of this name has figures of its own: --survey {older}")
-    screen.print("\n".join(notes), style="dim")
+    print_notes(cautions, screen, *notes)
 
 
-def _category_notes(histogram: Histogram, shown: ShownRows, view: View) -> list[str]:
+def _category_notes(histogram: Histogram, shown: ShownRows) -> list[str]:
     held = "hold all at once" if shown.simultaneous else "each stands by itself"
     notes = [
-        f"{_SHOWN[view]} Intervals are those of the unbiased estimates, cut to [0 %, 100 %], and "
-        f"{held}. Raw counts contain the noise.",
-        _manipulation(histogram),
+        "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it, and "
+        f"{held}. Raw counts contain the noise. Suspicious counts are marked !!, intervals wholly "
+        f"outside !. Devices: {histogram.enrolment}."
     ]
-    if any(row["outside"] and not row.get("impossible") for row in shown.rows):
-        chance = ""
-        # Of intervals that hold all at once, to none or few.
-        if not shown.simultaneous and (expected := shown.total * (1 - histogram.level) / 2) >= 1:
-            chance = f" Chance alone does it to up to {expected:,.0f} of {shown.total:,}."
-        notes.append(_OUTSIDE + chance)
     if len(histogram.responses) > _MOST_RESPONSES:
         notes.append("Raw counts of the responses are in --json.")
-    if noise := noise_text(histogram, simultaneous=shown.simultaneous):
-        notes.append(noise)
     return notes
 
 
-def _numeric_notes(histogram: Histogram, numeric: NumericSummary) -> list[str]:
+def _numeric_notes(histogram: Histogram) -> list[str]:
     notes = [
         "The mean is unbiased and may leave the range; intervals are cut to what is possible, and "
-        "each stands by itself.",
-        _manipulation(histogram),
+        "each stands by itself. Single values, and what is not shown, are in --json. "
+        f"Devices: {histogram.enrolment}.",
     ]
-    if smoothing := smoothing_text(histogram):
-        notes.append(smoothing)
-    if hidden := numeric.hidden:
-        notes.append(
-            "Not shown, since intervals cover more than half of what is possible: "
-            f"{', '.join(hidden)}. Shares within ± 10 percentage points take about "
-            f"{histogram.reports_for_shares:,} reports if answers are spread evenly; "
-            "asking for groups takes far fewer, as `survey publish` says."
-        )
-    notes.append("Single values, and what is not shown, are in --json.")
     if impossible := histogram.impossible:
         shown = ", ".join(impossible[:_NAMED]) + (", …" if len(impossible) > _NAMED else "")
         notes.append(f"!! These values have counts that honest devices do not cause: {shown}.")
-    if noise := noise_text(histogram):
-        notes.append(noise)
-    if any(group.share.outside for group in numeric.bins) or numeric.mean.outside:
-        notes.append(_OUTSIDE)
     return notes
-
-
-def _manipulation(histogram: Histogram) -> str:
-    fakes = histogram.poisoning.fakes_for_one_error
-    enough = ""
-    if fakes is not None and histogram.numeric is None:
-        what = "combination" if histogram.crossed else "share"
-        enough = f" {fakes:,} more, all fake, would move any {what} by its standard error."
-    return (
-        f"Intervals exclude manipulation. {fakes_text(histogram)}{enough} {unseen_text(histogram)} "
-        "Suspicious counts are marked !!. "
-        f"Devices: {histogram.enrolment}."
-    )
-
-
-def _warning(histogram: Histogram) -> str:
-    chance = f"{100 * histogram.poisoning.false_alarm:.4g} %"
-    return (
-        "!! DO NOT USE THESE FIGURES. Honest devices do not cause such counts (!!): at least "
-        f"{histogram.poisoning.fewest_fakes:,} of the {histogram.n:,} reports are fake. "
-        "What is not marked may be as wrong. (Chance does this to at most "
-        f"{chance} of honest histograms.)"
-    )
 
 
 def _numbers(numeric: NumericSummary) -> Table:

@@ -6,10 +6,9 @@ import click
 
 from deniable.cli.options import a_file, directory_option
 from deniable.cli.reading import Place, reading_options
+from deniable.directory import CONFIG_FILE, check_outside
 from deniable.enrolment import create_key_file, read_key_file
 from deniable.messages import Manifest
-from deniable.publishing.authority_keys import check_outside
-from deniable.server import CONFIG_FILE
 
 _file_argument = click.argument("file", type=a_file)
 

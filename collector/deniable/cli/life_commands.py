@@ -15,10 +15,9 @@ import click
 from deniable.cli.options import confirm, directory_option, json_option, yes_option
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.surveys import find_survey, published
+from deniable.directory import Config, store_text, with_store
 from deniable.messages import Manifest, check_public_key
-from deniable.publishing.collector_directory import store_text, with_store
 from deniable.reading import find_version, instant_text
-from deniable.server import Config
 from deniable.stores import Seal, Store
 
 Command = TypeVar("Command", bound=Callable[..., Any])

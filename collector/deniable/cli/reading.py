@@ -28,7 +28,7 @@ class Place:
         """Return where the directory's collector is reached; None of a URL: there may be others."""
         if self.collector is not None:
             return None
-        from deniable.server import Config
+        from deniable.directory import Config
 
         return Config.load(self.directory).origin
 
@@ -39,8 +39,7 @@ class Place:
             yield self._http()
             return
         from deniable.cli.surveys import warn_of_unsigned
-        from deniable.publishing.store_source import StoreSource
-        from deniable.server import Config
+        from deniable.directory import Config, StoreSource
         from deniable.stores import StoreMoved
 
         with StoreSource(Config.load(self.directory)) as source:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from deniable.cli.surveys import published
 from deniable.client import HttpTransport
+from deniable.directory import Config, authority_chain, find_key_file, with_store
 from deniable.messages import (
     MAX_ANSWER_BYTES,
     MAX_MANIFEST_BYTES,
@@ -36,11 +37,8 @@ from deniable.messages import (
     simulated_name,
 )
 from deniable.messages.answers import read_problem
-from deniable.publishing.authority_keys import find_key_file
-from deniable.publishing.collector_directory import with_store
 from deniable.publishing.publish import publish_rehearsal
 from deniable.publishing.survey_file import SurveyFile
-from deniable.server import Config, authority_chain
 from deniable.stores import Store
 
 FEWEST: Final = 100

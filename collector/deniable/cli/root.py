@@ -58,10 +58,10 @@ class _OneLineErrors(LazyGroup):
 def _is_expected(error: Exception) -> bool:
     # Imported here: most commands end without an error.
     from deniable.client import TransportError
+    from deniable.directory import InvalidConfig
     from deniable.enrolment import IssuerError
     from deniable.messages import InvalidManifest, Refusal
     from deniable.reading import ReadingError
-    from deniable.server import InvalidConfig
     from deniable.stores import StoreError
 
     expected = (InvalidConfig, InvalidManifest, IssuerError, OSError, Refusal, StoreError)

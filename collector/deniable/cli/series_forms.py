@@ -6,10 +6,9 @@ from rich.table import Table
 from rich.text import Text
 
 from deniable.cli.bars import NOWHERE, bar
+from deniable.documents.terminal import print_alerts, print_notes
 from deniable.estimates import Answers, Estimate, Series
-from deniable.estimates.display import alert_text, furthest_text
 from deniable.estimates.estimate import Unit, number_text
-from deniable.messages import is_simulated
 from deniable.reading import instant_text
 
 _BAR_WIDTH = 20
@@ -29,11 +28,8 @@ def show_series(series: Series, groups: tuple[Answers, ...], level: float, scree
             f"{len(figures):,} answers are too many to show: name some with --share, or take "
             "--json or --csv"
         )
-    if is_simulated(series.survey):
-        screen.print("simulated: no real device answered\n", style="bold")
-    shown = [point.histogram for point in series.points if point.histogram]
-    if alert := alert_text(shown):
-        screen.print(f"!! {alert}\n", style="bold red")
+    cautions = series.cautions(*groups)
+    print_alerts(cautions, screen)
     daily = all(point.end - point.start >= _DAY for point in series.points)
     several = len({point.survey_id for point in series.points}) > 1
     for label, shares in figures:
@@ -54,13 +50,7 @@ def show_series(series: Series, groups: tuple[Answers, ...], level: float, scree
             )
         screen.print(table)
         screen.print()
-    notes = ["Each epoch stands by itself; a device may be in several. Intervals are about chance."]
-    if known := [share for _, shares in figures for share in shares if share is not None]:
-        name = "the mean" if series.numeric and not groups else "a share"
-        notes.append(furthest_text(name, known, "an epoch's reports"))
-    if several:
-        notes.append("Surveys of other ids are other surveys: they follow each other, unpooled.")
-    screen.print("\n".join(notes), style="dim")
+    print_notes(cautions, screen, "Each epoch stands by itself.")
 
 
 def _cells(share: Estimate | None) -> tuple[str, ...]:

@@ -8,13 +8,7 @@ from pathlib import Path
 import click
 
 from deniable.cli.options import a_file, confirm, directory_option, yes_option
-from deniable.publishing.collector_directory import (
-    check_store,
-    signed_surveys,
-    store_text,
-    with_store,
-)
-from deniable.server import Config
+from deniable.directory import Config, check_store, signed_surveys, store_text, with_store
 from deniable.stores import (
     Store,
     StoreError,

@@ -24,11 +24,11 @@ from deniable.cli.survey_terms import (
 )
 from deniable.cli.surveys import published
 from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
+from deniable.directory import Config, authority_chain, find_key_file, store_text, with_store
+from deniable.directory.states import running
 from deniable.mechanisms.exponential import ceil_div
 from deniable.messages import FRESH, Manifest, is_simulated
 from deniable.messages.bundle import declaration_of, declared_in_python
-from deniable.publishing.authority_keys import find_key_file
-from deniable.publishing.collector_directory import store_text, with_store
 from deniable.publishing.following import (
     CEILING,
     epochs_left,
@@ -36,10 +36,8 @@ from deniable.publishing.following import (
     reserved,
     reserved_by_all,
 )
-from deniable.publishing.states import running
 from deniable.publishing.survey_file import SurveyFile
 from deniable.reading import find_version
-from deniable.server import Config, authority_chain
 from deniable.stores import Store
 
 _MUCH = Fraction(1, 100)

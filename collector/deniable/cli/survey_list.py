@@ -10,8 +10,8 @@ import click
 
 from deniable.cli.options import json_option
 from deniable.cli.reading import Place, reading_options
+from deniable.directory.states import state_of
 from deniable.messages import Manifest
-from deniable.publishing.states import state_of
 
 _QUESTION_WIDTH: Final = 24
 _HEADINGS: Final = ("name", "seq", "id begins", "epsilon", "repeat", "epoch now", "state")

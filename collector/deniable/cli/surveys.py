@@ -2,10 +2,9 @@
 
 import click
 
+from deniable.directory import Config, signed_surveys
 from deniable.messages import Manifest
-from deniable.publishing.collector_directory import signed_surveys
 from deniable.reading import find_version
-from deniable.server import Config
 from deniable.stores import Store
 
 

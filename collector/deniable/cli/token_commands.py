@@ -8,9 +8,8 @@ from typing import Final
 import click
 
 from deniable.cli.options import directory_option, json_option
-from deniable.publishing.collector_directory import store_text, with_store
+from deniable.directory import Config, new_token, store_text, token_digest, with_store
 from deniable.reading import instant_text
-from deniable.server import Config, new_token, token_digest
 from deniable.stores import Role, Store, Token
 
 _ID_DIGITS: Final = 12

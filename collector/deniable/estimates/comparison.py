@@ -4,17 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from deniable.documents import Caution
 from deniable.estimates.answers import Answers, answers_text
+from deniable.estimates.cautions import Figures
 from deniable.estimates.change import Test
-from deniable.estimates.display import furthest_text
-from deniable.estimates.estimate import Estimate
-from deniable.estimates.fields import estimate_map, written
+from deniable.estimates.estimate import Estimate, Sample, furthest
+from deniable.estimates.fields import caution_codes, caution_maps, estimate_map, written
 from deniable.estimates.histogram import Histogram
 
 _COLUMNS: Final = (
     *("survey", "survey_id", "epochs", "n", "against_epochs", "against_n", "answers"),
     *("estimate", "standard_error", "low", "high", "outside", "influence", "fakes_decide"),
-    *("level", "distinguishable"),
+    *("level", "distinguishable", "cautions"),
 )
 
 _MOST_COMPARED: Final = 1024
@@ -44,13 +45,23 @@ class Comparison:
     test: Test | None = None
 
     @property
-    def fakes_text(self) -> str:
-        """Return what 1 % of fake reports can do to the figure that they move furthest."""
+    def cautions(self) -> tuple[Caution, ...]:
+        """Return what is to be known before its figures are used."""
         figure = "the mean" if self.histogram.values is not None else "a share"
+        samples: tuple[Sample, ...] = (self.histogram.sample,)
+        reports = "the reports"
         if self.against is not None:
             figure = f"a difference{' of means' * (self.histogram.values is not None)}"
-        reports = "the reports" if self.against is None else "the reports on each side"
-        return furthest_text(figure, (row.estimate for row in self.rows), reports)
+            samples = (self.against.sample, *samples)
+            reports = "the reports on each side"
+        return Figures(
+            samples,
+            *furthest((row.estimate for row in self.rows), figure),
+            reports,
+            outside=sum(row.estimate.outside for row in self.rows),
+            level=self.histogram.level,
+            compared=0 if self.against is None else len(self.rows),
+        ).cautions
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -59,13 +70,14 @@ class Comparison:
             test = self.test
             names = ("statistic", "degrees", "p_value")
             told["test"] = {name: getattr(test, name) for name in names}
-        return told
+        return told | {"cautions": caution_maps(self.cautions)}
 
     def to_csv(self) -> str:
         """Return a row an answer as CSV."""
         shared = self._shared()
         for key in ("epochs", "against_epochs"):
             shared[key] = " ".join(map(str, shared[key] or ()))
+        shared["cautions"] = caution_codes(self.cautions)
         return written(_COLUMNS, shared, map(self._plain, self.rows))
 
     def _shared(self) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """Histograms, series and differences as charts, as a part of a page, and as columns."""
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from deniable.documents import Caution
+from deniable.documents.html import cautions_html
 from deniable.estimates.answers import Answers
+from deniable.estimates.cautions import epochs_text
 from deniable.estimates.charts import (
     SHARES,
     Band,
@@ -20,22 +22,14 @@ from deniable.estimates.charts import (
     standalone,
 )
 from deniable.estimates.charts.svg import element
-from deniable.estimates.estimate import (
-    Estimate,
-    Unit,
-    bias_text,
-    decided_by_fakes,
-    fakes_sentence,
-)
+from deniable.estimates.estimate import Estimate
 from deniable.estimates.fields import (
     Json,
     category_rows,
-    crossed_rows,
     histogram_map,
     statistic_rows,
 )
 from deniable.estimates.frames import Column
-from deniable.estimates.planning import Accuracy, reports_for_half_width
 from deniable.estimates.rows import ShownRows, chosen_rows, shown_rows
 from deniable.estimates.views import View
 
@@ -55,142 +49,9 @@ _TOLD: Final = (
 _STATISTIC: Final = (
     *("estimate", "standard_error", "low", "high", "influence", "blur", "too_wide"),
 )
-_ALL_NOISE: Final = "Mostly noise so far: no answer is"
-_MANY: Final = 10**9
-"""More reports than any survey gets."""
 _CHANCE: Final = (
     "about chance alone: who was not asked, does not answer, lies or fakes is not in them."
 )
-_VIEWS: Final = {
-    View.PROJECTED: "Dots: projected view, the possible shares nearest to the estimates; biased.",
-    View.LIKELIHOOD: "Dots: likelihood view, the possible shares that fit best; biased.",
-}
-
-
-def noise_text(histogram: "Histogram", *, simultaneous: bool = False) -> str:
-    """Return which figures are noise so far, and how many reports would help, if any are.
-
-    They would give the intervals that are shown, simultaneous or not. Not of counts that honest
-    devices do not cause: more of them help nobody.
-    """
-    if histogram.impossible:
-        return ""
-    if (numeric := histogram.numeric) is not None:
-        mean = numeric.mean
-        if not numeric.too_wide(mean) or math.isnan(mean.standard_error):
-            return ""
-        accuracy = Accuracy.half_width(0.02 * numeric.span, mean.level)
-        needed = accuracy.reports(histogram.n * mean.standard_error**2)
-        return (
-            "Mostly noise so far: the mean within ± 2 % of the range, by an interval of "
-            f"{_level_text(mean.level)}, takes {_reports_text(needed)} at this epsilon."
-        )
-    k, told = len(histogram.categories), int(histogram.distinguishable.sum())
-    if told == k:
-        return ""
-    level = _level_text(histogram.level)
-    noise = f"{k - told:,} of {k:,} answers {'is' if k - told == 1 else 'are'} not"
-    text = (
-        f"{noise if told else _ALL_NOISE} distinguishable from 0 by {level} intervals that hold "
-        "for all at once"
-    )
-    own = histogram.level_at_once if simultaneous else histogram.level
-    for width in (0.05, 1 / k):  # if enough for the first, answers are many, and rare
-        needed = reports_for_half_width(histogram.sample.mechanism, width, level=own)
-        if needed > histogram.n:
-            wide = f"intervals of ± {100 * width:.2g} percentage points"
-            which = f"such {wide}" if simultaneous else f"{level} {wide}, each by itself,"
-            text += f"; {which} take {_reports_text(needed)} at this epsilon"
-            break
-    return f"{text}."
-
-
-def _reports_text(needed: int) -> str:
-    """Return how many reports that is, in two digits, rounded up."""
-    if needed > _MANY:
-        return "more than a billion reports"
-    step = 10 ** max(len(str(needed)) - 2, 0)
-    return f"about {-(-needed // step) * step:,} reports"
-
-
-def _level_text(level: float) -> str:
-    return f"{100 * level:.12g} %"
-
-
-def alert_text(histograms: Sequence["Histogram"]) -> str:
-    """Return that figures are not to be used, and of which epochs, if so."""
-    found: dict[str, set[int]] = {each.survey_id: set() for each in histograms}
-    for each in histograms:
-        found[each.survey_id].update(each.epochs if each.impossible else ())
-    places = [
-        f"epoch{'s' * (len(epochs) > 1)} {epochs_text(sorted(epochs))}"
-        f"{f' of {survey[:12]}' * (len(found) > 1)}"
-        for survey, epochs in found.items()
-        if epochs
-    ]
-    if not places:
-        return ""
-    return f"Not to be used: honest devices do not cause the counts of {' and '.join(places)}."
-
-
-def fakes_text(histogram: "Histogram") -> str:
-    """Return what 1 % of fake reports can do to the figures that are shown, as a sentence."""
-
-    def bias(
-        name: str, influences: Sequence[float], unit: Unit = Unit.SHARE, widest: float = 1.0
-    ) -> str:
-        most = max(influences)
-        return bias_text(name, most, unit, decided=decided_by_fakes(most, widest))
-
-    if (numeric := histogram.numeric) is not None:
-        parts = [bias("the mean", [numeric.mean.influence], Unit.NUMBER, numeric.span)]
-        told = [one.share.influence for one in numeric.bins if not numeric.too_wide(one)]
-        parts += [bias("a share", told)] if told else []
-    elif crossed := [row["influence"] for row in crossed_rows(histogram)]:
-        parts = [
-            bias("a combination", histogram.influence.tolist()),
-            bias("an answer to one question", crossed),
-        ]
-    else:
-        parts = [bias("a share", histogram.influence.tolist())]
-    return fakes_sentence(f"{', '.join(parts)}; a sum has a bound of its own")
-
-
-def unseen_text(histogram: "Histogram") -> str:
-    """Return which fake reports show no sign, as a sentence."""
-    share = histogram.poisoning.detectable_share
-    if share is None:
-        return (
-            "With this few reports, fake ones cannot be detected; those that only lie about their "
-            "answer never are."
-        )
-    percent = f"{100 * share:.2g}" if share < 0.995 else "100"  # never 1e+02
-    return (
-        f"Fakes below about {percent} % of the reports may show no "
-        "sign, and those that only lie about their answer never do."
-    )
-
-
-def furthest_text(name: str, estimates: Iterable[Estimate], reports: str) -> str:
-    """Return what 1 % of fakes can do to those estimates that they move furthest, as a sentence."""
-    one = max(estimates, key=lambda estimate: estimate.influence)
-    bias = bias_text(name, one.influence, one.unit, decided=one.fakes_decide)
-    return fakes_sentence(bias, reports)
-
-
-def smoothing_text(histogram: "Histogram") -> str:
-    """Return that groups and quartiles are smoothed, if any are shown that are."""
-    numeric = histogram.numeric
-    if numeric is None or not numeric.blur:
-        return ""
-    told = [not numeric.too_wide(each) for each in numeric.bins]
-    if not any(told) and all(numeric.too_wide(each) for each in numeric.quartiles):
-        return ""
-    reach = f"{numeric.blur * numeric.span / (len(histogram.categories) - 1):.15g}"
-    return (
-        f"Shares and quartiles are smoothed over {reach} either way, or they would be all noise: "
-        "read their intervals, which allow for it."
-    )
 
 
 def histogram_dots(histogram: "Histogram", shown: ShownRows) -> list[Dot]:
@@ -230,39 +91,30 @@ def histogram_picture(
         width=width,
         title=histogram.question or "Estimated shares",
         heading=heading,
-        notes=[*_notes(histogram, shown, View(view))],
+        notes=[*_notes(histogram, shown, View(view), alone=heading)],
         levels=_levels([histogram.level], simultaneous=shown.simultaneous),
     )
     return Picture(svg)
 
 
-def _notes(histogram: "Histogram", shown: ShownRows, view: View) -> Iterator[str]:
-    if shown.note:
-        yield shown.note
-    elif len(shown.rows) < shown.total:
+def _notes(histogram: "Histogram", shown: ShownRows, view: View, *, alone: bool) -> Iterator[str]:
+    if len(shown.rows) < shown.total and not shown.chosen:
         yield f"{len(shown.rows)} of {shown.total:,} answers."
-    if histogram.impossible:
-        yield (
-            "!! Not to be used: honest devices do not cause such counts. At least "
-            f"{histogram.poisoning.fewest_fakes:,} reports are fake."
-        )
+    if alone:  # a page has its own
+        yield from brief_texts(histogram.figures(shown, view).cautions)
     where = f"{histogram.survey}, epoch {epochs_text(histogram.epochs)}: "
     delta = "" if histogram.delta == "0" else f", delta {histogram.delta}"
     yield (
         f"{where * bool(histogram.survey)}{histogram.n:,} report{'s' * (histogram.n != 1)}, "
         f"epsilon {histogram.epsilon}{delta}."
     )
-    if view in _VIEWS:
-        yield _VIEWS[view]
     held = "that hold all at once" if shown.simultaneous else "each by itself"
     yield f"Intervals, {held}, are {_CHANCE}"
 
 
-def epochs_text(epochs: Sequence[int]) -> str:
-    """Return epochs as "3", "0-5" or "0, 2"."""
-    if len(epochs) > 2 and [*epochs] == [*range(epochs[0], epochs[-1] + 1)]:
-        return f"{epochs[0]}-{epochs[-1]}"
-    return ", ".join(map(str, epochs))
+def brief_texts(cautions: Iterable[Caution]) -> Iterator[str]:
+    """Yield the cautions that a chart has room for."""
+    return (str(caution) for caution in cautions if caution.brief)
 
 
 def series_panels(
@@ -313,7 +165,10 @@ def series_picture(
         title=f"{series.survey}, epoch by epoch",
         heading=heading,
         scale=Scale(float(min(values)), float(max(values)), 1, "") if values else SHARES,
-        notes=[*filter(None, [alert_text(shown)]), f"Intervals, {held}, are {_CHANCE}"],
+        notes=[
+            *(brief_texts(series.cautions()) if heading else ()),
+            f"Intervals, {held}, are {_CHANCE}",
+        ],
         breaks=breaks,
         levels=_levels(levels, simultaneous=simultaneous),
     )
@@ -376,7 +231,10 @@ def histogram_html(histogram: "Histogram") -> Markup:
     dots = histogram_dots(histogram, shown)
     rows = [_row(head, "col"), *(_row(_cells(dot), "row") for dot in dots)]
     table = element("details", element("summary", "Table"), element("table", *rows))
-    return element("div", standalone(histogram_picture(histogram, shown, dots=dots).svg), table)
+    chart = histogram_picture(histogram, shown, dots=dots, heading=False).svg
+    cautions = Markup(cautions_html(histogram.figures(shown).cautions))
+    heading = element("strong", histogram.question) if histogram.question else ""
+    return element("div", heading, standalone(chart), table, cautions)
 
 
 def _cells(dot: Dot) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ different epochs or surveys are independent.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
@@ -17,7 +17,9 @@ from typing import Final, SupportsFloat
 import numpy as np
 from scipy import optimize
 
+from deniable.documents import Caution
 from deniable.estimates.binomial import binomial_intervals, check_level, normal_quantile
+from deniable.estimates.cautions import Figures
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
 from deniable.estimates.influence import furthest_shifts, ratio_shift, report_shifts
 from deniable.estimates.poisoning import fewest_fakes
@@ -73,9 +75,16 @@ def bias_text(name: str, influence: float, unit: Unit, *, decided: bool = False)
     return f"{name} is off by up to {digits}{points}" + ": fakes decide it" * decided
 
 
-def fakes_sentence(biases: str, reports: str = "the reports") -> str:
-    """Return the sentence of the biases that 1 % of fakes among these reports make at most."""
-    return f"If 1 % of {reports} are fake, {biases}."
+def furthest(estimates: Iterable["Estimate"], name: str = "it") -> tuple[str, bool]:
+    """Return how far fakes move the estimate that they move furthest, and whether they decide it.
+
+    As a part of a sentence; "" if nobody knows.
+    """
+    known = [one for one in estimates if not math.isnan(one.influence)]
+    if not known:
+        return "", False
+    one = max(known, key=lambda estimate: estimate.influence)
+    return bias_text(name, one.influence, one.unit, decided=one.fakes_decide), one.fakes_decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +155,8 @@ class Estimate:
                     interval += f"; not distinguishable from {self.nothing:g}{same}"
             case _:
                 text = f"{self.label or 'estimate'}: {show(self.value)}"
-        return " ".join((f"{text} ({interval}).", *self._cautions))
+        cautions = (caution.text for caution in self.cautions if caution.brief)
+        return " ".join((f"{text} ({interval}).", *cautions))
 
     def _text(self, number: float) -> str:
         """Return a value or an end of the interval as it is written in a sentence."""
@@ -161,22 +171,16 @@ class Estimate:
                 return number_text(number, self.high - self.low)
 
     @property
-    def fakes_text(self) -> str:
-        """Return what 1 % of fake reports can do to it, as a sentence."""
+    def cautions(self) -> tuple[Caution, ...]:
+        """Return what is to be known before it is used."""
         reports = "the reports of each" if len(self.samples) > 1 else "the reports"
-        bias = bias_text("it", self.influence, self.unit, decided=self.fakes_decide)
-        return fakes_sentence(bias, reports)
-
-    @property
-    def _cautions(self) -> Iterator[str]:
-        if self.outside:
-            yield "The interval lay wholly outside what is possible: chance, or false reports."
-        if not math.isnan(self.influence):
-            yield self.fakes_text
-        if any(sample.simulated for sample in self.samples):
-            yield "Simulated: no real device answered."
-        if any(sample.fewest_fakes for sample in self.samples):
-            yield "Not to be used: honest devices do not cause such counts."
+        return Figures(
+            self.samples,
+            *furthest([self]),
+            reports,
+            outside=int(self.outside),
+            level=self.level,
+        ).cautions
 
     @property
     def _whom(self) -> str:
@@ -293,6 +297,8 @@ class Sample:
         kept: ranges of epochs, first and last, in which devices keep their responses.
         place: the epochs, and the survey if need be, for people.
         simulated: whether no device sent them.
+        distrusted: how many of the reports are by issuers that are not trusted any more.
+        step: figures of its survey are renewed when so many more reports have come.
     """
 
     mechanism: Mechanism
@@ -304,6 +310,8 @@ class Sample:
     kept: tuple[tuple[int, int], ...] = ()
     place: str = ""
     simulated: bool = False
+    distrusted: int = 0
+    step: int = 1
 
     @cached_property
     def fewest_fakes(self) -> int:

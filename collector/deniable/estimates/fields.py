@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from deniable.documents import CAUTION, Caution
 from deniable.estimates.numeric import QUARTILES
 from deniable.estimates.views import View
 from deniable.mechanisms import KINDS
@@ -213,6 +214,19 @@ def numeric_map(summary: object) -> Json:
     return plain(summary, _NUMERIC)
 
 
+CAUTIONS: Final = array_of(CAUTION, description="what is to be known before they are used")
+
+
+def caution_maps(cautions: Iterable[Caution]) -> list[Json]:
+    """Return cautions as plain values for JSON."""
+    return [{"code": caution.code, "text": caution.text} for caution in cautions]
+
+
+def caution_codes(cautions: Iterable[Caution]) -> str:
+    """Return the codes of cautions, for a cell."""
+    return " ".join(caution.code for caution in cautions)
+
+
 def _rows(histogram: object, columns: Fields) -> list[Json]:
     names, values = [c.name for c in columns], [c.of(histogram) for c in columns]
     return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
@@ -275,6 +289,7 @@ _HISTOGRAM: Final = (
         response_rows,
         optional=True,
     ),
+    Field("cautions", CAUTIONS, lambda h: caution_maps(h.cautions)),
 )
 _COVARIANCE: Final = (
     Field("survey", TEXT),
@@ -310,6 +325,7 @@ def histogram_map(histogram: Any, view: View = View.UNBIASED) -> Json:
         return told
     pairs = zip(told["categories"], _plain(histogram.view(view)), strict=True)
     return told | {
+        "cautions": caution_maps(histogram.figures(view=view).cautions),
         "view": str(view),
         "categories": [{**row, _SHOWN.name: value} for row, value in pairs],
     }
@@ -325,7 +341,7 @@ _FIRST: Final = ("survey", "survey_id", "epoch", "n")
 _NUMBERS: Final = ("estimate", "standard_error", "low", "high", "level")
 _WHOLE: Final = (
     *("bias_at_1_percent", "start", "end", "state", "epsilon", "delta", "enrolment"),
-    *("distrusted", "fewest_fakes", "kept_first", "kept_last"),
+    *("distrusted", "fewest_fakes", "kept_first", "kept_last", "cautions"),
 )
 _MARKS: Final = ("simultaneous_low", "simultaneous_high", "method", "outside", "impossible")
 _OF_STATISTICS: Final = ("too_wide", "blur", "reports_for_shares")
@@ -342,7 +358,8 @@ def histogram_csv(histogram: Any, view: View = View.UNBIASED) -> str:
     first, last = whole["kept_range"] or (None, None)
     shared = whole | whole["poisoning"]
     epochs = " ".join(map(str, whole["epochs"]))
-    shared |= {"epoch": epochs, "kept_first": first, "kept_last": last}
+    codes = " ".join(caution["code"] for caution in whole["cautions"])
+    shared |= {"epoch": epochs, "kept_first": first, "kept_last": last, "cautions": codes}
     if whole["numeric"] is not None:
         return written(
             (*_FIRST, "statistic", *_NUMBERS, "outside", *_WHOLE, *_OF_STATISTICS),

@@ -10,24 +10,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.documents import Caution, Level
 from deniable.estimates.answers import NOTHING_TOGETHER, Answers, answers_text, weights_of
 from deniable.estimates.binomial import IntervalMethod
+from deniable.estimates.cautions import Figures, epochs_text
 from deniable.estimates.change import Test, changed, fits
 from deniable.estimates.charts import Picture
 from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
 from deniable.estimates.display import (
     WIDTH,
-    epochs_text,
-    fakes_text,
     histogram_columns,
     histogram_html,
     histogram_metadata,
     histogram_picture,
 )
-from deniable.estimates.estimate import Estimate, Form, Sample, Unit, mean_of, number_text, ratio
+from deniable.estimates.estimate import (
+    Estimate,
+    Form,
+    Sample,
+    Unit,
+    bias_text,
+    decided_by_fakes,
+    mean_of,
+    number_text,
+    ratio,
+)
 from deniable.estimates.fields import (
     Json,
     category_rows,
+    crossed_rows,
     estimate_map,
     histogram_map,
     response_rows,
@@ -43,9 +54,9 @@ from deniable.estimates.frequencies import (
 from deniable.estimates.influence import influences
 from deniable.estimates.margins import Margin, margins
 from deniable.estimates.numeric import QUARTILES, NumericSummary, numeric_summary
-from deniable.estimates.planning import reports_for_half_width, reports_for_shares
+from deniable.estimates.planning import Accuracy, reports_for_half_width, reports_for_shares
 from deniable.estimates.poisoning import Poisoning, poisoning
-from deniable.estimates.rows import chosen_rows
+from deniable.estimates.rows import ShownRows, chosen_rows
 from deniable.estimates.views import View, viewed
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.dimensions import Dimensions, sizes_of
@@ -222,6 +233,16 @@ class Histogram(Tabular):
         """Return the test whether the frequencies are these, one a category."""
         return fits(self.sample, np.asarray(frequencies, dtype=np.float64))
 
+    def reports_for(self, half_width: float, level: float) -> int:
+        """Return about how many reports give each share an interval of this half width.
+
+        Of numbers, the mean: of this part of their range.
+        """
+        if self.numeric is None:
+            return reports_for_half_width(self.sample.mechanism, half_width, level=level)
+        accuracy = Accuracy.half_width(half_width * self.numeric.span, level)
+        return accuracy.reports(self.n * self.numeric.mean.standard_error**2)
+
     @property
     def crossed(self) -> bool:
         """Return whether categories are combinations of the answers to several questions."""
@@ -248,6 +269,50 @@ class Histogram(Tabular):
         """Return the categories, and responses, whose counts honest devices do not cause."""
         rows = [*category_rows(self), *(response_rows(self) or ())]
         return tuple(row.get("category") or row["response"] for row in rows if row["impossible"])
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """Return what is to be known before its figures are used."""
+        return self.figures().cautions
+
+    def figures(self, rows: ShownRows | None = None, view: View = View.UNBIASED) -> Figures:
+        """Return its figures, or some rows of them in a view, as cautions ask of them."""
+        outside = int((self.outside & ~self.poisoning.impossible).sum())
+        if self.numeric is not None:
+            estimates = (self.numeric.mean, *(group.share for group in self.numeric.bins))
+            outside = sum(estimate.outside for estimate in estimates)
+        elif rows is not None:
+            outside = sum(row["outside"] and not row.get("impossible") for row in rows.rows)
+        return Figures(
+            (self.sample,),
+            *self._biases(),
+            outside=outside,
+            histogram=self,
+            rows=rows,
+            view=view,
+            level=self.level,
+        )
+
+    def _biases(self) -> tuple[str, bool]:
+        """Return how far 1 % of fakes move the figures that are shown, and whether they decide."""
+        if (numeric := self.numeric) is not None:
+            kinds = [("the mean", [numeric.mean.influence], Unit.NUMBER, float(numeric.span))]
+            shares = [one.share.influence for one in numeric.bins if not numeric.too_wide(one)]
+            kinds += [("a share", shares, Unit.SHARE, 1.0)] if shares else []
+        elif answers := [row["influence"] for row in crossed_rows(self)]:
+            kinds = [
+                ("a combination", self.influence.tolist(), Unit.SHARE, 1.0),
+                ("an answer to one question", answers, Unit.SHARE, 1.0),
+            ]
+        else:
+            kinds = [("a share", self.influence.tolist(), Unit.SHARE, 1.0)]
+        most = [(name, max(influences), unit, widest) for name, influences, unit, widest in kinds]
+        decided = [decided_by_fakes(influence, widest) for _, influence, _, widest in most]
+        texts = [
+            bias_text(name, influence, unit, decided=fakes_decide)
+            for (name, influence, unit, _), fakes_decide in zip(most, decided, strict=True)
+        ]
+        return f"{', '.join(texts)}; a sum has a bound of its own", any(decided)
 
     def to_dict(self, view: View | str = View.UNBIASED) -> dict[str, object]:
         """Return plain values for JSON; a standard error that does not exist is None.
@@ -290,47 +355,23 @@ class Histogram(Tabular):
         if self.survey:
             lines[0] = f"{self.survey}  epoch {epochs_text(self.epochs)}  {lines[0]}"
             lines.append(self.question)
-        if is_simulated(self.survey):
-            lines.append("simulated: no real device answered")
         if self.start is not None and self.end is not None:
             state = "" if self.standing is None else f", {self.standing.state}"
             lines.append(f"{iso_time(self.start)} to {iso_time(self.end)}{state}")
-        if impossible := self.impossible:
-            of = len(self.categories) + len(self.responses)
-            what = "counts" if self.responses else "categories"
-            lines.append(
-                "!! not to be used: honest devices do not cause such counts "
-                f"({len(impossible)} of {of} {what}); at least {self.poisoning.fewest_fakes:,} "
-                "reports are fake"
-            )
-        if self.numeric is None:
-            rows = chosen_rows(self)
+        rows = None if self.numeric is not None else chosen_rows(self)
+        cautions = self.figures(rows).cautions
+        lines += [str(caution) for caution in cautions if caution.level is Level.ALERT]
+        if rows is not None:
             lines += _questions(self)
             lines += _table([(row["category"], row) for row in rows.rows])
-        else:
+        elif self.numeric is not None:
             # Of single values there may be thousands, and each by itself is mostly noise.
             lines += _summary(self.numeric)
-            told = [each for each in self.numeric.bins if not self.numeric.too_wide(each)]
-            if told and (blur := self.numeric.blur):
-                lines.append(f"estimates of groups have ends blurred by {blur} values either way")
-            lines += _table([(each.label, estimate_map(each.share)) for each in told])
-            if hidden := self.numeric.hidden:
-                lines.append(
-                    f"intervals over more than half of what is possible: {', '.join(hidden)}; "
-                    f"shares within ± 10 points take {self.reports_for_shares:,} reports"
-                )
-        lines.append(f"intervals exclude manipulation. {fakes_text(self)}")
-        held = "each by itself"
-        if self.numeric is None and rows.simultaneous:
-            held = "which hold all at once"
+            shown = [group for group in self.numeric.bins if not self.numeric.too_wide(group)]
+            lines += _table([(group.label, estimate_map(group.share)) for group in shown])
+        held = "which hold all at once" if rows and rows.simultaneous else "each by itself"
         lines.append(f"{self.level:.0%} intervals, {held}; devices: {self.enrolment}")
-        if self.numeric is None and rows.note:
-            lines.append(rows.note)
-        if self.distrusted:
-            lines.append(f"{self.distrusted:,} reports by issuers that are not trusted any more")
-        if self.kept_range is not None:
-            first, last = self.kept_range
-            lines.append(f"noise is shared by epochs {first} to {last}, where responses are kept")
+        lines += [str(caution) for caution in cautions if caution.level is not Level.ALERT]
         return "\n".join(lines)
 
 
@@ -370,6 +411,8 @@ def estimate_histogram(
         kept,
         f"{_epochs_text(epochs)} of {manifest.name}",
         is_simulated(manifest.name),
+        distrusted,
+        manifest.minimum_reports,
     )
     labels = manifest.responses
     if type(labels) is not tuple or labels == manifest.categories:

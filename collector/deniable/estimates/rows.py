@@ -36,18 +36,6 @@ class ShownRows:
     chosen: bool = False
     simultaneous: bool = False
 
-    @property
-    def note(self) -> str:
-        """Return what the choice by size does to the figures, if there was one."""
-        if not self.chosen or len(self.rows) == self.found:
-            return ""
-        largest = "The largest" if len(self.rows) == 1 else f"The {len(self.rows):,} largest"
-        sought = f"{self.found:,} found" if self.found < self.total else f"{self.total:,}"
-        return (
-            f"{largest} of {sought}: chance helps the largest estimates, which tend to be too "
-            f"high; intervals hold for all {self.total:,} at once."
-        )
-
 
 def chosen_rows(
     histogram: "Histogram",

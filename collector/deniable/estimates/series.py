@@ -4,11 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from deniable.documents import Caution
 from deniable.estimates.answers import Answers, answers_text
+from deniable.estimates.cautions import Figures
 from deniable.estimates.charts import Picture
 from deniable.estimates.display import WIDTH, series_picture
-from deniable.estimates.estimate import Estimate, share_of_row
+from deniable.estimates.estimate import Estimate, furthest, share_of_row
 from deniable.estimates.fields import (
+    CAUTIONS,
     COUNT,
     ESTIMATE,
     ID,
@@ -17,6 +20,8 @@ from deniable.estimates.fields import (
     Field,
     Json,
     array_of,
+    caution_codes,
+    caution_maps,
     object_of,
     or_null,
     plain,
@@ -148,14 +153,34 @@ class Series(Tabular):
         """Return a chart: bands over the epochs, a panel for each category or for the mean."""
         return series_picture(self, width)
 
+    def cautions(self, *groups: Answers) -> tuple[Caution, ...]:
+        """Return what is to be known before figures of groups of answers are used, or all."""
+        shown = [point.histogram for point in self.points if point.histogram]
+        estimates = [
+            estimate
+            for _, figures in self.figures(*groups)
+            for estimate in figures
+            if estimate is not None
+        ]
+        name = "the mean" if self.numeric and not groups else "a share"
+        return Figures(
+            tuple(histogram.sample for histogram in shown),
+            *furthest(estimates, name),
+            "an epoch's reports",
+            outside=sum(estimate.outside for estimate in estimates),
+            level=shown[0].level if shown else 0.95,
+        ).cautions
+
     def to_dict(self, *groups: Answers) -> Json:
         """Return plain values for JSON."""
-        return {"survey": self.survey, "rows": list(self.rows(*groups))}
+        cautions = caution_maps(self.cautions(*groups))
+        return {"survey": self.survey, "rows": list(self.rows(*groups)), "cautions": cautions}
 
     def to_csv(self, *groups: Answers) -> str:
         """Return a row for each epoch and group as CSV."""
         columns = [field.name for field in (*_POINT, *_CATEGORY, *ESTIMATE)]
-        return written(("survey", *columns), {"survey": self.survey}, self.rows(*groups))
+        shared = {"survey": self.survey, "cautions": caution_codes(self.cautions(*groups))}
+        return written(("survey", *columns, "cautions"), shared, self.rows(*groups))
 
 
 def _shown(point: Point, *, numeric: bool) -> Histogram | None:
@@ -205,6 +230,8 @@ _CATEGORY: Final = (Field("category", TEXT),)
 _GAPS: Final = tuple(field._replace(schema=or_null(field.schema)) for field in ESTIMATE)
 
 SERIES_SCHEMA: Final[Json] = object_of(
-    Field("survey", TEXT), Field("rows", array_of(object_of(*_POINT, *_CATEGORY, *_GAPS)))
+    Field("survey", TEXT),
+    Field("rows", array_of(object_of(*_POINT, *_CATEGORY, *_GAPS))),
+    Field("cautions", CAUTIONS),
 )
 """Of a series as JSON; figures are null where there is a gap."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from deniable.directory import Config, authority_chain, read_authority_key
 from deniable.enrolment import KeyFileError
 from deniable.estimates import NotInvertible, reports_for_half_width, reports_for_mean
 from deniable.messages import (
@@ -16,10 +17,8 @@ from deniable.messages import (
     sign_manifest,
     simulated_name,
 )
-from deniable.publishing.authority_keys import read_authority_key
 from deniable.publishing.numbering import next_manifest, says_the_same
 from deniable.publishing.survey_file import SurveyFile
-from deniable.server import Config, authority_chain
 from deniable.stores import Store
 
 

@@ -2,13 +2,10 @@
 
 import operator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
-from deniable.mechanisms.privacy import Privacy, Rows
+from deniable.mechanisms.privacy import Privacy, Rows, TwoValuedPrivacy
 from deniable.mechanisms.randomness import Draw, os_random_word
-
-if TYPE_CHECKING:
-    from deniable.mechanisms.two_valued import TwoValuedMechanism
 
 MAX_DENSE: Final = 4096
 """Most rows, and most columns, of a matrix that is held entry by entry."""
@@ -27,11 +24,11 @@ class Rounds(Protocol):
     """Two rounds of randomised response, one after the other, of which the first can be kept."""
 
     @property
-    def kept(self) -> "TwoValuedMechanism":
+    def kept(self) -> "Round":
         """Return the round whose response is kept."""
 
     @property
-    def fresh(self) -> "TwoValuedMechanism":
+    def fresh(self) -> "Round":
         """Return the noise that each report adds to it."""
 
     def constant_odds(self, reports: int) -> Fraction:
@@ -59,6 +56,14 @@ class Mechanism(Rows, Protocol):
 
     def randomise(self, answer: int, draw: Draw = os_random_word) -> int:
         """Return a response, drawn from the answer's row."""
+
+
+class Round(Mechanism, Protocol):
+    """One of two rounds: randomised response, with one probability of each lie."""
+
+    @property
+    def privacy(self) -> TwoValuedPrivacy:
+        """Return the tight guarantee of the implemented integers."""
 
 
 class SurveyMechanism(Mechanism, Protocol):

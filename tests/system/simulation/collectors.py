@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from deniable.directory import Config
 from deniable.messages import RefusalCode, UploadAnswer, pack_upload
-from deniable.server import Config, build_server
+from deniable.server import build_server
 from deniable.server.transport.connections import CollectorServer
 from deniable.stores import Store
 from tests.support.surveys import AUTHORITY, ORIGIN

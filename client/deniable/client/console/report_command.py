@@ -27,7 +27,8 @@ from deniable.client.errors import (
 )
 from deniable.client.ledger.admission import NameRecord, admit_manifest, check_addressee
 from deniable.client.outcome import OutcomeStatus
-from deniable.client.sending.transport import HttpAnswer, HttpTransport, TransportError
+from deniable.client.sending.http_transport import HttpTransport
+from deniable.client.sending.transport import HttpAnswer, TransportError
 from deniable.client.survey import Answer, Survey
 from deniable.client.transparency.explanation import listed
 from deniable.client.transparency.journal import ReportEntry

@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 
 from deniable.cli.doctor import files, machine, network, settings, store, surveys
 from deniable.cli.doctor.finding import Finding
-from deniable.publishing.states import current
-from deniable.server import Config
+from deniable.directory import Config
+from deniable.directory.states import current
 
 Examined = TypeVar("Examined")
 

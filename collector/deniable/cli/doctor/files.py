@@ -7,8 +7,7 @@ import stat
 from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
-from deniable.publishing.authority_keys import key_files
-from deniable.server import CONFIG_FILE, Config
+from deniable.directory import CONFIG_FILE, Config, key_files
 
 _PRIVATE = b"PRIVATE KEY-----"
 _FULL_BYTES = 100 << 20

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
-from deniable.server import Config
+from deniable.directory import Config
 
 _OTHER_FILES = 64
 """What a worker opens besides connections: store, logs, pipes, sockets."""

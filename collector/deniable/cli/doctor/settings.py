@@ -6,8 +6,8 @@ from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.cli.doctor.rights import as_user
-from deniable.publishing.start_warnings import VARIABLES, unknown_variables
-from deniable.server import CONFIG_FILE, Config, InvalidConfig
+from deniable.directory import CONFIG_FILE, Config, InvalidConfig
+from deniable.directory.start_warnings import VARIABLES, unknown_variables
 
 
 def read_settings(directory: Path, environment: Mapping[str, str]) -> tuple[Config | None, Finding]:

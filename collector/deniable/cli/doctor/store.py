@@ -9,11 +9,10 @@ from pathlib import Path
 
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.cli.doctor.rights import check_rights
+from deniable.directory import Config, authority_chain, signed_surveys, with_store
+from deniable.directory.states import running
 from deniable.intake import Due
 from deniable.messages import Manifest, Refusal
-from deniable.publishing.collector_directory import signed_surveys, with_store
-from deniable.publishing.states import running
-from deniable.server import Config, authority_chain
 from deniable.server.life.upkeep import AGREEMENT_SECONDS
 from deniable.server.operations.gauges import all_overdue
 from deniable.stores import (

@@ -7,10 +7,10 @@ from deniable.budget import format_nano
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.cli.life_terms import left_behind_text
 from deniable.client import DEFAULT_LIFETIME_EPSILON
+from deniable.directory.states import current
 from deniable.intake import Action, Due
 from deniable.messages import Manifest
 from deniable.publishing.following import CEILING, left_behind, reserved_by_all
-from deniable.publishing.states import current
 
 _ENDING_DAYS = 7
 _LAST_PART = 4

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from deniable.directory import Config
 from deniable.server.life.upkeep import Upkeep
 from deniable.server.operations.gauges import Gauges
 from deniable.server.operations.logs import LoopErrors
 from deniable.server.operations.metrics import Meters
-from deniable.server.operations.settings import Config
 from deniable.server.routes.app import build_metrics_server, build_server
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.transport.listening import listen, shown_address

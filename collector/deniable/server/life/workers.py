@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, NoReturn
 
+from deniable.directory import Config
 from deniable.server.life.heartbeats import (
     FROZEN_SECONDS,
     LOOK_SECONDS,
@@ -29,7 +30,6 @@ from deniable.server.life.heartbeats import (
 )
 from deniable.server.life.serve import run_in_loop, serve
 from deniable.server.operations.metrics import Meters
-from deniable.server.operations.settings import Config
 from deniable.server.transport.listening import shown_address
 
 _LOG = logging.getLogger("deniable.collector")

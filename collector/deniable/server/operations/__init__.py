@@ -1,1 +1,1 @@
-"""Operations: what an operator sets and sees: settings, logs and metrics."""
+"""Operations: what an operator sees: logs and metrics."""

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from deniable.directory import Config
 from deniable.intake import Action, Due, due
 from deniable.messages import Manifest
 from deniable.server.operations.metrics import Meters
-from deniable.server.operations.settings import Config
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.shared_answers import SharedAnswer
 from deniable.server.transport.tls import ServerTls

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs
 
 from aiohttp import web
 
+from deniable.directory import Config, older_epochs, shown_counts, shown_epochs, token_digest
 from deniable.messages import Manifest, Refusal, RefusalCode, is_simulated, media_type
 from deniable.reading import (
     VIEWS,
@@ -21,7 +22,6 @@ from deniable.reading import (
 )
 from deniable.reading.wire import most_epochs
 from deniable.server.operations.metrics import Meters
-from deniable.server.operations.settings import Config
 from deniable.server.pages.controls import (
     AT_ONCE,
     EPSILONS,
@@ -43,8 +43,7 @@ from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.figures import Asked, Figures, check_view, to_the_end
 from deniable.server.routes.parameters import asked_choice, asked_epochs, asked_level
 from deniable.server.routes.routing import SVG, Handler
-from deniable.server.routes.shown import older_epochs, shown_counts, shown_epochs
-from deniable.server.routes.tokens import held_role, held_tokens, token_digest
+from deniable.server.routes.tokens import held_role, held_tokens
 from deniable.server.transport.connections import Connection
 from deniable.stores import Role, Store
 
@@ -152,7 +151,6 @@ class _Pages:
         def made(shown: Sequence[EpochCounts]) -> str:
             from deniable.estimates import View, histogram_of
             from deniable.server.pages.shown import named_epochs, shown_figures, shown_raw
-            from deniable.server.pages.terms import figure_terms
 
             check_view(asked.newest, view)
             histogram = histogram_of(asked.newest, shown, level)
@@ -164,7 +162,6 @@ class _Pages:
                 responses=len(histogram.raw),
                 view=view,
                 when=named_epochs(histogram),
-                terms=[*figure_terms(histogram)],
                 health=[*epoch_health(asked.newest.schedule, shown[-1])],
             )
 
@@ -238,7 +235,6 @@ class _Pages:
             from deniable.estimates import histogram_of
             from deniable.estimates.comparison import compare
             from deniable.server.pages.shown import largest_shares, named_epochs, shown_changes
-            from deniable.server.pages.terms import change_terms
 
             one = histogram_of(asked.newest, shown[:1], level)
             other = histogram_of(asked.newest, shown[1:], level)
@@ -256,7 +252,6 @@ class _Pages:
                 now=named_epochs(other),
                 before=named_epochs(one),
                 sentence=compared.rows[0].estimate.sentence if groups else "",
-                terms=[*change_terms(compared)],
                 health=[*epoch_health(asked.newest.schedule, shown[-1])],
             )
 

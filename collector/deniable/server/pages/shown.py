@@ -6,21 +6,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from deniable.documents import Caution, Level
+from deniable.documents.html import cautions_html
 from deniable.estimates import Estimate, Histogram, Series, View, plot_differences
 from deniable.estimates.binomial import IntervalMethod
+from deniable.estimates.cautions import epochs_text
 from deniable.estimates.charts import POINTS, SHARES, Markup, Scale
 from deniable.estimates.comparison import Comparison
 from deniable.estimates.display import (
-    alert_text,
     difference_dots,
-    epochs_text,
-    furthest_text,
     histogram_dots,
     histogram_picture,
-    noise_text,
     series_panels,
     series_picture,
-    smoothing_text,
 )
 from deniable.estimates.estimate import number_text
 from deniable.estimates.fields import Json, numeric_map, statistic_rows
@@ -61,10 +59,23 @@ class Shown:
     hidden: int = 0  # how many rows more there are
     cut: bool = False  # whether these are the largest of more that were looked for
     simultaneous: bool = False  # whether intervals hold for all rows at once
-    alert: str = ""  # why they are not to be used
+    cautions: tuple[Caution, ...] = ()
     sentence: str = ""
     notes: tuple[str, ...] = ()
     statistics: tuple[Row, ...] = ()
+
+    @property
+    def alerts(self) -> Markup:
+        """Return why they are not to be used, if so."""
+        return self._html(Level.ALERT)
+
+    @property
+    def warnings(self) -> Markup:
+        """Return what else may mislead, and what is to be known."""
+        return self._html(Level.WARNING, Level.NOTE)
+
+    def _html(self, *levels: Level) -> Markup:
+        return Markup(cautions_html(one for one in self.cautions if one.level in levels))
 
 
 def shown_figures(
@@ -107,17 +118,7 @@ def shown_figures(
         hidden=found.total - len(found.rows),
         cut=found.chosen,
         simultaneous=found.simultaneous,
-        alert=alert_text([histogram]),
-        notes=tuple(
-            filter(
-                None,
-                (
-                    smoothing_text(histogram),
-                    noise_text(histogram, simultaneous=found.simultaneous),
-                    found.note,
-                ),
-            )
-        ),
+        cautions=histogram.figures(found, view).cautions,
         sentence=sentence,
         statistics=statistics,
     )
@@ -174,15 +175,13 @@ def shown_series(series: Series, together: Sequence[str], wanted: str = "") -> S
         for label, found in figures
     ]
     hidden = 0 if among is None else len(series.categories) - len(figures)
-    name = "the mean" if series.numeric and not groups else "a share"
     return Shown(
         charts,
         tuple(rows),
         hidden=hidden,
         cut=cut,
         simultaneous=cut,
-        alert=alert_text(shown),
-        notes=(furthest_text(name, known, "an epoch's reports"),) if known else (),
+        cautions=series.cautions(*groups),
     )
 
 
@@ -258,22 +257,12 @@ def shown_changes(compared: Comparison, found: Sequence[str] = ()) -> Shown:
     notes = []
     if compared.test is not None:
         notes.append(f"Whether anything changed at all: {compared.test}.")
-    if (count := len(rows)) > 1:
-        chance = count * (1 - compared.histogram.level)
-        notes.append(
-            f"Each interval stands by itself: chance alone makes {chance:.2g} of {count:,} seem to "
-            "differ, on average."
-        )
-    notes.append(
-        "Devices that are in both make these intervals wider than need be, never too narrow, as "
-        "long as they tend to keep their answers."
-    )
     return Shown(
         charts,
         tuple(rows),
         hidden=len(compared.histogram.categories) - len(rows) if found else 0,
         cut=len(found) > len(rows),
-        alert=alert_text([compared.against, compared.histogram]),
+        cautions=compared.cautions,
         notes=tuple(notes),
     )
 

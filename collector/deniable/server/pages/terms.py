@@ -2,21 +2,10 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
 
 from deniable.budget import NANO, RangeCost, odds_text, percent_text, upper_text
 from deniable.mechanisms import SurveyMechanism
 from deniable.messages import Manifest
-
-if TYPE_CHECKING:
-    from deniable.estimates import Histogram
-    from deniable.estimates.comparison import Comparison
-
-_NOT_IN_THEM: Final = (
-    "Devices whose users do not take part, are offline or have another version; whoever answers "
-    "untruthfully counts as answered. Intervals tell of chance alone."
-)
-_OF_CHANCE: Final = "Intervals do not tell of it."
 
 
 def privacy_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -69,31 +58,3 @@ def _chance(mechanism: SurveyMechanism, sent: str) -> str:
             "the time."
         )
     return ""
-
-
-def change_terms(compared: "Comparison") -> Iterator[tuple[str, str]]:
-    """Yield what fakes can do to the differences."""
-    yield "Fakes", f"{compared.fakes_text} {_OF_CHANCE}"
-    yield "Not in them", _NOT_IN_THEM
-
-
-def figure_terms(histogram: "Histogram") -> Iterator[tuple[str, str]]:
-    """Yield what fakes can do to these figures, and who is not in them."""
-    poisoning = histogram.poisoning
-    from deniable.estimates.display import fakes_text, unseen_text
-
-    fakes = f"{fakes_text(histogram)} {_OF_CHANCE}"
-    if histogram.impossible:
-        fakes += (
-            f" Not to be used: {poisoning.fewest_fakes:,} or more of the reports are fake, since "
-            "honest devices do not cause such counts."
-        )
-    else:
-        fakes += f" {unseen_text(histogram)}"
-    if histogram.distrusted:
-        fakes += (
-            f" Reports by issuers that are not trusted any more: {histogram.distrusted:,} of "
-            f"{histogram.n:,}."
-        )
-    yield "Fakes", fakes
-    yield "Not in them", _NOT_IN_THEM

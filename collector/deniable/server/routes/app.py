@@ -12,11 +12,11 @@ from typing import Final
 from aiohttp import web
 from aiohttp.http import HttpVersion10, HttpVersion11
 
+from deniable.directory import Config
 from deniable.messages import Refusal, RefusalCode
 from deniable.server.operations.gauges import Gauges
 from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import METRICS_TYPE, Meters, exposition
-from deniable.server.operations.settings import Config
 from deniable.server.pages.handlers import failure_page, page_handlers
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.cross_origin import CrossOrigin

@@ -26,15 +26,6 @@ _MOST_SECONDS: Final = 2.0
 """From the begin of a reading on: for longer nobody waits who can be answered without it."""
 
 
-async def authority_chain(store: Store, authority: bytes) -> tuple[bytes, ...]:
-    """Return the keys from the one in the settings to the one that signs now.
-
-    Raises:
-        Refusal: if the stored rotations are not sound.
-    """
-    return follow_rotations(authority, map(open_rotation, await store.rotations()))
-
-
 class Catalogue:
     """Surveys by id and by name, signed by the authority's keys.
 

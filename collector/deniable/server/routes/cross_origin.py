@@ -5,7 +5,7 @@ Nothing by default. What is allowed is to read what anyone may read, never with 
 
 from aiohttp import web
 
-from deniable.server.operations.settings import Config
+from deniable.directory import Config
 from deniable.server.routes.routing import Route
 
 _DAY_SECONDS = "86400"

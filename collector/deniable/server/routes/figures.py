@@ -7,10 +7,10 @@ from typing import Final
 
 from aiohttp import web
 
+from deniable.directory import Config, shown_counts, shown_epochs
 from deniable.messages import Manifest, Refusal, RefusalCode
 from deniable.reading import VIEWS, EpochCounts, appear_text
 from deniable.reading.wire import counts_map, epochs_map, most_epochs
-from deniable.server.operations.settings import Config
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.estimating import Estimating, Result, packed_json
 from deniable.server.routes.parameters import (
@@ -22,7 +22,6 @@ from deniable.server.routes.parameters import (
 from deniable.server.routes.queries import csv_answer, json_answer
 from deniable.server.routes.routing import FORMATS, Handler
 from deniable.server.routes.shared_answers import retrieve_outcome
-from deniable.server.routes.shown import shown_counts, shown_epochs
 from deniable.server.routes.tokens import held_tokens, require_role
 from deniable.stores import Role, Store
 

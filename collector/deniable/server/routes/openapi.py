@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
+from deniable.directory import Config
 from deniable.messages import (
     ERROR_TYPE_PREFIX,
     MAX_UPLOAD_BYTES,
@@ -12,7 +13,6 @@ from deniable.messages import (
     RefusalCode,
 )
 from deniable.reading import EPOCHS, ID_PREFIX, VIEWS
-from deniable.server.operations.settings import Config
 from deniable.server.routes.routing import CSV, FORMATS, MSGPACK, ROUTES, Route
 from deniable.server.routes.schemas import reference, schemas
 from deniable.server.transport.answers import STATUSES_TO_RETRY

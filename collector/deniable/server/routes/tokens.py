@@ -1,15 +1,13 @@
-"""Who may ask: tokens of 256 random bits, of which the store keeps the SHA-256 only."""
+"""Who may ask: the tokens that a request bears, and their roles."""
 
-import hashlib
-import secrets
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from aiohttp import web
+
+from deniable.directory import token_digest
 from deniable.messages import Refusal, RefusalCode
 from deniable.stores import Role, Store
-
-if TYPE_CHECKING:  # the command line makes tokens without aiohttp
-    from aiohttp import web
 
 SESSION: Final = "deniable-session-"
 """What the names of cookies with a token begin with; there may be one of each collector."""
@@ -18,22 +16,7 @@ _BEARER: Final = "bearer"
 _MOST_SESSIONS: Final = 16
 
 
-def new_token() -> str:
-    """Return a fresh token; it is shown once and stored nowhere."""
-    return "deniable_" + secrets.token_hex(32)
-
-
-def token_digest(token: str) -> bytes:
-    """Return what the store keeps of a token.
-
-    Looking the digest up by equality leaks no more than the time of comparing hashes of 256 random
-    bits, from which nothing about a valid token follows.
-    """
-    # A header may hold any bytes; aiohttp hands on those that are no UTF-8 as surrogates.
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
-
-
-def held_tokens(request: "web.BaseRequest") -> list[str]:
+def held_tokens(request: web.BaseRequest) -> list[str]:
     """Return the token that a request bears; without an Authorization, those in its cookies.
 
     A host's cookies go to all its ports, so that some may be of another collector.
@@ -46,7 +29,7 @@ def held_tokens(request: "web.BaseRequest") -> list[str]:
     return [*islice(named, _MOST_SESSIONS)]
 
 
-async def held_role(request: "web.BaseRequest", store: Store) -> Role | None:
+async def held_role(request: web.BaseRequest, store: Store) -> Role | None:
     """Return the role of who asks, None of a stranger."""
     for token in held_tokens(request):
         role = await store.token_role(token_digest(token))
@@ -55,7 +38,7 @@ async def held_role(request: "web.BaseRequest", store: Store) -> Role | None:
     return None
 
 
-async def require_role(request: "web.BaseRequest", store: Store, role: Role) -> None:
+async def require_role(request: web.BaseRequest, store: Store, role: Role) -> None:
     """Check the request's token.
 
     Raises:

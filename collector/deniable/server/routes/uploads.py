@@ -8,6 +8,7 @@ from typing import Final
 
 from aiohttp import web
 
+from deniable.directory import Config
 from deniable.intake import judge_report
 from deniable.messages import (
     MAX_UPLOAD_BYTES,
@@ -21,7 +22,6 @@ from deniable.messages import (
 )
 from deniable.messages.receipt import Receipt
 from deniable.server.operations.metrics import Meters
-from deniable.server.operations.settings import Config
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.routing import MSGPACK
 from deniable.server.routes.token_buckets import IssuerShares, TokenBuckets

@@ -4,10 +4,10 @@ import re
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final
 
-Network = IPv4Network | IPv6Network
+from deniable.directory import Network
 
 _IPV6_SENDER_BYTES: Final = 8
 _MOST_PROXIES: Final = 16

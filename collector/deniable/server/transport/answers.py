@@ -7,9 +7,9 @@ from typing import Final
 
 from aiohttp import web
 
+from deniable.directory import Config
 from deniable.messages import PROBLEM_JSON, RefusalCode, pack_problem
 from deniable.messages.refusals import Remedy
-from deniable.server.operations.settings import Config
 
 STATUSES_TO_RETRY: Final = frozenset(
     code.http_status for code in RefusalCode if code.remedy is Remedy.WAIT

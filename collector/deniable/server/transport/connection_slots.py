@@ -12,8 +12,8 @@ S3. Answers that are not in the kernel's hands yet hold no more than the budget,
 from collections import Counter, OrderedDict
 from typing import Final, Protocol
 
+from deniable.directory import Config
 from deniable.server.operations.metrics import Meters
-from deniable.server.operations.settings import Config
 from deniable.server.transport.addresses import caller
 
 SLICE_BYTES: Final = 1 << 16

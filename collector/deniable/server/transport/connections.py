@@ -30,9 +30,9 @@ from aiohttp.http import HttpVersion11
 from aiohttp.http_exceptions import BadStatusLine
 from aiohttp.payload import Payload
 
+from deniable.directory import Config
 from deniable.messages import MAX_UPLOAD_BYTES, RefusalCode
 from deniable.server.operations.metrics import Meters
-from deniable.server.operations.settings import Config
 from deniable.server.transport.answers import (
     answer_headers,
     bare_problem,

@@ -5,7 +5,7 @@ import ssl
 
 from cryptography import x509
 
-from deniable.server.operations.settings import Config, InvalidConfig
+from deniable.directory import Config, InvalidConfig
 
 _LOG = logging.getLogger("deniable.collector")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from deniable.directory import Config
+from deniable.directory.start_warnings import VARIABLES, start_warnings, unknown_variables
 from deniable.messages import Refusal, RefusalCode
-from deniable.publishing.start_warnings import VARIABLES, start_warnings, unknown_variables
-from deniable.server import Config
 from tests.cli.commands import Workplace, succeed
 from tests.cli.serving import serving
 from tests.stores.test_migrations import write_version_1
@@ -43,7 +43,7 @@ def test_rotations_that_are_not_sound_do_not_keep_it_from_serving(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.publish()
-    monkeypatch.setattr("deniable.publishing.collector_directory.authority_chain", refuse)
+    monkeypatch.setattr("deniable.directory.collector_directory.authority_chain", refuse)
     assert warnings(place) == []
 
 

@@ -7,11 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
+from deniable.directory.authority_keys import authority_chain, check_outside
+from deniable.directory.settings import CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting
 from deniable.enrolment import create_key_file
 from deniable.messages import Manifest, Refusal, check_origin, open_manifest_of_chain
-from deniable.publishing.authority_keys import check_outside
-from deniable.publishing.survey_file import EXAMPLE
-from deniable.server import CONFIG_FILE, SETTINGS, Config, InvalidConfig, Setting, authority_chain
 from deniable.stores import Store, open_store
 
 Result = TypeVar("Result")
@@ -26,7 +25,12 @@ _MORE: Final = "# What else there is, with what holds if it is left out:"
 
 
 def create_collector(
-    directory: Path, origin: str, port: int, key_file: Path, public: Sequence[str] = ()
+    directory: Path,
+    origin: str,
+    port: int,
+    key_file: Path,
+    example: str,
+    public: Sequence[str] = (),
 ) -> bytes:
     """Make a collector's directory and its authority's key; return the public key.
 
@@ -35,6 +39,7 @@ def create_collector(
         origin: by which devices reach it, as a URL.
         port: on which it listens.
         key_file: where to put the private key: outside of the directory.
+        example: a survey file's text, to begin with.
         public: names of surveys whose histograms anyone may read.
 
     Raises:
@@ -53,7 +58,7 @@ def create_collector(
     decided |= {"public": public} if public else {}
     config_file.write_text(settings_file(decided), "utf-8")
     config_file.chmod(0o600)  # whoever puts a password into it need not think of that
-    (directory / EXAMPLE_FILE).write_text(EXAMPLE, "utf-8")
+    (directory / EXAMPLE_FILE).write_text(example, "utf-8")
     with_store(Config.load(directory), lambda store: store.ping(), create=True)
     return key.public_key
 

@@ -7,12 +7,13 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
+from deniable.directory.authority_keys import authority_chain
+from deniable.directory.collector_directory import Result, check_store, signed_surveys
+from deniable.directory.epoch_figures import shown_counts, shown_epochs
+from deniable.directory.settings import Config
 from deniable.messages import Manifest, Refusal, open_manifest
 from deniable.messages.bundle import Bundle, make_bundle
-from deniable.publishing.collector_directory import Result, check_store, signed_surveys
 from deniable.reading import EpochCounts, ListedEpoch, Source
-from deniable.server import Config, authority_chain
-from deniable.server.routes.shown import shown_counts, shown_epochs
 from deniable.stores import open_store
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deniable.server import CONFIG_FILE, SETTINGS, Config, InvalidConfig
+from deniable.directory import CONFIG_FILE, SETTINGS, Config, InvalidConfig
 from tests.support.surveys import AUTHORITY
 
 KEY = AUTHORITY.public_key.hex()

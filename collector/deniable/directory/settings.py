@@ -13,7 +13,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +24,6 @@ from deniable.messages import (
     check_origin,
     check_public_key,
 )
-from deniable.server.transport.addresses import Network
 
 CONFIG_FILE: Final = "collector.toml"
 """The settings file's name in a collector's directory."""
@@ -36,6 +35,8 @@ _NUMBERS: Final = {
     "int": (int, re.compile(r"[0-9]{1,18}", re.ASCII)),
     "float": (float, re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)),
 }
+
+Network = IPv4Network | IPv6Network
 
 Read = Callable[[Any], object]
 """Makes of a TOML value what ``Config`` holds; raises ValueError or Refusal for a wrong one."""

@@ -1,7 +1,8 @@
-"""The authority's private keys: in files of their own, outside the server's directory.
+"""The authority's keys: those that its rotations lead to, and the private ones.
 
-Only ``survey publish`` and ``authority rotate`` read them. Who holds the one that signs now decides
-what devices believe to be asked.
+These are in files of their own, outside the server's directory. Only ``survey publish`` and
+``authority rotate`` read them. Who holds the one that signs now decides what devices believe to be
+asked.
 """
 
 import glob
@@ -69,6 +70,15 @@ def read_authority_key(file: Path) -> SigningKey:
 async def rotations_of(store: Store) -> list[Rotation]:
     """Return the rotations of a collector's authority."""
     return [open_rotation(envelope) for envelope in await store.rotations()]
+
+
+async def authority_chain(store: Store, authority: bytes) -> tuple[bytes, ...]:
+    """Return the keys from the one in the settings to the one that signs now.
+
+    Raises:
+        Refusal: if the stored rotations are not sound.
+    """
+    return follow_rotations(authority, await rotations_of(store))
 
 
 async def hand_over(

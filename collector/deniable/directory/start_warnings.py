@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final
 
+from deniable.directory.collector_directory import signed_surveys, with_store
+from deniable.directory.settings import SETTINGS, Config
+from deniable.directory.states import current, running
 from deniable.messages import Manifest, Refusal
-from deniable.publishing.collector_directory import signed_surveys, with_store
-from deniable.publishing.states import current, running
-from deniable.server import SETTINGS, Config
 from deniable.stores import Store
 
 _PREFIX: Final = "DENIABLE_"

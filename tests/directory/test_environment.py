@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable.server import SETTINGS, Config, InvalidConfig
-from tests.server.test_config import EVERY, everything, write
+from deniable.directory import SETTINGS, Config, InvalidConfig
+from tests.directory.test_config import EVERY, everything, write
 
 VALUES = {
     name: ", ".join(re.findall('"(.*?)"', text)) if text.startswith("[") else text.strip('"')

@@ -1,0 +1,323 @@
+"""The cautions of figures: the one table from which every surface takes them."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from deniable.documents import Caution, Level, Rule, cautions_of
+from deniable.estimates.poisoning import FALSE_ALARM
+from deniable.estimates.views import View
+
+if TYPE_CHECKING:
+    from deniable.estimates.estimate import Sample
+    from deniable.estimates.histogram import Histogram
+    from deniable.estimates.rows import ShownRows
+
+_MANY: Final = 10**9
+"""More reports than any survey gets."""
+_VIEWS: Final = {
+    View.PROJECTED: "the possible shares that are nearest to the unbiased estimates",
+    View.LIKELIHOOD: "the possible shares that make what was counted the likeliest",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures as a surface shows them, of which cautions are asked.
+
+    Attributes:
+        samples: the reports that they are made of.
+        biases: how far fake reports move them, as a part of a sentence; "" if nobody knows.
+        fakes_decide: whether 1 % of fakes move one by all that is possible of it.
+        reports: whose 1 % that is.
+        outside: how many of their intervals lay wholly outside of what is possible.
+        histogram: the one whose rows they are.
+        rows: which of its rows; view: in which view.
+        level: of their intervals; compared: how many differences are shown beside each other.
+    """
+
+    samples: tuple["Sample", ...]
+    biases: str = ""
+    fakes_decide: bool = False
+    reports: str = "the reports"
+    outside: int = 0
+    histogram: "Histogram | None" = None
+    rows: "ShownRows | None" = None
+    view: View = View.UNBIASED
+    level: float = 0.95
+    compared: int = 0
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """Return those that hold."""
+        return cautions_of(CAUTIONS, self)
+
+
+def epochs_text(epochs: Sequence[int]) -> str:
+    """Return epochs as "3", "0-5" or "0, 2"."""
+    if len(epochs) > 2 and [*epochs] == [*range(epochs[0], epochs[-1] + 1)]:
+        return f"{epochs[0]}-{epochs[-1]}"
+    return ", ".join(map(str, epochs))
+
+
+def reports_text(count: int) -> str:
+    """Return a number of reports in two digits, rounded up."""
+    if count > _MANY:
+        return "more than a billion reports"
+    step = 10 ** max(len(str(count)) - 2, 0)
+    return f"about {-(-count // step) * step:,} reports"
+
+
+def level_text(level: float) -> str:
+    """Return a confidence level in percent."""
+    return f"{100 * level:.12g} %"
+
+
+def _places(samples: Iterable["Sample"]) -> str:
+    """Return the epochs of samples, by survey, with ids where surveys have one name."""
+    epochs: dict[tuple[str, str], set[int]] = {}
+    for sample in samples:
+        epochs.setdefault((sample.name, sample.survey_id), set()).update(sample.epochs)
+    names = [name for name, _ in epochs]
+    return " and ".join(
+        f"epoch{'s' * (len(numbers) > 1)} {epochs_text(sorted(numbers))} of {name}"
+        + f" ({survey_id[:12]})" * (names.count(name) > 1)
+        for (name, survey_id), numbers in epochs.items()
+        if name
+    )
+
+
+def _not_to_be_used(figures: Figures) -> str:
+    fake = [sample for sample in figures.samples if sample.fewest_fakes]
+    if not fake:
+        return ""
+    least, total = (
+        sum(numbers)
+        for numbers in zip(*((one.fewest_fakes, one.tally.n) for one in fake), strict=True)
+    )
+    places = _places(fake)
+    counts = f"the counts of {places}" if places else "such counts"
+    return (
+        f"Not to be used: honest devices do not cause {counts}. At least {least:,} of {total:,} "
+        "reports are fake, and figures that are not marked may be as wrong. (Chance does this to "
+        f"at most {level_text(FALSE_ALARM)} of honest histograms.)"
+    )
+
+
+def _simulated(figures: Figures) -> str:
+    simulated = any(sample.simulated for sample in figures.samples)
+    return "Simulated: no real device answered." if simulated else ""
+
+
+def _fakes(figures: Figures) -> str:
+    return f"If 1 % of {figures.reports} are fake, {figures.biases}." if figures.biases else ""
+
+
+def _shared_noise(figures: Figures) -> str:
+    ranges = sorted({kept for sample in figures.samples for kept in sample.kept})
+    if not ranges:
+        return ""
+    kept = " and ".join(f"{first} to {last}" for first, last in ranges)
+    return (
+        f"Devices keep responses for epochs {kept}: figures of these epochs share noise. An "
+        "average of them is less exact than it looks, and their differences have errors of their "
+        "own."
+    )
+
+
+def _distrusted(figures: Figures) -> str:
+    distrusted = sum(sample.distrusted for sample in figures.samples)
+    total = sum(sample.tally.n for sample in figures.samples)
+    return (
+        f"{distrusted:,} of {total:,} reports were vouched for by issuers that are not trusted any "
+        "more."
+        if distrusted
+        else ""
+    )
+
+
+def _outside(figures: Figures) -> str:
+    if not figures.outside:
+        return ""
+    rows, chance = figures.rows, ""
+    # Of intervals that hold all at once, to none or few.
+    if rows is not None and not rows.simultaneous:
+        expected = rows.total * (1 - figures.level) / 2
+        if expected >= 1:
+            chance = f" Chance alone does it to up to {expected:,.0f} of {rows.total:,}."
+    which = "An interval" if figures.outside == 1 else f"{figures.outside:,} intervals"
+    return f"{which} lay wholly outside what is possible: chance, or false reports.{chance}"
+
+
+def _chosen_by_size(figures: Figures) -> str:
+    rows = figures.rows
+    if rows is None or not rows.chosen or len(rows.rows) == rows.found:
+        return ""
+    largest = "The largest" if len(rows.rows) == 1 else f"The {len(rows.rows):,} largest"
+    sought = f"{rows.found:,} found" if rows.found < rows.total else f"{rows.total:,}"
+    return (
+        f"{largest} of {sought}: chance helps the largest estimates, which tend to be too high; "
+        f"intervals hold for all {rows.total:,} at once."
+    )
+
+
+def _biased_view(figures: Figures) -> str:
+    if figures.view is View.UNBIASED:
+        return ""
+    return (
+        f"The {figures.view} view has {_VIEWS[figures.view]}: biased, for looking at, never to be "
+        "added up or averaged. Intervals are those of the unbiased estimates."
+    )
+
+
+def _recurring_devices(figures: Figures) -> str:
+    names = [sample.name for sample in figures.samples if sample.name]
+    if len(set(names)) < len(names):
+        return (
+            "Devices that are in several of these samples make intervals of differences wider than "
+            "need be, never too narrow, as long as they tend to keep their answers."
+        )
+    if any(len(sample.epochs) > 1 for sample in figures.samples):
+        return "Devices may be in several of these epochs: intervals allow for it."
+    return ""
+
+
+def _different_surveys(figures: Figures) -> str:
+    ids = {sample.survey_id for sample in figures.samples if sample.survey_id}
+    return "Surveys of different ids are different surveys: never pooled." if len(ids) > 1 else ""
+
+
+def _each_by_itself(figures: Figures) -> str:
+    if figures.compared < 2:
+        return ""
+    chance = figures.compared * (1 - figures.level)
+    return (
+        f"Each interval stands by itself: chance alone makes {chance:.2g} of {figures.compared:,} "
+        "seem to differ, on average."
+    )
+
+
+def _few_reports(figures: Figures) -> str:
+    histogram = figures.histogram
+    # More reports of what honest devices do not cause help nobody.
+    if histogram is None or any(sample.fewest_fakes for sample in figures.samples):
+        return ""
+    if histogram.numeric is not None:
+        return _few_numbers(histogram)
+    k, told = len(histogram.categories), int(histogram.distinguishable.sum())
+    if told == k:
+        return ""
+    level = level_text(histogram.level)
+    noise = f"{k - told:,} of {k:,} answers {'is' if k - told == 1 else 'are'} not"
+    none = "Mostly noise so far: no answer is"
+    text = (
+        f"{noise if told else none} distinguishable from 0 by {level} intervals that hold for all "
+        "at once"
+    )
+    simultaneous = figures.rows is not None and figures.rows.simultaneous
+    own = histogram.level_at_once if simultaneous else histogram.level
+    for width in (0.05, 1 / k):  # if enough for the first, answers are many, and rare
+        needed = histogram.reports_for(width, own)
+        if needed > histogram.n:
+            wide = f"intervals of ± {100 * width:.2g} percentage points"
+            which = f"such {wide}" if simultaneous else f"{level} {wide}, each by itself,"
+            text += f"; {which} take {reports_text(needed)} at this epsilon"
+            break
+    return f"{text}."
+
+
+def _few_numbers(histogram: "Histogram") -> str:
+    numeric = histogram.numeric
+    assert numeric is not None
+    mean, texts = numeric.mean, []
+    if numeric.too_wide(mean) and not math.isnan(mean.standard_error):
+        needed = reports_text(histogram.reports_for(0.02, mean.level))
+        texts.append(
+            "Mostly noise so far: the mean within ± 2 % of the range, by an interval of "
+            f"{level_text(mean.level)}, takes {needed} at this epsilon."
+        )
+    if numeric.hidden:
+        texts.append(
+            "Not shown, since intervals cover more than half of what is possible: "
+            f"{', '.join(numeric.hidden)}. Shares within ± 10 percentage points take "
+            f"{reports_text(histogram.reports_for_shares or 0)} if answers are spread evenly; "
+            "asking for groups takes far fewer."
+        )
+    return " ".join(texts)
+
+
+def _hidden_by_steps(figures: Figures) -> str:
+    step = max((sample.step for sample in figures.samples), default=1)
+    if step == 1:
+        return ""
+    return f"Figures are renewed when at least {step:,} more reports have come; those are stored."
+
+
+def _smoothed(figures: Figures) -> str:
+    histogram = figures.histogram
+    numeric = None if histogram is None else histogram.numeric
+    if histogram is None or numeric is None or not numeric.blur:
+        return ""
+    hidden = [numeric.too_wide(one) for one in numeric.bins]
+    if all(hidden) and all(numeric.too_wide(one) for one in numeric.quartiles):
+        return ""
+    reach = f"{numeric.blur * numeric.span / (len(histogram.categories) - 1):.15g}"
+    return (
+        f"Shares and quartiles are smoothed over {reach} either way, or they would be all noise: "
+        "read their intervals, which allow for it."
+    )
+
+
+def _unseen_fakes(figures: Figures) -> str:
+    histogram = figures.histogram
+    if histogram is None or any(sample.fewest_fakes for sample in figures.samples):
+        return ""
+    share, fakes = histogram.poisoning.detectable_share, histogram.poisoning.fakes_for_one_error
+    if share is None:
+        text = (
+            "With this few reports, fake ones cannot be detected; those that only lie about their "
+            "answer never are."
+        )
+    else:
+        percent = f"{100 * share:.2g}" if share < 0.995 else "100"  # never 1e+02
+        text = (
+            f"Fakes below about {percent} % of the reports may show no sign, and those that only "
+            "lie about their answer never do."
+        )
+    if fakes is not None and histogram.numeric is None:
+        name = "combination" if histogram.crossed else "share"
+        text += f" {fakes:,} fake reports more would move any {name} by its standard error."
+    return text
+
+
+def _chance_alone(figures: Figures) -> str:
+    if not figures.samples:
+        return ""
+    return (
+        "Intervals are about chance alone: devices whose users do not take part, are offline or "
+        "have another version are not in the figures; whoever answers untruthfully counts as "
+        "answered; fake reports count as any."
+    )
+
+
+CAUTIONS: Final[tuple[Rule[Figures], ...]] = (
+    Rule("not-to-be-used", Level.ALERT, _not_to_be_used),
+    Rule("simulated", Level.ALERT, _simulated),
+    Rule("fakes-decide", Level.WARNING, lambda it: _fakes(it) if it.fakes_decide else ""),
+    Rule("fakes", Level.WARNING, lambda it: "" if it.fakes_decide else _fakes(it)),
+    Rule("outside", Level.WARNING, _outside),
+    Rule("shared-noise", Level.WARNING, _shared_noise),
+    Rule("distrusted-issuers", Level.WARNING, _distrusted),
+    Rule("chosen-by-size", Level.WARNING, _chosen_by_size),
+    Rule("biased-view", Level.WARNING, _biased_view),
+    Rule("recurring-devices", Level.NOTE, _recurring_devices),
+    Rule("different-surveys", Level.NOTE, _different_surveys),
+    Rule("each-by-itself", Level.NOTE, _each_by_itself),
+    Rule("few-reports", Level.NOTE, _few_reports),
+    Rule("hidden-by-steps", Level.NOTE, _hidden_by_steps),
+    Rule("smoothed", Level.NOTE, _smoothed),
+    Rule("unseen-fakes", Level.NOTE, _unseen_fakes),
+    Rule("chance-alone", Level.NOTE, _chance_alone),
+)
+"""Each code, its level, and its sentence where it holds."""

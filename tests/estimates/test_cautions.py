@@ -1,0 +1,156 @@
+"""Every caution that holds is on every surface of the figures, in the same words."""
+
+import io
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from html import unescape
+from typing import NamedTuple
+
+import pytest
+from rich.console import Console
+
+from deniable.cli.comparison_forms import show_comparison
+from deniable.cli.histogram_forms import show_histogram
+from deniable.cli.series_forms import show_series
+from deniable.documents import Caution
+from deniable.estimates import Histogram, View, estimate_histogram, histogram_csv
+from deniable.estimates.cautions import CAUTIONS
+from deniable.estimates.comparison import Comparison, compare
+from deniable.estimates.rows import chosen_rows
+from deniable.estimates.series import Point, Series
+from deniable.messages import Manifest, Repeat, Specification
+from deniable.server.pages.shown import Shown, shown_changes, shown_figures, shown_series
+from tests.support.surveys import manifest
+
+COUNTS = (400, 300, 200, 150, 150)
+NUMBERS = manifest(
+    categories=tuple(map(str, range(20))),
+    specification=Specification("numeric", {"ratio": (19, 20)}),
+)
+
+
+class Example(NamedTuple):
+    """Figures for which a caution holds."""
+
+    survey: Manifest
+    counts: tuple[int, ...] = COUNTS
+    view: View = View.UNBIASED
+    epochs: tuple[int, ...] = (0,)
+    distrusted: int = 0
+
+    def histogram(self) -> Histogram:
+        return estimate_histogram(self.survey, self.epochs, self.counts, distrusted=self.distrusted)
+
+
+PLAIN = Example(manifest())
+EXAMPLES: Mapping[str, Example] = {
+    "not-to-be-used": Example(manifest(), (3000, 2800, 2500, 1600, 100)),
+    "simulated": Example(manifest(name="simulated-rating")),
+    "fakes-decide": Example(manifest(epsilon="0.03")),
+    "fakes": PLAIN,
+    "outside": Example(manifest(), (100, 100, 100, 100, 46)),
+    "shared-noise": Example(manifest(repeat=Repeat("memoised", 3))),
+    "distrusted-issuers": Example(manifest(), distrusted=3),
+    "chosen-by-size": Example(manifest(categories=tuple(map(str, range(60)))), (30,) * 60),
+    "biased-view": Example(manifest(), view=View.PROJECTED),
+    "recurring-devices": Example(manifest(), epochs=(0, 1)),
+    "few-reports": Example(manifest(), (4, 3, 2, 1, 1)),
+    "hidden-by-steps": Example(manifest(minimum_reports=100)),
+    "smoothed": Example(NUMBERS, (100_000,) * 20),
+    "unseen-fakes": PLAIN,
+    "chance-alone": PLAIN,
+}
+COMPARED = {"different-surveys", "each-by-itself"}
+"""Of two results or more only."""
+OF_ONE_HISTOGRAM = (
+    "outside",
+    "chosen-by-size",
+    "biased-view",
+    "few-reports",
+    "smoothed",
+    "unseen-fakes",
+)
+
+
+def words(text: str) -> str:
+    """Return a surface's words, whatever its markup and its lines are."""
+    return " ".join(unescape(re.sub("<[^>]*>", " ", text)).split())
+
+
+def printed(show: Callable[[Console], None]) -> str:
+    stream = io.StringIO()
+    show(Console(file=stream, width=10_000, markup=False, highlight=False))
+    return words(stream.getvalue())
+
+
+def on_page(shown: Shown) -> str:
+    return words(shown.alerts + shown.warnings)
+
+
+def check(cautions: tuple[Caution, ...], text: str, *, brief: bool = False) -> None:
+    for caution in cautions:
+        assert caution.text in text or (brief and not caution.brief), caution.code
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_a_caution_of_a_histogram_is_on_every_surface(code: str) -> None:
+    view, histogram = EXAMPLES[code].view, EXAMPLES[code].histogram()
+    rows = chosen_rows(histogram, view)
+    cautions = histogram.figures(rows, view).cautions
+    (caution,) = (caution for caution in cautions if caution.code == code)
+    assert len({caution.code for caution in cautions}) == len(cautions)
+    check(cautions, printed(lambda screen: show_histogram(histogram, screen, view=view)))
+    check(cautions, on_page(shown_figures(histogram, view, ())))
+    check(cautions, words(histogram.plot(view).svg), brief=True)
+    whole = histogram.figures(view=view).cautions  # all rows
+    written = json.loads(json.dumps(histogram.to_dict(view)))
+    assert written["cautions"] == [{"code": one.code, "text": one.text} for one in whole]
+    codes = " ".join(one.code for one in whole)
+    assert codes in histogram_csv(histogram, view)
+    assert (caution.code in codes) == (code != "chosen-by-size")
+    if view is View.UNBIASED:
+        check(cautions, words(str(histogram)))
+        check(cautions, words(histogram._repr_html_()))
+        if histogram.numeric is None and code not in {"outside", "chosen-by-size"}:
+            share = histogram.share(histogram.categories[0])
+            assert (code in {one.code for one in share.cautions}) or not caution.brief
+            check(share.cautions, share.sentence, brief=True)
+
+
+@pytest.mark.parametrize("code", sorted({*EXAMPLES, *COMPARED} - {*OF_ONE_HISTOGRAM}))
+def test_a_caution_of_a_comparison_or_series_is_on_every_surface(code: str) -> None:
+    example = EXAMPLES.get(code, PLAIN)
+    successor = replace(example.survey, sequence=1)
+    other = example._replace(survey=successor, epochs=(5,)).histogram()
+    compared = compare(example.histogram(), None, other)
+    points = tuple(
+        Point(one.survey_id, epoch, 0, 86_400, one)
+        for epoch, one in enumerate((other, example.histogram()))
+    )
+    check_both(code, compared, Series(successor.name, points))
+
+
+def check_both(code: str, compared: Comparison, series: Series) -> None:
+    cautions = compared.cautions
+    assert code in {caution.code for caution in cautions}
+    check(cautions, printed(lambda screen: show_comparison(compared, screen)))
+    check(cautions, on_page(shown_changes(compared)))
+    assert compared.to_dict()["cautions"] == [
+        {"code": caution.code, "text": caution.text} for caution in cautions
+    ]
+    assert " ".join(caution.code for caution in cautions) in compared.to_csv()
+    cautions = series.cautions()
+    assert code in {caution.code for caution in cautions} or code == "each-by-itself"
+    check(cautions, printed(lambda screen: show_series(series, (), 0.95, screen)))
+    check(cautions, on_page(shown_series(series, ())))
+    check(cautions, words(series.plot().svg), brief=True)
+    assert [caution["code"] for caution in series.to_dict()["cautions"]] == [
+        caution.code for caution in cautions
+    ]
+    assert " ".join(caution.code for caution in cautions) in series.to_csv()
+
+
+def test_every_caution_of_the_table_has_an_example() -> None:
+    assert {rule.code for rule in CAUTIONS} == {*EXAMPLES} | COMPARED
