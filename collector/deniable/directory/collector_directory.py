@@ -16,6 +16,7 @@ from deniable.stores import Store, open_store
 Result = TypeVar("Result")
 
 EXAMPLE_FILE: Final = "example-survey.toml"
+"""The name of the survey file that ``init`` writes for a start."""
 
 _HEAD: Final = """\
 # Settings of a deniable collector; `deniable serve` reads them when it starts.

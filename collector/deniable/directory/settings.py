@@ -37,6 +37,7 @@ _NUMBERS: Final = {
 }
 
 Network = IPv4Network | IPv6Network
+"""An address, or a network of them."""
 
 Read = Callable[[Any], object]
 """Makes of a TOML value what ``Config`` holds; raises ValueError or Refusal for a wrong one."""
