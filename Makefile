@@ -9,14 +9,14 @@ PARALLEL ?= -n $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)') --di
 # Else every process of the tests, and there are hundreds, compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all lint types contracts tests all-tests bench release-check clean
+.PHONY: demo docs test test-all lint types contracts tests all-tests bench release-check clean
 
 demo: $(VENV)/collector.stamp
 	@$(BIN)/deniable demo $(DEMO)
 
 test: lint types contracts tests
 
-test-all: lint types contracts all-tests
+test-all: lint types contracts docs all-tests
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -36,6 +36,11 @@ tests: $(VENV)/dev.stamp
 all-tests: $(VENV)/ci.stamp
 	TESTS_THOROUGH=1 $(BIN)/python -m pytest -q $(PARALLEL) --cov --cov-fail-under=90
 
+# Into build/site, anew: Sphinx does not see which page a change of the code concerns. It asks no network.
+docs: $(VENV)/docs.stamp
+	rm -rf docs/reference/api build/site
+	$(BIN)/python -m sphinx -E -W --keep-going -q -j auto -d build/doctrees docs build/site
+
 bench: $(VENV)/ci.stamp
 	$(BIN)/python -m benchmarks
 
@@ -54,7 +59,7 @@ $(VENV)/collector.stamp: pyproject.toml | $(BIN)/python
 	$(INSTALL) -e ".[collector]"
 	@touch $@
 
-$(VENV)/dev.stamp $(VENV)/ci.stamp: $(VENV)/%.stamp: pyproject.toml | $(BIN)/python
+$(VENV)/dev.stamp $(VENV)/ci.stamp $(VENV)/docs.stamp: $(VENV)/%.stamp: pyproject.toml | $(BIN)/python
 	$(INSTALL) -e ".[collector,$*]"
 	@touch $@ $(VENV)/collector.stamp
 
@@ -63,4 +68,4 @@ $(VENV)/release.stamp: pyproject.toml | $(BIN)/python
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* dist build
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* dist build docs/reference/api

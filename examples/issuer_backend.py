@@ -1,7 +1,7 @@
 """An app's backend that vouches for its accounts, and devices that ask it before they report.
 
 Run it: python examples/issuer_backend.py
-It comes with a collector of its own, and ends by itself. docs/operations.md, "Issuers", says how a
+It comes with a collector of its own, and ends by itself. docs/operations/issuers.md says how a
 backend runs beside a real one.
 """
 

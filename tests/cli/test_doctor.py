@@ -102,7 +102,7 @@ def test_every_finding_that_is_not_good_says_what_to_do(place: Workplace) -> Non
 
 
 def test_the_operations_guide_lists_every_check(place: Workplace) -> None:
-    guide = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    guide = (ROOT / "docs" / "operations" / "troubleshooting.md").read_text("utf-8")
     listed = re.findall(
         r"^\| `([^`]+)` \|", guide.partition("| check |")[2].partition("\n\n")[0], re.MULTILINE
     )

@@ -49,7 +49,7 @@ epsilon = "1"
 epoch = "1 day"
 epochs = 7
 """
-OPERATIONS = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
+SURVEY_FILES = Path(__file__).parents[2] / "docs" / "operations" / "survey-file.md"
 TABLE = "[[0, 1, 2, 3], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]]"
 
 
@@ -152,7 +152,7 @@ def test_publishing_tells_what_shares_take_and_a_survey_that_gives_them(place: W
     # And so does the document that shows this survey.
     shown_there = (MINUTES, alternative.replace("\n          ", "\n"), f" {mean:,} reports")
     for part in (*shown_there, f"points {reports / 1e6:.0f} million", f"{takes:,}, in a survey"):
-        assert part in OPERATIONS
+        assert part in SURVEY_FILES.read_text("utf-8")
 
 
 def test_surveys_of_no_numbers_are_told_nothing_of_groups(place: Workplace) -> None:

@@ -160,7 +160,7 @@ def test_what_is_no_http_is_refused_and_leaves_no_trace(place: Workplace) -> Non
             assert server.exchange(malformed).split(b" ", 2)[1][:1] == b"4", malformed[:80]
             assert server.request("GET", "/healthz")[0] == 200
         assert server.end()[0] == 0
-    # docs/operations.md: no record of addresses beside times.
+    # docs/operations/tls.md: no record of addresses beside times.
     assert server.log.read_bytes() == b""
 
 

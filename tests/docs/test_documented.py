@@ -16,7 +16,13 @@ from tests.cli.commands import all_commands
 from tests.support.surveys import AUTHORITY, ORIGIN
 
 ROOT = Path(__file__).parents[2]
-OPERATIONS = (ROOT / "docs" / "operations.md").read_text("utf-8")
+PAGES = {
+    file.relative_to(ROOT / "docs").as_posix(): file.read_text("utf-8")
+    for folder in ("operations", "reference")
+    for file in (ROOT / "docs" / folder).glob("*.md")
+}
+SETTINGS_PAGE = PAGES["reference/settings.md"]
+SURVEY_FILE_PAGE = PAGES["operations/survey-file.md"]
 THREATS = (ROOT / "docs" / "threat-model.md").read_text("utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")
@@ -26,36 +32,37 @@ README = (ROOT / "README.md").read_text("utf-8")
 def test_every_setting_stands_in_the_table_with_its_default_and_meaning(setting: Setting) -> None:
     shown = '""' if setting.default == "" else setting.default
     default = "" if shown is None else f"`{shown}` "
-    assert f"| `{setting.name}` | {default}| {setting.meaning} |" in OPERATIONS
+    assert f"| `{setting.name}` | {default}| {setting.meaning} |" in SETTINGS_PAGE
 
 
 def test_the_environment_is_explained() -> None:
-    assert "`DENIABLE_PORT=8080`" in OPERATIONS
-    assert "`_FILE`" in OPERATIONS
+    assert "`DENIABLE_PORT=8080`" in SETTINGS_PAGE
+    assert "`_FILE`" in SETTINGS_PAGE
 
 
 @pytest.mark.parametrize("meter", [BUILD_INFO, *METERS, *GAUGES], ids=lambda meter: meter.name)
 def test_every_metric_stands_in_the_table_with_type_label_and_meaning(meter: Meter) -> None:
     labels = "".join(f"`{label}` " for label in meter.labels)
     row = f"| `{exposed_name(meter)}` | {meter.kind} | {labels}| {meter.meaning} |"
-    assert row in OPERATIONS
+    assert row in PAGES["operations/monitoring.md"]
 
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_every_field_of_a_survey_file_stands_in_the_table_with_its_meaning(field: str) -> None:
-    rows = [line for line in OPERATIONS.splitlines() if line.startswith(f"| `{field}` |")]
+    rows = [line for line in SURVEY_FILE_PAGE.splitlines() if line.startswith(f"| `{field}` |")]
     assert [FIELDS[field] in row for row in rows] == [True]
 
 
-def shown_toml(text: str) -> list[str]:
-    return re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+def shown_toml(*pages: str) -> list[str]:
+    texts = (re.findall(r"```toml\n(.*?)```", PAGES[page], re.DOTALL) for page in pages)
+    return [text for shown in texts for text in shown]
 
 
-_ABOUT_SETTINGS, _ABOUT_SURVEYS = OPERATIONS.split("## A survey file")
-SURVEY_FILES = shown_toml(_ABOUT_SURVEYS)
+_ABOUT_SURVEYS = ("operations/survey-file.md", "operations/issuers.md")
+SURVEY_FILES = shown_toml(*_ABOUT_SURVEYS)
 
 
-@pytest.mark.parametrize("shown", shown_toml(_ABOUT_SETTINGS))
+@pytest.mark.parametrize("shown", shown_toml(*sorted({*PAGES} - {*_ABOUT_SURVEYS})))
 def test_settings_that_are_shown_are_settings(tmp_path: Path, shown: str) -> None:
     (tmp_path / "collector.toml").write_text(shown, "utf-8")
     decided = {"DENIABLE_AUTHORITY": AUTHORITY.public_key.hex()}
@@ -111,8 +118,9 @@ def test_the_threat_model_names_every_threat_that_the_protocol_lists(threat: str
     assert threat in THREATS
 
 
-def test_every_command_stands_in_the_operations_guide() -> None:
-    rows = [line for line in OPERATIONS.splitlines() if line.startswith("| `deniable ")]
+def test_every_command_stands_in_the_table_of_commands() -> None:
+    page = PAGES["reference/commands.md"]
+    rows = [line for line in page.splitlines() if line.startswith("| `deniable ")]
     paths = [path for path, command in all_commands() if not isinstance(command, click.Group)]
     assert [path for path in paths if not any(all(w in row for w in path) for row in rows)] == []
     assert len(paths) > 30
@@ -127,8 +135,8 @@ def test_every_package_stands_in_the_drawing_of_the_architecture() -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.path)
-def test_every_route_stands_in_the_operations_guide(route: Route) -> None:
-    assert f"| `{route.method} {route.path}` |" in OPERATIONS
+def test_every_route_stands_in_the_table_of_routes(route: Route) -> None:
+    assert f"| `{route.method} {route.path}` |" in PAGES["reference/routes.md"]
 
 
 def test_every_relative_link_of_the_documents_leads_somewhere() -> None:
@@ -137,11 +145,22 @@ def test_every_relative_link_of_the_documents_leads_somewhere() -> None:
         (document.name, target)
         for document in documents
         for target in _links(document.read_text("utf-8"))
-        if not (document.parent / target).exists()
+        if not _leads_somewhere(document, target)
     ]
     assert broken == []
 
 
+def _leads_somewhere(document: Path, target: str) -> bool:
+    path, _, heading = target.partition("#")
+    file = document.parent / path if path else document
+    return file.exists() and (not heading or heading in _headings(file.read_text("utf-8")))
+
+
+def _headings(text: str) -> set[str]:
+    titles = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
 def _links(text: str) -> list[str]:
     targets = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", text))
-    return [target for target in targets if not target.startswith(("http", "#"))]
+    return [target for target in targets if not target.startswith("http")]

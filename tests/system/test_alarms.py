@@ -76,7 +76,7 @@ def test_what_does_not_exist_is_noticed(expression: str) -> None:
 
 
 def test_every_alarm_stands_in_the_operations_guide() -> None:
-    guide = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    guide = (ROOT / "docs" / "operations" / "monitoring.md").read_text("utf-8")
     assert len(ALARMS) > 10
     assert [name for name in ALARMS if f"`{name}`" not in guide] == []
 

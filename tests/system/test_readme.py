@@ -1,4 +1,4 @@
-"""The README's commands work as they stand, in the order in which a reader types them.
+"""Commands of the README and of the first tutorial work as they stand, in the reader's order.
 
 Only three things differ from a reader's terminal: the collector gets a free port, ``deniable
 serve`` runs in the background until the end, and what ``deniable report`` asks is answered.
@@ -20,6 +20,7 @@ from tests.support.processes import DENIABLE, ROOT, await_line, child, free_port
 from tests.support.readme import Block, marked_blocks
 
 README = ROOT / "README.md"
+FIRST_SURVEY = ROOT / "docs" / "tutorials" / "operator.md"
 TYPED = "y\n4\n" * 8
 BASH = ("bash", "-euo", "pipefail", "-c")
 
@@ -33,10 +34,14 @@ def terminal(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_the_readmes_marked_blocks_run_in_order(tmp_path: Path) -> None:
-    blocks = marked_blocks(README)
-    assert any(block.language == "sh" for block in blocks), "no shell block is marked for testing"
-    assert any(block.language == "python" for block in blocks), "no Python block is marked"
+@pytest.mark.parametrize(
+    ("document", "languages"),
+    [(README, {"sh", "python"}), (FIRST_SURVEY, {"sh"})],
+    ids=["readme", "first-survey"],
+)
+def test_marked_blocks_run_in_order(tmp_path: Path, document: Path, languages: set[str]) -> None:
+    blocks = marked_blocks(document)
+    assert {block.language for block in blocks} == languages
     env, port = terminal(tmp_path), free_port()
     written: dict[str, str] = {}
     with ExitStack() as running:

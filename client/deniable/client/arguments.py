@@ -32,6 +32,7 @@ class InMemory:
 
 
 IN_MEMORY: Final = InMemory()
+"""The argument ``state`` of a client that keeps nothing."""
 
 
 def authority_key(authority: bytes | str) -> bytes:

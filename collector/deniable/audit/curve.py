@@ -51,8 +51,8 @@ class PrivacyCurve:
 def privacy_curve(matrix: Mechanism, epsilons: Iterable[Number] | None = None) -> PrivacyCurve:
     """Return the whole privacy curve, or for larger matrices its points at 0 and these epsilons.
 
-    Without epsilons it has all its breakpoints, exactly; k^2 |Y| above 2^20 is MatrixTooLarge then,
-    where the rows have to be compared.
+    Without epsilons it has all its breakpoints, exactly; ``k^2 |Y|`` above 2^20 is MatrixTooLarge
+    then, where the rows have to be compared.
     """
     if epsilons is not None:
         levels = map(odds_below, sorted({Fraction(0), *map(exact_epsilon, epsilons)}))

@@ -256,7 +256,7 @@ class DiscreteExponential(SanitisedDatabase):
         return ExponentialSum.term(Fraction(self.base) ** exponent.numerator)
 
     def sensitivity(self) -> Fraction:
-        """Return the largest |u(d, s) - u(d', s)|: half McSherry and Talwar's bound, at base e."""
+        """Return the largest ``|u(d, s) - u(d', s)|``: half McSherry and Talwar's bound."""
         return max(
             abs(self.exact_utility(true, s) - self.exact_utility(other, s))
             for true, other in self.pairs()
@@ -387,7 +387,7 @@ class HammingUtility:
 
 
 def distance_utility(true: Database, response: Database) -> int:
-    """Return -(|d_1 - s_1| + … + |d_n - s_n|), the utility of Example 2."""
+    """Return ``-(|d_1 - s_1| + … + |d_n - s_n|)``, the utility of Example 2."""
     return -sum(abs(x - y) for x, y in zip(true, response, strict=True))
 
 

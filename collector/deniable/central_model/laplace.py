@@ -69,7 +69,7 @@ class Query:
 
 
 class DiscreteLaplace:
-    """Integer noise Z with P(Z = z) proportional to e^(-|z|/s), s in [1/40, 2^256], exactly."""
+    """Exact integer noise Z, P(Z = z) proportional to ``e^(-|z|/s)``, s in [1/40, 2^256]."""
 
     __slots__ = ("scale",)
 
@@ -110,7 +110,7 @@ class DiscreteLaplace:
         return 2 * self._power(1) / math.expm1(-float(1 / self.scale)) ** 2
 
     def tail(self, distance: int) -> float:
-        """Return P(|Z| >= distance), a float: a statement about accuracy."""
+        """Return ``P(|Z| >= distance)``, a float: a statement about accuracy."""
         # P(z) = r^|z| (1 - r)/(1 + r), and both tails sum to 2 r^j/(1 - r) times that factor.
         return 1.0 if distance <= 0 else 2 * self._power(distance) / (1 + self._power(1))
 

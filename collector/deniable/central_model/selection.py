@@ -39,6 +39,7 @@ from deniable.mechanisms.exponential import exp_enclosure
 from deniable.mechanisms.randomness import Draw, os_random_word
 
 MAX_OUTCOMES = 65_536
+"""Outcomes to select from, at most."""
 
 _WORDS: Final = 5
 _GRID_BITS: Final = 64 * _WORDS

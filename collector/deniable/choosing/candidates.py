@@ -19,6 +19,7 @@ from deniable.mechanisms.design import MAX_RESPONSES
 from deniable.mechanisms.subset import MAX_MEMBERS, Subset
 
 PLAIN: Final = "randomised-response"
+"""The kind that is compared with the designs."""
 DESIGNS: Final = {"subset": Subset, "affine": Affine}
 """Of each other kind, what makes its design of the categories and of its parameters."""
 

@@ -16,10 +16,11 @@ from deniable.stores import Store, open_store
 Result = TypeVar("Result")
 
 EXAMPLE_FILE: Final = "example-survey.toml"
+"""The name of the survey file that ``init`` writes for a start."""
 
 _HEAD: Final = """\
 # Settings of a deniable collector; `deniable serve` reads them when it starts.
-# docs/operations.md says more, also how environment variables override them.
+# docs/reference/settings.md says more, also how environment variables override them.
 """
 _MORE: Final = "# What else there is, with what holds if it is left out:"
 

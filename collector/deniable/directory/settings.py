@@ -26,6 +26,7 @@ from deniable.messages import (
 )
 
 CONFIG_FILE: Final = "collector.toml"
+"""The settings file's name in a collector's directory."""
 DATABASE_SCHEMES: Final = ("postgresql://", "postgres://")
 
 _ADDRESS: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+)):([0-9]{1,5})", re.ASCII)
@@ -36,6 +37,7 @@ _NUMBERS: Final = {
 }
 
 Network = IPv4Network | IPv6Network
+"""An address, or a network of them."""
 
 Read = Callable[[Any], object]
 """Makes of a TOML value what ``Config`` holds; raises ValueError or Refusal for a wrong one."""

@@ -308,7 +308,7 @@ HISTOGRAM_SCHEMAS: Final[dict[str, Json]] = {
     },
     "Histogram": {
         **object_of(*_HISTOGRAM),
-        "description": "debiased frequencies of one epoch; operations.md says what each means",
+        "description": "debiased frequencies of one epoch; routes.md says what each means",
     },
     "Numeric": object_of(*_NUMERIC),
 }

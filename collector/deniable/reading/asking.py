@@ -8,12 +8,14 @@ from deniable.messages import Manifest
 from deniable.reading.errors import AmbiguousSurvey, NoSuchSurvey
 
 ID_PREFIX: Final = "[0-9a-f]{4,64}"
+"""What the beginning of a survey's id matches."""
 VIEWS: Final = ("unbiased", "projected", "likelihood")
 """How a histogram can be looked at: by the names of ``deniable.estimates.View``."""
 MOST_ROWS: Final = 50
 """Of more answers the largest are shown to people, by default so many."""
 
 EPOCHS: Final = "[0-9]{1,6}(-[0-9]{1,6})?"
+"""What a question for one epoch, or for several together, matches."""
 
 
 def find_version(name: str, named: Sequence[Manifest], prefix: str | None = None) -> Manifest:

@@ -9,7 +9,7 @@ S3. A report is counted exactly once, in the transaction that stores its receipt
 S4. A sealed epoch takes nothing, duplicates included: the seal is read in the same transaction.
     A seal is final. Its digest is that of the counts, which never change again.
 S5. No column orders the receipts by arrival or links those of one device. What a database's own
-    files tell beyond its tables is kept short, and documented (operations.md, postgres.md).
+    files tell beyond its tables is kept short, and documented (operations/storage.md, postgres.md).
 S6. Receipts are pruned only after their epoch's seal; counts stay.
 S7. An ended survey takes nothing, and what a distrusted issuer vouches for is not taken: both are
     read in the transaction of the insert.

@@ -163,7 +163,7 @@ class MatrixPrivacy(Privacy):
 
     @cached_property
     def odds(self) -> Fraction | None:
-        """Return e^epsilon' of the pure guarantee: the largest ratio within a column, O(k |Y|)."""
+        """Return e^epsilon' of the pure guarantee, the largest ratio in a column; ``O(k |Y|)``."""
         if self._find_odds is not None:
             return self._find_odds()
         # P(x, S) <= E P(x', S) for all S <=> for single columns; the worst is max/min of one.
@@ -175,7 +175,7 @@ class MatrixPrivacy(Privacy):
         return max(Fraction(high, low) for high, low in seen)
 
     def odds_at(self, delta: Number) -> Fraction | None:
-        """Return the smallest e^epsilon that holds with this delta; O(k^2 |Y| log |Y|)."""
+        """Return the smallest e^epsilon that holds with this delta; ``O(k^2 |Y| log |Y|)``."""
         slack = exact_delta(delta) * self._matrix.grid
         worst = Fraction(1)
         for one, other in self._pairs():
@@ -186,7 +186,7 @@ class MatrixPrivacy(Privacy):
         return worst
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
-        """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1; O(k^2 |Y|)."""
+        """Return the smallest delta that holds with e^epsilon = ``odds`` >= 1; ``O(k^2 |Y|)``."""
         worst = max((pair_excess(one, other, odds) for one, other in self._pairs()), default=0)
         return Fraction(worst, odds.denominator * self._matrix.grid)
 

@@ -41,3 +41,4 @@ class _Kinds(Mapping[str, Kind]):
 
 
 KINDS: Final[Mapping[str, Kind]] = _Kinds()
+"""Every kind of mechanism by its name; its module is imported when it is first looked up."""

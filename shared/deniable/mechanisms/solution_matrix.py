@@ -123,8 +123,8 @@ class SolutionMatrix:
         """Return this matrix rounded onto 2^bits, provably (epsilon, delta)-private.
 
         If rounding alone would break the guarantee, as little uniform noise is mixed in as pays
-        for it, about |Y| 2^-bits; and a share of up to 1e-9 for what the matrix itself is over, as
-        an optimal one written in floats is. So the guarantee is the one that was asked for. The
+        for it, about ``|Y| 2^-bits``; and a share of up to 1e-9 for what the matrix itself is over,
+        as an optimal one written in floats is. So the guarantee is the one that was asked for. The
         pure check looks at each entry once; with delta > 0 all pairs of rows are compared.
 
         Raises:

@@ -14,6 +14,7 @@ from deniable.mechanisms.privacy import TwoValuedPrivacy
 from deniable.mechanisms.randomness import Draw, os_random_word
 
 MAX_CATEGORIES: Final = 65_536
+"""Categories of one survey, at most."""
 
 
 class TwoValuedMechanism:

@@ -7,7 +7,9 @@ from typing import Final
 from deniable.messages.refusals import ERROR_TYPE_PREFIX, RefusalCode
 
 MAX_ANSWER_BYTES: Final = 64 * 1024
+"""Bytes that a device reads of an upload's answer, at most."""
 PROBLEM_JSON: Final = "application/problem+json"
+"""The content type of an error (RFC 9457)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from deniable.messages.texts import check_categories, check_labels, check_text
 from deniable.messages.values import read_values
 
 MAX_MANIFEST_BYTES: Final = 1 << 20
+"""Bytes of one manifest, at most."""
 _VERSION: Final = 1
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
 

@@ -57,3 +57,4 @@ class Repeat:
 
 
 FRESH: Final = Repeat()
+"""A new response in each epoch."""

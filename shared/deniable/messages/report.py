@@ -18,7 +18,9 @@ from deniable.messages.enrolment import check_credential, enrolment_statement
 from deniable.messages.refusals import Refusal, RefusalCode
 
 MAX_UPLOAD_REPORTS: Final = 256
+"""Reports of one upload, at most."""
 MAX_UPLOAD_BYTES: Final = 64 * 1024
+"""Bytes of one upload, at most."""
 
 
 @dataclass(frozen=True, slots=True)

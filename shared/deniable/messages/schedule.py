@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from deniable.messages.refusals import InvalidManifest
 
 MAX_EPOCHS = 10_000
+"""Epoch numbers of one name: 0 to 9,999."""
 EARLY_SECONDS = 300
 """How far a device's clock may run ahead of the collector's before an epoch starts."""
 

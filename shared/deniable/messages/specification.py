@@ -95,3 +95,4 @@ def _of_manifest() -> Iterator[None]:
 
 
 RANDOMISED_RESPONSE: Final = Specification()
+"""What a survey is asked by that names no mechanism."""

@@ -264,6 +264,7 @@ class EnrolmentEntry(_Entry):
 JournalEntry = (
     ReportEntry | PreviewEntry | EventEntry | ManifestEntry | RotationEntry | EnrolmentEntry
 )
+"""Whatever the journal has an entry of."""
 
 
 @dataclass(frozen=True, slots=True)

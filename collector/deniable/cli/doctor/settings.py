@@ -26,7 +26,7 @@ def check_variables(environment: Mapping[str, str]) -> Finding:
     if strange := unknown_variables(environment):
         return doubtful(
             f"no setting: {', '.join(strange)}",
-            "is it misspelt? The settings are in docs/operations.md",
+            "is it misspelt? The settings are in docs/reference/settings.md",
         )
     used = sorted(VARIABLES & environment.keys())
     return good(f"overrides: {', '.join(used)}" if used else "overrides nothing")

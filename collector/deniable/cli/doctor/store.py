@@ -115,7 +115,7 @@ def read_store(config: Config, now: float) -> Stored | Finding:
 
 _RESTORE = (
     "stop the server, empty the store (move its file and those beside it away, or drop the schema"
-    " deniable), then: deniable store restore BACKUP; docs/operations.md tells what is lost"
+    " deniable), then: deniable store restore BACKUP; docs/operations/backups.md tells what is lost"
 )
 
 
