@@ -1,4 +1,4 @@
-"""What the README shows of a command's output is what the command prints."""
+"""What the documents show of a command's output is what the command prints."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ from deniable.cli.root import deniable
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(
     r"^```console\n\$ deniable (.*)\n((?:.*\n)*?)```$",
-    (ROOT / "README.md").read_text("utf-8"),
+    (ROOT / "docs" / "auditing.md").read_text("utf-8"),
     re.MULTILINE,
 )
 
