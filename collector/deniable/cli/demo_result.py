@@ -10,7 +10,7 @@ from rich.text import Text
 
 from deniable.budget import upper_text
 from deniable.cli.bars import bar
-from deniable.cli.survey_terms import supporting_text
+from deniable.cli.histogram_forms import supporting_text
 from deniable.mechanisms import SurveyMechanism
 
 _Row = dict[str, Any]

@@ -10,7 +10,6 @@ from deniable.cli.asked_answers import asked_answers
 from deniable.cli.options import json_option, level_option
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.screen import console
-from deniable.cli.survey_terms import supporting_text
 from deniable.reading import EPOCHS, MOST_ROWS, VIEWS, TooFewReports, appear_text, epoch_range
 
 if TYPE_CHECKING:  # numpy: --help does not wait for it
@@ -155,9 +154,8 @@ def _show_histogram(
     elif as_csv:
         click.echo(histogram_csv(histogram, View(view)), nl=False)
     else:
-        supporting = supporting_text(manifest.mechanism)
         show_histogram(
-            *(histogram, console(), hint, supporting, View(view)),
+            *(histogram, console(), hint, manifest.mechanism, View(view)),
             top=top,
             simultaneous=simultaneous,
         )

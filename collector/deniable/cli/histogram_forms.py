@@ -14,6 +14,8 @@ from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSum
 from deniable.estimates.fields import Json, response_rows
 from deniable.estimates.numeric import QUARTILES
 from deniable.estimates.rows import ShownRows, chosen_rows
+from deniable.mechanisms import SurveyMechanism
+from deniable.mechanisms.design import DesignMechanism
 from deniable.reading import instant_text
 
 _NUMBERS_WIDTH = 54
@@ -30,11 +32,22 @@ _STATES = {
 _NARROWEST_BAR, _WIDEST_BAR = 8, 30
 
 
+def supporting_text(mechanism: SurveyMechanism) -> str | None:
+    """Return how many answers a design's response supports, and how often each; else None."""
+    if not isinstance(mechanism, DesignMechanism):
+        return None
+    return (
+        f"Each response supports {mechanism.design.extent} answers: one that nobody has is "
+        f"supported by {float(mechanism.miss):.1%} of responses, one that everybody has by "
+        f"{float(mechanism.hit):.1%}."
+    )
+
+
 def show_histogram(
     histogram: Histogram,
     screen: Console,
     older: str | None = None,
-    supporting: str | None = None,
+    mechanism: SurveyMechanism | None = None,
     view: View = View.UNBIASED,
     *,
     top: int | None = None,
@@ -46,6 +59,7 @@ def show_histogram(
     told of a design.
     """
     shown = chosen_rows(histogram, view, top=top, simultaneous=simultaneous)
+    supporting = None if mechanism is None else supporting_text(mechanism)
     screen.print(Text(histogram.question, style="bold"))
     delta = "" if histogram.delta == "0" else f", delta {histogram.delta}"
     screen.print(

@@ -4,8 +4,7 @@ import textwrap
 from typing import Final
 
 from deniable.budget import format_nano, pure_cost
-from deniable.mechanisms import SurveyMechanism, exact_epsilon, odds_floor
-from deniable.mechanisms.design import DesignMechanism
+from deniable.mechanisms import exact_epsilon, odds_floor
 from deniable.messages import Manifest, format_value
 from deniable.publishing.following import epochs_left, reserved
 from deniable.publishing.survey_file import duration_text
@@ -58,17 +57,6 @@ def mechanism_text(manifest: Manifest) -> str | None:
     if manifest.kind.symmetric and gap < _EXACT:
         return f"{terms}\n          guarantee: epsilon {manifest.epsilon} exactly"
     return f"{terms}\n          tight epsilon below {manifest.epsilon} by {gap:.1g}"
-
-
-def supporting_text(mechanism: SurveyMechanism) -> str | None:
-    """Return how many answers a design's response supports, and how often each; else None."""
-    if not isinstance(mechanism, DesignMechanism):
-        return None
-    return (
-        f"Each response supports {mechanism.design.extent} answers: one that nobody has is "
-        f"supported by {float(mechanism.miss):.1%} of responses, one that everybody has by "
-        f"{float(mechanism.hit):.1%}."
-    )
 
 
 def cost_text(manifest: Manifest, now: float) -> str:

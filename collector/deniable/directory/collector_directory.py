@@ -126,10 +126,23 @@ def store_text(config: Config) -> str:
 
 async def signed_surveys(store: Store, config: Config) -> tuple[list[Manifest], int]:
     """Return what the authority signed, by name, the newest first; and the number of others."""
-    manifests: list[Manifest] = []
-    envelopes = await store.surveys()
+    return opened_surveys(*await stored_surveys(store, config))
+
+
+async def stored_surveys(
+    store: Store, config: Config
+) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    """Return the envelopes of all surveys, and the keys of the authority."""
+    envelopes = tuple(await store.surveys())
     # After the surveys: whatever key signed those is known then.
-    chain = await authority_chain(store, config.authority)
+    return envelopes, tuple(await authority_chain(store, config.authority))
+
+
+def opened_surveys(
+    envelopes: tuple[bytes, ...], chain: tuple[bytes, ...]
+) -> tuple[list[Manifest], int]:
+    """Return the manifests that a key of the chain signed, and the number of other envelopes."""
+    manifests: list[Manifest] = []
     for envelope in envelopes:
         with suppress(Refusal):
             manifests.append(open_manifest_of_chain(envelope, chain)[0])

@@ -4,11 +4,17 @@ import asyncio
 import time
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from threading import Thread
 from typing import Any
 
 from deniable.directory.authority_keys import authority_chain
-from deniable.directory.collector_directory import Result, check_store, signed_surveys
+from deniable.directory.collector_directory import (
+    Result,
+    check_store,
+    opened_surveys,
+    stored_surveys,
+)
 from deniable.directory.epoch_figures import shown_counts, shown_epochs
 from deniable.directory.settings import Config
 from deniable.messages import Manifest, Refusal, open_manifest
@@ -31,6 +37,7 @@ class StoreSource(Source):
     def __init__(self, config: Config) -> None:
         check_store(config)
         self._config = config
+        self._opened = lru_cache(maxsize=1)(opened_surveys)  # a notebook asks often
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="deniable-store", daemon=True)
         self._thread.start()
@@ -90,7 +97,7 @@ class StoreSource(Source):
             self._stop()
 
     def _signed(self) -> tuple[list[Manifest], int]:
-        return self._done(signed_surveys(self._store, self._config))
+        return self._opened(*self._done(stored_surveys(self._store, self._config)))
 
     def _done(self, work: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
