@@ -123,7 +123,7 @@ def _kernel_ends(decoder: Decoder, weights: Floats) -> tuple[float, float]:
 
 
 def report_shifts(mechanism: Mechanism, weights: Floats, frequencies: Floats) -> Floats:
-    """Return the value of a linear query if all reports were one response, for each of them."""
+    """Return the shift of a linear query by each response, were all reports that response."""
     parts = decoder_of(mechanism).parts
     return np.concatenate(
         [
