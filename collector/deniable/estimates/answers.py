@@ -45,7 +45,7 @@ def weights_of(
 def _crossed(
     answers: Mapping[str, str | Iterable[str]], dimensions: Dimensions, *, together: bool
 ) -> Floats:
-    questions = {name: each for name, *each in dimensions}
+    questions = {name: labels for name, *labels in dimensions}
     if not answers or not questions:
         raise ValueError("name answers by their question where there are several questions")
     held = {}
@@ -54,18 +54,18 @@ def _crossed(
             raise ValueError(f"there is no question {question!r}, but {_some([*questions])}")
         held[question] = weights_of(wanted, questions[question], (), together=False)
     if together:
-        rows = [held.get(name, np.ones(len(each))) for name, each in questions.items()]
+        rows = [held.get(name, np.ones(len(labels))) for name, labels in questions.items()]
         return np.asarray(reduce(np.multiply.outer, rows)).reshape(-1)
     if len(held) > 1:
         raise ValueError(NOTHING_TOGETHER)
-    rows = [held.get(name, np.zeros(len(each))) for name, each in questions.items()]
+    rows = [held.get(name, np.zeros(len(labels))) for name, labels in questions.items()]
     return np.concatenate(rows)
 
 
 def answers_text(answers: Answers) -> str:
     """Return the answers in words."""
     if isinstance(answers, Mapping):
-        return " and ".join(f"{name}: {answers_text(each)}" for name, each in answers.items())
+        return " and ".join(f"{name}: {answers_text(labels)}" for name, labels in answers.items())
     return answers if isinstance(answers, str) else _listed(list(answers))
 
 

@@ -50,7 +50,7 @@ class Figures:
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """Return those that hold."""
+        """Return the cautions that hold."""
         return cautions_of(CAUTIONS, self)
 
 
@@ -205,15 +205,15 @@ def _few_reports(figures: Figures) -> str:
         return ""
     if histogram.numeric is not None:
         return _few_numbers(histogram)
-    k, told = len(histogram.categories), int(histogram.distinguishable.sum())
-    if told == k:
+    k, distinct = len(histogram.categories), int(histogram.distinguishable.sum())
+    if distinct == k:
         return ""
     level = level_text(histogram.level)
-    noise = f"{k - told:,} of {k:,} answers {'is' if k - told == 1 else 'are'} not"
+    noise = f"{k - distinct:,} of {k:,} answers {'is' if k - distinct == 1 else 'are'} not"
     none = "Mostly noise so far: no answer is"
     text = (
-        f"{noise if told else none} distinguishable from 0 by {level} intervals that hold for all "
-        "at once"
+        f"{noise if distinct else none} distinguishable from 0 by {level} intervals that hold for "
+        "all at once"
     )
     simultaneous = figures.rows is not None and figures.rows.simultaneous
     own = histogram.level_at_once if simultaneous else histogram.level

@@ -58,9 +58,9 @@ class Test:
     tables: int = 0
 
     def __str__(self) -> str:
-        found = f"chi-square {self.statistic:.4g}, {self.degrees} degrees of freedom"
+        result = f"chi-square {self.statistic:.4g}, {self.degrees} degrees of freedom"
         counted = f", counted among {self.tables:,} tables" * bool(self.tables)
-        return f"{found}, p {self.p_value:.2g}{counted}"
+        return f"{result}, p {self.p_value:.2g}{counted}"
 
 
 class _Question(NamedTuple):
@@ -199,21 +199,21 @@ def _tested(sample: Sample, of_question: Callable[[Part], _Question]) -> Test:
         degrees += len(d)
         sparse |= question.sparse
         tested.append((part.decoder, question, factor))
-    kernels = sum(each.categories * len(question.responses) for each, question, _ in tested)
+    kernels = sum(decoder.categories * len(question.responses) for decoder, question, _ in tested)
     if sparse and kernels <= _MOST_KERNELS:
-        maps = [(each[1].drawn, _whitened(*each)) for each in tested]
+        maps = [(pair[1].drawn, _whitened(*pair)) for pair in tested]
         return Test(statistic, degrees, *_counted(statistic, maps))
     return Test(statistic, degrees, float(special.chdtrc(degrees, statistic)))
 
 
 def _whitened(decoder: Decoder, question: _Question, factor: Floats) -> Floats:
     """Return L^-1 G of the responses, a row each, so that squares add up to the statistic."""
-    k, found = decoder.categories, np.empty((decoder.categories, len(question.responses)))
+    k, maps = decoder.categories, np.empty((decoder.categories, len(question.responses)))
     step = max(1, _MOST_WEIGHTS // decoder.responses)
     for first in range(0, k, step):
-        rows = found[first : first + step]
+        rows = maps[first : first + step]
         rows[:] = decoder.kernels(np.eye(len(rows), k, first))[:, question.responses]
-    return np.asarray(linalg.solve_triangular(factor, found[:-1], lower=True).T)
+    return np.asarray(linalg.solve_triangular(factor, maps[:-1], lower=True).T)
 
 
 _Drawn = Callable[[np.random.Generator, int], Floats]
@@ -230,8 +230,10 @@ def _counted(statistic: float, maps: list[tuple[_Drawn, Floats]]) -> tuple[float
     as_large, tables = 0, 0
     while tables < _TABLES:
         size = min(step, _TABLES - tables, 2 * _AS_LARGE + tables)  # most tests end early
-        found = sum(((drawn(generator, size) @ each) ** 2).sum(axis=1) for drawn, each in maps)
-        reached = as_large + np.cumsum(found >= least)
+        statistics = sum(
+            ((drawn(generator, size) @ linear_map) ** 2).sum(axis=1) for drawn, linear_map in maps
+        )
+        reached = as_large + np.cumsum(statistics >= least)
         if reached[-1] >= _AS_LARGE:
             tables += int(np.searchsorted(reached, _AS_LARGE)) + 1
             return _AS_LARGE / tables, tables

@@ -46,7 +46,7 @@ class Comparison:
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """Return what is to be known before its figures are used."""
+        """Return the cautions of its figures."""
         figure = "the mean" if self.histogram.values is not None else "a share"
         samples: tuple[Sample, ...] = (self.histogram.sample,)
         reports = "the reports"
@@ -65,12 +65,12 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        told = self._shared() | {"rows": [self._plain(row) for row in self.rows]}
+        fields = self._shared() | {"rows": [self._plain(row) for row in self.rows]}
         if self.test is not None:
             test = self.test
             names = ("statistic", "degrees", "p_value")
-            told["test"] = {name: getattr(test, name) for name in names}
-        return told | {"cautions": caution_maps(self.cautions)}
+            fields["test"] = {name: getattr(test, name) for name in names}
+        return fields | {"cautions": caution_maps(self.cautions)}
 
     def to_csv(self) -> str:
         """Return a row an answer as CSV."""
@@ -81,22 +81,22 @@ class Comparison:
         return written(_COLUMNS, shared, map(self._plain, self.rows))
 
     def _shared(self) -> dict[str, Any]:
-        told, against = self.histogram, self.against
+        histogram, against = self.histogram, self.against
         return {
-            "survey": told.survey,
-            "survey_id": told.survey_id,
-            "epochs": list(told.epochs),
-            "n": told.n,
+            "survey": histogram.survey,
+            "survey_id": histogram.survey_id,
+            "epochs": list(histogram.epochs),
+            "n": histogram.n,
             "against_epochs": None if against is None else list(against.epochs),
             "against_n": None if against is None else against.n,
-            "level": told.level,
+            "level": histogram.level,
         }
 
     def _plain(self, row: Row) -> dict[str, Any]:
         different = None if self.against is None else row.estimate.distinguishable
         sentence = row.estimate.sentence
-        told = {"answers": row.label, **estimate_map(row.estimate)}
-        return told | {"distinguishable": different, "sentence": sentence}
+        fields = {"answers": row.label, **estimate_map(row.estimate)}
+        return fields | {"distinguishable": different, "sentence": sentence}
 
 
 def compare(
@@ -132,8 +132,8 @@ def compare(
     if among is None and (count := len(histogram.categories)) > _MOST_COMPARED:
         raise ValueError(f"{count:,} answers are too many to compare: name some with --share")
     rows = tuple(
-        row(each, histogram.share(each), against.share(each))
-        for each in among or histogram.categories
+        row(category, histogram.share(category), against.share(category))
+        for category in among or histogram.categories
     )
     try:
         test = histogram.changed_from(against)

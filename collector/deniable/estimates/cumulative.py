@@ -40,7 +40,7 @@ def averaged_shares(categories: int, cuts: Sequence[int], blur: int, shift: int)
 
 
 def blur_of(mechanism: Mechanism, n: int) -> int:
-    """Return how far to average, chosen before looking at what was counted.
+    """Return the blur of averages, chosen before looking at the counts.
 
     The blur at which a bound of F is nearest to it, in the middle of a uniform population: b values
     of blur move it by b/k, and leave an error of so and so much. Bounds hold with any blur that

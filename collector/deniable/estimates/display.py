@@ -54,9 +54,9 @@ _CHANCE: Final = (
 )
 
 
-def histogram_dots(histogram: "Histogram", shown: ShownRows) -> list[Dot]:
+def histogram_dots(histogram: "Histogram", chosen: ShownRows) -> list[Dot]:
     """Return the rows of a chart, with their intervals of 50 % inside, unless all hold at once."""
-    own = () if shown.simultaneous else shown_rows(histogram.at(INNER))
+    own = () if chosen.simultaneous else shown_rows(histogram.at(INNER))
     inner = {row["category"]: _band(row) for row in own}
     return [
         Dot(
@@ -66,7 +66,7 @@ def histogram_dots(histogram: "Histogram", shown: ShownRows) -> list[Dot]:
             _band(row),
             "!!" * bool(row.get("impossible")),
         )
-        for row in shown.rows
+        for row in chosen.rows
     ]
 
 
@@ -76,7 +76,7 @@ def _band(row: Json) -> Band | None:
 
 def histogram_picture(
     histogram: "Histogram",
-    shown: ShownRows,
+    chosen: ShownRows,
     view: View | str = View.UNBIASED,
     *,
     width: float = WIDTH,
@@ -85,30 +85,30 @@ def histogram_picture(
 ) -> Picture:
     """Return the chart of rows of a histogram; ``dots``, if they are made already."""
     if dots is None:
-        dots = histogram_dots(histogram, shown)
+        dots = histogram_dots(histogram, chosen)
     svg = dots_chart(
         dots,
         width=width,
         title=histogram.question or "Estimated shares",
         heading=heading,
-        notes=[*_notes(histogram, shown, View(view), alone=heading)],
-        levels=_levels([histogram.level], simultaneous=shown.simultaneous),
+        notes=[*_notes(histogram, chosen, View(view), alone=heading)],
+        levels=_levels([histogram.level], simultaneous=chosen.simultaneous),
     )
     return Picture(svg)
 
 
-def _notes(histogram: "Histogram", shown: ShownRows, view: View, *, alone: bool) -> Iterator[str]:
-    if len(shown.rows) < shown.total and not shown.chosen:
-        yield f"{len(shown.rows)} of {shown.total:,} answers."
+def _notes(histogram: "Histogram", chosen: ShownRows, view: View, *, alone: bool) -> Iterator[str]:
+    if len(chosen.rows) < chosen.total and not chosen.chosen:
+        yield f"{len(chosen.rows)} of {chosen.total:,} answers."
     if alone:  # a page has its own
-        yield from brief_texts(histogram.figures(shown, view).cautions)
+        yield from brief_texts(histogram.figures(chosen, view).cautions)
     where = f"{histogram.survey}, epoch {epochs_text(histogram.epochs)}: "
     delta = "" if histogram.delta == "0" else f", delta {histogram.delta}"
     yield (
         f"{where * bool(histogram.survey)}{histogram.n:,} report{'s' * (histogram.n != 1)}, "
         f"epsilon {histogram.epsilon}{delta}."
     )
-    held = "that hold all at once" if shown.simultaneous else "each by itself"
+    held = "that hold all at once" if chosen.simultaneous else "each by itself"
     yield f"Intervals, {held}, are {_CHANCE}"
 
 
@@ -153,11 +153,13 @@ def series_picture(
     """Return the chart of a series: a panel for each category or for the mean, or some of these."""
     held = "that hold for all answers of an epoch at once" if simultaneous else "each by itself"
     points = series.points
-    shown = [point.histogram for point in points if point.histogram]
-    values = [each for histogram in shown for each in histogram.values or () if series.numeric]
+    histograms = [point.histogram for point in points if point.histogram]
+    values = [
+        value for histogram in histograms for value in histogram.values or () if series.numeric
+    ]
     pairs = enumerate(pairwise(points), start=1)
     breaks = [at for at, (one, other) in pairs if one.survey_id != other.survey_id]
-    levels = [histogram.level for histogram in shown]
+    levels = [histogram.level for histogram in histograms]
     svg = series_chart(
         series_panels(series) if panels is None else panels,
         [str(point.epoch) for point in points],
@@ -177,7 +179,7 @@ def series_picture(
 
 def difference_dots(differences: Mapping[str, Estimate]) -> list[Dot]:
     """Return the rows of a chart of differences, by their labels."""
-    return [_dot(label, each, each.at(INNER)) for label, each in differences.items()]
+    return [_dot(label, estimate, estimate.at(INNER)) for label, estimate in differences.items()]
 
 
 def plot_differences(
@@ -198,7 +200,7 @@ def plot_differences(
         title=title,
         heading=heading,
         notes=[f"In percentage points. Intervals, each by itself, are {_CHANCE}"],
-        levels=_levels(each.level for each in differences.values()),
+        levels=_levels(estimate.level for estimate in differences.values()),
     )
     return Picture(svg)
 
@@ -225,14 +227,14 @@ def _percent(level: float) -> str:
 
 def histogram_html(histogram: "Histogram") -> Markup:
     """Return the chart, with the same numbers as a table below it."""
-    shown = chosen_rows(histogram)
-    _, level = _levels([histogram.level], simultaneous=shown.simultaneous)
+    chosen = chosen_rows(histogram)
+    _, level = _levels([histogram.level], simultaneous=chosen.simultaneous)
     head = ("", "estimate", f"{level} interval", "")
-    dots = histogram_dots(histogram, shown)
+    dots = histogram_dots(histogram, chosen)
     rows = [_row(head, "col"), *(_row(_cells(dot), "row") for dot in dots)]
     table = element("details", element("summary", "Table"), element("table", *rows))
-    chart = histogram_picture(histogram, shown, dots=dots, heading=False).svg
-    cautions = Markup(cautions_html(histogram.figures(shown).cautions))
+    chart = histogram_picture(histogram, chosen, dots=dots, heading=False).svg
+    cautions = Markup(cautions_html(histogram.figures(chosen).cautions))
     heading = element("strong", histogram.question) if histogram.question else ""
     return element("div", heading, standalone(chart), table, cautions)
 
@@ -268,8 +270,8 @@ def histogram_columns(histogram: "Histogram") -> dict[str, Column]:
 
 
 def histogram_metadata(histogram: "Histogram") -> dict[str, str]:
-    """Return what holds for all rows."""
-    told = histogram_map(histogram)
-    texts = {name: str(told[name]) for name in _TOLD if told[name] is not None}
+    """Return the fields that all rows share."""
+    fields = histogram_map(histogram)
+    texts = {name: str(fields[name]) for name in _TOLD if fields[name] is not None}
     fakes = str(histogram.poisoning.fewest_fakes)
     return {**texts, "epochs": epochs_text(histogram.epochs), "fewest_fakes": fakes}

@@ -49,7 +49,7 @@ class Unit(Enum):
 
     @property
     def of_shares(self) -> bool:
-        """Return whether it is told in per cent, or percentage points."""
+        """Return whether values are in per cent, or percentage points."""
         return self in {Unit.SHARE, Unit.DIFFERENCE}
 
 
@@ -172,7 +172,7 @@ class Estimate:
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """Return what is to be known before it is used."""
+        """Return the cautions of its use."""
         reports = "the reports of each" if len(self.samples) > 1 else "the reports"
         return Figures(
             self.samples,
@@ -263,7 +263,7 @@ def _places(one: "Form", word: str, other: "Form") -> str:
     ids = [{sample.survey_id[:12] for sample in form.terms} for form in (one, other)]
     names = {sample.name for form in (one, other) for sample in form.terms}
     if len(names) == 1 and ids[0] != ids[1]:  # a survey and its successor
-        own, others = (" and ".join(sorted(each)) for each in ids)
+        own, others = (" and ".join(sorted(names)) for names in ids)
         return f"{first} ({own}) {word} {second} ({others})"
     epoch, _, survey = first.partition(" of ")
     return (
@@ -320,11 +320,11 @@ class Sample:
 
     @cached_property
     def decoder(self) -> Decoder:
-        """Return what reads the counts."""
+        """Return the decoder of the counts."""
         return decoder_of(self.mechanism)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what is pickled; decoders are made again."""
+        """Return the attributes to be pickled; decoders are made again."""
         return {name: value for name, value in vars(self).items() if name != "decoder"}
 
     def query(
@@ -406,16 +406,16 @@ class Form:
 
     def apart(self) -> tuple[float, float]:
         """Return the value, and its variance if no device is in two of the samples."""
-        found = [
+        figures = [
             query_values(sample.decoder, sample.tally, weights, self.model)
             for sample, weights in self.terms.items()
         ]
-        value = self.constant + sum(float(value) for value, _ in found)
-        return value, sum(float(error) ** 2 for _, error in found)
+        value = self.constant + sum(float(value) for value, _ in figures)
+        return value, sum(float(error) ** 2 for _, error in figures)
 
     @property
     def recurring(self) -> float:
-        """Return what devices in several samples of a name add to the variance, at most.
+        """Return the most that devices in several samples of a name add to the variance.
 
         A device that is in two, and answers alike, adds the covariance of v and w over the answers,
         as often as it may be in both. docs/mathematics.md, section 19.
@@ -462,7 +462,7 @@ class Form:
 
     @property
     def _influence(self) -> float:
-        """Return how far it moves for each share of fakes in all samples at once, at most."""
+        """Return the influence of fakes that are the same share of all samples."""
         shifts = [furthest_shifts(sample.mechanism, w) for sample, w in self.terms.items()]
         return max(math.fsum(side) for side in zip(*shifts, strict=True)) if shifts else 0.0
 
@@ -479,8 +479,8 @@ class Form:
             for part in sample.decoder.parts
         ]
         return (
-            self.constant + sum(float(each.min()) for each in parts),
-            self.constant + sum(float(each.max()) for each in parts),
+            self.constant + sum(float(part.min()) for part in parts),
+            self.constant + sum(float(part.max()) for part in parts),
         )
 
     def _ends(self, value: float, level: float) -> tuple[float, float]:
@@ -499,14 +499,14 @@ class Form:
 
 
 def _shared_variance(one: Sample, v: Floats, other: Sample, w: Floats) -> float:
-    """Return what a device in both adds to the covariance of v and w, at most.
+    """Return the most that a device in both adds to the covariance of v and w.
 
     Of the same answers, if it answers alike, the covariance over their frequencies in both samples,
     if that is positive. Of others, and of answers to two questions, in whatever way its two answers
     go together, the product of the standard deviations (Cauchy and Schwarz).
     """
     f, g = (sample.decoder.frequencies(sample.tally) for sample in (one, other))
-    slices, others = ([part.categories for part in each.decoder.parts] for each in (one, other))
+    slices, others = ([part.categories for part in sample.decoder.parts] for sample in (one, other))
     first, second = (
         [math.sqrt(max(_covariance(h[at], u[at], u[at]), 0.0)) for at in parts]
         for h, u, parts in ((f, v, slices), (g, w, others))
@@ -540,11 +540,11 @@ def _own_ends(sample: Sample, weights: Floats, level: float) -> tuple[float, flo
 
 def _counted(sample: Sample, weights: Floats, level: float) -> tuple[float, float] | None:
     """Return the ends of a category's own interval, or of a count's; None if it is neither."""
-    asked = [part for part in sample.decoder.parts if weights[part.categories].any()]
-    if len(asked) != 1:
+    parts = [part for part in sample.decoder.parts if weights[part.categories].any()]
+    if len(parts) != 1:
         return None
-    decoder, w = asked[0].decoder, weights[asked[0].categories]
-    tally = asked[0].tally(sample.tally)
+    decoder, w = parts[0].decoder, weights[parts[0].categories]
+    tally = parts[0].tally(sample.tally)
     chosen = np.flatnonzero(w)
     if len(chosen) == 1:
         (at,) = chosen
@@ -631,7 +631,7 @@ def _fieller(a: float, b: float, above: Form, below: Form, z: float) -> tuple[fl
 
     # The interval is of the r about a/b up to the first on either side that is excluded. If b is
     # within its own interval of 0, no far r is, and nothing is excluded.
-    far = z * z * (sum(each**2 for each in _cautious_errors(below)) + below.recurring)
+    far = z * z * (sum(error**2 for error in _cautious_errors(below)) + below.recurring)
     if not b * b > far:
         return -math.inf, math.inf
     value = a / b
@@ -650,7 +650,7 @@ def _range_of_ratio(above: Form, below: Form) -> tuple[float, float]:
     if above.constant or below.constant:
         return -math.inf, math.inf
     weights = [w for form in (above, below) for w in form.terms.values()]
-    if any((each < 0).any() for each in weights):
+    if any((row < 0).any() for row in weights):
         return -math.inf, math.inf
     part = len(above.terms) == 1 and list(above.terms) == list(below.terms)
     return 0.0, 1.0 if part and (weights[0] <= weights[1]).all() else math.inf
@@ -699,14 +699,16 @@ def combined(estimates: Sequence[Estimate], *, disjoint: bool = False) -> Estima
         ValueError: if there are none, they are made of the same reports, are numbers that nothing
             was reported of, or are not of the same number.
     """
-    forms = [each._linear for each in estimates]
+    forms = [estimate._linear for estimate in estimates]
     if not forms:
         raise ValueError("there is nothing to combine")
     if len({id(sample) for form in forms for sample in form.terms}) < len(forms):
         raise ValueError("only independent estimates are combined: of different epochs or surveys")
-    told = {(each.unit, each.unit is Unit.SHARE and each.label) for each in estimates}
-    if len(told) > 1:
-        labels = ", ".join(dict.fromkeys(each.label for each in estimates))
+    numbers = {
+        (estimate.unit, estimate.unit is Unit.SHARE and estimate.label) for estimate in estimates
+    }
+    if len(numbers) > 1:
+        labels = ", ".join(dict.fromkeys(estimate.label for estimate in estimates))
         raise ValueError(f"only estimates of the same number are combined, not of {labels}")
     variances = [form._expected_variance for form in forms]
     if not all(variance > 0 for variance in variances):
@@ -716,7 +718,7 @@ def combined(estimates: Sequence[Estimate], *, disjoint: bool = False) -> Estima
     for form, variance in zip(forms, variances, strict=True):
         mean = mean.plus(form, 1 / (variance * total))
     first = estimates[0]
-    level = min(each.level for each in estimates)
+    level = min(estimate.level for estimate in estimates)
     return replace(mean, disjoint=disjoint).estimate(level, first.label, first.unit)
 
 

@@ -36,13 +36,13 @@ class Field(NamedTuple):
     source: str | Callable[[Any], object] = ""
     optional: bool = False
 
-    def of(self, shown: Any) -> Any:
+    def of(self, result: Any) -> Any:
         """Return the plain value, for JSON."""
         if callable(self.source):
-            return _plain(self.source(shown))
+            return _plain(self.source(result))
         for name in (self.source or self.name).split("."):
-            shown = None if shown is None else getattr(shown, name)
-        return _plain(shown)
+            result = None if result is None else getattr(result, name)
+        return _plain(result)
 
 
 Fields = tuple[Field, ...]
@@ -50,17 +50,17 @@ Fields = tuple[Field, ...]
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return [_plain(each) for each in value.tolist()]
+        return [_plain(entry) for entry in value.tolist()]
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [_plain(entry) for entry in value]
     if isinstance(value, Enum):
         return value.value
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def plain(shown: object, fields: Fields) -> Json:
+def plain(result: object, fields: Fields) -> Json:
     """Return plain values for JSON."""
-    values = ((field, field.of(shown)) for field in fields)
+    values = ((field, field.of(result)) for field in fields)
     return {field.name: value for field, value in values if value is not None or not field.optional}
 
 
@@ -85,7 +85,7 @@ def or_null(schema: Json, **more: object) -> Json:
 
 
 def _figures(summary: Any, figures: Sequence[Any], fields: Fields) -> list[Json]:
-    return [plain(each, fields) | {"too_wide": summary.too_wide(each)} for each in figures]
+    return [plain(figure, fields) | {"too_wide": summary.too_wide(figure)} for figure in figures]
 
 
 _INFLUENCE: Final = (
@@ -233,12 +233,12 @@ def _rows(histogram: object, columns: Fields) -> list[Json]:
 
 
 def category_rows(histogram: object) -> list[Json]:
-    """Return what is told of each category."""
+    """Return the rows of the categories."""
     return _rows(histogram, _CATEGORY)
 
 
 def response_rows(histogram: Any) -> list[Json] | None:
-    """Return what is told of each response that was seen; None if responses are categories."""
+    """Return the rows of the responses that were counted; None if responses are categories."""
     if not histogram.responses:
         return None
     return [row for row in _rows(histogram, _RESPONSE) if row["raw"] or row["impossible"]]
@@ -278,7 +278,7 @@ _HISTOGRAM: Final = (
     Field(
         "margins",
         array_of(object_of(*_MARGIN), description=_OF_SEVERAL),
-        lambda h: [plain(each, _MARGIN) for each in h.margins] or None,
+        lambda h: [plain(margin, _MARGIN) for margin in h.margins] or None,
         optional=True,
     ),
     Field("view", {"type": "string", "enum": _VIEWS}, lambda _: None, optional=True),
@@ -320,11 +320,11 @@ def histogram_map(histogram: Any, view: View = View.UNBIASED) -> Json:
 
     With another view than the unbiased one, categories have what they show in that as well.
     """
-    told = plain(histogram, _HISTOGRAM)
+    fields = plain(histogram, _HISTOGRAM)
     if view is View.UNBIASED:
-        return told
-    pairs = zip(told["categories"], _plain(histogram.view(view)), strict=True)
-    return told | {
+        return fields
+    pairs = zip(fields["categories"], _plain(histogram.view(view)), strict=True)
+    return fields | {
         "cautions": caution_maps(histogram.figures(view=view).cautions),
         "view": str(view),
         "categories": [{**row, _SHOWN.name: value} for row, value in pairs],
@@ -387,11 +387,11 @@ def statistic_rows(numeric: Json) -> list[Json]:
     mean = {"statistic": "mean", "blur": 0}
     other = {"blur": numeric["blur"], "outside": False}
     rows = [numeric["mean"] | mean]
-    for each in numeric["quartiles"]:
-        name = QUARTILES[each["probability"]]
-        rows.append(other | each | {"statistic": name, "estimate": each["value"]})
+    for quartile in numeric["quartiles"]:
+        name = QUARTILES[quartile["probability"]]
+        rows.append(other | quartile | {"statistic": name, "estimate": quartile["value"]})
     return rows + [
-        other | each | {"statistic": f"share of {each['bin']}"} for each in numeric["bins"]
+        other | group | {"statistic": f"share of {group['bin']}"} for group in numeric["bins"]
     ]
 
 

@@ -40,7 +40,7 @@ class Tabular(ABC):
 
     @abstractmethod
     def metadata(self) -> Mapping[str, str]:
-        """Return what holds for all rows: which survey, which epochs, which epsilon."""
+        """Return the fields that all rows share: survey, epochs, epsilon."""
 
     def to_arrow(self) -> Any:
         """Return a ``pyarrow.Table``, with the metadata in its schema."""
@@ -48,11 +48,11 @@ class Tabular(ABC):
         columns = self.columns()
         # A column of nothing but gaps is one of numbers.
         arrays = [
-            pa.array(column, pa.float64() if all(each is None for each in column) else None)
+            pa.array(column, pa.float64() if all(value is None for value in column) else None)
             for column in columns.values()
         ]
-        told = {PREFIX + key: text for key, text in self.metadata().items()}
-        return pa.table(arrays, names=list(columns), metadata=told)
+        metadata = {PREFIX + key: text for key, text in self.metadata().items()}
+        return pa.table(arrays, names=list(columns), metadata=metadata)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the Arrow stream, by which Polars, DuckDB and others take it as it is."""

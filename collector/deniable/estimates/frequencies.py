@@ -83,7 +83,7 @@ def estimated_covariance(mechanism: Mechanism, counts: Counts, model: Model) -> 
 
 
 def covariance_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
-    """Return it for counts that are checked."""
+    """Return the covariance, of checked counts."""
 
     def of_question(part: Part) -> Floats:
         # The responses' frequencies are taken as they were counted: in the sampled model that is
@@ -91,14 +91,14 @@ def covariance_of(decoder: Decoder, tally: Tally, model: Model) -> Floats:
         own = part.tally(tally)
         f = part.decoder.frequencies(own)
 
-        def found(model: Model) -> Floats:
+        def variance(model: Model) -> Floats:
             return report_covariance(part.decoder, f, own.shares, model) / own.degrees(model)
 
         if model is Model.FIXED or own.epochs == 1:
-            return found(model)
+            return variance(model)
         # As of a single query, see ``recurring_errors``.
-        sampled = found(Model.SAMPLED)
-        return sampled + (own.epochs - 1) * (sampled - found(Model.FIXED))
+        sampled = variance(Model.SAMPLED)
+        return sampled + (own.epochs - 1) * (sampled - variance(Model.FIXED))
 
     return _blocks(decoder, of_question, model)
 
@@ -107,10 +107,10 @@ def _blocks(decoder: Decoder, of_question: Callable[[Part], Floats], model: Mode
     """Return the covariance with 0 between questions: reports about them share no device."""
     if len(decoder.parts) > 1 and model is Model.FIXED:
         raise ValueError("if devices are fixed, no report tells how two questions go together")
-    found = np.zeros((decoder.categories, decoder.categories))
+    covariance = np.zeros((decoder.categories, decoder.categories))
     for part in decoder.parts:
-        found[part.categories, part.categories] = of_question(part)
-    return found
+        covariance[part.categories, part.categories] = of_question(part)
+    return covariance
 
 
 def report_covariance(decoder: Decoder, f: Floats, shares: Floats, model: Model) -> Floats:
@@ -144,7 +144,7 @@ def frequency_intervals(mechanism: Mechanism, counts: Counts, level: float) -> I
 
 
 def intervals_of(decoder: Decoder, tally: Tally, level: float) -> Intervals:
-    """Return them for counts that are checked."""
+    """Return the intervals, of checked counts."""
     check_level(level)
     low, high, methods = decoder.intervals(tally, level)
     if tally.epochs > 1 and tally.n > 1:

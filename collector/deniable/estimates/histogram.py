@@ -272,7 +272,7 @@ class Histogram(Tabular):
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """Return what is to be known before its figures are used."""
+        """Return the cautions of its figures."""
         return self.figures().cautions
 
     def figures(self, rows: ShownRows | None = None, view: View = View.UNBIASED) -> Figures:
@@ -326,7 +326,7 @@ class Histogram(Tabular):
         return histogram_columns(self)
 
     def metadata(self) -> Mapping[str, str]:
-        """Return what holds for all rows: survey, epochs, epsilon and so on."""
+        """Return the fields that all rows share: survey, epochs, epsilon and so on."""
         return histogram_metadata(self)
 
     def plot(
@@ -367,8 +367,8 @@ class Histogram(Tabular):
         elif self.numeric is not None:
             # Of single values there may be thousands, and each by itself is mostly noise.
             lines += _summary(self.numeric)
-            shown = [group for group in self.numeric.bins if not self.numeric.too_wide(group)]
-            lines += _table([(group.label, estimate_map(group.share)) for group in shown])
+            groups = [group for group in self.numeric.bins if not self.numeric.too_wide(group)]
+            lines += _table([(group.label, estimate_map(group.share)) for group in groups])
         held = "which hold all at once" if rows and rows.simultaneous else "each by itself"
         lines.append(f"{self.level:.0%} intervals, {held}; devices: {self.enrolment}")
         lines += [str(caution) for caution in cautions if caution.level is not Level.ALERT]
@@ -392,9 +392,11 @@ def estimate_histogram(
         ValueError: besides, for epochs in which devices may keep their responses.
     """
     epochs = (epoch,) if isinstance(epoch, int) else tuple(sorted(set(epoch)))
-    memo = [manifest.repeat.memo_range(each) for each in epochs]
+    memo = [manifest.repeat.memo_range(number) for number in epochs]
     last = manifest.schedule.epochs - 1
-    kept = tuple((each[0], min(each[-1], last)) for each in memo if each is not None)
+    kept = tuple(
+        (memo_range[0], min(memo_range[-1], last)) for memo_range in memo if memo_range is not None
+    )
     if len(set(kept)) < len(kept):
         raise ValueError(
             "devices keep their responses over several of these epochs, so that their noise does "
@@ -460,7 +462,7 @@ def _figures(
     values: tuple[Fraction, ...] | None = None,
     answers: int = 0,
 ) -> dict[str, Any]:
-    """Return what of a histogram follows from mechanism and counts.
+    """Return the fields of a histogram that follow from mechanism and counts.
 
     So many answers have rows beside the categories.
     """
@@ -529,8 +531,8 @@ def _questions(histogram: Histogram) -> list[str]:
     if histogram.crossed:
         return []
     return [
-        f"{each.n:,} report{' tells' if each.n == 1 else 's tell'} of {each.question}"
-        for each in histogram.margins
+        f"{margin.n:,} report{' tells' if margin.n == 1 else 's tell'} of {margin.question}"
+        for margin in histogram.margins
     ]
 
 
@@ -543,9 +545,10 @@ def _summary(numeric: NumericSummary) -> list[str]:
         interval = "none in the range" if mean.outside else ends
         lines.append(f"mean  {text(mean.value)}  {interval}")
     return lines + [
-        f"{QUARTILES[each.probability]}  {each.value:.6g}  [{each.low:.6g}, {each.high:.6g}]"
-        for each in numeric.quartiles
-        if not numeric.too_wide(each)
+        f"{QUARTILES[quartile.probability]}  {quartile.value:.6g}  "
+        f"[{quartile.low:.6g}, {quartile.high:.6g}]"
+        for quartile in numeric.quartiles
+        if not numeric.too_wide(quartile)
     ]
 
 

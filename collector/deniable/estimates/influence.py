@@ -61,14 +61,14 @@ def set_influence(mechanism: Mechanism, size: int | None = None) -> float:
     set. A report that supports many categories moves them all at once. Of several questions it is a
     set of answers to one of them.
     """
-    each = [part.decoder for part in decoder_of(mechanism).parts]
+    decoders = [part.decoder for part in decoder_of(mechanism).parts]
     if size is None:
-        return len(each) * max(one.most_of_sets(None) for one in each)
-    if not 0 <= size <= (k := max(one.categories for one in each)):
+        return len(decoders) * max(one.most_of_sets(None) for one in decoders)
+    if not 0 <= size <= (k := max(one.categories for one in decoders)):
         raise ValueError(f"a set has 0 to {k} categories")
-    return len(each) * max(
+    return len(decoders) * max(
         max(one.most_of_sets(size), one.most_of_sets(one.categories - size))
-        for one in each
+        for one in decoders
         if size <= one.categories
     )
 
@@ -123,7 +123,7 @@ def _kernel_ends(decoder: Decoder, weights: Floats) -> tuple[float, float]:
 
 
 def report_shifts(mechanism: Mechanism, weights: Floats, frequencies: Floats) -> Floats:
-    """Return what each response, sent by all reports, would add to a linear query."""
+    """Return the shift of a linear query by each response, were all reports that response."""
     parts = decoder_of(mechanism).parts
     return np.concatenate(
         [
@@ -168,13 +168,13 @@ def ratio_shift(
     for direction in (1.0, -1.0):
         # The largest ratio of sums is where the largest a' - r b' is 0 (Dinkelbach 1967): each
         # step's ratio is larger than the one before, of which there are finitely many.
-        found = direction * a / b
+        bound = direction * a / b
         while True:
-            honest, under = without(-direction, found)
-            if not direction * honest / under > found:
+            honest, under = without(-direction, bound)
+            if not direction * honest / under > bound:
                 break
-            found = direction * honest / under
-        furthest = max(furthest, found - direction * a / b)
+            bound = direction * honest / under
+        furthest = max(furthest, bound - direction * a / b)
     return furthest
 
 

@@ -64,7 +64,7 @@ def _margins(
             intervals.outside,
             influences(mechanism),
         )
-    found = []
+    result = []
     for at in questions:
         name, *answers = manifest.dimensions[at]
         if len(decoder.parts) > 1:
@@ -83,8 +83,8 @@ def _margins(
                 sample.query(holding(manifest, at, j), level, model, label=text, unit=Unit.SHARE)
                 for j, text in enumerate(answers)
             ]
-        found.append(Margin(name, n, tuple(answers), tuple(shares)))
-    return tuple(found)
+        result.append(Margin(name, n, tuple(answers), tuple(shares)))
+    return tuple(result)
 
 
 def conditional(

@@ -61,10 +61,14 @@ class NumericSummary:
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """Return what is not shown to people, since its interval is too wide."""
+        """Return the names of the figures whose intervals are too wide to be shown."""
         return (
             *(["mean"] if self.too_wide(self.mean) else []),
-            *(QUARTILES[each.probability] for each in self.quartiles if self.too_wide(each)),
+            *(
+                QUARTILES[quartile.probability]
+                for quartile in self.quartiles
+                if self.too_wide(quartile)
+            ),
             *(group.label for group in self.bins if self.too_wide(group)),
         )
 

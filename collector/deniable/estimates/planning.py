@@ -38,18 +38,18 @@ class Accuracy:
 
     @classmethod
     def half_width(cls, size: float, level: float = 0.95) -> "Accuracy":
-        """Return that of intervals which reach so far to either side."""
+        """Return the accuracy of intervals which reach so far to either side."""
         check_level(level)
         return cls(size, normal_quantile(level))
 
     @classmethod
     def standard_error(cls, size: float) -> "Accuracy":
-        """Return that of estimates with such an error."""
+        """Return the accuracy of estimates with such an error."""
         return cls(size, 1.0)
 
     @classmethod
     def difference(cls, size: float, power: float = 0.8, significance: float = 0.05) -> "Accuracy":
-        """Return that of two groups of n reports each, whose difference is found if it is so large.
+        """Return the accuracy that two groups of n reports need to show a difference so large.
 
         With the probability ``power``, by a two-sided test that finds one where there is none with
         the probability ``significance``. Source: the normal approximation for two proportions;
@@ -129,7 +129,7 @@ def share_variance(mechanism: Mechanism, frequency: float | None = None) -> floa
 
 
 def mean_variance(mechanism: Mechanism, values: Sequence[Fraction]) -> float:
-    """Return what n Var of the mean's estimate is at most, in any population."""
+    """Return the most that n Var of the mean's estimate is, in any population."""
     if len(values) != mechanism.categories:
         raise ValueError(f"{mechanism.categories} values are expected, one a category")
     # n Var = sum_x f_x h_x - (w.f)^2 with h_x = sum_y P_xy g_y^2, at most the largest h_x. Values

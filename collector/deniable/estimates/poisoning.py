@@ -69,7 +69,7 @@ class Poisoning:
 def poisoning(
     mechanism: Mechanism, counts: Counts, estimate: Floats, errors: Floats, *, same: bool = True
 ) -> Poisoning:
-    """Return what is to be said of fake reports beside an estimate."""
+    """Return the effects of fake reports on an estimate, and their signs."""
     decoder = decoder_of(mechanism)
     tally = decoder.tally(counts)
     tests = _Tests(decoder, FALSE_ALARM)
@@ -98,7 +98,7 @@ def poisoning(
 def impossible_counts(
     mechanism: Mechanism, counts: Counts, false_alarm: float = FALSE_ALARM
 ) -> tuple[Flags, Flags]:
-    """Return what is impossible for honest devices, up to chance.
+    """Return the counts that are impossible for honest devices, up to chance.
 
     Which responses were sent more rarely than by those who send them most rarely, or more often
     than by those who send them most often; and which categories have estimates too far below 0. If

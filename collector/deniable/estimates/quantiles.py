@@ -61,7 +61,7 @@ def quantiles(
     after, after_error = averages(blur)
     before, before_error = averages(-blur)
     rising = _isotonic(*averages(0))
-    found = []
+    quantiles = []
     for p in probabilities:
         # Between two cuts c < d, the quantile is in (c, d] if F_c < p <= F_d. In that case the
         # averages after d and before c lie on the same sides of p, so that each of the tests
@@ -75,8 +75,8 @@ def quantiles(
         first, last = min(staying), max(staying)
         indices = cuts[estimate], cuts[first - 1] + 1 if first else 0, cuts[last]
         value, low, high = (float(values[index]) for index in indices)
-        found.append(Quantile(float(p), value, low, high, level))
-    return tuple(found)
+        quantiles.append(Quantile(float(p), value, low, high, level))
+    return tuple(quantiles)
 
 
 def _isotonic(shares: Floats, errors: Floats) -> Floats:

@@ -22,20 +22,22 @@ def query_values(
     decoder: Decoder, tally: Tally, weights: Floats, model: Model
 ) -> tuple[Floats, Floats]:
     """Return the estimates of linear queries (…, categories), and their standard errors."""
-    asked = _asked(decoder, tally, weights)
-    if len(asked) > 1 and model is Model.FIXED:
+    questions = _asked(decoder, tally, weights)
+    if len(questions) > 1 and model is Model.FIXED:
         raise ValueError(
             "if devices are fixed, sums over several questions have no known error: no report "
             "tells of two of them"
         )
-    across = _across(asked, tally) if model is Model.SAMPLED else 0.0
-    return _added([_values(*each, model, tally.n) for each in asked], across)
+    across = _across(questions, tally) if model is Model.SAMPLED else 0.0
+    return _added([_values(*question, model, tally.n) for question in questions], across)
 
 
 def cautious_values(decoder: Decoder, tally: Tally, weights: Floats) -> tuple[Floats, Floats]:
     """Return the estimates of linear queries, and the errors that normal intervals are made of."""
-    asked = _asked(decoder, tally, weights)
-    return _added([_cautious(*each, tally.n) for each in asked], _across(asked, tally))
+    questions = _asked(decoder, tally, weights)
+    return _added(
+        [_cautious(*question, tally.n) for question in questions], _across(questions, tally)
+    )
 
 
 def contrast_variance(
@@ -66,11 +68,13 @@ def contrast_variance(
 
 
 def widening(decoder: Decoder, tally: Tally, weights: Floats) -> Floats:
-    """Return how many times as wide intervals are where devices may be in several epochs."""
+    """Return the factor by which intervals are wider where devices may be in several epochs."""
     if tally.epochs == 1:
         return np.ones(weights.shape[:-1])
-    asked = _asked(decoder, tally, weights)
-    once = _added([_values(*each, Model.SAMPLED, tally.n, recurring=False) for each in asked])[1]
+    questions = _asked(decoder, tally, weights)
+    once = _added(
+        [_values(*question, Model.SAMPLED, tally.n, recurring=False) for question in questions]
+    )[1]
     return _wider(query_values(decoder, tally, weights, Model.SAMPLED)[1], once)
 
 
@@ -83,42 +87,42 @@ def _asked(decoder: Decoder, tally: Tally, weights: Floats) -> list[tuple[Decode
     parts = decoder.parts
     if len(parts) > 1:
         parts = tuple(part for part in parts if weights[..., part.categories].any()) or parts[:1]
-    asked = [(part.decoder, part.tally(tally), weights[..., part.categories]) for part in parts]
-    if not all(own.n for _, own, _ in asked):
+    questions = [(part.decoder, part.tally(tally), weights[..., part.categories]) for part in parts]
+    if not all(own.n for _, own, _ in questions):
         raise ValueError("no report is about one of the questions yet")
-    return asked
+    return questions
 
 
-def _across(asked: list[tuple[Decoder, Tally, Floats]], tally: Tally) -> "Floats | float":
-    """Return what devices add to the variance of a sum that answer one question now, another later.
+def _across(questions: list[tuple[Decoder, Tally, Floats]], tally: Tally) -> "Floats | float":
+    """Return the variance that devices add which answer one question now, another later.
 
     At most: however their answers go together, the standard deviations of what recurring devices
     add to each question's part, multiplied (Cauchy and Schwarz).
     """
-    if len(asked) == 1 or tally.epochs == 1:
+    if len(questions) == 1 or tally.epochs == 1:
         return 0.0
     recurring = []
-    for each in asked:
+    for question in questions:
         once, again = (
-            _values(*each, Model.SAMPLED, tally.n, recurring=several)[1] ** 2
+            _values(*question, Model.SAMPLED, tally.n, recurring=several)[1] ** 2
             for several in (False, True)
         )
         # What pairs of different epochs add to the variance of one question's part.
         recurring.append(np.sqrt(np.maximum(again - once, 0.0)))
-    return np.asarray(sum(recurring) ** 2 - sum(each**2 for each in recurring))
+    return np.asarray(sum(recurring) ** 2 - sum(deviation**2 for deviation in recurring))
 
 
 def _added(
-    found: list[tuple[Floats, Floats]], across: "Floats | float" = 0.0
+    parts: list[tuple[Floats, Floats]], across: "Floats | float" = 0.0
 ) -> tuple[Floats, Floats]:
     """Return sums over questions: reports about them are of different devices, drawn by chance.
 
     Unless devices recur: that adds ``across`` to variances.
     """
-    if len(found) == 1:
-        return found[0]
-    errors = np.sqrt(sum(error**2 for _, error in found) + across)
-    return np.asarray(sum(value for value, _ in found)), np.asarray(errors)
+    if len(parts) == 1:
+        return parts[0]
+    errors = np.sqrt(sum(error**2 for _, error in parts) + across)
+    return np.asarray(sum(value for value, _ in parts)), np.asarray(errors)
 
 
 def _values(
@@ -145,10 +149,10 @@ def _values(
         variance = np.asarray(g**2 @ shares - decoder.kernels(weights**2) @ shares)
         return np.sqrt(np.maximum(variance, 0.0) / n)
 
-    found = chosen_errors(errors, model, n / reports)
+    chosen = chosen_errors(errors, model, n / reports)
     if recurring and model is Model.SAMPLED and tally.epochs > 1:
-        found = recurring_errors(tally, found, chosen_errors(errors, Model.FIXED, n / reports))
-    return value, found
+        chosen = recurring_errors(tally, chosen, chosen_errors(errors, Model.FIXED, n / reports))
+    return value, chosen
 
 
 def _cautious(
@@ -160,8 +164,8 @@ def _cautious(
     errors = cautious_errors(tally, g, least)
     if tally.epochs > 1:
         once, recurring = (
-            _values(decoder, tally, weights, Model.SAMPLED, reports, recurring=each)[1]
-            for each in (False, True)
+            _values(decoder, tally, weights, Model.SAMPLED, reports, recurring=with_recurring)[1]
+            for with_recurring in (False, True)
         )
         errors = errors * _wider(recurring, once)
     return values, errors

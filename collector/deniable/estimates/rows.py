@@ -57,22 +57,22 @@ def chosen_rows(
         raise ValueError("single values of a numeric survey are noise: look at its groups")
     rows = shown_rows(histogram, view)
     kept = [row for row in rows if wanted.casefold() in row["category"].casefold()]
-    found = len(kept)
-    chosen = top is not None or found > MOST_ROWS
+    wanted_count = len(kept)
+    chosen = top is not None or wanted_count > MOST_ROWS
     if chosen:
         # None where no report is about its question.
         kept.sort(key=lambda row: -row["estimate"] if row["estimate"] is not None else math.inf)
         del kept[MOST_ROWS if top is None else top :]
     if simultaneous := simultaneous or chosen:
         kept = [*map(at_once, kept)]
-    return ShownRows(tuple(kept), len(rows), found, chosen, simultaneous)
+    return ShownRows(tuple(kept), len(rows), wanted_count, chosen, simultaneous)
 
 
 def shown_rows(histogram: "Histogram", view: View = View.UNBIASED) -> list[Json]:
     """Return the rows of answers to single questions, then of categories; or of groups."""
     if (numeric := histogram.numeric) is not None:
-        told = (group for group in numeric.bins if not numeric.too_wide(group))
-        return [{"category": group.label, **estimate_map(group.share)} for group in told]
+        groups = (group for group in numeric.bins if not numeric.too_wide(group))
+        return [{"category": group.label, **estimate_map(group.share)} for group in groups]
     if view is View.UNBIASED:
         return [*crossed_rows(histogram), *category_rows(histogram)]
     values = histogram.view(view).tolist()

@@ -47,7 +47,7 @@ class Point:
 
     @property
     def n(self) -> int:
-        """Return how many reports its figures tell of."""
+        """Return the number of reports that its figures are made of."""
         return 0 if self.histogram is None else self.histogram.n
 
     @property
@@ -64,24 +64,26 @@ class Series(Tabular):
     points: tuple[Point, ...]
 
     def __repr__(self) -> str:
-        """Return how many epochs it has."""
-        shown = sum(point.histogram is not None for point in self.points)
-        return f"<Series {self.survey}: {len(self.points)} epochs, {shown} with figures>"
+        """Return the name and the number of epochs."""
+        with_figures = sum(point.histogram is not None for point in self.points)
+        return f"<Series {self.survey}: {len(self.points)} epochs, {with_figures} with figures>"
 
     @property
     def categories(self) -> tuple[str, ...]:
         """Return the texts of all categories of any epoch, as they came up."""
-        found = (_shown(point, numeric=self.numeric) for point in self.points)
-        return tuple(dict.fromkeys(each for one in found if one for each in one.categories))
+        histograms = (_shown(point, numeric=self.numeric) for point in self.points)
+        return tuple(
+            dict.fromkeys(category for one in histograms if one for category in one.categories)
+        )
 
     @property
     def numeric(self) -> bool:
-        """Return whether it is of numbers, as its newest figures are.
+        """Return whether the series is of numbers, as its newest figures are.
 
         Figures of a survey of the other sort, of the same name, are gaps.
         """
-        shown = [point.histogram for point in self.points if point.histogram]
-        return bool(shown) and shown[-1].values is not None
+        histograms = [point.histogram for point in self.points if point.histogram]
+        return bool(histograms) and histograms[-1].values is not None
 
     def at(self, level: float) -> "Series":
         """Return the same with intervals of another level."""
@@ -99,11 +101,11 @@ class Series(Tabular):
         """
         if not isinstance(answers, str | Mapping):
             answers = tuple(answers)
-        found = tuple(_share(point.histogram, answers) for point in self.points)
-        shown = [point.histogram for point in self.points if point.histogram]
-        if shown and found.count(None) == len(found):
-            shown[-1].share(answers)  # says why
-        return found
+        shares = tuple(_share(point.histogram, answers) for point in self.points)
+        histograms = [point.histogram for point in self.points if point.histogram]
+        if histograms and shares.count(None) == len(shares):
+            histograms[-1].share(answers)  # says why
+        return shares
 
     def figures(
         self, *groups: Answers, simultaneous: bool = False
@@ -121,12 +123,12 @@ class Series(Tabular):
             yield answers_text(answers), self.share(answers)
         if not groups:
             # Not by share(): a query of each of 65,536 categories would take an hour.
-            each = [
+            by_category = [
                 _shares(_shown(point, numeric=False), simultaneous=simultaneous)
                 for point in self.points
             ]
             for category in self.categories:
-                yield category, tuple(found.get(category) for found in each)
+                yield category, tuple(shares.get(category) for shares in by_category)
 
     def rows(self, *groups: Answers) -> Iterator[Json]:
         """Yield a row for each epoch and group, as :meth:`figures` has them.
@@ -136,8 +138,8 @@ class Series(Tabular):
         heads = [plain(point, _POINT) for point in self.points]
         figures = list(self.figures(*groups))
         for place, head in enumerate(heads):
-            for label, found in figures:
-                yield {**head, "category": label} | plain(found[place], ESTIMATE)
+            for label, estimates in figures:
+                yield {**head, "category": label} | plain(estimates[place], ESTIMATE)
 
     def columns(self) -> Mapping[str, Column]:
         """Return a table with a row for each epoch and category."""
@@ -146,7 +148,7 @@ class Series(Tabular):
         return {name: [row[name] for row in rows] for name in names}
 
     def metadata(self) -> Mapping[str, str]:
-        """Return what holds for all rows."""
+        """Return the fields that all rows share."""
         return {"survey": self.survey}
 
     def plot(self, width: float = WIDTH) -> Picture:
@@ -154,8 +156,8 @@ class Series(Tabular):
         return series_picture(self, width)
 
     def cautions(self, *groups: Answers) -> tuple[Caution, ...]:
-        """Return what is to be known before figures of groups of answers are used, or all."""
-        shown = [point.histogram for point in self.points if point.histogram]
+        """Return the cautions of figures of groups of answers, or of all."""
+        histograms = [point.histogram for point in self.points if point.histogram]
         estimates = [
             estimate
             for _, figures in self.figures(*groups)
@@ -164,11 +166,11 @@ class Series(Tabular):
         ]
         name = "the mean" if self.numeric and not groups else "a share"
         return Figures(
-            tuple(histogram.sample for histogram in shown),
+            tuple(histogram.sample for histogram in histograms),
             *furthest(estimates, name),
             "an epoch's reports",
             outside=sum(estimate.outside for estimate in estimates),
-            level=shown[0].level if shown else 0.95,
+            level=histograms[0].level if histograms else 0.95,
         ).cautions
 
     def to_dict(self, *groups: Answers) -> Json:
@@ -200,7 +202,9 @@ def _shares(histogram: Histogram | None, *, simultaneous: bool) -> dict[str, Est
     h, tally = histogram, histogram.sample.tally
     ends = h.simultaneous if simultaneous else h
     columns = (h.estimate, h.standard_error, ends.low, ends.high, ends.outside, h.influence)
-    rows = [*zip(h.categories, zip(*(each.tolist() for each in columns), strict=True), strict=True)]
+    rows = [
+        *zip(h.categories, zip(*(column.tolist() for column in columns), strict=True), strict=True)
+    ]
     return {
         category: share_of_row(figures, h.level, category, (h.sample,))
         for part in h.sample.decoder.parts

@@ -46,14 +46,16 @@ class Survey:
     def older(self) -> "tuple[Survey, ...]":
         """Return the surveys of its name before it, the newest first. They are never pooled."""
         place = self._named.index(self.manifest)
-        return tuple(Survey(self._source, each, self._named) for each in self._named[place + 1 :])
+        return tuple(
+            Survey(self._source, manifest, self._named) for manifest in self._named[place + 1 :]
+        )
 
     def epochs(self) -> tuple[ListedEpoch, ...]:
         """Return the epochs that have figures: number, reports, state and seal."""
-        return tuple(each for each in self._source.epochs(self.manifest) if each.n)
+        return tuple(epoch for epoch in self._source.epochs(self.manifest) if epoch.n)
 
     def distrusted(self) -> frozenset[bytes]:
-        """Return which of its issuers are not trusted any more."""
+        """Return the issuers of the survey that are not trusted any more."""
         return self._source.distrusted(self.manifest)
 
     def counts(self, epochs: range | None = None) -> tuple[EpochCounts, ...]:
@@ -62,12 +64,12 @@ class Survey:
         Raises:
             TooFewReports: if none of the epochs has figures.
         """
-        found = self._source.counts(self.manifest, epochs)
-        if not found:
+        counted = self._source.counts(self.manifest, epochs)
+        if not counted:
             where = f"of epoch {epochs[0]}" if epochs else "yet"
             where += f" to {epochs[-1]}" if epochs and len(epochs) > 1 else ""
             raise TooFewReports(f"no figures {where}: they {appear_text(self.manifest)}")
-        return found
+        return counted
 
     def histogram(
         self,
@@ -97,14 +99,14 @@ class Survey:
         surveys = self._named if successors else (self.manifest,)
         counts = [
             counts
-            for each in surveys
-            for counts in self._source.counts(each, _with_figures(self._source, each))
+            for manifest in surveys
+            for counts in self._source.counts(manifest, _with_figures(self._source, manifest))
         ]
         return series_of(self.manifest.name, surveys, counts, level, model)
 
 
 def _with_figures(source: Source, manifest: Manifest) -> range:
-    numbers = [each.number for each in source.epochs(manifest) if each.n]
+    numbers = [epoch.number for epoch in source.epochs(manifest) if epoch.n]
     return range(numbers[0], numbers[-1] + 1) if numbers else range(0)
 
 
@@ -117,20 +119,22 @@ def histogram_of(
     """Return the histogram of one epoch or several as they were read, of at least one."""
     return estimate_histogram(
         manifest,
-        [each.epoch for each in read],
-        added_up([each.counts for each in read]),
+        [counted.epoch for counted in read],
+        added_up([counted.counts for counted in read]),
         level,
         model,
-        distrusted=sum(each.distrusted for each in read),
-        standing=_standing([each.standing for each in read]),
+        distrusted=sum(counted.distrusted for counted in read),
+        standing=_standing([counted.standing for counted in read]),
     )
 
 
 def _standing(standings: Sequence[EpochStanding]) -> EpochStanding:
-    """Return where several epochs stand together: they are as final as the least final."""
+    """Return the standing of several epochs together: as final as the least final."""
     if len(standings) == 1:
         return standings[0]
-    return EpochStanding(min((each.state for each in standings), key=_LEAST_FINAL_FIRST.index))
+    return EpochStanding(
+        min((standing.state for standing in standings), key=_LEAST_FINAL_FIRST.index)
+    )
 
 
 def series_of(
@@ -146,17 +150,17 @@ def series_of(
     """
     points = []
     of_survey: dict[bytes, dict[int, EpochCounts]] = {}
-    for each in counts:
-        of_survey.setdefault(each.survey_id, {})[each.epoch] = each
+    for counted in counts:
+        of_survey.setdefault(counted.survey_id, {})[counted.epoch] = counted
     for manifest in surveys:
-        found = of_survey.get(manifest.survey_id, {})
+        by_epoch = of_survey.get(manifest.survey_id, {})
         schedule = manifest.schedule
-        for epoch in range(min(found, default=0), max(found, default=-1) + 1):
+        for epoch in range(min(by_epoch, default=0), max(by_epoch, default=-1) + 1):
             begins, ends = schedule.epoch_start(epoch), schedule.epoch_start(epoch + 1)
-            shown = None
-            if epoch in found:
-                shown = histogram_of(manifest, [found[epoch]], level, model)
-            points.append(Point(manifest.survey_id.hex(), epoch, begins, ends, shown))
+            histogram = None
+            if epoch in by_epoch:
+                histogram = histogram_of(manifest, [by_epoch[epoch]], level, model)
+            points.append(Point(manifest.survey_id.hex(), epoch, begins, ends, histogram))
     return Series(name, tuple(sorted(points, key=lambda point: point.start)))
 
 
@@ -167,7 +171,7 @@ class Surveys:
         self._source = source
 
     def __repr__(self) -> str:
-        """Return where they are read from."""
+        """Return the source that surveys are read from."""
         return f"<Surveys of {self._source!r}>"
 
     def __iter__(self) -> Iterator[str]:

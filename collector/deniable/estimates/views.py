@@ -38,13 +38,13 @@ def viewed(view: View, decoder: Decoder, tally: Tally) -> Floats:
     """
     if view is View.UNBIASED:
         return decoder.frequencies(tally)
-    found = np.empty(decoder.categories)
+    frequencies = np.empty(decoder.categories)
     for part in decoder.parts:
         own = part.tally(tally)
         if not own.n:
             raise ValueError("no report is about one of the questions yet")
-        found[part.categories] = _VIEWS[view](part.decoder, own)
-    return found
+        frequencies[part.categories] = _VIEWS[view](part.decoder, own)
+    return frequencies
 
 
 def projected(frequencies: Floats) -> Floats:

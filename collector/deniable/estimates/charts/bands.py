@@ -34,7 +34,7 @@ class Dot:
 
     @property
     def numbers(self) -> list[float]:
-        """Return all that an axis is to reach."""
+        """Return the values that an axis is to reach."""
         return [self.value, *(self.inner or ()), *(self.outer or ())]
 
 
@@ -49,7 +49,7 @@ def head(title: str, width: float) -> tuple[list[Markup], float]:
 def foot(
     levels: tuple[str, str], notes: Sequence[str], width: float, top: float
 ) -> tuple[list[Markup], float]:
-    """Return what the marks mean, with the notes below it, and where they end.
+    """Return the legend of the marks, with the notes below it, and where they end.
 
     A level that is empty has no marks.
     """

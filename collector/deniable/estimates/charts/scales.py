@@ -21,13 +21,13 @@ class Scale:
         if not math.isfinite(value):
             return "none"
         # Adding 0 turns -0.0 into 0.0.
-        shown = round(value * self.factor, decimals) + 0.0
-        form = f",.{decimals}f" if abs(shown) < 1e6 else ".3g"
-        return f"{shown:{'+' if self.signed and shown else ''}{form}}{self.suffix}"
+        scaled = round(value * self.factor, decimals) + 0.0
+        form = f",.{decimals}f" if abs(scaled) < 1e6 else ".3g"
+        return f"{scaled:{'+' if self.signed and scaled else ''}{form}}{self.suffix}"
 
     def decimals(self, widths: Iterable[float]) -> int:
         """Return how many digits after the point tell ends of intervals of such widths apart."""
-        known = sorted(each for each in widths if each > 0) or [1.0]
+        known = sorted(width for width in widths if width > 0) or [1.0]
         typical = known[len(known) // 2] * self.factor
         return min(max(1 - math.floor(math.log10(typical)), 1), 5)
 
@@ -61,7 +61,7 @@ class Axis:
         return min(max(value, self.low), self.high)
 
     def tick_text(self, tick: float) -> str:
-        """Return what is written at a tick."""
+        """Return the label of a tick."""
         step = (self.ticks[1] - self.ticks[0]) * self.scale.factor
         return self.scale.text(tick, max(0, -math.floor(math.log10(step) + 1e-9)))
 
@@ -76,9 +76,9 @@ def axis_over(
     """
     beyond = (scale.most - scale.least) / 2
     known = [
-        min(max(each, scale.least - beyond), scale.most + beyond)
-        for each in values
-        if math.isfinite(each)
+        min(max(value, scale.least - beyond), scale.most + beyond)
+        for value in values
+        if math.isfinite(value)
     ]
     if scale.least <= 0 <= scale.most:
         known.append(0.0)

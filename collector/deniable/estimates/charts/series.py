@@ -99,7 +99,7 @@ def _ribbons(panel: Panel, steps: _Steps) -> Iterator[Markup]:
 
 
 def _runs(bands: Sequence[Band | None]) -> Iterator[tuple[int, list[Band]]]:
-    """Return what is without a gap, each with its first place."""
+    """Return the runs without a gap, each with its first place."""
     run: list[Band] = []
     for place, band in enumerate([*bands, None]):
         if band is not None:

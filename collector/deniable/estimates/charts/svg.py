@@ -30,9 +30,9 @@ class Markup(str):
 
 def element(name: str, *children: str, **attributes: object) -> Markup:
     """Return an element; ``cls`` is its class, and numbers are rounded to a tenth of a pixel."""
-    told = "".join(f' {_named(key)}="{_written(value)}"' for key, value in attributes.items())
-    inner = "".join(each if isinstance(each, Markup) else _written(each) for each in children)
-    return Markup(f"<{name}{told}>{inner}</{name}>" if inner else f"<{name}{told}/>")
+    written = "".join(f' {_named(key)}="{_written(value)}"' for key, value in attributes.items())
+    inner = "".join(child if isinstance(child, Markup) else _written(child) for child in children)
+    return Markup(f"<{name}{written}>{inner}</{name}>" if inner else f"<{name}{written}/>")
 
 
 def _named(key: str) -> str:

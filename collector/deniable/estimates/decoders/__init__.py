@@ -57,6 +57,6 @@ _kept = lru_cache(maxsize=2)(_made)
 
 
 def decoder_of(mechanism: Mechanism) -> Decoder:
-    """Return what reads the counts of a mechanism's responses, made once; or NotInvertible."""
+    """Return the decoder of a mechanism's counts, made once; or raise NotInvertible."""
     assert isinstance(mechanism, Hashable)
     return _kept(mechanism)

@@ -52,12 +52,12 @@ class Tally:
 
     def within(self, responses: slice) -> "Tally":
         """Return the tally of some of the responses, kept for whoever asks again; n may be 0."""
-        found = self._parts.get(responses.start)
-        if found is None:
+        own = self._parts.get(responses.start)
+        if own is None:
             counts = self.counts[responses]
-            found = Tally(int(counts.sum()), counts, self.epochs)
-            self._parts[responses.start] = found
-        return found
+            own = Tally(int(counts.sum()), counts, self.epochs)
+            self._parts[responses.start] = own
+        return own
 
     @cached_property
     def shares(self) -> Floats:
@@ -149,7 +149,7 @@ class Decoder(ABC):
 
     @property
     def parts(self) -> tuple["Part", ...]:
-        """Return what a report may be about, of which it is about one; of one question, all."""
+        """Return the questions, of which a report is about one."""
         return (Part(self, slice(None), slice(None)),)
 
     @property

@@ -137,9 +137,9 @@ def left_inverse(matrix: Floats) -> Floats:
     """
     mass = matrix.sum(axis=0)
     if not mass.all():
-        found = np.zeros_like(matrix)
-        found[:, mass > 0] = left_inverse(matrix[:, mass > 0])
-        return found
+        inverse = np.zeros_like(matrix)
+        inverse[:, mass > 0] = left_inverse(matrix[:, mass > 0])
+        return inverse
     categories, responses = matrix.shape
     if responses < categories:
         raise NotInvertible("fewer responses occur than there are categories")

@@ -57,8 +57,8 @@ class DesignDecoder(SupportDecoder):
 
     def sums(self, values: Floats) -> Floats:
         """Return sum_y v_y G_jy for each category j."""
-        found = super().sums(values)
-        return found if self._whole else np.asarray(found + (values @ self._missing)[..., None])
+        sums = super().sums(values)
+        return sums if self._whole else np.asarray(sums + (values @ self._missing)[..., None])
 
     def frequencies(self, tally: Tally) -> Floats:
         """Return the unbiased estimate of the true frequencies; it sums to 1."""
@@ -114,7 +114,7 @@ class DesignDecoder(SupportDecoder):
         # probability "inside": E g_j c is (inside (1-q) S_j(c) - outside q (sum c - S_j(c)))/kappa.
         # If another is, (sqrt E g^2 + sqrt E c^2)^2 is no less (Cauchy and Schwarz), and the
         # variance no less than with the signs of both turned.
-        inside, outside, q = (float(each) for each in (self._inside, self._outside, self._miss))
+        inside, outside, q = (float(weight) for weight in (self._inside, self._outside, self._miss))
         missing = self._missing
         held, squares = self.supports(missing), self.means(missing**2)
         rest = missing.sum() - held
@@ -140,21 +140,21 @@ class DesignDecoder(SupportDecoder):
         )
 
     def _extreme_missing(self, nearest: Callable[[Floats], Any], *, held: bool) -> Floats:
-        """Return what is missing from the response that supports each category, or does not.
+        """Return the value that is missing of a response that supports each category, or does not.
 
         Of these, from that which supports most or fewest: the fewer it does, the more is missing.
         """
         sizes = np.rint(self.supported(np.ones(self.categories)))
-        found = np.full(self.categories, np.nan)
+        missing = np.full(self.categories, np.nan)
         left = np.unique(sizes)
-        while np.isnan(found).any():
+        while np.isnan(missing).any():
             size = nearest(left)
             of_size = (sizes == size).astype(np.float64)
             holding = self.supports(of_size)
             new = holding > 0.5 if held else holding < of_size.sum() - 0.5
-            found[np.isnan(found) & new] = self._missing[of_size.argmax()]
+            missing[np.isnan(missing) & new] = self._missing[of_size.argmax()]
             left = left[left != size]
-        return found
+        return missing
 
 
 class SubsetDecoder(DesignDecoder):
@@ -164,7 +164,7 @@ class SubsetDecoder(DesignDecoder):
         super().__init__(mechanism, whole=True)
         # Descending tuples of a descending range come in the opposite of colexicographic order.
         listed = combinations(range(design.categories - 1, -1, -1), design.size)
-        members = np.fromiter((each for one in listed for each in one), dtype=np.int32)
+        members = np.fromiter((member for one in listed for member in one), dtype=np.int32)
         self._members = members.reshape(-1, design.size)[::-1]
 
     def supports(self, values: NDArray[Number]) -> NDArray[Number]:
@@ -221,11 +221,11 @@ class AffineDecoder(DesignDecoder):
             row.real = np.bincount(self._multiples, self._times(part, self._real), points)
             row.imag = np.bincount(self._multiples, self._times(part, self._imaginary), points)
         shape, axes = self._vectors(many)
-        found = np.fft.ifftn(sums.reshape(shape), axes=axes).real.reshape(*many, -1)
-        found = found[..., : self.categories] * q ** (self._m - 1)
+        sums_by_block = np.fft.ifftn(sums.reshape(shape), axes=axes).real.reshape(*many, -1)
+        sums_by_block = sums_by_block[..., : self.categories] * q ** (self._m - 1)
         # Counts of integers are integers; the transforms are off by far less than a half.
         whole = np.issubdtype(values.dtype, np.integer)
-        return np.asarray(np.rint(found) if whole else found, dtype=values.dtype)
+        return np.asarray(np.rint(sums_by_block) if whole else sums_by_block, dtype=values.dtype)
 
     def supported(self, weights: Floats) -> Floats:
         """Return the sum of the weights of the categories that each response supports."""
@@ -236,8 +236,8 @@ class AffineDecoder(DesignDecoder):
         spectrum = np.fft.fftn(points.reshape(shape), axes=axes).reshape(*many, -1)
         # The real part of what is multiplied by the conjugate, summed over the frequencies.
         parts = spectrum[..., self._multiples].reshape((-1, q // 2 + 1))
-        found = self._times(parts.real, self._real.T) + self._times(parts.imag, self._imaginary.T)
-        return np.asarray(found.reshape((*many, -1)) / q)
+        sums = self._times(parts.real, self._real.T) + self._times(parts.imag, self._imaginary.T)
+        return np.asarray(sums.reshape((*many, -1)) / q)
 
     def _times(self, rows: Floats, matrix: Floats) -> Floats:
         """Return rows times a matrix, as one row."""

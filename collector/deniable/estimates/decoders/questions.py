@@ -35,8 +35,8 @@ class OneQuestionDecoder(Decoder):
     def __init__(self, mechanism: OneQuestion, decoder_of: Callable[..., Decoder]) -> None:
         made = {part: decoder_of(part) for part in set(mechanism.parts)}
         self._decoders = [made[part] for part in mechanism.parts]
-        categories = _slices([each.categories for each in self._decoders])
-        responses = _slices([each.responses for each in self._decoders])
+        categories = _slices([decoder.categories for decoder in self._decoders])
+        responses = _slices([decoder.responses for decoder in self._decoders])
         super().__init__(categories[-1].stop, responses[-1].stop)
         self._parts = tuple(map(Part, self._decoders, categories, responses))
 
@@ -48,22 +48,22 @@ class OneQuestionDecoder(Decoder):
     @property
     def moments(self) -> Moments:
         """Return the questions' own."""
-        each = [part.moments for part in self._decoders]
+        moments = [part.moments for part in self._decoders]
         return Moments(
-            np.concatenate([one.own for one in each]),
-            np.concatenate([one.other for one in each]),
-            np.concatenate([one.least_variance for one in each]),
+            np.concatenate([one.own for one in moments]),
+            np.concatenate([one.other for one in moments]),
+            np.concatenate([one.least_variance for one in moments]),
         )
 
     @property
     def extremes(self) -> Extremes:
         """Return the questions' own, but for the chances: of a report to be about it besides."""
-        each, count = [part.extremes for part in self._decoders], len(self._parts)
+        extremes, count = [part.extremes for part in self._decoders], len(self._parts)
         return Extremes(
-            np.concatenate([one.least for one in each]),
-            np.concatenate([one.most for one in each]),
-            np.concatenate([one.rarest for one in each]) / count,
-            np.concatenate([one.likeliest for one in each]) / count,
+            np.concatenate([one.least for one in extremes]),
+            np.concatenate([one.most for one in extremes]),
+            np.concatenate([one.rarest for one in extremes]) / count,
+            np.concatenate([one.likeliest for one in extremes]) / count,
         )
 
     def kernels(self, weights: Floats) -> Floats:
@@ -75,7 +75,9 @@ class OneQuestionDecoder(Decoder):
     def most_of_sets(self, size: int | None) -> float:
         """Return the largest of the questions' own, each with sets of its own answers."""
         return max(
-            each.most_of_sets(size) for each in self._decoders if (size or 0) <= each.categories
+            decoder.most_of_sets(size)
+            for decoder in self._decoders
+            if (size or 0) <= decoder.categories
         )
 
     def sums(self, values: Floats) -> Floats:
@@ -101,17 +103,19 @@ class OneQuestionDecoder(Decoder):
     @property
     def even_shares(self) -> Floats:
         """Return how often each response comes if all answers are equally frequent."""
-        return np.concatenate([each.even_shares for each in self._decoders]) / len(self._parts)
+        return np.concatenate([decoder.even_shares for decoder in self._decoders]) / len(
+            self._parts
+        )
 
     def frequencies(self, tally: Tally) -> Floats:
         """Return the unbiased estimates; all alike for a question that no report is about."""
-        found = np.empty(self.categories)
+        frequencies = np.empty(self.categories)
         for part in self._parts:
             own = part.tally(tally)
-            found[part.categories] = (
+            frequencies[part.categories] = (
                 part.decoder.frequencies(own) if own.n else 1 / part.decoder.categories
             )
-        return found
+        return frequencies
 
     def standard_errors(self, tally: Tally, model: Model) -> Floats:
         """Return each estimate's error; NaN where too few reports are about the question."""

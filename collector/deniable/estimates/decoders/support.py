@@ -94,8 +94,8 @@ class SupportDecoder(Decoder):
     def sums(self, values: Floats) -> Floats:
         """Return the supports of the values less q times all, by kappa."""
         total = values.sum(axis=-1, keepdims=True)
-        found = (self.supports(values) - float(self._miss) * total) / float(self._kappa)
-        return np.asarray(found)
+        sums = (self.supports(values) - float(self._miss) * total) / float(self._kappa)
+        return np.asarray(sums)
 
     def means(self, values: Floats) -> Floats:
         """Return P v, by the responses inside and outside."""
@@ -141,10 +141,10 @@ class SupportDecoder(Decoder):
 
     def tested_counts(self, tally: Tally) -> NDArray[np.int64]:
         """Return the support counts, added up once for all figures of a tally."""
-        found = self._tested.get(tally)
-        if found is None:
-            found = self._tested[tally] = self.supports(tally.counts)
-        return found
+        supported = self._tested.get(tally)
+        if supported is None:
+            supported = self._tested[tally] = self.supports(tally.counts)
+        return supported
 
     def _alike(self, value: Fraction) -> Floats:
         return np.full(self.categories, float(value))
