@@ -11,8 +11,8 @@ import time
 from collections.abc import Sequence
 
 from deniable.budget import Ceiling, RangeCost, epsilon_to_nano, format_nano
-from deniable.client.arguments import checked_origin
-from deniable.client.client import DEFAULT_LIFETIME_EPSILON, Client
+from deniable.client.arguments import DEFAULT_LIFETIME_EPSILON, checked_origin
+from deniable.client.client import Client
 from deniable.client.consent import Consent, lowered_by_environment
 from deniable.client.console.place import add_place_options, state_file, whom
 from deniable.client.errors import (
