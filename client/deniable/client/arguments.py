@@ -11,6 +11,7 @@ from itertools import repeat
 from math import inf
 from os import PathLike
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 from deniable.budget import Ceiling, epsilon_to_nano
@@ -26,7 +27,7 @@ from deniable.client.sending.backoff import Backoff
 from deniable.client.sending.transport import HttpTransport, Transport
 from deniable.client.state.consents import Declared, Scope
 from deniable.client.survey import Survey
-from deniable.mechanisms import Draw, Number, os_random_word
+from deniable.mechanisms import Draw, os_random_word
 from deniable.messages import InvalidManifest, Refusal, check_origin, check_public_key
 from deniable.messages.ed25519 import KEY_BYTES
 
@@ -230,44 +231,31 @@ class ClientSettings:
         return self.scopes.prompted if decided is Consent.ON else ()
 
 
-def settings_of(
-    *,
-    collector: str,
-    authority: bytes | str,
-    surveys: Iterable[Survey],
-    state: object,
-    consent: Consent | str,
-    lifetime_epsilon: Number,
-    manifests: Iterable[bytes],
-    enrol: Enrol | None,
-    caps: OutboxCaps | None,
-    backoff: Backoff | None,
-    clock: Clock | None,
-    transport: Transport | None,
-    environment: Mapping[str, str] | None,
-    debug: bool,
-    unsafe_draw: Draw | None,
-    **as_they_are: Any,
-) -> ClientSettings:
+def settings_of(arguments: Mapping[str, Any]) -> ClientSettings:
     """Return the settings that the arguments of ``Client`` amount to."""
-    declared, key = surveys_by_name(surveys), authority_key(authority)
+    given = SimpleNamespace(**arguments)
+    declared, key = surveys_by_name(given.surveys), authority_key(given.authority)
     # No default of the signature: help() and crash reporters would print every variable.
-    environment = os.environ if environment is None else environment
+    environment = os.environ if given.environment is None else given.environment
     return ClientSettings(
-        collector=checked_origin(collector),
+        collector=checked_origin(given.collector),
         authority=key,
         surveys=declared,
-        state=state_path(state),
-        consent=checked_consent(consent),
-        lifetime=Ceiling(epsilon_to_nano("lifetime_epsilon", lifetime_epsilon)),
-        manifests=bundled_manifests(manifests, declared.values(), collector, key),
-        enrol=checked_enrol(enrol),
-        caps=OutboxCaps() if caps is None else caps,
-        backoff=Backoff() if backoff is None else backoff,
-        clock=clock or SystemClock(),
-        transport=transport or HttpTransport(collector),
+        state=state_path(given.state),
+        consent=checked_consent(given.consent),
+        consent_covers=given.consent_covers,
+        lifetime=Ceiling(epsilon_to_nano("lifetime_epsilon", given.lifetime_epsilon)),
+        sliding=given.sliding,
+        manifests=bundled_manifests(given.manifests, declared.values(), given.collector, key),
+        enrol=checked_enrol(given.enrol),
+        background=given.background,
+        delivery_seconds=given.delivery_seconds,
+        linkable_batches=given.linkable_batches,
+        caps=OutboxCaps() if given.caps is None else given.caps,
+        backoff=Backoff() if given.backoff is None else given.backoff,
+        clock=given.clock or SystemClock(),
+        transport=given.transport or HttpTransport(given.collector),
         environment=environment,
-        debug=debug or environment.get("DENIABLE_DEBUG", "") not in {"", "0"},
-        draw=unsafe_draw or os_random_word,
-        **as_they_are,
+        debug=given.debug or environment.get("DENIABLE_DEBUG", "") not in {"", "0"},
+        draw=given.unsafe_draw or os_random_word,
     )

@@ -13,7 +13,7 @@ from deniable.client.arguments import DEFAULT_LIFETIME_EPSILON, InMemory, settin
 from deniable.client.clock import Clock
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.daemon_call import daemon_call, thread_call
-from deniable.client.engine import REFRESH_SECONDS, Engine, substitutes
+from deniable.client.engine import REFRESH_SECONDS, Engine, acting_for
 from deniable.client.enrolment import Enrol
 from deniable.client.errors import StateUnavailable, forget_locals
 from deniable.client.held_log import held_back
@@ -98,9 +98,7 @@ class Client:
         debug: bool = False,
         unsafe_draw: Draw | None = None,
     ) -> None:
-        arguments = dict(locals())
-        del arguments["self"]
-        self._engine = Engine(settings_of(**arguments))
+        self._engine = Engine(settings_of(locals()))
 
     def report(
         self,
@@ -129,7 +127,7 @@ class Client:
             UndeclaredSurvey, UndeclaredAnswer: the app's own bugs, always raised.
             NotRecorded: with ``strict``.
         """
-        engine = self._acting
+        engine = acting_for(self._engine)
         with held_back():
             try:
                 outcome = engine.decide(survey, answer, slot_seconds)
@@ -153,7 +151,7 @@ class Client:
         Never raises for what the network, the collector or ``enrol`` does; without consent, does
         nothing.
         """
-        return self._acting.refresh(timeout, force=force)
+        return acting_for(self._engine).refresh(timeout, force=force)
 
     def flush(self, timeout: float = 10.0, due_only: bool = False) -> Delivery:
         """Send now what waits, for ``timeout`` seconds at most; never raises for the world.
@@ -167,7 +165,7 @@ class Client:
         device: leave sending to the background thread, where there is one. With ``due_only`` sends
         what is due by its random time: for an app without the thread that flushes regularly.
         """
-        return self._acting.flush(timeout, due_only)
+        return acting_for(self._engine).flush(timeout, due_only)
 
     @property
     def consent(self) -> Consent:
@@ -192,7 +190,7 @@ class Client:
         Raises:
             StateUnavailable: if there is a state and it cannot be read.
         """
-        return self._acting.consent_record()
+        return acting_for(self._engine).consent_record()
 
     @property
     def uncovered(self) -> tuple[Survey, ...]:
@@ -205,7 +203,7 @@ class Client:
         Raises:
             StateUnavailable: if there is a state and it cannot be read.
         """
-        names, surveys = self._acting.uncovered(), self._engine.settings.surveys
+        names, surveys = acting_for(self._engine).uncovered(), self._engine.settings.surveys
         return tuple(survey for name, survey in surveys.items() if name in names)
 
     def set_consent(
@@ -232,7 +230,7 @@ class Client:
             StateUnavailable: if it could not be stored. Anything but ON holds in this client all
                 the same, until another decision is stored: nothing is drawn or sent.
         """
-        self._acting.set_consent(consent, origin, surveys)
+        acting_for(self._engine).set_consent(consent, origin, surveys)
 
     def try_set_consent(
         self,
@@ -257,7 +255,7 @@ class Client:
             StateUnavailable: if it could not be done. Then nothing is erased, and what waits is
                 still sent: withdraw consent to keep it here.
         """
-        self._acting.purge()
+        acting_for(self._engine).purge()
 
     def explain(self) -> "Explanation":
         """Return what may be asked, on what terms, what is sent to whom, and what it has cost.
@@ -265,7 +263,7 @@ class Client:
         ``str()`` of it is plain text for a settings page. Never raises for a state that cannot be
         used: it says so. Creates no state where there is none, and asks nobody.
         """
-        return self._acting.explain()
+        return acting_for(self._engine).explain()
 
     def journal(self) -> "Journal":
         """Return all that was stored and sent, newest last: responses, never an answer.
@@ -275,7 +273,7 @@ class Client:
         Raises:
             StateUnavailable: if there is a state and it cannot be read.
         """
-        return self._acting.journal()
+        return acting_for(self._engine).journal()
 
     def start(self) -> None:
         """Send in the background what waits, and ask for surveys and certificates, if consented.
@@ -283,7 +281,7 @@ class Client:
         ``report`` does so too. Call this when the app starts: it may have nothing to report, and a
         certificate must be there before. Without ``background`` does nothing. Never raises.
         """
-        self._acting.start()
+        acting_for(self._engine).start()
 
     def close(self) -> None:
         """End the threads and close the state, within about a second; nothing is lost."""
@@ -344,11 +342,6 @@ class Client:
     def __repr__(self) -> str:
         settings = self._engine.settings
         return f"Client({settings.collector!r}, surveys={sorted(settings.surveys)})"
-
-    @property
-    def _acting(self) -> Engine:
-        substitute = next(reversed(substitutes), None)
-        return self._engine if substitute is None else substitute(self._engine)
 
 
 def engine_of(client: Client) -> Engine:

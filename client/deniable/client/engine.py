@@ -52,7 +52,6 @@ CLOSE_SECONDS: Final = 1.0
 REPORT_PATIENCE = 0.1
 """How long ``report`` waits for other processes, or threads, to let go of the state."""
 
-
 REFRESH_SECONDS: Final = 5.0
 """How long ``refresh`` takes at most unless the app says otherwise."""
 
@@ -79,10 +78,7 @@ class Engine:
         self.manifests = Manifests(
             self.ledger,
             Refreshes(self.state, settings.collector, self.jitter, longest),
-            settings.surveys,
-            settings.manifests,
-            settings.transport,
-            clock,
+            settings,
             self.check_consent,
             lambda in_background: max(
                 self.uploader.silence(), self.launch.hold() if in_background else 0.0
@@ -112,10 +108,8 @@ class Engine:
             self.enroller = Enroller(
                 settings.enrol,
                 Credentials(self.ledger, settings.surveys.values(), self._delay),
-                clock,
-                settings.backoff,
+                settings,
                 self.jitter,
-                longest,
                 self.uploader.wake,
                 self.launch.hold,
             )
@@ -184,18 +178,7 @@ class Engine:
         """Return what may be asked, on what terms, and what it has cost."""
         from deniable.client.transparency import explaining  # when somebody asks
 
-        settings = self.settings
-        asked = explaining.Asked(
-            tuple(settings.surveys.values()),
-            settings.collector,
-            settings.allowance,
-            settings.background,
-            int(settings.delivery_seconds),
-            settings.linkable_batches,
-            self.manifests.errors,
-            self.manifests.foreseen,
-            self.enroller is not None,
-        )
+        asked = explaining.Asked(self.settings, self.manifests.errors, self.manifests.foreseen)
         return explaining.explain_declared(self.state, self.ledger, asked, self._clock.now())
 
     def journal(self) -> "Journal":
@@ -337,6 +320,12 @@ class Engine:
 
 substitutes: Final[list[Callable[[Engine], Engine]]] = []
 """For the tests of apps: the last returns what acts in the place of each client's engine."""
+
+
+def acting_for(engine: Engine) -> Engine:
+    """Return the engine that acts for a client: its own, but in the tests of apps."""
+    substitute = next(reversed(substitutes), None)
+    return engine if substitute is None else substitute(engine)
 
 
 def _asked_again_in(seconds: float) -> NotReady:

@@ -17,11 +17,10 @@ from math import inf
 from types import CoroutineType
 from typing import Final
 
-from deniable.client.clock import Clock
+from deniable.client.arguments import ClientSettings
 from deniable.client.enrolling.credentials import Credentials, Wanted
 from deniable.client.enrolment import Enrol
 from deniable.client.errors import NotEnrolled, NotRecorded
-from deniable.client.sending.backoff import Backoff
 from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.messages import Refusal, check_credential
 
@@ -33,7 +32,7 @@ _UNDER_WAY: Final = "the issuer is being asked already, or need not be"
 class Enroller(Forkable):
     """Gets certificates for the epochs that can be reported, before there is an answer.
 
-    No first call is put off for longer than ``longest`` seconds; ``wake`` tells the sending thread
+    No first call is put off for longer than ``delivery_seconds``; ``wake`` tells the sending thread
     to look again, ``hold`` how long what is due has still to wait.
     """
 
@@ -41,19 +40,17 @@ class Enroller(Forkable):
         self,
         enrol: Enrol,
         credentials: Credentials,
-        clock: Clock,
-        backoff: Backoff,
+        settings: ClientSettings,
         jitter: Callable[[], float],
-        longest: float,
         wake: Callable[[], None],
         hold: Callable[[], float],
     ) -> None:
         self._enrol = enrol
         self._credentials = credentials
-        self._clock = clock
-        self._backoff = backoff
+        self._clock = settings.clock
+        self._backoff = settings.backoff
         self._jitter = jitter
-        self._longest = max(longest, backoff.most, _CLAIM_SECONDS)
+        self._longest = max(settings.delivery_seconds, settings.backoff.most, _CLAIM_SECONDS)
         self._wake = wake
         self._hold = hold
         self._asking = threading.Lock()
