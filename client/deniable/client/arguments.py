@@ -109,7 +109,7 @@ def surveys_by_name(surveys: Iterable[Survey]) -> dict[str, Survey]:
     """Return the declared surveys by their names, which differ."""
     declared = list(surveys)
     given: list[object] = [*declared]
-    if not all(isinstance(each, Survey) for each in given):
+    if not all(isinstance(survey, Survey) for survey in given):
         raise TypeError("surveys must be several Survey(...), not their names")
     by_name = {survey.name: survey for survey in declared}
     if len(by_name) != len(declared):
@@ -122,7 +122,7 @@ def bundled_manifests(
 ) -> list[bytes | SignedManifest]:
     """Return the app's signed manifests; those of a bundle were verified when it was read."""
     bundled: list[bytes | SignedManifest] = [*manifests]
-    if not all(isinstance(each, bytes) for each in bundled):
+    if not all(isinstance(manifest, bytes) for manifest in bundled):
         raise TypeError("manifests must be the bytes of several signed manifests, not their paths")
     for survey in surveys:
         bundle = survey.bundle

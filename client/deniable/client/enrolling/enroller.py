@@ -79,7 +79,11 @@ class Enroller(Forkable):
         try:
             now = self._clock.now()
             plan = self._credentials.plan(now)
-            due = [each for each in plan.wanted if not now < each.due <= now + self._longest]
+            due = [
+                certificate
+                for certificate in plan.wanted
+                if not now < certificate.due <= now + self._longest
+            ]
             if due and (held := self._hold()):
                 return held
             if due:
@@ -96,7 +100,7 @@ class Enroller(Forkable):
         finally:
             if not begun:
                 asking.release()
-        later = [each.due for each in plan.wanted if each not in due]
+        later = [certificate.due for certificate in plan.wanted if certificate not in due]
         return max(0.0, min([*later, plan.begins]) - now)
 
     def ask_now(self) -> dict[str, NotRecorded]:
@@ -107,8 +111,8 @@ class Enroller(Forkable):
             wanted = self._credentials.plan(self._clock.now()).wanted
             if not alone:
                 under_way = "the issuer is being asked already"
-                return {each.key.name: NotEnrolled(under_way) for each in wanted}
-            asked = [(each.key.name, self._ask(each)) for each in wanted]
+                return {certificate.key.name: NotEnrolled(under_way) for certificate in wanted}
+            asked = [(certificate.key.name, self._ask(certificate)) for certificate in wanted]
             return {name: NotEnrolled(why_not) for name, why_not in asked if why_not}
         finally:
             if alone:
@@ -132,9 +136,9 @@ class Enroller(Forkable):
 
     def _ask_all(self, due: Iterable[Wanted], asking: threading.Lock) -> None:
         try:
-            for each in due:
+            for certificate in due:
                 if not self._stopping:
-                    self._ask(each)
+                    self._ask(certificate)
         except BaseException as error:  # noqa: BLE001 - even an exit ends no more than this call
             self._rests = self._clock.monotonic() + _CLAIM_SECONDS  # not again at once
             if isinstance(error, NotRecorded):

@@ -211,7 +211,7 @@ class Uploader(Forkable):
                         known = sent.pending
                         continue
                     waiting = among(batch, sent.pending or ())
-            dues = [max(each.due, each.held) - now for each in waiting if not each.renewing]
+            dues = [max(report.due, report.held) - now for report in waiting if not report.renewing]
             pause = min([silence, *dues])
             if progress.due_only or not waiting or pause >= end - self._clock.monotonic():
                 break
@@ -374,9 +374,9 @@ class _Progress:
 
     def why_waiting(self, pending: Iterable[PendingReport], now: float) -> Counter[str]:
         return Counter(
-            self._reasons.get((each.name, each.epoch))
-            or why_waits(each, now, due_only=self.due_only)
-            for each in pending
+            self._reasons.get((report.name, report.epoch))
+            or why_waits(report, now, due_only=self.due_only)
+            for report in pending
         )
 
 
