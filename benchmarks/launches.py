@@ -16,6 +16,7 @@ from typing import Final
 
 from benchmarks.surveys import AUTHORITY, ORIGIN, START, declaration, signed_survey
 from deniable.client import Client, HttpAnswer
+from deniable.client.client import engine_of
 from deniable.messages import Schedule, UploadAnswer, pack_manifests, sign_manifest
 
 SESSIONS: Final = (0.3, 10.0, 60.0, 300.0, 1800.0)
@@ -75,14 +76,14 @@ def live(seconds: float, epoch_days: int, days: int, seed: int, a_day: int = A_D
                 clock=clock,
                 transport=collector,
             )
-            client._uploader.start = lambda: None  # type: ignore[method-assign]
+            engine_of(client).uploader.start = lambda: None  # type: ignore[method-assign]
             outcome = client.report(manifest.name, manifest.categories[0])
             assert outcome.epoch is not None
             life.made.setdefault(outcome.epoch, launch)
             with suppress(_Killed):
                 while clock.time < collector.killed:
-                    clock.time += max(client._uploader._step(), 0.001)
-            client._state.close()  # what was not stored is lost
+                    clock.time += max(engine_of(client).uploader.step(), 0.001)
+            engine_of(client).state.close()  # what was not stored is lost
             if collector.first is not None:
                 life.waits.append(collector.first - launch)
             for when in collector.uploads:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import client
+from deniable.client import arguments
 from deniable.client.console import report_command
 from deniable.client.state import mark, state_file
 from tests.support.devices import Bench
@@ -51,6 +51,6 @@ def transport(bench: Bench) -> WatchedTransport:
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     shell = Shell(tmp_path / "device.sqlite")
     monkeypatch.setattr("builtins.input", shell.input)
-    for module in (report_command, client):
+    for module in (report_command, arguments):
         monkeypatch.setattr(module, "HttpTransport", lambda _origin: shell.transport)
     return shell

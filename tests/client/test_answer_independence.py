@@ -55,7 +55,7 @@ class Trace:
 
 @pytest.fixture
 def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("deniable.client.client._uniform", lambda: 0.25)  # the jitter
+    monkeypatch.setattr("deniable.client.engine.uniform", lambda: 0.25)  # the jitter
     # A copied mark passes for the original for some seconds only; here, for however long it takes.
     monkeypatch.setattr(mark, "_SLACK_SECONDS", 3600)
     monkeypatch.setattr(mark, "_COPY_SECONDS", 3600)

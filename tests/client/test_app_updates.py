@@ -17,6 +17,7 @@ from deniable.client import (
     NotReady,
     OutcomeStatus,
 )
+from deniable.client.client import engine_of
 from deniable.messages import Schedule, SigningKey
 from tests.support.devices import NAME, Bench, FakeTransport, fault_of, read_upload, why
 from tests.support.surveys import DAY, DECLARED, ORIGIN, START, manifest
@@ -45,7 +46,7 @@ def test_d2_a_report_goes_to_no_collector_but_the_one_it_was_made_for(bench: Ben
     assert client.refresh(force=True).errors == {}
     assert client.flush() == Delivery()
     bench.clock.time += 4000
-    client._uploader._send_due()
+    engine_of(client).uploader.send_due()
     assert transport.uploads == []
     client.close()
     assert bench.client().flush() == Delivery(delivered=1)

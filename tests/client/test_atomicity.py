@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from deniable.client import Client, Delivery, Outcome, OutcomeStatus, StateUnavailable
+from deniable.client.client import engine_of
 from deniable.client.state.mark import Mark
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench, read_upload
@@ -52,13 +53,13 @@ class Failing:
 
 def break_statement(client: Client, at: int, *, late: bool = False) -> Callable[[], list[str]]:
     """Make one of the client's next statements fail; return what mends it and lists them."""
-    real = client._state._connection
+    real = engine_of(client).state._connection
     assert real is not None
     failing = Failing(real, at, late=late)
-    client._state._connection = cast("sqlite3.Connection", failing)
+    engine_of(client).state._connection = cast("sqlite3.Connection", failing)
 
     def mend() -> list[str]:
-        client._state._connection = real
+        engine_of(client).state._connection = real
         return failing.statements
 
     return mend
@@ -115,7 +116,7 @@ def test_d5_every_mark_is_written_by_whoever_holds_the_states_lock(
 ) -> None:
     # Two processes write the same file: the mark of the one must not tear that of the other.
     client = bench.ready()
-    connection = client._state._connection
+    connection = engine_of(client).state._connection
     assert connection is not None
     locked: list[bool] = []
     write = Mark.write
@@ -136,7 +137,7 @@ def test_d5_every_mark_is_written_by_whoever_holds_the_states_lock(
 def test_d5_on_a_full_disk_nothing_is_decided_and_nothing_decided_is_lost(bench: Bench) -> None:
     bench.transport.publish(manifest(schedule=LONG))
     client = bench.ready(lifetime_epsilon="1000")
-    connection = client._state._connection
+    connection = engine_of(client).state._connection
     assert connection is not None
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count={pages + 2}")
@@ -157,7 +158,7 @@ def test_d5_on_a_full_disk_nothing_is_decided_and_nothing_decided_is_lost(bench:
 
 def test_d5_a_state_that_cannot_be_written_decides_nothing(bench: Bench) -> None:
     client = bench.ready()
-    connection = client._state._connection
+    connection = engine_of(client).state._connection
     assert connection is not None
     connection.execute("PRAGMA query_only=ON")
     for answer in CATEGORIES:
@@ -227,6 +228,11 @@ def test_d5_who_races_for_a_state_that_does_not_exist_yet_still_decides_once(
     bench.close()
     bench.clock.time = START + 2 * DAY
     again = bench.client()
-    (secret,) = again._state._open(bench.clock.time).execute("SELECT secret FROM device").fetchone()
+    (secret,) = (
+        engine_of(again)
+        .state._open(bench.clock.time)
+        .execute("SELECT secret FROM device")
+        .fetchone()
+    )
     assert again.report(NAME, "good").status is RECORDED
     assert bench.rows("SELECT secret, fresh_from < 0 FROM device") == [(secret, 1)]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from deniable.client import Delivery, HttpAnswer, NotReady, OutcomeStatus
+from deniable.client.client import engine_of
 from deniable.messages import RefusalCode
 from tests.support.devices import (
     ACCEPTED,
@@ -83,7 +84,7 @@ def test_consent_withdrawn_stops_what_the_thread_had_not_sent(
     client.report(NAME, "good")
     client.set_consent("off")
     bench.clock.time = START + 4000
-    client._uploader.start()
+    engine_of(client).uploader.start()
     assert settled(bench, client) == [(0, "dropped")]
     assert transport.uploads == []
 
@@ -96,7 +97,7 @@ def test_d7_reports_that_are_due_together_are_not_sent_together(bench: Bench) ->
     # The device was off for an hour: all four are due.
     bench.rows("UPDATE decisions SET due = 0")
     now = bench.clock.time
-    pause = client._uploader._send_due()
+    pause = engine_of(client).uploader.send_due()
     assert len(bench.transport.uploads) == 1
     dues = [due for (due,) in bench.rows("SELECT due FROM decisions WHERE status = 'pending'")]
     assert len(set(dues)) == 3
@@ -125,7 +126,7 @@ def test_start_sends_what_an_earlier_run_left_and_needs_consent(
     client.close()
     silent = device(bench)
     silent.start()
-    assert silent._uploader._thread is None
+    assert engine_of(silent).uploader._thread is None
 
 
 def traffic(folder: Path, answer: str, word: int) -> list[tuple[float, str, int, str]]:
@@ -147,7 +148,7 @@ def traffic(folder: Path, answer: str, word: int) -> list[tuple[float, str, int,
             bench.clock.time = START + day * DAY
             assert client.report(NAME, answer).ok
             for _ in range(20):
-                bench.clock.time += client._uploader._send_due() if day else 600.0
+                bench.clock.time += engine_of(client).uploader.send_due() if day else 600.0
         posts = [request for request in bench.transport.requests if request.method == "POST"]
         sizes = [len(request.body) for request in posts]
         settled = bench.rows("SELECT epoch, attempts, due, held FROM decisions ORDER BY epoch")
@@ -165,7 +166,7 @@ def test_when_and_how_much_a_device_sends_depends_on_no_answer(
     found = []
     for number, answer in enumerate(CATEGORIES):
         # What every device draws its times from.
-        monkeypatch.setattr("deniable.client.client._uniform", random.Random(20_061_204).random)
+        monkeypatch.setattr("deniable.client.engine.uniform", random.Random(20_061_204).random)
         found.append(traffic(tmp_path / str(number), answer, word))
     first, *others = found
     assert len(first) > 10
@@ -178,12 +179,12 @@ def test_of_several_processes_one_sends_a_report_and_the_others_wait_for_it(benc
     assert client.report(NAME, "good").ok
 
     def beside(body: bytes) -> HttpAnswer:
-        pauses.append(other._uploader._send_due())
+        pauses.append(engine_of(other).uploader.send_due())
         return ACCEPTED
 
     pauses: list[float] = []
     bench.transport.answer = beside
-    client._uploader._send_due()
+    engine_of(client).uploader.send_due()
     assert pauses == [40.0]  # twice as long as a request may take
     assert len(bench.transport.uploads) == 1
     assert bench.rows("SELECT status, attempts FROM decisions") == [("delivered", 1)]
@@ -201,11 +202,11 @@ def test_what_a_killed_process_was_sending_is_sent_by_another(bench: Bench) -> N
 
     bench.transport.answer = die
     with pytest.raises(Kill):
-        client._uploader._send_due()
+        engine_of(client).uploader.send_due()
     bench.transport.answer = ACCEPTED
-    assert other._uploader._send_due() == 40.0
+    assert engine_of(other).uploader.send_due() == 40.0
     bench.clock.time += 40
-    other._uploader._send_due()
+    engine_of(other).uploader.send_due()
     first, second = bench.transport.uploads
     assert first == second
     assert bench.rows("SELECT status FROM decisions") == [("delivered",)]

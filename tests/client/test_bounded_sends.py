@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.client import Client, HttpAnswer, Survey, TransportError
+from deniable.client.client import engine_of
 from deniable.client.testing import FakeIssuer
 from deniable.messages import (
     RefusalCode,
@@ -201,7 +202,7 @@ class Household:
         client = self.clients[turn.who]
         match turn.call:
             case "thread":
-                client._uploader._send_due()
+                engine_of(client).uploader.send_due()
             case "flush":
                 client.flush(1.0)
             case "long flush":
@@ -212,8 +213,9 @@ class Household:
                 client.close()
                 self.clients[turn.who] = self.start()
             case "enrol":
-                assert client._enroller is not None
-                client._enroller.ask_now()
+                enroller = engine_of(client).enroller
+                assert enroller is not None
+                enroller.ask_now()
             case _:
                 self.environment["DO_NOT_TRACK"] = "01"[self.environment.get("DO_NOT_TRACK") != "1"]
 
@@ -225,7 +227,7 @@ def test_d8_a_report_leaves_six_times_in_its_life_and_then_a_day_apart(
 ) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch("deniable.client.client._uniform", random.Random(1).random),
+        mock.patch("deniable.client.engine.uniform", random.Random(1).random),
         Bench(Path(folder)) as bench,
     ):
         household = Household(bench, batches=batches)
@@ -284,7 +286,7 @@ def test_d8_a_process_killed_in_the_last_send_leaves_no_other(bench: Bench) -> N
 def test_d8_who_starts_offline_is_served_within_twice_the_outage_or_ten_minutes(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, outage: float, seed: int
 ) -> None:
-    monkeypatch.setattr("deniable.client.client._uniform", random.Random(seed).random)
+    monkeypatch.setattr("deniable.client.engine.uniform", random.Random(seed).random)
     client = bench.reported(delivery_seconds=0.0)
     back, slow = START + outage, 20.0
     tries = 0
@@ -299,7 +301,7 @@ def test_d8_who_starts_offline_is_served_within_twice_the_outage_or_ten_minutes(
 
     bench.transport.answer = answer
     while True:
-        pause = client._uploader._send_due()
+        pause = engine_of(client).uploader.send_due()
         if bench.rows("SELECT status FROM decisions") == [("delivered",)]:
             break
         bench.clock.time += pause
@@ -318,6 +320,6 @@ def test_d8_an_offline_device_tries_for_all_its_reports_together(bench: Bench) -
     assert all(client.report(name, "good").ok for name in names)
     bench.transport.answer = OFFLINE
     while bench.clock.time < START + 3600:
-        bench.clock.time += max(client._uploader._send_due(), 1.0)
+        bench.clock.time += max(engine_of(client).uploader.send_due(), 1.0)
     assert len(bench.transport.uploads) <= 8 + 3600 / 300
     assert bench.rows("SELECT DISTINCT attempts, unanswered FROM decisions") == [(0, 0)]

@@ -15,6 +15,7 @@ from deniable.client import (
     ReportDropped,
     StateUnavailable,
 )
+from deniable.client.client import engine_of
 from deniable.client.state.mark import Mark
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench
@@ -69,7 +70,7 @@ def test_a_refresh_before_consent_does_not_hold_up_the_one_after_it(bench: Bench
     client.refresh(force=True)
     client.set_consent("on")
     assert isinstance(client.report(NAME, "good").error, NotReady)
-    client._refresh_when_due()  # what the thread does each time it wakes
+    engine_of(client).refresh_when_due()  # what the thread does each time it wakes
     assert client.report(NAME, "good").ok
 
 
@@ -183,7 +184,7 @@ def test_d5_a_refusal_that_cannot_be_stored_holds_where_it_was_heard(
     missing = client.refresh().errors[NAME]
     assert isinstance(missing, ConsentMissing)
     assert "could not be stored" in str(missing)
-    client._uploader._send_due()
+    engine_of(client).uploader.send_due()
     assert client.flush().delivered == 0
     assert len(bench.transport.requests) == requests
     assert client.try_set_consent("on")

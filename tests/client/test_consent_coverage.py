@@ -26,6 +26,7 @@ from deniable.client import (
     Survey,
     UndeclaredSurvey,
 )
+from deniable.client.client import engine_of
 from deniable.client.state.schema import STEPS
 from deniable.messages import SigningKey
 from tests.support.devices import NAME, Bench, FakeTransport
@@ -77,7 +78,7 @@ def test_d12_what_an_update_adds_is_neither_recorded_drawn_nor_fetched_before_it
     assert isinstance(outcome.error, ConsentMissing)  # so who asks at that, asks again
     refreshed = client.refresh(force=True)
     assert (refreshed.ready, type(refreshed.errors[FAITH.name])) == ((NAME,), NotCovered)
-    client._refresh_when_due()
+    engine_of(client).refresh_when_due()
     assert bench.draw.count == drawn
     assert all(FAITH.name not in call.path for call in bench.transport.requests[asked:])
     for table in ("decisions", "manifests", "refreshes"):
@@ -267,11 +268,11 @@ def test_d12_consent_may_be_given_for_some_surveys_alone(bench: Bench) -> None:
     assert names(client) == [FAITH.name]
     assert client.refresh(force=True).ready == (NAME,)
     # Consent that another process gives is noticed, though nothing was due for a day.
-    client._refresh_when_due()
+    engine_of(client).refresh_when_due()
     lifted(bench).set_consent("on", surveys=[FAITH])
-    client._refresh_when_due()
+    engine_of(client).refresh_when_due()
     bench.clock.time += 60  # the thread's first request for a name is at a random time
-    client._refresh_when_due()
+    engine_of(client).refresh_when_due()
     assert client.report(FAITH, "none").status is RECORDED
     with pytest.raises(UndeclaredSurvey):
         client.set_consent("on", surveys=["another"])
@@ -409,7 +410,7 @@ def test_d12_no_issuer_is_asked_for_a_survey_that_consent_does_not_cover(
             first = agreed(device, declared, enrol=enrol, manifests=bundled)
             first.close()
             client = updated(device, vouched, enrol=enrol, manifests=bundled)
-            client._manifests.offer_bundled(vouched)  # as if it had been followed before
+            engine_of(client).manifests.offer_bundled(vouched)  # as if it had been followed before
             client.refresh(force=True)
             assert len(asked) == 1
 

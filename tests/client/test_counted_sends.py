@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from deniable.client import Client, Consent, Delivery, HttpAnswer
+from deniable.client.client import engine_of
 from deniable.client.transparency.journal import ReportEntry
 from deniable.messages import RefusalCode
 from tests.support.devices import ACCEPTED, PORTAL, Bench, refused
@@ -87,7 +88,7 @@ def test_nothing_is_sent_that_was_dropped_since_it_was_picked(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = bench.reported()
-    outbox = client._uploader._outbox
+    outbox = engine_of(client).outbox
     pick = outbox.pending
 
     def picked_too_early(now: float) -> object:

@@ -22,6 +22,7 @@ from deniable.client import (
     UndeclaredAnswer,
     UndeclaredSurvey,
 )
+from deniable.client.client import engine_of
 from deniable.mechanisms import InvalidPrivacyParameter
 from deniable.messages import InvalidManifest
 from tests.support.devices import NAME, Bench
@@ -158,7 +159,11 @@ def test_a_strict_error_of_an_earlier_call_leaves_no_frame_behind(bench: Bench) 
         with pytest.raises(Exception, match="no manifest of this name"):
             client.report(NAME, "good", strict=True)
     gc.collect()
-    held = [error for error in client._manifests.errors.values() if error.__traceback__ is not None]
+    held = [
+        error
+        for error in engine_of(client).manifests.errors.values()
+        if error.__traceback__ is not None
+    ]
     names: list[str] = []
     for error in held:
         link = error.__traceback__
@@ -339,8 +344,10 @@ def test_reprs_show_neither_secret_nor_response(bench: Bench) -> None:
     client = bench.ready()
     outcome = client.report(NAME, "good")
     (secret, envelope) = bench.rows("SELECT secret, envelope FROM device, decisions")[0]
-    pending = client._uploader._outbox.pending(bench.clock.now())
-    shown = json.dumps([repr(thing) for thing in (client, outcome, pending, client._state)])
+    pending = engine_of(client).outbox.pending(bench.clock.now())
+    shown = json.dumps(
+        [repr(thing) for thing in (client, outcome, pending, engine_of(client).state)]
+    )
     for hidden in (secret, envelope):
         assert repr(hidden)[2:-1] not in shown
         assert hidden.hex() not in shown

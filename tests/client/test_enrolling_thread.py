@@ -18,7 +18,8 @@ from deniable.client import (
     NotEnrolled,
     StateUnavailable,
 )
-from deniable.client import client as client_module
+from deniable.client import engine as engine_module
+from deniable.client.client import engine_of
 from deniable.client.enrolling.enroller import Enroller
 from deniable.client.survey import Survey
 from deniable.messages import RefusalCode
@@ -55,8 +56,9 @@ def device(vouched: Vouched, **changes: Any) -> Client:
 
 
 def enroller(client: Client) -> Enroller:
-    assert client._enroller is not None
-    return client._enroller
+    enroller = engine_of(client).enroller
+    assert enroller is not None
+    return enroller
 
 
 def holds(vouched: Vouched) -> bool:
@@ -106,8 +108,8 @@ def test_a_survey_that_has_not_begun_is_asked_for_when_it_begins(vouched: Vouche
 @pytest.mark.parametrize("jitter", [0.0, 0.25, 0.999])
 def test_devices_ask_at_different_times(vouched: Vouched, jitter: float) -> None:
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=3600.0)
-    client._jitter = lambda: jitter
-    client._manifests.refresh(5.0)
+    engine_of(client).jitter = lambda: jitter
+    engine_of(client).manifests.refresh(5.0)
     wait = enroller(client).step()
     if jitter:
         assert wait == pytest.approx(jitter * 3600)
@@ -120,15 +122,15 @@ def test_devices_ask_at_different_times(vouched: Vouched, jitter: float) -> None
 
 def test_late_in_an_epoch_it_is_asked_before_half_of_what_is_left_is_over(vouched: Vouched) -> None:
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=3600.0)
-    client._jitter = lambda: 0.999
+    engine_of(client).jitter = lambda: 0.999
     vouched.bench.clock.time = START + DAY - 100.0
-    client._manifests.refresh(5.0)
+    engine_of(client).manifests.refresh(5.0)
     assert enroller(client).step() < 50.0
 
 
 def test_a_time_that_no_wait_reaches_is_a_clock_that_was_put_back(vouched: Vouched) -> None:
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
-    client._manifests.refresh(5.0)
+    engine_of(client).manifests.refresh(5.0)
     vouched.issuer.error = ConnectionError()
     client.refresh(force=True)
     vouched.issuer.error = None
@@ -143,7 +145,7 @@ def test_a_call_that_fails_is_made_again_later_and_later(
     vouched.issuer.error = ConnectionError("the account's name")
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
     enroller(client)._jitter = lambda: 0.0
-    client._manifests.refresh(5.0)
+    engine_of(client).manifests.refresh(5.0)
     for number, wait in enumerate((30, 60, 120, 240), start=1):
         enroller(client).step()
         until(lambda: asking() == [])
@@ -163,7 +165,7 @@ def test_while_it_hangs_other_reports_are_sent_and_nobody_else_is_asked(
 ) -> None:
     transport.publish(manifest(name="open-one"))
     other = Survey("open-one", QUESTION, CATEGORIES, max_epsilon="1")
-    surveys = [*vouched.bench.client()._surveys.values(), other]
+    surveys = [*engine_of(vouched.bench.client()).settings.surveys.values(), other]
     client = device(vouched, enrol=hanging, surveys=surveys)
     client.start()
     assert hanging.asked.wait(SECONDS)
@@ -181,7 +183,7 @@ def test_while_it_hangs_other_reports_are_sent_and_nobody_else_is_asked(
 def test_closing_while_it_hangs_waits_a_second_at_most_and_what_comes_later_is_left(
     vouched: Vouched, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_module, "_CLOSE_SECONDS", 0.01)  # as long, for a test
+    monkeypatch.setattr(engine_module, "CLOSE_SECONDS", 0.01)  # as long, for a test
     client = device(vouched, enrol=hanging)
     client.start()
     assert hanging.asked.wait(SECONDS)
@@ -192,7 +194,7 @@ def test_closing_while_it_hangs_waits_a_second_at_most_and_what_comes_later_is_l
     hanging.gate.set()
     thread.join(SECONDS)
     assert not holds(vouched)
-    assert client._state._connection is None
+    assert engine_of(client).state._connection is None
     # Nothing is lost: it is asked again, and gets the same.
     vouched.client().close()
     first, second = vouched.issuer.requests
@@ -257,7 +259,7 @@ def test_a_state_that_cannot_be_written_is_not_tried_without_end(
     vouched: Vouched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
-    client._manifests.refresh(5.0)
+    engine_of(client).manifests.refresh(5.0)
 
     def full(*_: object) -> bool:
         raise StateUnavailable("full")
@@ -277,7 +279,7 @@ def test_a_thread_that_cannot_start_is_tried_again(
     vouched: Vouched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
-    client._manifests.refresh(5.0)
+    engine_of(client).manifests.refresh(5.0)
 
     def none_left(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -293,7 +295,7 @@ def test_of_several_processes_one_asks_and_another_takes_over_if_it_is_killed(
     vouched: Vouched, hanging: Hanging
 ) -> None:
     first = vouched.bench.client(enrol=hanging, delivery_seconds=0.0)
-    first._manifests.refresh(5.0)
+    engine_of(first).manifests.refresh(5.0)
     enroller(first).step()
     assert hanging.asked.wait(SECONDS)
     second = vouched.bench.client(enrol=vouched.issuer, delivery_seconds=0.0)
@@ -306,7 +308,7 @@ def test_of_several_processes_one_asks_and_another_takes_over_if_it_is_killed(
 
 def test_who_planned_a_call_and_was_slower_does_not_make_it(vouched: Vouched) -> None:
     devices = [vouched.bench.client(enrol=vouched.issuer) for _ in range(2)]
-    devices[0]._manifests.refresh(5.0)
+    engine_of(devices[0]).manifests.refresh(5.0)
     now = vouched.bench.clock.now()
     planned = [enroller(device)._credentials.plan(now).wanted for device in devices]
     begun = [

@@ -17,6 +17,7 @@ from deniable.client import (
     OutcomeStatus,
     ReportEntry,
 )
+from deniable.client.client import engine_of
 from deniable.messages import (
     Refusal,
     RefusalCode,
@@ -125,8 +126,9 @@ def test_nobody_is_asked_without_consent(vouched: Vouched, consent: str) -> None
     bundled = [sign_manifest(vouched.survey, AUTHORITY)]
     client = vouched.bench.client(enrol=vouched.issuer, consent=consent, manifests=bundled)
     client.refresh(force=True)
-    assert client._enroller is not None
-    assert client._enroller.step() == float("inf")
+    enroller = engine_of(client).enroller
+    assert enroller is not None
+    assert enroller.step() == float("inf")
     # What would be sent is shown all the same.
     assert client.report(NAME, "good").ok == (consent == "local")
     assert vouched.issuer.requests == ()
@@ -170,8 +172,9 @@ def test_open_surveys_ask_nobody(bench: Bench) -> None:
     client = vouched.client()
     assert client.report(NAME, "good").ok
     assert vouched.issuer.requests == ()
-    assert client._enroller is not None
-    assert client._enroller.step() == float("inf")
+    enroller = engine_of(client).enroller
+    assert enroller is not None
+    assert enroller.step() == float("inf")
 
 
 async def _late(_: EnrolmentRequest) -> bytes:
@@ -241,11 +244,12 @@ def test_what_ends_the_app_goes_through_refresh_and_leaves_nothing_locked(vouche
     def interrupted(_: EnrolmentRequest) -> bytes:
         raise KeyboardInterrupt
 
-    assert client._enroller is not None
-    client._enroller._enrol = interrupted
+    enroller = engine_of(client).enroller
+    assert enroller is not None
+    enroller._enrol = interrupted
     with pytest.raises(KeyboardInterrupt):
         client.refresh(force=True)
-    client._enroller._enrol = vouched.issuer
+    enroller._enrol = vouched.issuer
     client.refresh(force=True)
     assert client.report(NAME, "good").ok
 

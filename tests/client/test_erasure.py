@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable.client import OutcomeStatus
+from deniable.client.client import engine_of
 from deniable.client.state import erasing, state_file
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench
@@ -83,7 +84,7 @@ def test_a_crash_before_copies_are_erased_leaves_that_to_the_next_opening(
 ) -> None:
     client = bench.reported()
     with monkeypatch.context() as crash:
-        crash.setattr(client._state, "erase_remains", lambda: None)
+        crash.setattr(engine_of(client).state, "erase_remains", lambda: None)
         client.purge()
     assert bench.rows("SELECT remains FROM device") == [(1,)]
     client.close()

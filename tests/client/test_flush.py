@@ -17,6 +17,7 @@ from deniable.client import (
     ReportDropped,
     StateUnavailable,
 )
+from deniable.client.client import engine_of
 from deniable.client.consent import ConsentRecord
 from deniable.client.sending.outbox import Outbox
 from deniable.client.state.state import State
@@ -79,7 +80,7 @@ def test_d7_first_sends_are_spread_at_independent_times(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jitter = cycle((0.25, 0.5, 0.75, 0.0))
-    monkeypatch.setattr("deniable.client.client._uniform", lambda: next(jitter))
+    monkeypatch.setattr("deniable.client.engine.uniform", lambda: next(jitter))
     several(bench, 4)
     dues = sorted(due - START for (due,) in bench.rows("SELECT due FROM decisions"))
     assert len(set(dues)) == 4
@@ -90,10 +91,10 @@ def test_d7_nothing_is_sent_before_its_time_unless_flushed(bench: Bench) -> None
     client = bench.reported()
     due = stored(bench, "due")
     assert isinstance(due, float)
-    assert client._uploader._send_due() == due - START
+    assert engine_of(client).uploader.send_due() == due - START
     assert bench.transport.uploads == []
     bench.clock.time = due
-    client._uploader._send_due()
+    engine_of(client).uploader.send_due()
     assert len(bench.transport.uploads) == 1
 
 
@@ -227,11 +228,11 @@ def test_d7_what_has_waited_long_is_not_sent_in_one_burst(bench: Bench, days: fl
     client = several(bench, 5)
     bench.clock.time = START + days * DAY
     for _ in range(10):
-        client._uploader._send_due()
+        engine_of(client).uploader.send_due()
     assert len(bench.transport.uploads) == 1
     bench.clock.time += 3600
     for _ in range(10):
-        client._uploader._send_due()
+        engine_of(client).uploader.send_due()
     assert 2 <= len(bench.transport.uploads) <= 5
 
 
@@ -239,7 +240,7 @@ def test_a_clock_put_back_does_not_strand_a_report_that_was_never_sent(bench: Be
     bench.clock.time = START + 3 * DAY
     client = bench.reported()
     bench.clock.time = START
-    client._uploader._send_due()
+    engine_of(client).uploader.send_due()
     assert len(bench.transport.uploads) == 1
 
 
@@ -302,7 +303,7 @@ def test_a_withdrawal_between_two_sends_is_obeyed_at_once(bench: Bench, how: str
     bench.transport.answer = withdraw
     client.flush()
     assert len(bench.transport.uploads) == 1
-    client._uploader._send_due()
+    engine_of(client).uploader.send_due()
     assert len(bench.transport.uploads) == 1
 
 

@@ -21,6 +21,7 @@ from deniable.client import (
     StateUnavailable,
     TransportError,
 )
+from deniable.client.client import engine_of
 from deniable.client.clock import SystemClock
 from deniable.client.state import state_file
 from deniable.client.testing import FakeIssuer
@@ -92,7 +93,7 @@ def test_d7_who_withdraws_during_the_handshake_has_no_byte_sent(
             assert client.flush(SECONDS).pending == 0
         else:
             bench.clock.time += 3600
-            client._uploader._send_due()
+            engine_of(client).uploader.send_due()
         assert server.hands_shaken.wait(SECONDS)
     assert server.requests == [b""]
     assert bench.rows("SELECT attempts, unanswered FROM decisions") == [(0, 0)]
@@ -109,7 +110,7 @@ def test_what_another_process_delivered_during_the_handshake_is_not_sent_again(
             return super().respond(call)
 
     slow = Slow()
-    client._uploader._transport = slow
+    engine_of(client).uploader._transport = slow
     assert client.flush() == Delivery()
     assert (len(bench.transport.uploads), slow.uploads) == (1, [])
     assert bench.rows("SELECT attempts, unanswered, status FROM decisions") == [(1, 0, "delivered")]
@@ -152,8 +153,8 @@ def test_a_flush_has_only_the_time_that_the_thread_leaves_it(bench: Bench) -> No
             given.append(call.timeout)
             return ACCEPTED
 
-    client._uploader._transport = Timed()
-    sending = client._uploader._sending
+    engine_of(client).uploader._transport = Timed()
+    sending = engine_of(client).uploader._sending
 
     class Held:
         """The thread's lock, which it lets go after seven seconds."""
@@ -165,7 +166,7 @@ def test_a_flush_has_only_the_time_that_the_thread_leaves_it(bench: Bench) -> No
         def release(self) -> None:
             sending.release()
 
-    client._uploader._sending = Held()  # type: ignore[assignment]
+    engine_of(client).uploader._sending = Held()  # type: ignore[assignment]
     assert client.flush(10.0).delivered == 1
     assert given == [3.0]
 
@@ -255,7 +256,7 @@ def test_after_one_unanswered_request_the_others_of_a_run_wait_their_minute(benc
             raise TransportError("TimeoutError")
 
     hanging = Hanging()
-    client._uploader._transport = client._manifests._transport = hanging
+    engine_of(client).uploader._transport = engine_of(client).manifests._transport = hanging
     assert client.flush(5).pending == 3
     assert set(client.refresh().later) == set(names)
     assert bench.clock.time == began + 5
@@ -282,18 +283,20 @@ class Unconnected(FakeTransport):
 def test_d8_a_day_offline_costs_few_looks_and_no_write(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deniable.client.client._uniform", random.Random(1).random)
+    monkeypatch.setattr("deniable.client.engine.uniform", random.Random(1).random)
     reported(bench, 3).close()
     bench.clock.time += DAY
     unconnected = Unconnected()
     surveys = [replace(DECLARED, name=name) for name in (NAME, "survey-1", "survey-2")]
     client = bench.client(transport=unconnected, surveys=surveys, lifetime_epsilon="1000")
-    client._do_chores(), client._uploader._send_due()
-    connection = client._state._connection
+    engine_of(client).do_chores(), engine_of(client).uploader.send_due()
+    connection = engine_of(client).state._connection
     assert connection is not None
     before, until = connection.total_changes, bench.clock.time + DAY
     while bench.clock.time < until:
-        bench.clock.time += min(client._do_chores(), client._uploader._send_due())
+        bench.clock.time += min(
+            engine_of(client).do_chores(), engine_of(client).uploader.send_due()
+        )
     # A look in ten minutes, or in five: a wait is cut by half at most. And one an hour for fetches.
     assert unconnected.looks <= 8 + DAY / 300 + 24
     # The hourly note of the time of use.
@@ -309,7 +312,7 @@ def test_a_refresh_waits_for_the_thread_and_for_others_no_longer_than_its_time(
     with (
         ThreadPoolExecutor(1) as pool,
         closing(sqlite3.connect(bench.path, isolation_level=None)) as other,
-        client._manifests._asking,  # as the thread, which asks
+        engine_of(client).manifests._asking,  # as the thread, which asks
     ):
         other.execute("BEGIN IMMEDIATE")
         try:
@@ -335,7 +338,7 @@ def test_a_report_does_not_wait_with_a_thread_that_opens_or_erases(
     ):
         other.execute("BEGIN IMMEDIATE")
         try:
-            opens, erases = client.try_consent, client._state.erase_remains
+            opens, erases = client.try_consent, engine_of(client).state.erase_remains
             waits = pool.submit(lambda: opens() if waiting == "opens" else erases())
             until(lambda: not _is_free(client))
             error = pool.submit(client.report, NAME, "good").result(SECONDS).error
@@ -348,8 +351,8 @@ def test_a_report_does_not_wait_with_a_thread_that_opens_or_erases(
 
 
 def _is_free(client: Client) -> bool:
-    if free := client._state._lock.acquire(blocking=False):
-        client._state._lock.release()
+    if free := engine_of(client).state._lock.acquire(blocking=False):
+        engine_of(client).state._lock.release()
     return free
 
 
@@ -376,7 +379,7 @@ def test_a_call_waits_for_others_no_longer_than_its_time(
             errors = [pool.submit(calls[call]).result(SECONDS)]
             # And while another thread of this app, which has no time of its own, waits.
             waits = pool.submit(client.purge)
-            until(lambda: client._state._blocked < inf)
+            until(lambda: engine_of(client).state._blocked < inf)
             errors.append(beside.submit(calls[call]).result(SECONDS))
         finally:
             other.execute("ROLLBACK")

@@ -13,6 +13,7 @@ from deniable.client import (
     OutcomeStatus,
     Survey,
 )
+from deniable.client.client import engine_of
 from deniable.client.ledger import following as following_module
 from deniable.messages import Manifest, Schedule, open_manifest_of_chain, sign_manifest
 from tests.support.devices import NAME, Bench, fault_of, read_upload
@@ -189,7 +190,7 @@ def test_what_is_accepted_is_opened_before_the_state_is_locked(
     within: list[bool] = []
 
     def watched(envelope: bytes, chain: Sequence[bytes]) -> tuple[Manifest, bytes]:
-        within.append(client._state._within)
+        within.append(engine_of(client).state._within)
         return open_manifest_of_chain(envelope, chain)
 
     monkeypatch.setattr(following_module, "open_manifest_of_chain", watched)

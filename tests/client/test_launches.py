@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from benchmarks.launches import live
+from deniable.client.client import engine_of
 from deniable.client.sending.launch import LaunchDelay
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench
@@ -15,7 +16,7 @@ from tests.support.watched import device, until
 
 @pytest.fixture(autouse=True)
 def _times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deniable.client.client._uniform", Random(20_071_123).random)
+    monkeypatch.setattr("deniable.client.engine.uniform", Random(20_071_123).random)
 
 
 @pytest.mark.parametrize("seconds", [10.0, 60.0])
@@ -44,7 +45,9 @@ def test_d7_what_is_left_of_a_delay_is_kept_across_starts(bench: Bench, killed: 
         drawn, ran = chance.random(), 0.0
         over = False
         while not over:
-            delay = LaunchDelay(client._state, ORIGIN, bench.clock, partial(float, drawn), 3600.0)
+            delay = LaunchDelay(
+                engine_of(client).state, ORIGIN, bench.clock, partial(float, drawn), 3600.0
+            )
             began, ends = bench.clock.time, bench.clock.time + chance.uniform(0.3, 12)
             delay.begin()
             delay.hold()
@@ -83,21 +86,21 @@ def test_d7_a_delay_that_is_over_when_its_process_ends_is_not_none_at_the_next_s
     bench.reported().close()
     bench.clock.time += 2 * DAY
     client = bench.client()
-    client._uploader._step()
+    engine_of(client).uploader.step()
     bench.clock.time += 40  # the thread does not come to run meanwhile
-    client._uploader._launch.note()
+    engine_of(client).launch.note()
     client.close()
-    assert bench.client()._uploader._step() > 0
+    assert engine_of(bench.client()).uploader.step() > 0
     assert len(bench.transport.uploads) == 0
 
 
 def test_d7_what_is_not_overdue_at_a_start_draws_nothing(bench: Bench) -> None:
     client = bench.reported()
-    nap = client._uploader._step()
+    nap = engine_of(client).uploader.step()
     assert bench.rows("SELECT * FROM launches") == []
     assert client.report(NAME, "good").ok
     bench.clock.time += nap
-    client._uploader._step()
+    engine_of(client).uploader.step()
     assert len(bench.transport.uploads) == 1
 
 
@@ -114,18 +117,18 @@ def test_d7_the_moment_at_which_a_suspended_process_goes_on_is_not_that_of_a_req
     for day in range(40):
         bench.clock.time = START + day * DAY
         assert client.report(NAME, "good").ok
-        nap = client._uploader._step()
+        nap = engine_of(client).uploader.step()
         for _ in range(chance.randrange(3)):
             bench.clock.time += nap
-            nap = client._uploader._step()
+            nap = engine_of(client).uploader.step()
         bench.clock.time += chance.uniform(2, 6) * 3600
         suspended += 0.0 if counts else 3600.0
         before = len(bench.transport.requests)
-        nap, began = client._uploader._step(), bench.clock.time
+        nap, began = engine_of(client).uploader.step(), bench.clock.time
         assert len(bench.transport.requests) == before
         while len(bench.transport.uploads) == sent and bench.clock.time < began + 30:
             bench.clock.time += nap
-            nap = client._uploader._step()
+            nap = engine_of(client).uploader.step()
         days += len(bench.transport.uploads) > sent
         sent = len(bench.transport.uploads)
     assert days > 20

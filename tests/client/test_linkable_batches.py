@@ -3,6 +3,7 @@
 import pytest
 
 from deniable.client import Client, Delivery, HttpAnswer, OutboxCaps
+from deniable.client.client import engine_of
 from deniable.messages import (
     RefusalCode,
     Schedule,
@@ -74,8 +75,8 @@ def test_the_thread_sends_what_is_due_and_nothing_before_its_time(bench: Bench) 
     bench.transport.answer = taken
     bench.rows(f"UPDATE decisions SET due = {START + 900.0 * DAY} WHERE epoch = 1")
     bench.clock.time = START + 4 * DAY
-    client._uploader._outbox._longest = 1000.0 * DAY
-    client._uploader._send_due()
+    engine_of(client).outbox._longest = 1000.0 * DAY
+    engine_of(client).uploader.send_due()
     assert [sorted(epochs(body)) for body in bench.transport.uploads] == [[0, 2, 3]]
 
 

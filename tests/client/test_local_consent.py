@@ -14,6 +14,7 @@ from deniable.client import (
     OutcomeStatus,
     ReportDropped,
 )
+from deniable.client.client import engine_of
 from deniable.client.consent import lowered_by_environment
 from deniable.messages import Report
 from tests.support.devices import NAME, Bench, lie, read_upload
@@ -100,7 +101,7 @@ def test_local_after_on_drops_what_waits_and_undoes_no_decision(bench: Bench) ->
 
 def test_local_without_a_manifest_asks_nobody_for_one(bench: Bench) -> None:
     client = bench.client(consent="local", background=True)
-    client._refresh_when_due()  # as the thread does, whichever comes first
+    engine_of(client).refresh_when_due()  # as the thread does, whichever comes first
     assert isinstance(client.report(NAME, "good").error, NotReady)
     assert bench.transport.requests == []
     assert bench.draw.count == 0

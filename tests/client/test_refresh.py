@@ -17,6 +17,7 @@ from deniable.client import (
     TransportError,
     manifests,
 )
+from deniable.client.client import engine_of
 from deniable.client.ledger.admission import SignedManifest, open_trusted
 from deniable.messages import SigningKey, sign_manifest
 from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, FakeTransport, fault_of, why
@@ -95,11 +96,11 @@ def test_a_newer_manifest_that_is_refused_leaves_the_older_one_in_force(bench: B
 def asked_after(bench: Bench, seconds: float) -> int:
     """Return how many fetches the thread would make in this time, waking once a minute."""
     client = bench.client(delivery_seconds=0)
-    client._refresh_when_due()
+    engine_of(client).refresh_when_due()
     before = len(bench.transport.requests)
     for _ in range(int(seconds // 60)):
         bench.clock.time += 60
-        client._refresh_when_due()
+        engine_of(client).refresh_when_due()
     client.close()
     return len(bench.transport.requests) - before
 
@@ -128,8 +129,8 @@ def test_d10_no_answer_and_no_start_makes_a_device_ask_more_than_eight_times_a_d
         for _ in range(40):
             client = bench.client(transport=Answering(answer), delivery_seconds=0)
             client.refresh(force=True)
-            client._refresh_when_due()
-            bench.transport.requests += client._transport.requests  # type: ignore[attr-defined]
+            engine_of(client).refresh_when_due()
+            bench.transport.requests += engine_of(client).settings.transport.requests  # type: ignore[attr-defined]
             client.close()
         assert len(bench.transport.requests) == 8
     (said,) = bench.client().refresh(force=True).errors.values()
@@ -173,7 +174,7 @@ def test_d10_a_restart_asks_for_nothing_that_is_fresh(bench: Bench) -> None:
     for _ in range(50):
         client = bench.client(delivery_seconds=0)
         assert client.refresh().ready == (NAME,)
-        client._refresh_when_due()
+        engine_of(client).refresh_when_due()
         client.close()
         bench.clock.time += 600
     assert len(bench.transport.requests) == 1
@@ -181,13 +182,13 @@ def test_d10_a_restart_asks_for_nothing_that_is_fresh(bench: Bench) -> None:
 
 def test_d10_the_threads_first_request_comes_at_a_random_time(bench: Bench) -> None:
     client = bench.client()
-    client._refresh_when_due()
+    engine_of(client).refresh_when_due()
     assert bench.transport.requests == []
-    assert 0 < client._manifests.next_refresh - bench.clock.monotonic() <= 30
+    assert 0 < engine_of(client).manifests.next_refresh - bench.clock.monotonic() <= 30
     client.close()
     bench.clock.time += 30
     client = bench.client()  # another start does not draw anew
-    client._refresh_when_due()
+    engine_of(client).refresh_when_due()
     assert len(bench.transport.requests) == 1
 
 
@@ -198,13 +199,13 @@ def test_d10_what_never_left_the_device_does_not_count(bench: Bench, hangs: floa
     client = bench.client(transport=offline, delivery_seconds=0)
     for _ in range(30):
         began = bench.clock.time
-        client._refresh_when_due()
-        bench.clock.time = client._manifests.next_refresh
+        engine_of(client).refresh_when_due()
+        bench.clock.time = engine_of(client).manifests.next_refresh
         # From try to try, however long a resolver takes.
         assert bench.clock.time - began <= 600
     assert len(offline.requests) == 30
-    client._manifests._transport = bench.transport
-    client._refresh_when_due()
+    engine_of(client).manifests._transport = bench.transport
+    engine_of(client).refresh_when_due()
     assert client.report(NAME, "good").ok
 
 
@@ -236,8 +237,8 @@ def test_a_bundle_never_keeps_a_device_from_fetching_what_is_newer(bench: Bench)
         newer = manifest(sequence=sequence)
         bench.transport.publish(newer)
         assert client.refresh(force=True).ready == (NAME,)
-        with client._state.transaction(START) as connection:
-            assert client._ledger.following.accepted(connection, NAME) == [newer]
+        with engine_of(client).state.transaction(START) as connection:
+            assert engine_of(client).ledger.following.accepted(connection, NAME) == [newer]
 
 
 @pytest.mark.parametrize(
@@ -273,12 +274,12 @@ def test_a_clock_that_jumps_puts_off_the_next_refresh_by_no_more_than_a_day_and_
     bench: Bench, jump: float
 ) -> None:
     client = bench.client(delivery_seconds=0)
-    client._refresh_when_due()
+    engine_of(client).refresh_when_due()
     bench.clock.time += jump
     client.close()
     client = bench.client(delivery_seconds=0)
     for _ in range(3):
-        client._refresh_when_due()
+        engine_of(client).refresh_when_due()
         bench.clock.time += DAY * 5 / 8
     assert len(bench.transport.requests) >= 2
 
@@ -345,10 +346,10 @@ def test_consent_that_ends_during_a_refresh_ends_its_requests(bench: Bench) -> N
 
 def test_a_thread_that_may_not_ask_rests_until_it_is_woken(bench: Bench) -> None:
     client = bench.client(consent="unset", delivery_seconds=0)
-    assert client._do_chores() == math.inf
+    assert engine_of(client).do_chores() == math.inf
     client.set_consent("on")
     assert isinstance(client.report(NAME, "good").error, NotReady)  # and not the lack of consent
-    assert client._do_chores() > DAY / 2
+    assert engine_of(client).do_chores() > DAY / 2
     assert client.report(NAME, "good").ok
 
 

@@ -16,7 +16,7 @@ from deniable.client import (
     RotationEntry,
     TransportError,
 )
-from deniable.client.client import Client
+from deniable.client.client import Client, engine_of
 from deniable.messages import Rotation, SigningKey, sign_manifest, sign_rotation
 from tests.support.devices import NAME, PORTAL, UNREACHABLE, Bench, FakeTransport, why
 from tests.support.surveys import AUTHORITY, DAY, DECLARED, MANIFEST, START, manifest
@@ -34,7 +34,7 @@ FIRST, SECOND = rotation(AUTHORITY, NEXT), rotation(NEXT, LAST, 2)
 
 
 def newest(bench: Bench, client: Client) -> bytes:
-    return client._manifests._authorities.known(bench.clock.now())[-1]
+    return engine_of(client).ledger.following.authorities.known(bench.clock.now())[-1]
 
 
 def seen(client: Client) -> list[RotationEntry]:
@@ -269,7 +269,7 @@ def test_rotations_that_do_not_come_are_asked_for_again_soon(
     assert isinstance(why(client.refresh(force=True)), NotReady)
     transport.answer_to_authority = HttpAnswer(200, {}, b"\x91" + FIRST)
     bench.clock.time += 1200
-    client._refresh_when_due()
+    engine_of(client).refresh_when_due()
     assert client.report(NAME, "good").ok
 
 
@@ -278,8 +278,8 @@ def test_a_bundle_may_bear_any_key_of_the_chain(bench: Bench) -> None:
     for key in (AUTHORITY, NEXT):
         offered = manifest(sequence=3 + (key is NEXT))
         client = bench.client(manifests=[sign_manifest(offered, key)], **LONG_LIFE)
-        client._manifests.offer_bundled(client._declared(NAME))
-        assert client._ledger.following.was_accepted(offered.survey_id, NAME, START)
+        engine_of(client).manifests.offer_bundled(engine_of(client).settings.declared(NAME))
+        assert engine_of(client).ledger.following.was_accepted(offered.survey_id, NAME, START)
         client.close()
 
 
@@ -330,7 +330,7 @@ def test_what_was_remembered_under_a_later_key_is_the_chains_once_it_is_followed
 
 def test_rotations_whose_bytes_rotted_are_asked_for_again(bench: Bench) -> None:
     rotated(bench).close()
-    with bench.client()._state.transaction(START) as connection:
+    with engine_of(bench.client()).state.transaction(START) as connection:
         connection.execute("UPDATE authorities SET envelope = x'90'")
     bench.transport.publish(manifest(sequence=2), NEXT)
     again = bench.client(**LONG_LIFE)

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from deniable.client import BudgetExhausted, Consent, OutcomeStatus, SlidingCeiling
+from deniable.client.client import engine_of
 from deniable.client.clock import Boot
 from deniable.client.state import mark as mark_module
 from deniable.client.state.schema import STEPS
@@ -276,12 +277,12 @@ def test_a_sliding_ceiling_remembers_what_states_that_are_gone_have_spent(
 def test_the_mark_stays_small_through_ten_years(bench: Bench) -> None:
     client = bench.client()
     assert client.consent == "on"
-    with client._state.transaction(START) as connection:
+    with engine_of(client).state.transaction(START) as connection:
         connection.execute("UPDATE device SET lived = ?", (3650 * DAY,))
         connection.executemany(
             "INSERT INTO carried VALUES (?, ?)", [(day * DAY, 10**9) for day in range(3650)]
         )
-        client._state.advance(connection, START)
+        engine_of(client).state.advance(connection, START)
     mark = mark_module.Mark.read(bench.path)
     assert mark is not None
     assert sum(mark.spent.values()) == 3650 * 10**9

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from deniable.client import EpochUndecidable, OutcomeStatus, StateUnavailable
+from deniable.client.client import engine_of
 from deniable.messages import Schedule
 from tests.support.devices import NAME, Bench
 from tests.support.effort import THOROUGH
@@ -203,7 +204,7 @@ def test_d9_bytes_erased_just_before_a_crash_do_not_live_on_in_the_log(
 ) -> None:
     client = bench.reported()
     ((envelope,),) = bench.rows("SELECT envelope FROM decisions")
-    client._state.erase_remains = lambda: None  # type: ignore[method-assign]
+    engine_of(client).state.erase_remains = lambda: None  # type: ignore[method-assign]
     client.purge()
     folder = tmp_path / "after the crash"
     shutil.copytree(bench.path.parent, folder, ignore=shutil.ignore_patterns("*-shm", "after*"))

@@ -8,6 +8,7 @@ from itertools import count
 import pytest
 
 from deniable.client import Client, OutcomeStatus, SlidingCeiling, Survey
+from deniable.client.client import engine_of
 from deniable.messages import Manifest, Schedule
 from deniable.messages.bundle import make_bundle
 from tests.support.devices import NAME, Bench
@@ -31,7 +32,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 @contextmanager
 def written(client: Client, now: float) -> Iterator[Callable[[], int]]:
     """Tell how many transactions have held the writer lock."""
-    with client._state.transaction(now) as connection:
+    with engine_of(client).state.transaction(now) as connection:
         pass
     begun: list[str] = []
     connection.set_trace_callback(begun.append)
@@ -79,7 +80,7 @@ def test_what_a_report_reads_and_writes_hardly_grows_from_thirty_decisions_to_te
 
     def steps_after(decisions: int) -> int:
         """Return the instructions of SQLite's machine for a report after so many decisions."""
-        with client._state.transaction(bench.clock.time) as connection:
+        with engine_of(client).state.transaction(bench.clock.time) as connection:
             connection.executemany(
                 "INSERT INTO decisions SELECT :name, :epoch, origin, survey_id, cost,"
                 " starts + :gone, ends + :gone, closes + :gone, 'delivered', 'accepted', NULL, 1,"

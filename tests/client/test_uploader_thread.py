@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from deniable.client import Delivery, NotReady
+from deniable.client.client import engine_of
 from deniable.client.sending import uploader
 from tests.support.clock import FakeClock
 from tests.support.devices import NAME, UNREACHABLE, Bench
@@ -53,13 +54,13 @@ def test_a_thread_is_started_once_even_if_starting_takes_long(
         made.append(thread_class(**arguments))
         if len(made) == 1:
             # Another caller comes between the decision to make a thread and its start.
-            wait([pool.submit(client._uploader.start)], timeout=0.2)
+            wait([pool.submit(engine_of(client).uploader.start)], timeout=0.2)
         return made[-1]
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(bool).result(SECONDS)  # its own thread exists by now
         monkeypatch.setattr(threading, "Thread", make_slowly)
-        client._uploader.start()
+        engine_of(client).uploader.start()
     assert len(made) == 1
 
 
@@ -142,7 +143,7 @@ def test_closing_interrupts_a_flush_that_waits_to_send_again(bench: Bench) -> No
         # It is over before close() returns, or it would open the state again.
         assert flushed.done()
         assert flushed.result(0) == Delivery(pending=1)
-    assert client._state._connection is None
+    assert engine_of(client).state._connection is None
     assert len(bench.transport.uploads) == 1
 
 
@@ -187,12 +188,12 @@ def test_a_stop_that_comes_just_before_the_thread_looks_up_is_heard(
     client = device(bench)
     bench.ready()
     asleep = threading.Event()
-    wake = client._uploader._wake
+    wake = engine_of(client).uploader._wake
     clear, wait_for = wake.clear, wake.wait
 
     def stopped_before() -> None:
         if asleep.is_set():
-            client._uploader._stopping = True  # the first half of stop()
+            engine_of(client).uploader._stopping = True  # the first half of stop()
             wake.set()  # and the second
         clear()
 
@@ -203,7 +204,7 @@ def test_a_stop_that_comes_just_before_the_thread_looks_up_is_heard(
 
     monkeypatch.setattr(wake, "clear", stopped_before)
     monkeypatch.setattr(wake, "wait", wait_a_little)
-    client._uploader.start()
+    engine_of(client).uploader.start()
     until(lambda: threads() == [])
 
 
@@ -219,7 +220,7 @@ def test_what_nobody_foresaw_is_logged_once_and_ends_no_thread(
     for seconds in (41, DAY, DAY):  # nobody answered: it is sent only then
         transport.entered.clear()
         bench.clock.time += seconds
-        client._uploader.start()
+        engine_of(client).uploader.start()
         assert transport.entered.wait(SECONDS)
     (thread,) = threads()
     client.close()
@@ -238,11 +239,11 @@ def test_a_thread_that_is_told_to_stop_while_it_sends_fetches_nothing(
     client, before = device(bench), len(transport.requests)
 
     def send_long() -> float:
-        client._uploader._stopping = True
-        client._uploader._wake.set()
+        engine_of(client).uploader._stopping = True
+        engine_of(client).uploader._wake.set()
         return 0.0
 
-    monkeypatch.setattr(client._uploader, "_send_due", send_long)
+    monkeypatch.setattr(engine_of(client).uploader, "send_due", send_long)
     client.start()
     until(lambda: threads() == [])
     assert len(transport.requests) == before

@@ -33,8 +33,9 @@ from deniable.client import (
     ReportDropped,
     SlidingCeiling,
     StateUnavailable,
-    client,
+    engine,
 )
+from deniable.client.client import engine_of
 from deniable.client.ledger.refreshes import MOST_REQUESTS_A_DAY
 from deniable.client.state import state_file
 from deniable.messages import FRESH, Enrolment, Repeat, Schedule, SigningKey, Specification
@@ -121,7 +122,7 @@ class DeviceMachine(RuleBasedStateMachine):
         for owner, name, value in (
             (state_file, "_connect", self.connect),
             (os, "fsync", lambda _descriptor: None),  # nobody pulls the plug here
-            (client, "_uniform", seeded.random),
+            (engine, "uniform", seeded.random),
             (secrets, "token_bytes", seeded.randbytes),
             (secrets, "token_hex", lambda size: seeded.randbytes(size).hex()),
             (threading.Thread, "start", refuse_to_start),  # then requests follow each other
@@ -525,16 +526,16 @@ class DeviceMachine(RuleBasedStateMachine):
     def work_in_the_background(self, who: int, fate: str) -> None:
         """Do what the thread does each time it wakes."""
         self.collector.fate = fate
-        uploader = self.clients[who]._uploader
+        uploader = engine_of(self.clients[who]).uploader
         with suppress(NotRecorded):
-            self.clients[who]._refresh_when_due()
+            engine_of(self.clients[who]).refresh_when_due()
             self.enrol(who)
-            uploader._send_due()
+            uploader.send_due()
         self.note_offers()
 
     def enrol(self, who: int) -> None:
         """Ask the issuer as the thread does; here on this one, since nothing is left to chance."""
-        enroller = self.clients[who]._enroller
+        enroller = engine_of(self.clients[who]).enroller
         assert enroller is not None
         enroller.ask_now()
 
@@ -664,7 +665,7 @@ class DeviceMachine(RuleBasedStateMachine):
             "report": lambda: device.report(name, CATEGORIES[0]),
             "flush": lambda: device.flush(1.0),
             "refresh": lambda: device.refresh(force=True),
-            "background": device._uploader._send_due,
+            "background": engine_of(device).uploader.send_due,
             "consent": lambda: device.set_consent(consent),
             "purge": device.purge,
         }

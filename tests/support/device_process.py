@@ -9,8 +9,7 @@ from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from deniable.client import HttpAnswer, Survey
-from deniable.client import client as device
+from deniable.client import HttpAnswer, Survey, engine
 from deniable.client.state.mark import Mark
 from deniable.messages import sign_manifest
 from tests.support.devices import NAME, Bench
@@ -75,7 +74,7 @@ def _report_daily(
 
 def _be_patient() -> None:
     """Let reports wait for the other processes, however slow the machine is."""
-    device._REPORT_PATIENCE = _SECONDS
+    engine.REPORT_PATIENCE = _SECONDS
 
 
 def _report_many(

@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 from deniable.client import IN_MEMORY, Backoff, Client, Survey
+from deniable.client.client import engine_of
 from deniable.client.ledger import refreshes
 from deniable.client.sending import delivery, outbox
 from deniable.messages import SignedReport
@@ -96,7 +97,7 @@ class Fleet:
             assert client.report(NAME, answer).epoch == first.epoch
             while client.flush(1.0).pending and time.time() < deadline:
                 time.sleep(0.02)
-            with client._state.transaction(time.time()) as connection:
+            with engine_of(client).state.transaction(time.time()) as connection:
                 rows = connection.execute(
                     "SELECT envelope, status, verdict FROM decisions"
                 ).fetchall()

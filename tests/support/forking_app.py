@@ -15,8 +15,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from deniable.client import IN_MEMORY, Client
-from deniable.client import client as device
+from deniable.client import IN_MEMORY, Client, engine
 from deniable.client.state import forks
 from deniable.mechanisms import os_random_word
 from tests.support.devices import NAME, Bench
@@ -59,7 +58,7 @@ def in_child(work: Callable[[], Any], *, by_the_book: bool = False) -> Callable[
 
 
 def statuses(bench: Bench, client: Client, days: range, answer: int) -> list[str]:
-    device._REPORT_PATIENCE = SECONDS  # for the other processes, however slow the machine is
+    engine.REPORT_PATIENCE = SECONDS  # for the other processes, however slow the machine is
     found: list[str] = []
     for day in days:
         bench.clock.time = START + day * DAY

@@ -31,7 +31,7 @@ from deniable.client import (
     OutcomeStatus,
     SlidingCeiling,
     TransportError,
-    client,
+    engine,
 )
 from deniable.client.state import state_file
 from deniable.client.state.mark import Mark
@@ -180,7 +180,7 @@ class World(TransportDouble):
             for owner, name, value in (
                 (state_file, "_connect", _connect_carelessly),
                 (os, "fsync", lambda _descriptor: None),
-                (client, "_uniform", lambda: 0.0),
+                (engine, "uniform", lambda: 0.0),
                 (logging.getLogger("deniable"), "disabled", True),
             ):
                 patches.enter_context(mock.patch.object(owner, name, value))

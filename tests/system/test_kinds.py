@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from deniable.client import IN_MEMORY, Client, Survey
+from deniable.client.client import engine_of
 from deniable.messages import SignedReport
 from tests.support.collector import CollectorProcess
 from tests.support.processes import DENIABLE, run
@@ -87,7 +88,7 @@ def report(collector: CollectorProcess, device: int) -> list[tuple[bytes, int]]:
         deadline = time.monotonic() + 60
         while client.flush(1.0).pending and time.monotonic() < deadline:
             pass
-        with client._state.transaction(time.time()) as connection:
+        with engine_of(client).state.transaction(time.time()) as connection:
             rows = connection.execute(
                 "SELECT envelope FROM decisions WHERE status = 'delivered'"
             ).fetchall()

@@ -3,8 +3,8 @@
 import logging
 from typing import TYPE_CHECKING
 
-from deniable.client.arguments import IN_MEMORY
-from deniable.client.client import DEFAULT_LIFETIME_EPSILON, Client
+from deniable.client.arguments import DEFAULT_LIFETIME_EPSILON, IN_MEMORY
+from deniable.client.client import Client
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.enrolment import Enrol, EnrolmentRequest
 from deniable.client.errors import (

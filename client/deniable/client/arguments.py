@@ -1,27 +1,43 @@
-"""What a client is constructed with, checked at once.
+"""What a client is constructed with, checked once.
 
 What no client could work with is refused by a ValueError or TypeError.
 """
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import repeat
 from math import inf
 from os import PathLike
 from pathlib import Path
-from typing import Final
+from types import SimpleNamespace
+from typing import Any, Final
 
+from deniable.budget import Ceiling, epsilon_to_nano
+from deniable.client.clock import Clock, SystemClock
 from deniable.client.consent import Consent
+from deniable.client.coverage import declared_by
 from deniable.client.enrolment import Enrol
+from deniable.client.errors import UndeclaredSurvey
 from deniable.client.ledger.admission import SignedManifest
-from deniable.client.ledger.allowance import SlidingCeiling
+from deniable.client.ledger.allowance import Allowance, SlidingCeiling
 from deniable.client.ledger.caps import OutboxCaps
 from deniable.client.sending.backoff import Backoff
+from deniable.client.sending.http_transport import HttpTransport
+from deniable.client.sending.transport import Transport
+from deniable.client.state.consents import Declared, Scope
 from deniable.client.survey import Survey
+from deniable.mechanisms import Draw, os_random_word
 from deniable.messages import InvalidManifest, Refusal, check_origin, check_public_key
 from deniable.messages.ed25519 import KEY_BYTES
 
 _CO_COROUTINE: Final = 0x80
 """Of a code object's flags; the module ``inspect`` takes 10 ms to import."""
+
+
+DEFAULT_LIFETIME_EPSILON: Final = 20
+"""What a device spends on all surveys together unless the app says otherwise."""
 
 
 class InMemory:
@@ -54,19 +70,6 @@ def authority_key(authority: bytes | str) -> bytes:
             "`deniable authority show` prints"
         ) from error
     return key
-
-
-def check_settings(sliding: object, caps: object, backoff: object, delivery_seconds: float) -> None:
-    """Check what is of a class of its own, and how long a report may wait."""
-    for name, given, kind in (
-        ("sliding", sliding, SlidingCeiling),
-        ("caps", caps, OutboxCaps),
-        ("backoff", backoff, Backoff),
-    ):
-        if given is not None and not isinstance(given, kind):
-            raise TypeError(f"{name} must be None or {kind.__name__}(...)")
-    if not 0 <= delivery_seconds < inf:
-        raise ValueError("delivery_seconds must be a number of seconds, from 0 on")
 
 
 def check_slot_seconds(seconds: int | None) -> None:
@@ -104,18 +107,11 @@ def checked_consent(value: Consent | str) -> Consent:
         raise ValueError('consent must be "on", "local", "off" or "unset"') from None
 
 
-def checked_covers(given: str) -> str:
-    """Return what a prompt tells of."""
-    if given not in {"surveys", "total"}:
-        raise ValueError('consent_covers must be "surveys" or "total"')
-    return given
-
-
 def surveys_by_name(surveys: Iterable[Survey]) -> dict[str, Survey]:
     """Return the declared surveys by their names, which differ."""
     declared = list(surveys)
     given: list[object] = [*declared]
-    if not all(isinstance(each, Survey) for each in given):
+    if not all(isinstance(survey, Survey) for survey in given):
         raise TypeError("surveys must be several Survey(...), not their names")
     by_name = {survey.name: survey for survey in declared}
     if len(by_name) != len(declared):
@@ -128,7 +124,7 @@ def bundled_manifests(
 ) -> list[bytes | SignedManifest]:
     """Return the app's signed manifests; those of a bundle were verified when it was read."""
     bundled: list[bytes | SignedManifest] = [*manifests]
-    if not all(isinstance(each, bytes) for each in bundled):
+    if not all(isinstance(manifest, bytes) for manifest in bundled):
         raise TypeError("manifests must be the bytes of several signed manifests, not their paths")
     for survey in surveys:
         bundle = survey.bundle
@@ -162,3 +158,106 @@ def state_path(state: object) -> Path | None:
             "state must be the path of a file; tests may pass deniable.client.IN_MEMORY"
         )
     return Path(state)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClientSettings:
+    """What a client works with for as long as it lives: sound, with every default filled in."""
+
+    collector: str
+    authority: bytes
+    surveys: Mapping[str, Survey]  # by name
+    state: Path | None  # None: in memory
+    consent: Consent
+    consent_covers: str
+    lifetime: Ceiling
+    sliding: SlidingCeiling | None
+    manifests: Sequence[bytes | SignedManifest]  # bundled with the app, or with a survey of it
+    enrol: Enrol | None
+    background: bool
+    delivery_seconds: float
+    linkable_batches: bool
+    caps: OutboxCaps
+    backoff: Backoff
+    clock: Clock
+    transport: Transport
+    environment: Mapping[str, str]
+    debug: bool
+    draw: Draw
+
+    def __post_init__(self) -> None:
+        for name, kind in (("sliding", SlidingCeiling), ("caps", OutboxCaps), ("backoff", Backoff)):
+            value: object = getattr(self, name)
+            if not isinstance(value, kind) and (value is not None or name != "sliding"):
+                raise TypeError(f"{name} must be None or {kind.__name__}(...)")
+        if not 0 <= self.delivery_seconds < inf:
+            raise ValueError("delivery_seconds must be a number of seconds, from 0 on")
+        if self.consent_covers not in {"surveys", "total"}:
+            raise ValueError('consent_covers must be "surveys" or "total"')
+
+    @property
+    def allowance(self) -> Allowance:
+        """Return the ceilings of all surveys together."""
+        return Allowance(self.lifetime, self.sliding)
+
+    @cached_property
+    def scopes(self) -> Declared:
+        """Return what consent can cover, which takes its time to digest."""
+        return declared_by(
+            self.surveys.values(),
+            self.allowance,
+            self.collector,
+            enrols=self.enrol is not None,
+            in_total=self.consent_covers == "total",
+        )
+
+    def declared(self, survey: Survey | str) -> Survey:
+        """Return a declared survey; raise ``UndeclaredSurvey`` if it is none."""
+        declared = self.surveys.get(survey.name if isinstance(survey, Survey) else survey)
+        if declared is None:
+            raise UndeclaredSurvey(f"no survey of that name is declared: {sorted(self.surveys)}")
+        if isinstance(survey, Survey) and survey != declared:
+            raise UndeclaredSurvey(
+                f"the survey declared as {declared.name!r} is another: pass the one in surveys="
+            )
+        return declared
+
+    def prompted(
+        self, decided: Consent, surveys: Iterable[Survey | str] | None
+    ) -> tuple[Scope, ...]:
+        """Return what a decision covers."""
+        if surveys is not None and decided is not Consent.ON:
+            raise ValueError('only consent "on" can be for some surveys alone')
+        if surveys is not None:
+            return tuple(self.scopes.surveys[self.declared(survey).name] for survey in surveys)
+        return self.scopes.prompted if decided is Consent.ON else ()
+
+
+def settings_of(arguments: Mapping[str, Any]) -> ClientSettings:
+    """Return the settings that the arguments of ``Client`` amount to."""
+    given = SimpleNamespace(**arguments)
+    declared, key = surveys_by_name(given.surveys), authority_key(given.authority)
+    # No default of the signature: help() and crash reporters would print every variable.
+    environment = os.environ if given.environment is None else given.environment
+    return ClientSettings(
+        collector=checked_origin(given.collector),
+        authority=key,
+        surveys=declared,
+        state=state_path(given.state),
+        consent=checked_consent(given.consent),
+        consent_covers=given.consent_covers,
+        lifetime=Ceiling(epsilon_to_nano("lifetime_epsilon", given.lifetime_epsilon)),
+        sliding=given.sliding,
+        manifests=bundled_manifests(given.manifests, declared.values(), given.collector, key),
+        enrol=checked_enrol(given.enrol),
+        background=given.background,
+        delivery_seconds=given.delivery_seconds,
+        linkable_batches=given.linkable_batches,
+        caps=OutboxCaps() if given.caps is None else given.caps,
+        backoff=Backoff() if given.backoff is None else given.backoff,
+        clock=given.clock or SystemClock(),
+        transport=given.transport or HttpTransport(given.collector),
+        environment=environment,
+        debug=given.debug or environment.get("DENIABLE_DEBUG", "") not in {"", "0"},
+        draw=given.unsafe_draw or os_random_word,
+    )

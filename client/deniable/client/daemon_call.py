@@ -34,3 +34,10 @@ async def daemon_call(call: Callable[[], _T]) -> _T:
 
     threading.Thread(target=run, name="deniable-call", daemon=True).start()
     return await done
+
+
+async def thread_call(call: Callable[[], _T]) -> _T:
+    """Return what a call returns that is made on a thread of the event loop's own."""
+    import asyncio  # 70 ms that an app without an event loop need not pay
+
+    return await asyncio.to_thread(call)

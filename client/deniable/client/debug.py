@@ -83,7 +83,7 @@ class Debug:
     def _of_waiting(self) -> Iterator[str]:
         waiting = self._outbox.pending(self._clock.now())
         if waiting:
-            due = shown_time(int(min(max(each.due, each.held) for each in waiting)))
+            due = shown_time(int(min(max(report.due, report.held) for report in waiting)))
             tried = " (sent before, and unanswered)" if any(e.unanswered for e in waiting) else ""
             yield (
                 f"waiting to be sent: {counted(len(waiting), 'report')}{tried}, the first at {due}"
@@ -113,7 +113,7 @@ class _Warnings(logging.Handler):
     """Says what is warned of in the background."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        _say_all(each.getMessage() for each in [record])
+        _say_all(warning.getMessage() for warning in [record])
 
 
 _WARNINGS: Final = _Warnings(logging.WARNING)

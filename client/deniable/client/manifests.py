@@ -13,7 +13,8 @@ from hashlib import sha256
 from math import inf
 from typing import Final
 
-from deniable.client.clock import Clock, http_date
+from deniable.client.arguments import ClientSettings
+from deniable.client.clock import http_date
 from deniable.client.errors import (
     ConsentMissing,
     ManifestFault,
@@ -29,7 +30,6 @@ from deniable.client.ledger.refreshes import Fetched, Refreshes
 from deniable.client.sending.backoff import OFFLINE
 from deniable.client.sending.transport import (
     HttpAnswer,
-    Transport,
     TransportError,
     outage,
 )
@@ -53,7 +53,7 @@ _Answer = HttpAnswer | Exception
 
 
 class Manifests(Forkable):
-    """Brings manifests to those that are followed: the ``bundled`` ones, or fetched.
+    """Brings manifests to those that are followed: bundled with the app, or fetched.
 
     ``check_consent`` raises ``ConsentMissing`` unless the collector may be asked, of a survey if it
     is given one: before each request, and again once the connection stands. ``rest`` returns the
@@ -70,10 +70,7 @@ class Manifests(Forkable):
         self,
         ledger: Ledger,
         refreshes: Refreshes,
-        surveys: Mapping[str, Survey],
-        bundled: Iterable[bytes | SignedManifest],
-        transport: Transport,
-        clock: Clock,
+        settings: ClientSettings,
         check_consent: Callable[[str | None], None],
         rest: Callable[[bool], float],
         uncovered: Callable[[], Collection[str]],
@@ -82,10 +79,10 @@ class Manifests(Forkable):
         self._following = ledger.following
         self._authorities = ledger.following.authorities
         self._refreshes = refreshes
-        self._surveys = surveys
-        self._bundled = tuple(bundled)
-        self._transport = transport
-        self._clock = clock
+        self._surveys = settings.surveys
+        self._bundled = settings.manifests
+        self._transport = settings.transport
+        self._clock = settings.clock
         self._check_consent = check_consent
         self._rest = rest
         self._uncovered = uncovered

@@ -347,7 +347,7 @@ def _places(answer: object, categories: Sequence[str]) -> list[int]:
 def _texts(given: object) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence | EnumType):
         raise TypeError("categories must be several texts in their order, or an Enum class")
-    values = [each.value if isinstance(each, Enum) else each for each in given]
+    values = [category.value if isinstance(category, Enum) else category for category in given]
     if not all(isinstance(value, str) for value in values):
         raise TypeError("categories must be texts; numbers are declared by Survey.numeric")
     return tuple(values)
@@ -357,7 +357,9 @@ def _checked_ids(given: object) -> frozenset[str]:
     if isinstance(given, str):
         raise TypeError("pinned_ids must be several ids, not one text")
     ids = frozenset(given) if isinstance(given, Collection) else frozenset()
-    if not ids or not all(isinstance(each, str) and _ID.fullmatch(each) for each in ids):
+    if not ids or not all(
+        isinstance(survey_id, str) and _ID.fullmatch(survey_id) for survey_id in ids
+    ):
         raise InvalidManifest("pinned_ids", "must be survey ids of 64 lower-case hex digits each")
     return ids
 

@@ -80,8 +80,14 @@ def make_bundle(envelopes: Sequence[bytes], authority: bytes) -> Bundle:
             f"a manifest in it is not the authority's ({refusal}); {_EXPORT}"
         ) from refusal
     asked = {
-        (each.name, each.question, each.all_answers, each.dimensions, each.origin)
-        for each in manifests
+        (
+            manifest.name,
+            manifest.question,
+            manifest.all_answers,
+            manifest.dimensions,
+            manifest.origin,
+        )
+        for manifest in manifests
     }
     if len(asked) != 1:
         raise InvalidBundle(f"its manifests are not of one survey for one collector; {_EXPORT}")

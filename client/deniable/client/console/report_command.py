@@ -11,8 +11,8 @@ import time
 from collections.abc import Sequence
 
 from deniable.budget import Ceiling, RangeCost, epsilon_to_nano, format_nano
-from deniable.client.arguments import checked_origin
-from deniable.client.client import DEFAULT_LIFETIME_EPSILON, Client
+from deniable.client.arguments import DEFAULT_LIFETIME_EPSILON, checked_origin
+from deniable.client.client import Client
 from deniable.client.consent import Consent, lowered_by_environment
 from deniable.client.console.place import add_place_options, state_file, whom
 from deniable.client.errors import (
@@ -110,7 +110,9 @@ def _report(options: argparse.Namespace) -> int:
             epoch, repeated = outcome.epoch, outcome.status is OutcomeStatus.REPEATED
         delivery = client.flush(_FLUSH_SECONDS)
         # Of this report alone: others may wait in the same state.
-        statuses = [each.status for each in _reports(client, survey.name) if each.epoch == epoch]
+        statuses = [
+            report.status for report in _reports(client, survey.name) if report.epoch == epoch
+        ]
     if repeated:
         print(f"Epoch {epoch} was answered before; its one report stands.")
     if delivery.error is not None:
@@ -128,7 +130,7 @@ def _report(options: argparse.Namespace) -> int:
 
 def _reports(client: Client, name: str) -> list[ReportEntry]:
     entries = client.journal().entries
-    return [each for each in entries if isinstance(each, ReportEntry) and each.survey == name]
+    return [entry for entry in entries if isinstance(entry, ReportEntry) and entry.survey == name]
 
 
 def _choose(
@@ -271,9 +273,9 @@ def _ask_among(categories: Sequence[str]) -> str:
         typed = input("\nYour answer in full, or a part to find it: ").strip()
         if typed in categories:
             return typed
-        found = [each for each in categories if typed.casefold() in each.casefold()]
+        found = [category for category in categories if typed.casefold() in category.casefold()]
         if typed and found:
-            print(*(f"  {printable(each)}" for each in found[:_MOST_LISTED]), sep="\n")
+            print(*(f"  {printable(category)}" for category in found[:_MOST_LISTED]), sep="\n")
             if len(found) > _MOST_LISTED:
                 print(f"  … {len(found):,} in all: type more of it")
         else:

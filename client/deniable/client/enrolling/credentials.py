@@ -71,7 +71,9 @@ class Credentials:
                 return Plan()
             surveys = [s for s in self._surveys if self._state.covers(connection, s.name)]
             found = (self._wanted(connection, survey, now) for survey in surveys)
-            wanted = [each for each in found if each is not None] + self._renewals(connection)
+            wanted = [
+                certificate for certificate in found if certificate is not None
+            ] + self._renewals(connection)
             begins = min((self._begins(connection, survey, now) for survey in surveys), default=inf)
         return Plan(tuple(wanted), begins)
 

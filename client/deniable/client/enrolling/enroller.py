@@ -17,11 +17,10 @@ from math import inf
 from types import CoroutineType
 from typing import Final
 
-from deniable.client.clock import Clock
+from deniable.client.arguments import ClientSettings
 from deniable.client.enrolling.credentials import Credentials, Wanted
 from deniable.client.enrolment import Enrol
 from deniable.client.errors import NotEnrolled, NotRecorded
-from deniable.client.sending.backoff import Backoff
 from deniable.client.state.forks import Forkable, keep_through_forks
 from deniable.messages import Refusal, check_credential
 
@@ -33,7 +32,7 @@ _UNDER_WAY: Final = "the issuer is being asked already, or need not be"
 class Enroller(Forkable):
     """Gets certificates for the epochs that can be reported, before there is an answer.
 
-    No first call is put off for longer than ``longest`` seconds; ``wake`` tells the sending thread
+    No first call is put off for longer than ``delivery_seconds``; ``wake`` tells the sending thread
     to look again, ``hold`` how long what is due has still to wait.
     """
 
@@ -41,19 +40,17 @@ class Enroller(Forkable):
         self,
         enrol: Enrol,
         credentials: Credentials,
-        clock: Clock,
-        backoff: Backoff,
+        settings: ClientSettings,
         jitter: Callable[[], float],
-        longest: float,
         wake: Callable[[], None],
         hold: Callable[[], float],
     ) -> None:
         self._enrol = enrol
         self._credentials = credentials
-        self._clock = clock
-        self._backoff = backoff
+        self._clock = settings.clock
+        self._backoff = settings.backoff
         self._jitter = jitter
-        self._longest = max(longest, backoff.most, _CLAIM_SECONDS)
+        self._longest = max(settings.delivery_seconds, settings.backoff.most, _CLAIM_SECONDS)
         self._wake = wake
         self._hold = hold
         self._asking = threading.Lock()
@@ -82,7 +79,11 @@ class Enroller(Forkable):
         try:
             now = self._clock.now()
             plan = self._credentials.plan(now)
-            due = [each for each in plan.wanted if not now < each.due <= now + self._longest]
+            due = [
+                certificate
+                for certificate in plan.wanted
+                if not now < certificate.due <= now + self._longest
+            ]
             if due and (held := self._hold()):
                 return held
             if due:
@@ -99,7 +100,7 @@ class Enroller(Forkable):
         finally:
             if not begun:
                 asking.release()
-        later = [each.due for each in plan.wanted if each not in due]
+        later = [certificate.due for certificate in plan.wanted if certificate not in due]
         return max(0.0, min([*later, plan.begins]) - now)
 
     def ask_now(self) -> dict[str, NotRecorded]:
@@ -110,8 +111,8 @@ class Enroller(Forkable):
             wanted = self._credentials.plan(self._clock.now()).wanted
             if not alone:
                 under_way = "the issuer is being asked already"
-                return {each.key.name: NotEnrolled(under_way) for each in wanted}
-            asked = [(each.key.name, self._ask(each)) for each in wanted]
+                return {certificate.key.name: NotEnrolled(under_way) for certificate in wanted}
+            asked = [(certificate.key.name, self._ask(certificate)) for certificate in wanted]
             return {name: NotEnrolled(why_not) for name, why_not in asked if why_not}
         finally:
             if alone:
@@ -135,9 +136,9 @@ class Enroller(Forkable):
 
     def _ask_all(self, due: Iterable[Wanted], asking: threading.Lock) -> None:
         try:
-            for each in due:
+            for certificate in due:
                 if not self._stopping:
-                    self._ask(each)
+                    self._ask(certificate)
         except BaseException as error:  # noqa: BLE001 - even an exit ends no more than this call
             self._rests = self._clock.monotonic() + _CLAIM_SECONDS  # not again at once
             if isinstance(error, NotRecorded):

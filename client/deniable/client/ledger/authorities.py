@@ -62,7 +62,9 @@ class Authorities:
             # Of a key that this device has not left yet, no hand-over is followed once two were
             # seen, even if the next answer shows one of them only.
             forking = [
-                each for each in self._kept(connection, "forking") if each.old_key not in handed
+                rotation
+                for rotation in self._kept(connection, "forking")
+                if rotation.old_key not in handed
             ]
             try:
                 chain = follow_rotations(self._oldest(followed), [*followed, *forking, *offered])

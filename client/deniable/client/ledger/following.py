@@ -76,7 +76,11 @@ class Following:
         held, rows = self.accepted(connection, survey.name), self._rows(connection, survey.name)
         record = rows.record(now)
         # What an app does not declare any more goes, if there is something that it does.
-        candidates = {each.survey_id: each for each in held if fits_declaration(each, survey)}
+        candidates = {
+            candidate.survey_id: candidate
+            for candidate in held
+            if fits_declaration(candidate, survey)
+        }
         fresh: dict[bytes, SignedManifest] = {}
         refused: list[tuple[SignedManifest, ManifestRefused]] = []
         for signed in offered:
@@ -91,15 +95,17 @@ class Following:
                 fresh[_id(signed)] = signed
             seen = {signed.manifest.sequence: _id(signed), **record.seen}
             record = record._replace(seen=seen)
-        candidates = candidates or {each.survey_id: each for each in held}
+        candidates = candidates or {candidate.survey_id: candidate for candidate in held}
         while True:
             chosen = chosen_of(candidates.values(), now)
-            manifest = next((each for each in chosen if each.survey_id in fresh), None)
+            manifest = next(
+                (candidate for candidate in chosen if candidate.survey_id in fresh), None
+            )
             if manifest is None:
                 break
             signed = fresh.pop(manifest.survey_id)
             self.state.look_at_clock(connection, now)
-            dropped = candidates.keys() - {each.survey_id for each in chosen}
+            dropped = candidates.keys() - {candidate.survey_id for candidate in chosen}
             ahead = _reserved(rows, record, manifest, dropped)
             try:
                 check_budget(manifest, survey, ahead, self.allowance.lifetime, now)
@@ -191,10 +197,14 @@ class Following:
 def chosen_of(candidates: Iterable[Manifest], now: float) -> list[Manifest]:
     """Return what is to be followed of a name: the newest that has begun, and the next to begin."""
     by_sequence = sorted(candidates, key=lambda manifest: manifest.sequence)
-    begun = [each for each in by_sequence if each.schedule.start <= now][-1:]
+    begun = [manifest for manifest in by_sequence if manifest.schedule.start <= now][-1:]
     floor = begun[0].sequence if begun else -1
-    coming = [each for each in by_sequence if each.schedule.start > now and each.sequence > floor]
-    coming.sort(key=lambda each: (each.schedule.start, -each.sequence))
+    coming = [
+        manifest
+        for manifest in by_sequence
+        if manifest.schedule.start > now and manifest.sequence > floor
+    ]
+    coming.sort(key=lambda manifest: (manifest.schedule.start, -manifest.sequence))
     return begun + coming[:1]
 
 

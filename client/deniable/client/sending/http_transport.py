@@ -1,9 +1,13 @@
 """The default transport: HTTP/1.1 to one origin."""
 
 from collections.abc import Callable, Mapping
+from typing import Final
 from urllib.parse import urlsplit
 
 from deniable.client.sending.transport import REQUEST_SECONDS, HttpAnswer, Target
+
+barriers: Final[list[Callable[[str], None]]] = []
+"""For the tests of apps: each is called with a request, and raises an error that keeps it back."""
 
 
 class HttpTransport:
@@ -58,6 +62,8 @@ class HttpTransport:
         before_body: Callable[[], None] | None = None,
     ) -> HttpAnswer:
         """Send one request; see :class:`Transport`."""
+        for barrier in barriers[-1:]:
+            barrier(f"{method} {path}")
         # Here, where nobody waits for it: http and ssl take as long to import as all the rest.
         from deniable.client.sending.http_exchange import exchange
 
@@ -67,6 +73,8 @@ class HttpTransport:
 
     def find_route(self, timeout: float = REQUEST_SECONDS) -> None:
         """Look whether the collector's name, or the proxy's, has an address, and that a route."""
+        if barriers:
+            return  # a request says what keeps it back
         from deniable.client.sending.http_exchange import find_route  # as above
 
         find_route(self._target, self._proxies, min(timeout, self._timeout))

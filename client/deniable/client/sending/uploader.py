@@ -211,7 +211,7 @@ class Uploader(Forkable):
                         known = sent.pending
                         continue
                     waiting = among(batch, sent.pending or ())
-            dues = [max(each.due, each.held) - now for each in waiting if not each.renewing]
+            dues = [max(report.due, report.held) - now for report in waiting if not report.renewing]
             pause = min([silence, *dues])
             if progress.due_only or not waiting or pause >= end - self._clock.monotonic():
                 break
@@ -298,7 +298,7 @@ class Uploader(Forkable):
                 break
             nap = _LONGEST_NAP
             try:
-                nap = min(nap, self._step())
+                nap = min(nap, self.step())
                 self._unforeseen = False
             except NotRecorded as error:
                 _LOG.info("reports wait: %s", error)  # the state has warned of its outage
@@ -312,12 +312,12 @@ class Uploader(Forkable):
         with suppress(NotRecorded):
             self._launch.note()
 
-    def _step(self) -> float:
+    def step(self) -> float:
         """Do what is due, unless it was before the thread started; return when there is more."""
         nap = self._launch.begin()
         if nap:
             return self._launch.rest(nap)
-        again = self._send_due()  # first: a session may have time for one request only
+        again = self.send_due()  # first: a session may have time for one request only
         if self._is_stopping():  # it may have waited for the network
             return 0.0
         again = min(again, self._chores())
@@ -327,7 +327,7 @@ class Uploader(Forkable):
     def _is_stopping(self) -> bool:
         return self._stopping  # asked anew each time: another thread sets it
 
-    def _send_due(self) -> float:
+    def send_due(self) -> float:
         """Send one report that is due, or one batch; return the seconds until the next is.
 
         The others that are due get new times: together they would be linked to each other (D7).
@@ -374,9 +374,9 @@ class _Progress:
 
     def why_waiting(self, pending: Iterable[PendingReport], now: float) -> Counter[str]:
         return Counter(
-            self._reasons.get((each.name, each.epoch))
-            or why_waits(each, now, due_only=self.due_only)
-            for each in pending
+            self._reasons.get((report.name, report.epoch))
+            or why_waits(report, now, due_only=self.due_only)
+            for report in pending
         )
 
 

@@ -73,10 +73,10 @@ def given(connection: sqlite3.Connection) -> list[Scope]:
 def give(connection: sqlite3.Connection, scopes: Iterable[Scope]) -> None:
     """Store consent for these; what they cover need not stand beside them."""
     for scope in scopes:
-        rows = [each for each in given(connection) if scope.covers(each)]
+        rows = [covered for covered in given(connection) if scope.covers(covered)]
         connection.executemany(
             "DELETE FROM consents WHERE (survey, declared, bounds) = (?, ?, ?)",
-            [str(each).split(":") for each in rows],
+            [str(row).split(":") for row in rows],
         )
         connection.execute("INSERT INTO consents VALUES (?, ?, ?)", str(scope).split(":"))
 
@@ -95,7 +95,7 @@ def claimed(
     if consent != "on" or not (before or (origin, initial) == (CLAIMED, "on")):
         return ()
     prompted = declared().prompted
-    return tuple(scope for scope in prompted if not any(each.covers(scope) for each in scopes))
+    return tuple(scope for scope in prompted if not any(other.covers(scope) for other in scopes))
 
 
 def claim(connection: sqlite3.Connection, scopes: Iterable[Scope]) -> None:

@@ -53,7 +53,11 @@ def keep_through_forks(forkable: Forkable) -> None:
 
 def _living() -> list[Forkable]:
     # A list made at once: other threads add to the dictionary meanwhile.
-    return [each for each in (reference() for reference in _LIVING.valuerefs()) if each is not None]
+    return [
+        forkable
+        for forkable in (reference() for reference in _LIVING.valuerefs())
+        if forkable is not None
+    ]
 
 
 def _before() -> None:

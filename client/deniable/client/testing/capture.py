@@ -9,27 +9,23 @@ While a ``Capture`` is entered, every ``Client`` of this process
 4. keeps its consent in the capture, where no environment variable lowers it;
 5. explains itself, and keeps a journal, as on a device that has done nothing yet.
 
-All of it hangs on one table, ``_replacements``, of the public methods that would do otherwise.
+All of it hangs on one class, ``_CapturedEngine``, which acts in the place of each client's engine.
 """
 
+import os
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
-from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
 from deniable.client import (
     Answer,
-    Client,
     Consent,
     ConsentMissing,
     ConsentRecord,
     Delivery,
     Explanation,
-    HttpTransport,
     Journal,
     NotCovered,
     NotRecorded,
@@ -40,8 +36,9 @@ from deniable.client import (
     TransportError,
 )
 from deniable.client.arguments import check_slot_seconds
-
-_EXPLAIN: Final = Client.explain  # as it is without any capture
+from deniable.client.clock import SystemClock
+from deniable.client.engine import Engine, substitutes
+from deniable.client.sending.http_transport import barriers
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +65,8 @@ class Capture:
         self.connections: list[str] = []  # the paths that somebody tried to reach all the same
         self._reports: list[CapturedReport] = []
         self._epoch = 0
-        self._decided: WeakKeyDictionary[Client, dict[str, int]] = WeakKeyDictionary()
+        self._engines: WeakKeyDictionary[Engine, _CapturedEngine] = WeakKeyDictionary()
         self._lock = threading.Lock()
-        self._patches = ExitStack()
 
     @property
     def consent(self) -> Consent:
@@ -125,17 +121,13 @@ class Capture:
             self._epoch += 1
 
     def __enter__(self) -> "Capture":
-        def request(_: HttpTransport, method: str, path: str, *__: object, **___: object) -> None:
-            self.connections.append(f"{method} {path}")
-            raise TransportError("no connections while captured", unsent=True)
-
-        self._patches.enter_context(patch.multiple(Client, **self._replacements()))
-        self._patches.enter_context(patch.object(HttpTransport, "request", request))
-        self._patches.enter_context(patch.object(HttpTransport, "find_route", lambda *_: None))
+        substitutes.append(self._engine_for)
+        barriers.append(self._keep_back)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._patches.close()
+        substitutes.remove(self._engine_for)
+        barriers.remove(self._keep_back)
 
     def __repr__(self) -> str:
         return f"Capture(consent={self.consent.value!r}, reports={len(self._reports)})"
@@ -144,87 +136,15 @@ class Capture:
         name = survey.name if isinstance(survey, Survey) else survey
         return [report for report in self.reports if report.survey.name == name]
 
-    def _replacements(self) -> Mapping[str, Any]:
-        """Return what stands in for the public methods of ``Client`` that would touch the world."""
+    def _engine_for(self, engine: Engine) -> Engine:
+        with self._lock:
+            if engine not in self._engines:
+                self._engines[engine] = _CapturedEngine(engine, self)
+            return self._engines[engine]
 
-        def report(
-            client: Client,
-            survey: Survey | str,
-            answer: Answer,
-            *,
-            strict: bool = False,
-            slot_seconds: int | None = None,  # here each event is chosen
-        ) -> Outcome:
-            check_slot_seconds(slot_seconds)
-            declared = client._declared(survey)
-            text = declared.text_of(answer)
-            outcome = self._outcome(client, declared, text)
-            if strict and outcome.error is not None:
-                raise outcome.error
-            return outcome
-
-        def refresh(client: Client, timeout: float = 5.0, *, force: bool = False) -> Refresh:  # noqa: ARG001
-            errors = {name: self._obstacle(name, Consent.ON) for name in client._surveys}
-            ready = tuple(name for name, error in errors.items() if error is None)
-            return Refresh(ready, {name: error for name, error in errors.items() if error})
-
-        def flush(
-            _client: Client,
-            timeout: float = 10.0,  # noqa: ARG001
-            due_only: bool = False,  # noqa: ARG001
-        ) -> Delivery:
-            return Delivery()
-
-        def set_consent(
-            client: Client,
-            consent: Consent | str,
-            origin: str = "app",
-            *,
-            surveys: Iterable[Survey | str] | None = None,
-        ) -> None:
-            decided, chosen = Consent(consent), None if surveys is None else tuple(surveys)
-            client._prompted(decided, chosen)
-            before = self.uncovered if self.consent is Consent.ON else client._surveys
-            covered = (
-                client._surveys
-                if chosen is None
-                else {client._declared(survey).name for survey in chosen}
-            )
-            self._record = ConsentRecord(decided, decided, int(time.time()), origin)
-            self.uncovered = set(before) - set(covered) if decided is Consent.ON else ()
-
-        def uncovered(client: Client) -> tuple[Survey, ...]:
-            every = tuple(client._surveys.values())
-            if self.consent is Consent.ON:
-                return tuple(survey for survey in every if survey.name in self.uncovered)
-            return every if self.consent is Consent.UNSET else ()
-
-        def record(client: Client) -> ConsentRecord:
-            covered = tuple(name for name in client._surveys if name not in self.uncovered)
-            return replace(self._record, covers=covered if self.consent is Consent.ON else ())
-
-        def explain(client: Client) -> Explanation:
-            page, consent = _EXPLAIN(client._twin_in_memory()), record(client)
-            if consent.decided is not Consent.ON:
-                return replace(page, consent=consent)
-            surveys = (
-                replace(survey, covered=survey.name in consent.covers) for survey in page.surveys
-            )
-            return replace(page, consent=consent, surveys=tuple(surveys))
-
-        return {
-            "report": report,
-            "refresh": refresh,
-            "flush": flush,
-            "set_consent": set_consent,
-            "consent": property(lambda _client: self.consent),
-            "consent_record": property(record),
-            "uncovered": property(uncovered),
-            "explain": explain,
-            "journal": lambda client: Journal(record(client)),
-            "purge": lambda _client: None,
-            "start": lambda _client: None,
-        }
+    def _keep_back(self, request: str) -> None:
+        self.connections.append(request)
+        raise TransportError("no connections while captured", unsent=True)
 
     def _obstacle(self, name: str, *sufficient: Consent) -> NotRecorded | None:
         if self.consent not in sufficient:
@@ -233,12 +153,11 @@ class Capture:
             return NotCovered("consent was given for other surveys than this one: ask again")
         return self.error
 
-    def _outcome(self, client: Client, survey: Survey, answer: str) -> Outcome:
+    def _outcome(self, survey: Survey, answer: str, decided: dict[str, int]) -> Outcome:
         error = self._obstacle(survey.name, Consent.ON, Consent.LOCAL)
         if error is not None:
             return Outcome(survey.name, OutcomeStatus.NOT_RECORDED, error=error)
         with self._lock:
-            decided = self._decided.setdefault(client, {})
             if self.consent is Consent.LOCAL:
                 status = OutcomeStatus.LOCAL
             elif decided.get(survey.name) == self._epoch:
@@ -248,6 +167,85 @@ class Capture:
                 status = OutcomeStatus.RECORDED
             self._reports.append(CapturedReport(survey, answer, status))
             return Outcome(survey.name, status, self._epoch)
+
+
+class _CapturedEngine(Engine):
+    """The engine of a client that is captured: one of a device that has done nothing yet."""
+
+    def __init__(self, engine: Engine, capture: Capture) -> None:
+        fresh = replace(
+            engine.settings,
+            state=None,
+            consent=Consent.UNSET,
+            clock=SystemClock(),
+            environment=os.environ,
+            debug=False,
+        )
+        super().__init__(fresh)
+        self._capture = capture
+        self._decided: dict[str, int] = {}
+
+    def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
+        check_slot_seconds(slot_seconds)  # here each event is chosen
+        declared = self.settings.declared(survey)
+        return self._capture._outcome(declared, declared.text_of(answer), self._decided)
+
+    def follow_up(self, outcome: Outcome) -> None:
+        """Have nothing sent."""
+
+    def refresh(self, timeout: float, *, force: bool) -> Refresh:  # noqa: ARG002
+        errors = {name: self._capture._obstacle(name, Consent.ON) for name in self.settings.surveys}
+        ready = tuple(name for name, error in errors.items() if error is None)
+        return Refresh(ready, {name: error for name, error in errors.items() if error})
+
+    def flush(self, timeout: float, due_only: bool) -> Delivery:  # noqa: ARG002
+        return Delivery()
+
+    def set_consent(
+        self, consent: Consent | str, origin: str, surveys: Iterable[Survey | str] | None
+    ) -> None:
+        capture, declared = self._capture, self.settings.surveys.keys()
+        decided, chosen = Consent(consent), None if surveys is None else tuple(surveys)
+        self.settings.prompted(decided, chosen)
+        before = set(capture.uncovered) if capture.consent is Consent.ON else declared
+        covered = (
+            declared
+            if chosen is None
+            else {self.settings.declared(survey).name for survey in chosen}
+        )
+        capture._record = ConsentRecord(decided, decided, int(time.time()), origin)
+        capture.uncovered = before - covered if decided is Consent.ON else ()
+
+    def uncovered(self) -> frozenset[str]:
+        consent = self._capture.consent
+        if consent is Consent.ON:
+            return frozenset(self._capture.uncovered)
+        return frozenset(self.settings.surveys if consent is Consent.UNSET else ())
+
+    def consent_record(self) -> ConsentRecord:
+        capture = self._capture
+        covers = (name for name in self.settings.surveys if name not in capture.uncovered)
+        return replace(
+            capture._record, covers=tuple(covers) if capture.consent is Consent.ON else ()
+        )
+
+    def explain(self) -> Explanation:
+        page, consent = super().explain(), self.consent_record()
+        if consent.decided is not Consent.ON:
+            return replace(page, consent=consent)
+        surveys = (
+            replace(survey, covered=survey.name in consent.covers) for survey in page.surveys
+        )
+        return replace(page, consent=consent, surveys=tuple(surveys))
+
+    def journal(self) -> Journal:
+        return Journal(self.consent_record())
+
+    def purge(self) -> None:
+        """Erase nothing, since nothing is stored."""
+
+    def start(self) -> None:
+        """Start no thread."""
 
 
 def _new_record(consent: Consent) -> ConsentRecord:

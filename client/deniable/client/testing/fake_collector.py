@@ -119,7 +119,9 @@ class FakeCollector:
             begin, first = start, 0
             if begin is None:
                 now = self._clock.now()
-                begin, first = continued([each.schedule for each in before], length, now, int(now))
+                begin, first = continued(
+                    [manifest.schedule for manifest in before], length, now, int(now)
+                )
             manifest = Manifest(
                 name=survey.name,
                 sequence=before[0].sequence + 1 if before else 1,  # a rolled back one has 0
@@ -176,12 +178,14 @@ class FakeCollector:
     def counts(self, survey: str) -> Mapping[str, int]:
         """Return how many reports name each response of a survey's manifests, the newest first."""
         with self._changed:
-            counted = Counter(each.response for each in self.reports if each.survey == survey)
+            counted = Counter(report.response for report in self.reports if report.survey == survey)
             published = self._authority.published.get(survey)
             if not published:
                 raise KeyError(f"no survey {survey!r} is published")
             # Of a design, whose responses are many, those that came.
-            named = [each.responses for each in published if type(each.responses) is tuple]
+            named = [
+                manifest.responses for manifest in published if type(manifest.responses) is tuple
+            ]
             return dict.fromkeys(chain(*named), 0) | counted
 
     def await_reports(self, count: int, timeout: float = 10.0) -> tuple[ReceivedReport, ...]:

@@ -176,10 +176,12 @@ class Routes:
         """Serve every manifest that has not ended, as devices ask, or the newest."""
         published = self._authority.published.get(name, [])
         if every:
-            published = [each for each in published if self._clock.now() < each.schedule.end]
+            published = [
+                manifest for manifest in published if self._clock.now() < manifest.schedule.end
+            ]
         if not published:
             raise Refusal(RefusalCode.NOT_FOUND, "no survey has this name")
-        envelopes = [self._authority.sign(each) for each in published]
+        envelopes = [self._authority.sign(manifest) for manifest in published]
         if every:
             return _signed(pack_manifests(envelopes))
         tag = f'"{published[0].survey_id.hex()}"'

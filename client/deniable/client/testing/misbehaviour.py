@@ -117,9 +117,13 @@ _ALL: Final[tuple[AnyMisbehaviour, ...]] = (
     *(Refused(code) for code in RefusalCode),
     *(Problem(code, wait) for code in RefusalCode if code.http_status for wait in (None, 7)),
 )
-UPLOAD_MISBEHAVIOURS: Final = tuple(each for each in _ALL if "uploads" in each.routes)
+UPLOAD_MISBEHAVIOURS: Final = tuple(
+    misbehaviour for misbehaviour in _ALL if "uploads" in misbehaviour.routes
+)
 """Everything that may become of ``POST /v1/reports``."""
-MANIFEST_MISBEHAVIOURS: Final = tuple(each for each in _ALL if "manifests" in each.routes)
+MANIFEST_MISBEHAVIOURS: Final = tuple(
+    misbehaviour for misbehaviour in _ALL if "manifests" in misbehaviour.routes
+)
 """Everything that may become of ``GET /v1/surveys/{name}/manifests``, or of ``…/manifest``."""
 FORGERIES: Final = (
     Misbehaviour.WRONG_SIGNATURE,

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from deniable.budget import changing_cost
+from deniable.client.arguments import ClientSettings
 from deniable.client.consent import Consent
 from deniable.client.errors import ManifestFault, ManifestRefused, NotRecorded, StateUnavailable
 from deniable.client.ledger.admission import check_declaration
@@ -37,12 +38,7 @@ _UNREAD: _Account = (None, None, None, False, None)
 class Asked:
     """What an app declares to ask, and of whom."""
 
-    surveys: tuple[Survey, ...]
-    collector: str
-    allowance: Allowance
-    background: bool  # whether a thread sends reports, or the app
-    delivery_seconds: int
-    linkable_batches: bool
+    settings: ClientSettings
     # Why no newer survey was taken at the last refresh, by name.
     refused: Mapping[str, NotRecorded]
     # The manifest that came with the app and would be accepted, and what it would reserve; or why
@@ -50,19 +46,20 @@ class Asked:
     foreseen: Callable[
         [sqlite3.Connection | None, Survey], tuple[Manifest, int] | ManifestRefused | None
     ]
-    enrols: bool  # whether the app asks an issuer where a survey demands it
 
 
 def explain_declared(state: State, ledger: Ledger, asked: Asked, now: float) -> Explanation:
     """Explain what an app declares; never raises for a state that cannot be used."""
-    sending = asked.background, asked.delivery_seconds, asked.linkable_batches
+    settings = asked.settings
+    declared = settings.surveys.values()
+    sending = settings.background, int(settings.delivery_seconds), settings.linkable_batches
     try:
         with state.reading(now) as connection:
             consent = state.consent_in(connection)
-            budget = _budget(state, connection, asked.allowance, now)
+            budget = _budget(state, connection, settings.allowance, now)
             covered = {
                 survey.name: state.covers(connection, survey.name)
-                for survey in asked.surveys
+                for survey in declared
                 if consent.decided is Consent.ON
             }
             surveys = tuple(
@@ -70,10 +67,10 @@ def explain_declared(state: State, ledger: Ledger, asked: Asked, now: float) -> 
                     _declared_survey(connection, ledger, asked, survey, now),
                     covered=covered.get(survey.name),
                 )
-                for survey in asked.surveys
+                for survey in declared
             )
     except StateUnavailable as error:
-        surveys = tuple(_survey(survey, asked, None, "", _UNREAD) for survey in asked.surveys)
+        surveys = tuple(_survey(survey, asked, None, "", _UNREAD) for survey in declared)
         return Explanation(None, str(error), surveys, None, *sending)
     return Explanation(consent, "", surveys, budget, *sending)
 
@@ -194,8 +191,8 @@ def _survey(
         survey.name,
         survey.question,
         survey.categories,
-        asked.collector,
-        Promise.of(survey, asked.allowance, enrols=asked.enrols),
+        asked.settings.collector,
+        Promise.of(survey, asked.settings.allowance, enrols=asked.settings.enrol is not None),
         terms,
         standing,
         *account,

@@ -215,7 +215,9 @@ class Explanation(Figures):
         rows: list[Row] = [("Problem", self.problem and f"{self.problem}. {unusable}")]
         if not self.surveys:
             return [*rows, ("Questions", "none so far")]
-        whom = f"{', '.join(sorted({each.collector for each in self.surveys}))}, {self._when()}."
+        whom = (
+            f"{', '.join(sorted({survey.collector for survey in self.surveys}))}, {self._when()}."
+        )
         if brief:
             return [
                 *rows,

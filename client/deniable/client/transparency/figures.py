@@ -26,10 +26,10 @@ class Figures:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields for JSON: bytes in hex, costs in units of 1e-9 epsilon."""
         told = {
-            f"{each.name}_nano_epsilon" if each.name in self._costs else each.name: _plain(
-                getattr(self, each.name)
-            )
-            for each in fields(self)
+            f"{attribute.name}_nano_epsilon"
+            if attribute.name in self._costs
+            else attribute.name: _plain(getattr(self, attribute.name))
+            for attribute in fields(self)
         }
         return {"kind": self._kind, **told} if self._kind else told
 
@@ -50,9 +50,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Figures):
         return value.to_dict()
     if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {
+            attribute.name: _plain(getattr(value, attribute.name)) for attribute in fields(value)
+        }
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, bytes):

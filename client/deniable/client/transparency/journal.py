@@ -359,7 +359,7 @@ def _read(
     labels: dict[bytes, Sequence[str]] | None = None,
 ) -> Iterator[_E]:
     """Read the entries of a kind; with ``labels``, which grows, what their responses are called."""
-    types = {each.name: each.type for each in fields(kind)}
+    types = {column.name: column.type for column in fields(kind)}
     rows = connection.execute(kind._query)
     names = [column[0] for column in rows.description]
     for row in rows.fetchall():

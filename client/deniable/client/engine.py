@@ -1,0 +1,340 @@
+"""The engine of a client: its state, ledger, manifests and threads, wired from its settings.
+
+Constructing it touches neither disk nor network. It never raises for what the world does, but where
+it says so.
+"""
+
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from deniable.client.arguments import ClientSettings, check_slot_seconds, checked_consent
+from deniable.client.clock import SystemClock
+from deniable.client.consent import Consent, ConsentRecord
+from deniable.client.enrolling.credentials import Credentials
+from deniable.client.enrolling.enroller import Enroller
+from deniable.client.errors import (
+    ConsentMissing,
+    ManifestRefused,
+    NotEnrolled,
+    NotReady,
+    NotRecorded,
+    NotRunning,
+    drop_frames,
+)
+from deniable.client.ledger.authorities import Authorities
+from deniable.client.ledger.following import Following
+from deniable.client.ledger.ledger import Decision, Ledger
+from deniable.client.ledger.refreshes import Refreshes
+from deniable.client.manifests import Manifests
+from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
+from deniable.client.sending.delivery import LONGEST_REST
+from deniable.client.sending.launch import LaunchDelay
+from deniable.client.sending.outbox import Outbox
+from deniable.client.sending.transport import REQUEST_SECONDS
+from deniable.client.sending.uploader import Uploader
+from deniable.client.state.state import State
+from deniable.client.survey import Answer, Survey
+
+if TYPE_CHECKING:
+    from deniable.client.debug import Debug
+    from deniable.client.transparency.explanation import Explanation
+    from deniable.client.transparency.journal import Journal
+
+_LOG = logging.getLogger("deniable")
+_Result = TypeVar("_Result", Outcome, Refresh, Delivery, NotRecorded, Mapping[str, NotRecorded])
+
+CLOSE_SECONDS: Final = 1.0
+REPORT_PATIENCE = 0.1
+"""How long ``report`` waits for other processes, or threads, to let go of the state."""
+
+REFRESH_SECONDS: Final = 5.0
+"""How long ``refresh`` takes at most unless the app says otherwise."""
+
+
+class Engine:
+    """What a client does; its methods are those of ``Client``, which documents them."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self.settings = settings
+        self.jitter = uniform
+        clock = self._clock = settings.clock
+        enrols, longest = settings.enrol is not None, settings.delivery_seconds
+        self.state = State(
+            settings.state,
+            settings.consent,
+            settings.environment,
+            clock.boot_time if isinstance(clock, SystemClock) else None,
+            lambda: settings.scopes,
+        )
+        authorities = Authorities(self.state, settings.authority)
+        following = Following(authorities, settings.allowance, settings.collector, enrols=enrols)
+        self.ledger = Ledger(following, settings.caps, self._delay, settings.draw)
+        self.launch = LaunchDelay(self.state, settings.collector, clock, self.jitter, longest)
+        self.manifests = Manifests(
+            self.ledger,
+            Refreshes(self.state, settings.collector, self.jitter, longest),
+            settings,
+            self.check_consent,
+            lambda in_background: max(
+                self.uploader.silence(), self.launch.hold() if in_background else 0.0
+            ),
+            self.uncovered,
+        )
+        self.outbox = Outbox(
+            self.state,
+            settings.collector,
+            settings.caps,
+            max(longest, settings.backoff.most, LONGEST_REST),
+            enrols=enrols,
+        )
+        self.uploader = Uploader(
+            self.outbox,
+            settings.transport,
+            clock,
+            self.launch,
+            backoff=settings.backoff,
+            jitter=self.jitter,
+            spread=self._delay,
+            linkable_batches=settings.linkable_batches,
+            chores=self.do_chores,
+        )
+        self.enroller: Enroller | None = None
+        if settings.enrol is not None:
+            self.enroller = Enroller(
+                settings.enrol,
+                Credentials(self.ledger, settings.surveys.values(), self._delay),
+                settings,
+                self.jitter,
+                self.uploader.wake,
+                self.launch.hold,
+            )
+        self._debug: Debug | None = None
+        if settings.debug:
+            from deniable.client import debug as of_developers
+
+            self._debug = of_developers.Debug(self.outbox, clock, background=settings.background)
+
+    def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
+        """Record a response to the answer: the first half of ``report``, and all that sees it."""
+        with self.state.patience(REPORT_PATIENCE):
+            return self._settle(survey, answer, slot_seconds)
+
+    def follow_up(self, outcome: Outcome) -> None:
+        """Log what came of a report, and have it sent: the second half of ``report``."""
+        if outcome.error is not None:
+            _LOG.info("survey %s: not recorded: %s", outcome.survey, str(outcome.error))
+        # What consent covers goes on, also where this survey is not among it.
+        quiet = outcome.status is OutcomeStatus.LOCAL or type(outcome.error) is ConsentMissing
+        if self.settings.background and not quiet:
+            self.uploader.start()
+        with self.state.patience(REPORT_PATIENCE):
+            self._debugged(outcome)
+
+    def refresh(self, timeout: float, *, force: bool) -> Refresh:
+        """Fetch the manifests that are due, and ask for the certificates that are wanted."""
+        end = time.monotonic() + timeout
+        refreshed = self._refresh(timeout, end, force)
+        with self.state.patience(end - time.monotonic()):
+            return self._debugged(refreshed)
+
+    def flush(self, timeout: float, due_only: bool) -> Delivery:
+        """Send now what waits."""
+        with self.state.patience(timeout):
+            return self._debugged(self.uploader.flush(timeout, due_only=due_only))
+
+    def consent_record(self) -> ConsentRecord:
+        """Return the user's decision, and what holds now."""
+        return self.state.consent(self._clock.now())
+
+    def uncovered(self) -> frozenset[str]:
+        """Return the names of the surveys for which consent is still to be asked."""
+        return self.state.uncovered(self._clock.now())
+
+    def set_consent(
+        self, consent: Consent | str, origin: str, surveys: Iterable[Survey | str] | None
+    ) -> None:
+        """Store the user's decision."""
+        decided = checked_consent(consent)
+        text = origin.encode(errors="replace").decode()  # no text is a reason not to withdraw
+        scopes = self.settings.prompted(decided, surveys)
+        self.state.set_consent(decided, text, self._clock.now(), scopes)
+        if (
+            self.settings.background
+            and decided is Consent.ON
+            and self.consent_record().effective is Consent.ON
+        ):
+            self.uploader.start()
+
+    def purge(self) -> None:
+        """Erase from disk what was or would be sent."""
+        self.state.purge(self._clock.now())
+
+    def explain(self) -> "Explanation":
+        """Return what may be asked, on what terms, and what it has cost."""
+        from deniable.client.transparency import explaining  # when somebody asks
+
+        asked = explaining.Asked(self.settings, self.manifests.errors, self.manifests.foreseen)
+        return explaining.explain_declared(self.state, self.ledger, asked, self._clock.now())
+
+    def journal(self) -> "Journal":
+        """Return all that was stored and sent."""
+        from deniable.client.transparency.journal import read_journal  # when somebody asks
+
+        return read_journal(self.state, self._clock.now())
+
+    def start(self) -> None:
+        """Start the thread, if there is consent."""
+        if not self.settings.background:
+            return
+        try:
+            self.check_consent()
+        except NotRecorded as error:
+            self._debugged(error)
+        else:
+            self.uploader.start()
+
+    def close(self) -> None:
+        """End the threads and close the state."""
+        deadline = time.monotonic() + CLOSE_SECONDS
+        if self.enroller is not None:
+            self.enroller.stop()
+        self.uploader.stop()
+        if self.enroller is not None:
+            self.enroller.join(deadline)
+        self.state.close()
+
+    def check_consent(self, survey: str | None = None) -> None:
+        """Raise ``ConsentMissing`` unless there is consent, and it covers the survey named."""
+        with self.state.existing(self._clock.now(), "BEGIN") as connection:
+            record = self.state.consent_in(connection)
+            if record.effective is not Consent.ON:
+                raise self.state.missing_consent(record.decided)
+            if survey is not None:
+                self.state.check_covered(connection, survey)
+
+    def do_chores(self) -> float:
+        """Do what is due besides sending; return the seconds until there is more of it."""
+        wait = max(0.0, self.refresh_when_due() - self._clock.monotonic())
+        return wait if self.enroller is None else min(wait, self.enroller.step())
+
+    def refresh_when_due(self) -> float:
+        """Fetch what is due; return when there may be more, by the monotonic clock."""
+        waited = self.manifests.uncovered  # consent may have been given since, by any process
+        if self._clock.monotonic() >= self.manifests.next_refresh or (
+            waited and waited != self.uncovered()
+        ):
+            try:
+                self.manifests.refresh(REQUEST_SECONDS, in_background=True)
+            except NotRecorded as error:
+                self._debugged(error)
+                return math.inf  # whoever consents wakes the thread, and so does the next report
+            self._debugged(self.manifests.errors)
+        return self.manifests.next_refresh
+
+    def _refresh(self, timeout: float, end: float, force: bool) -> Refresh:
+        try:
+            with self.state.patience(timeout):
+                later = self.manifests.refresh(timeout, force=force)
+            enrolled = {} if self.enroller is None else self.enroller.ask_now()
+        except NotRecorded as error:
+            return Refresh((), dict.fromkeys(self.settings.surveys, drop_frames(error)))
+        with self.state.patience(end - time.monotonic()):
+            return self._readiness(later, enrolled)
+
+    def _readiness(
+        self, later: Mapping[str, float], enrolled: Mapping[str, NotRecorded]
+    ) -> Refresh:
+        """Return what can be reported after a refresh, and why the rest cannot."""
+        refused = self.manifests.errors
+        ready: list[str] = []
+        errors: dict[str, NotRecorded] = {}
+        for name, survey in self.settings.surveys.items():
+            why_not = self.ledger.why_not(survey, self._clock.now())
+            if why_not is None:
+                ready.append(name)
+            elif name in enrolled or name in refused:
+                errors[name] = refused.get(name) or enrolled[name]
+            elif name in later and type(why_not) is NotReady:
+                errors[name] = _asked_again_in(later[name])
+            else:
+                errors[name] = drop_frames(why_not)
+        declined = {name: refused[name] for name in ready if name in refused}
+        return Refresh(tuple(ready), errors, declined, later)
+
+    def _debugged(self, result: _Result) -> _Result:
+        if self._debug is not None:
+            self._debug.say(result)
+        return result
+
+    def _settle(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
+        declared = self.settings.declared(survey)
+        index = declared.index_of(answer)
+        check_slot_seconds(slot_seconds)
+        try:
+            return self._decide(declared, index, slot_seconds)
+        except NotRecorded as error:
+            return Outcome(declared.name, OutcomeStatus.NOT_RECORDED, error=drop_frames(error))
+
+    def _decide(self, survey: Survey, index: int, slot_seconds: int | None) -> Outcome:
+        now = self._clock.now()
+        if self.state.forbids_unread():
+            raise self.state.missing_consent(Consent.UNSET)
+        try:
+            decision = self._draw_once(survey, index, now, slot_seconds)
+        except (NotReady, NotRunning, ManifestRefused):
+            # A copy: what is raised collects frames, and those hold the answer.
+            refused = self.manifests.offer_bundled(survey) or copy(
+                self.manifests.errors.get(survey.name)
+            )
+            try:
+                decision = self._draw_once(survey, index, now, slot_seconds)
+            except NotReady as error:
+                raise (refused if type(error) is NotReady and refused else error) from None
+        drawn = OutcomeStatus.RECORDED if decision.drawn else OutcomeStatus.REPEATED
+        status = OutcomeStatus.LOCAL if decision.local else drawn
+        return Outcome(survey.name, status, decision.epoch)
+
+    def _draw_once(
+        self, survey: Survey, index: int, now: float, slot_seconds: int | None
+    ) -> Decision:
+        try:
+            return self.ledger.decide(survey, index, now, slot_seconds)
+        except NotEnrolled as error:
+            told = None if self.enroller is None else self.enroller.told(survey.name)
+            raise error if told is None else NotEnrolled(f"{error}; {told}") from None
+
+    def _delay(self, closes: float) -> float:
+        """Return a random wait with a report that closes then: half of what is left, at most.
+
+        What seems to be closed already is in no hurry, and must not leave together with others.
+        """
+        left = closes - self._clock.now()
+        most = self.settings.delivery_seconds
+        return self.jitter() * (min(most, left / 2) if left > 0 else most)
+
+
+substitutes: Final[list[Callable[[Engine], Engine]]] = []
+"""For the tests of apps: the last returns what acts in the place of each client's engine."""
+
+
+def acting_for(engine: Engine) -> Engine:
+    """Return the engine that acts for a client: its own, but in the tests of apps."""
+    substitute = next(reversed(substitutes), None)
+    return engine if substitute is None else substitute(engine)
+
+
+def _asked_again_in(seconds: float) -> NotReady:
+    return NotReady(
+        f"no manifest yet; the collector is asked again in {math.ceil(seconds / 60)} minutes, "
+        "and by refresh(force=True)"
+    )
+
+
+def uniform() -> float:
+    """Return a number in [0, 1) of the operating system's generator: for times, never for noise."""
+    return int.from_bytes(os.urandom(6)) / 2**48
