@@ -21,6 +21,7 @@ test-all: lint types contracts docs all-tests
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python .ci/words.py
 
 types: $(VENV)/dev.stamp
 	$(BIN)/mypy

@@ -53,9 +53,9 @@ def merged(grid: int, atoms: Iterable[Atom]) -> Pair:
 def pair_apart(apart: Iterable[Apart]) -> Pair:
     """Return the pair of two rows that differ so, both ways round."""
     grid = math.lcm(*(mass.denominator for more, less, _ in apart for mass in (more, less)))
-    told = [(int(more * grid), int(less * grid)) for more, less, _ in apart]
-    rest = grid - sum(map(sum, told))
-    return merged(grid, [*told, (rest, rest), *((q, p) for p, q in told)])
+    masses = [(int(more * grid), int(less * grid)) for more, less, _ in apart]
+    rest = grid - sum(map(sum, masses))
+    return merged(grid, [*masses, (rest, rest), *((q, p) for p, q in masses)])
 
 
 def dominating_pair(mechanism: Mechanism) -> Pair:

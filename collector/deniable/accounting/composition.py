@@ -57,23 +57,23 @@ def advanced_composition(epsilon: Number, delta: Number, times: int, slack: Numb
 
     Dwork, Rothblum and Vadhan 2010, Theorem III.3.
     """
-    level, each, extra = _parameters(epsilon, delta, times, slack)
+    level, report_delta, extra = _parameters(epsilon, delta, times, slack)
     # epsilon sqrt(2 T ln(1/d')) + T epsilon (E - 1)
     drift = times * level * (odds_ceiling(level) - 1)
     total = epsilon_ceiling(drift + _deviation(level, times, extra))
-    return Guarantee(total, min(Fraction(1), times * each + extra))
+    return Guarantee(total, min(Fraction(1), times * report_delta + extra))
 
 
 def kairouz_oh_viswanath_composition(
     epsilon: Number, delta: Number, times: int, slack: Number
 ) -> Guarantee:
     """Return the closed bound of Kairouz, Oh and Viswanath 2015, Theorem 3.4: never worse."""
-    level, each, extra = _parameters(epsilon, delta, times, slack)
+    level, report_delta, extra = _parameters(epsilon, delta, times, slack)
     # T epsilon (E - 1)/(E + 1) + epsilon sqrt(2 T ln(1/d')); the first grows with E.
     odds = odds_ceiling(level)
     drift = times * level * (odds - 1) / (odds + 1)
     total = epsilon_ceiling(drift + _deviation(level, times, extra))
-    return Guarantee(total, 1 - (1 - each) ** times * (1 - extra))
+    return Guarantee(total, 1 - (1 - report_delta) ** times * (1 - extra))
 
 
 def optimal_composition(epsilon: Number, delta: Number, times: int) -> PrivacyLoss:
@@ -82,8 +82,10 @@ def optimal_composition(epsilon: Number, delta: Number, times: int) -> PrivacyLo
     Its curve is the optimum: no other statement about all such mechanisms is both true and better.
     Kairouz, Oh and Viswanath 2015, Theorem 3.3.
     """
-    level, each = total_epsilon(epsilon), exact_delta(delta)
-    return PrivacyLoss.of_guarantee(odds_ceiling(level), each).repeat(_count("report", times))
+    level, report_delta = total_epsilon(epsilon), exact_delta(delta)
+    return PrivacyLoss.of_guarantee(odds_ceiling(level), report_delta).repeat(
+        _count("report", times)
+    )
 
 
 def optimal_guarantees(epsilon: Number, delta: Number, times: int) -> tuple[Guarantee, ...]:
@@ -153,9 +155,9 @@ def epsilon_each(
     middle, tried = max(1, int(exact_number("guess", guess) * _STEPS)), 0
     while high - low > 1:
         middle, tried = min(max(middle, low + 1), high - 1), tried + 1
-        found = together(Fraction(middle, _STEPS))
-        share = float(Fraction(found) / most) if most and found.is_finite() else 0.0
-        if found <= most:
+        composition = together(Fraction(middle, _STEPS))
+        share = float(Fraction(composition) / most) if most and composition.is_finite() else 0.0
+        if composition <= most:
             low, below = middle, share
         else:
             high, above = middle, share

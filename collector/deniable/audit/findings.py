@@ -82,9 +82,9 @@ def telling_witness(matrix: Mechanism, odds: Fraction) -> Witness:
     For mechanisms whose guarantee says how any two rows differ.
     """
     apart = matrix.privacy.apart or ()
-    told = [part for part in apart if part.more > part.less and part.more >= odds * part.less]
-    listed = _Likelier(matrix, odds, sum(part.responses for part in told))
-    mass, mass_other = (sum(part[i] for part in told) for i in (0, 1))
+    parts = [part for part in apart if part.more > part.less and part.more >= odds * part.less]
+    listed = _Likelier(matrix, odds, sum(part.responses for part in parts))
+    mass, mass_other = (sum(part[i] for part in parts) for i in (0, 1))
     return Witness(*matrix.privacy.furthest, listed, Fraction(mass), Fraction(mass_other))
 
 

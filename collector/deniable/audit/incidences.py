@@ -31,7 +31,7 @@ class NoDesign(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Incidences:
-    """What was counted, and found to be as stated.
+    """Incidences of a design that were counted, and are as stated.
 
     Attributes:
         responses: K, of which each supports a set of categories.

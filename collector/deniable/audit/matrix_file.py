@@ -143,8 +143,8 @@ def _exact_rows(
 def _probability(name: str, cell: str) -> Fraction:
     number = _number(cell)
     if number is None:
-        shown = cell.strip()[:40]
-        raise InvalidMatrixFile(f"row {name!r}: {shown!r} is no decimal, fraction or integer")
+        excerpt = cell.strip()[:40]
+        raise InvalidMatrixFile(f"row {name!r}: {excerpt!r} is no decimal, fraction or integer")
     if number < 0:
         raise InvalidMatrixFile(f"row {name!r} has a negative entry")
     return number

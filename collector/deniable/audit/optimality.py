@@ -156,10 +156,10 @@ def design_variance(
     """
     # (p (1 - p) + (k - 1) q (1 - q))/(p - q)^2, with Z = r E + K - r, p = r E/Z and
     # q = (t E + r - t)/Z. Floats do for any epsilon, as nothing is subtracted from 1.
-    odds, told = 1 + excess, replication - together
+    odds, order = 1 + excess, replication - together
     own = replication * odds * (responses - replication)
-    others = (together * odds + told) * (told * odds + responses - replication - told)
-    return (own + (categories - 1) * others) / (told * excess) ** 2
+    others = (together * odds + order) * (order * odds + responses - replication - order)
+    return (own + (categories - 1) * others) / (order * excess) ** 2
 
 
 def _lie(name: str, matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Criterion:
@@ -207,7 +207,7 @@ def _variances(
 
 
 def _regained(mechanism: DesignMechanism) -> float:
-    """Return what n sum Var falls by where estimates f^ of some points get (1 - sum f^)/k each."""
+    """Return the fall of n sum Var where estimates f^ of some points get (1 - sum f^)/k each."""
     # It takes Var(sum f^)/k away. The sum is G(y) = (b_y - k q)/kappa, b_y the categories that the
     # response supports, of mean 1 whatever the answer is.
     import numpy as np

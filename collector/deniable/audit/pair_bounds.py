@@ -58,7 +58,7 @@ class PairBounds:
 
     def largest(self, odds: Fraction, rows: Indices) -> Floats:
         """Return for each of these rows x the largest bound over all other rows x'."""
-        found = np.zeros(len(rows))
+        bounds = np.zeros(len(rows))
         lowered = _lowered(odds)
         buffer = np.empty((self._step, self._rows.shape[1]))
         for start in range(0, len(self._rows), self._step):
@@ -68,8 +68,8 @@ class PairBounds:
                 sums = self._sums(x, scaled, terms)
                 if 0 <= x - start < len(sums):
                     sums[x - start] = 0.0
-                found[i] = max(found[i], sums.max())
-        return found * self._factor + self._floor
+                bounds[i] = max(bounds[i], sums.max())
+        return bounds * self._factor + self._floor
 
     def of_row(self, odds: Fraction, row: int) -> Floats:
         """Return the bound for this row x and each other row x'; -1 for x itself."""

@@ -192,9 +192,9 @@ def _odds_above_one(matrix: Mechanism, slack: Fraction, bad: _Pair) -> Finding:
                 pair = candidate
                 break
             if excess == slack and witness is None and odds > 1:
-                found = witness_of(matrix, *candidate, odds, ties=True)
+                tie = witness_of(matrix, *candidate, odds, ties=True)
                 # If x' never gives these responses, then smaller odds do as well.
-                witness = found if found.other_probability else None
+                witness = tie if tie.other_probability else None
         else:
             return Finding(odds, slack, witness)
 

@@ -64,7 +64,7 @@ Outcome = TypeVar("Outcome")
 
 
 class Movement(StrEnum):
-    """What is known of how the utilities move from one data set to a neighbouring one.
+    """Movements of the utilities that are possible from one data set to a neighbouring one.
 
     ``ANY``: each by at most the sensitivity, up or down; always right.
 

@@ -23,7 +23,7 @@ _RETRY_SECONDS: Final = "60"
 
 @dataclass(frozen=True, slots=True)
 class EnrolmentAnswer:
-    """What to send back."""
+    """The HTTP answer to a request for a certificate, for the backend to send."""
 
     status: int
     content_type: str  # msgpack for a certificate, RFC 9457 for a refusal

@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class IssuanceRecord(Protocol):
-    """Who holds which slot. Every method may raise RecordError; all may be called by any thread."""
+    """Holders of slots. Every method may raise RecordError; all may be called by any thread."""
 
     def claim(self, slot: bytes, holder: bytes, over: int) -> bytes | None:
         """Store the holder unless the slot has one; return the slot's, None if it is forgotten.

@@ -50,9 +50,10 @@ class SqliteIssuanceRecord:
     def claim(self, slot: bytes, holder: bytes, over: int) -> bytes | None:
         """Store the holder unless the slot has one; return the slot's holder."""
         with self._using() as connection:
-            found = _holder(connection, slot)
-            if found is not None:
-                return found  # what can be read was committed, and what is committed is durable
+            first_holder = _holder(connection, slot)
+            if first_holder is not None:
+                # What can be read was committed, and what is committed is durable.
+                return first_holder
             with sqlite_files.writing(connection):
                 gone = "SELECT 1 FROM forgotten WHERE over = ?"
                 if connection.execute(gone, (over,)).fetchone():

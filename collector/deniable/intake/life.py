@@ -39,7 +39,7 @@ BELIEVED_SECONDS: Final = 7 * 86_400
 
 
 class Action(StrEnum):
-    """What can be due; ASK: a seal, if the clock is right, which only the operator can tell."""
+    """Actions that may be due; ASK: a seal if the clock is right, which only the operator knows."""
 
     SEAL = "seal"
     PRUNE = "prune"
@@ -56,19 +56,19 @@ class Due:
 
 
 class StandingSeal(Protocol):
-    """As much of a seal as matters here."""
+    """The part of a seal that matters here."""
 
     @property
     def epoch(self) -> int:
-        """Return which epoch."""
+        """Return the number of the epoch."""
 
     @property
     def sealed_at(self) -> int:
-        """Return when, in Unix seconds."""
+        """Return the instant of the seal, in Unix seconds."""
 
     @property
     def pruned_at(self) -> int | None:
-        """Return when its receipts were erased; None while they are kept."""
+        """Return the instant when its receipts were erased; None while they are kept."""
 
 
 def due(
@@ -78,7 +78,7 @@ def due(
     newest: int | None,
     now: float,
 ) -> list[Due]:
-    """Return what is due to a survey, in the order in which it is to be done.
+    """Return the actions that are due to a survey, in the order in which they are to be done.
 
     It took reports until ``ended_at``, and ``newest`` is the newest epoch with a counted one; None
     where there is no such thing. Times are Unix seconds.
@@ -111,6 +111,6 @@ def _closing(
 
 
 def finished(manifest: Manifest, seals: Iterable[StandingSeal], ended_at: int | None) -> bool:
-    """Return if nothing will ever be due again."""
+    """Return whether the survey is over: nothing will ever be due again."""
     pruned = sum(seal.pruned_at is not None for seal in seals)
     return ended_at is not None and pruned == manifest.schedule.epochs

@@ -1,4 +1,4 @@
-"""What is asked for, as text: which survey of a name, and which of its epochs."""
+"""Selections given as text: which survey of a name, and which of its epochs."""
 
 import re
 from collections.abc import Sequence
@@ -31,20 +31,20 @@ def find_version(name: str, named: Sequence[Manifest], prefix: str | None = None
         AmbiguousSurvey: if several ids begin so, or the prefix is too short to tell.
     """
     if prefix is None:
-        found = list(named[:1])
+        matches = list(named[:1])
     elif re.fullmatch(ID_PREFIX, prefix) is None:
         raise AmbiguousSurvey("a survey's id begins with at least 4 hex digits, in lower case")
     else:
-        found = [each for each in named if each.survey_id.hex().startswith(prefix)]
-    if not found:
+        matches = [manifest for manifest in named if manifest.survey_id.hex().startswith(prefix)]
+    if not matches:
         raise NoSuchSurvey(
             f"no survey {name!r} is published; see: deniable survey list"
             if not named
             else f"no survey {name!r} has an id that begins so; see: deniable survey list"
         )
-    if len(found) > 1:
-        raise AmbiguousSurvey(f"{len(found)} ids of this name begin so; give more digits")
-    return found[0]
+    if len(matches) > 1:
+        raise AmbiguousSurvey(f"{len(matches)} ids of this name begin so; give more digits")
+    return matches[0]
 
 
 def epoch_range(text: str, epochs: int) -> range:
@@ -55,13 +55,13 @@ def epoch_range(text: str, epochs: int) -> range:
     """
     if re.fullmatch(EPOCHS, text, re.ASCII) is not None:
         first, _, last = text.partition("-")
-        asked = range(int(first), int(last or first) + 1)
-        if asked and asked[-1] < epochs:
-            return asked
+        span = range(int(first), int(last or first) + 1)
+        if span and span[-1] < epochs:
+            return span
     raise ValueError(f"must be one of the epochs 0 to {epochs - 1}, or a range of them such as 0-5")
 
 
 def appear_text(manifest: Manifest) -> str:
-    """Return from when on there are figures of an epoch."""
+    """Return the condition for figures of an epoch, in words."""
     least = max(1, manifest.minimum_reports)
     return f"appear once an epoch has {least:,} report{'s' * (least > 1)}"

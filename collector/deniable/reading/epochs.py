@@ -1,4 +1,4 @@
-"""When an epoch was, and whether its figures are final."""
+"""Epochs: when each was, and whether its figures are final."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ from deniable.messages import Schedule
 
 
 class EpochState(StrEnum):
-    """Whether more reports of an epoch may be counted."""
+    """States of an epoch: whether more of its reports may be counted."""
 
     OPEN = "open"
     """It is not over, or has not even begun: devices' clocks may be ahead."""
@@ -25,14 +25,14 @@ class EpochState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EpochStanding:
-    """Where an epoch stood when its figures were read; the seal's digest is 64 hex digits."""
+    """The standing of an epoch when its figures were read; the seal's digest is 64 hex digits."""
 
     state: EpochState
     seal: str | None = None
 
 
 def epoch_standing(schedule: Schedule, epoch: int, now: float, seal: bytes | None) -> EpochStanding:
-    """Return where an epoch stands."""
+    """Return the standing of an epoch."""
     if seal is not None:
         return EpochStanding(EpochState.SEALED, seal.hex())
     if now >= schedule.closes(epoch):

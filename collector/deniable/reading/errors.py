@@ -40,7 +40,7 @@ class Refused(ReadingError):
 
 
 class Untrusted(ReadingError):
-    """What came is not what the authority signed, or not what a seal vouches for."""
+    """An answer is not what the authority signed, or not what a seal vouches for."""
 
 
 class TooFewReports(ReadingError):

@@ -120,7 +120,7 @@ class HttpSource(Source):
         self._opener = urllib.request.build_opener(*handlers)
 
     def __repr__(self) -> str:
-        """Return where it is; the token is a secret."""
+        """Return the source's URL; the token is a secret."""
         return f"HttpSource({self._url!r})"
 
     def names(self) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ class HttpSource(Source):
         Raises:
             ReadingError: as any method; the module ``errors`` lists why.
         """
-        names = {_text(each, "name") for each in self._surveys("/v1/surveys")}
+        names = {_text(survey, "name") for survey in self._surveys("/v1/surveys")}
         try:
             for name in names:
                 check_name(name)
@@ -139,23 +139,23 @@ class HttpSource(Source):
 
     def manifests(self, name: str) -> tuple[Manifest, ...]:
         """Return all surveys of a name, the newest first, verified."""
-        identifiers = [_id(each) for each in self._versions(name)]
-        unknown = [each for each in identifiers if each not in self._opened]
+        identifiers = [_id(version) for version in self._versions(name)]
+        unknown = [identifier for identifier in identifiers if identifier not in self._opened]
         if unknown:
             signer = self._signer()
             for identifier in unknown:
                 self._opened[identifier] = self._signed(name, identifier, signer)[1]
-        found = [self._opened[each] for each in identifiers]
-        if any(each.name != name for each in found):
+        manifests = [self._opened[identifier] for identifier in identifiers]
+        if any(manifest.name != name for manifest in manifests):
             raise Untrusted("the collector names a survey of another name")
-        return tuple(sorted(found, key=lambda each: -each.sequence))
+        return tuple(sorted(manifests, key=lambda manifest: -manifest.sequence))
 
     def ended(self, name: str) -> Mapping[bytes, int]:
         """Return which surveys of a name were ended, as the collector says."""
         return {
-            bytes.fromhex(_id(each)): each["ended_at"]
-            for each in self._versions(name)
-            if type(each.get("ended_at")) is int
+            bytes.fromhex(_id(version)): version["ended_at"]
+            for version in self._versions(name)
+            if type(version.get("ended_at")) is int
         }
 
     def distrusted(self, manifest: Manifest) -> frozenset[bytes]:
@@ -173,7 +173,7 @@ class HttpSource(Source):
             span = range(min(epochs, default=0), max(epochs, default=-1) + 1)
             pieces = (span[i : i + most] for i in range(0, len(span), most))
             parts = [f"&epoch={piece[0]}-{piece[-1]}" for piece in pieces]
-        found: list[EpochCounts] = []
+        counts: list[EpochCounts] = []
         for part in parts:
             try:
                 body = self._json(f"{_path(manifest)}/counts?{_survey(manifest)}{part}", True)
@@ -181,17 +181,24 @@ class HttpSource(Source):
                 if refused.code == RefusalCode.TOO_FEW_REPORTS:
                     continue
                 raise
-            found.extend(read_counts(manifest, body))
-        numbers = [each.epoch for each in found]
+            counts.extend(read_counts(manifest, body))
+        numbers = [epoch_counts.epoch for epoch_counts in counts]
         # Seals do not tell of an epoch that came twice, and would count twice.
         if numbers != sorted(set(numbers)) or (epochs is None and len(numbers) > 1):
             raise Untrusted("the collector answered about other epochs than were asked for")
-        return tuple(each for each in found if epochs is None or each.epoch in epochs)
+        return tuple(
+            epoch_counts
+            for epoch_counts in counts
+            if epochs is None or epoch_counts.epoch in epochs
+        )
 
     def bundle(self, manifests: Sequence[Manifest]) -> Bundle:
-        """Return what an app bundles, verified under the key that signs now."""
+        """Return the bundle for an app, verified under the key that signs now."""
         signer = self._signer()
-        signed = [self._signed(each.name, each.survey_id.hex(), signer)[0] for each in manifests]
+        signed = [
+            self._signed(manifest.name, manifest.survey_id.hex(), signer)[0]
+            for manifest in manifests
+        ]
         return make_bundle(signed, signer)
 
     def _life(self, manifest: Manifest) -> tuple[tuple[ListedEpoch, ...], frozenset[bytes]]:
@@ -211,7 +218,7 @@ class HttpSource(Source):
     def _surveys(self, path: str) -> list[dict[str, Any]]:
         body = self._json(path)
         listed = body.get("surveys") if isinstance(body, dict) else None
-        if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        if not isinstance(listed, list) or not all(isinstance(survey, dict) for survey in listed):
             raise _unreadable()
         return listed
 
@@ -267,11 +274,11 @@ class HttpSource(Source):
                     raise self._refusal(answered, deadline) from None
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             cause = getattr(error, "reason", error)
-            told = cause if isinstance(cause, str) else type(cause).__name__
+            reason = cause if isinstance(cause, str) else type(cause).__name__
             if isinstance(cause, ssl.SSLCertVerificationError):
-                told = cause.verify_message
+                reason = cause.verify_message
             raise NotReached(
-                f"the collector at {self._url} did not answer ({told}); is the URL right, and is "
+                f"the collector at {self._url} did not answer ({reason}); is the URL right, and is "
                 "it up? Else try again later"
             ) from error
 
@@ -279,17 +286,17 @@ class HttpSource(Source):
         """Return the answer once its head is there, or raise why there is none, in time."""
         # On a thread that nobody waits for then: nothing interrupts the system's resolver, and a
         # socket's timeout begins anew with each byte of a head that drips.
-        found: SimpleQueue[Any] = SimpleQueue()
+        answers: SimpleQueue[Any] = SimpleQueue()
 
         def ask() -> None:
             try:
-                found.put(self._opener.open(request, timeout=self._seconds))
+                answers.put(self._opener.open(request, timeout=self._seconds))
             except Exception as error:  # noqa: BLE001 - raised by whoever waits
-                found.put(error)
+                answers.put(error)
 
         Thread(target=ask, name="deniable-reading", daemon=True).start()
         try:
-            answer = found.get(timeout=self._seconds)
+            answer = answers.get(timeout=self._seconds)
         except Empty:
             raise TimeoutError from None
         if isinstance(answer, Exception):

@@ -64,8 +64,8 @@ def added_up(parts: Sequence[Mapping[int, int]]) -> Mapping[int, int]:
     if len(parts) == 1:
         return parts[0]
     total: dict[int, int] = {}
-    for each in parts:
-        for response, reports in each.items():
+    for part in parts:
+        for response, reports in part.items():
             total[response] = total.get(response, 0) + reports
     return total
 
@@ -106,19 +106,19 @@ class Source(ABC):
 
     @abstractmethod
     def bundle(self, manifests: Sequence[Manifest]) -> Bundle:
-        """Return what an app bundles of surveys of one name, signed by the key of now.
+        """Return an app's bundle of surveys of one name, signed by the key of now.
 
         Raises:
             InvalidBundle: if they do not go together.
         """
 
     def close(self) -> None:  # noqa: B027 - nothing is open by default
-        """Let go of whatever is open."""
+        """Let go of connections and files that are open."""
 
     def __enter__(self) -> Self:
-        """Return itself, to be closed at the end of a ``with``."""
+        """Return the source, to be closed at the end of a ``with``."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the source."""
         self.close()

@@ -32,18 +32,18 @@ def epochs_map(
         **_survey(manifest),
         "epochs": [
             {
-                "epoch": each.number,
-                "start": iso_time(schedule.epoch_start(each.number)),
-                "end": iso_time(schedule.epoch_start(each.number + 1)),
-                "n": each.n,
-                "state": each.state.value,
-                "seal": each.standing.seal,
-                "whole": None if each.seal is None else each.seal.reports == each.n,
-                "sealed_at": None if each.seal is None else each.seal.sealed_at,
-                "pruned_at": None if each.seal is None else each.seal.pruned_at,
+                "epoch": epoch.number,
+                "start": iso_time(schedule.epoch_start(epoch.number)),
+                "end": iso_time(schedule.epoch_start(epoch.number + 1)),
+                "n": epoch.n,
+                "state": epoch.state.value,
+                "seal": epoch.standing.seal,
+                "whole": None if epoch.seal is None else epoch.seal.reports == epoch.n,
+                "sealed_at": None if epoch.seal is None else epoch.seal.sealed_at,
+                "pruned_at": None if epoch.seal is None else epoch.seal.pruned_at,
             }
-            for each in epochs
-            if each.n
+            for epoch in epochs
+            if epoch.n
         ],
         "distrusted_issuers": sorted(issuer.hex() for issuer in distrusted),
     }
@@ -71,38 +71,38 @@ def read_epochs(
             )
         return ListedEpoch(_epoch(manifest, row["epoch"]), n, EpochState(row["state"]), seal)
 
-    def read(told: Any) -> tuple[tuple[ListedEpoch, ...], frozenset[bytes]]:
+    def read(answer: Any) -> tuple[tuple[ListedEpoch, ...], frozenset[bytes]]:
         return (
-            tuple(map(epoch, told["epochs"])),
-            frozenset(map(bytes.fromhex, told["distrusted_issuers"])),
+            tuple(map(epoch, answer["epochs"])),
+            frozenset(map(bytes.fromhex, answer["distrusted_issuers"])),
         )
 
     return _understood(manifest, body, read)
 
 
-def counts_map(manifest: Manifest, shown: Sequence[EpochCounts]) -> dict[str, Any]:
+def counts_map(manifest: Manifest, epochs: Sequence[EpochCounts]) -> dict[str, Any]:
     """Return counts as plain values for JSON."""
     return {
         **_survey(manifest),
         "meaning": MEANING,
         "epochs": [
             {
-                "epoch": each.epoch,
-                "n": each.reports,
-                "state": each.standing.state.value,
-                "seal": each.standing.seal,
-                "whole": each.by_issuer is not None,
-                "distrusted": each.distrusted,
+                "epoch": epoch.epoch,
+                "n": epoch.reports,
+                "state": epoch.standing.state.value,
+                "seal": epoch.standing.seal,
+                "whole": epoch.by_issuer is not None,
+                "distrusted": epoch.distrusted,
                 "counts": [
                     {
                         "issuer": None if issuer is None else issuer.hex(),
                         "responses": sorted(counts),
                         "reports": [counts[response] for response in sorted(counts)],
                     }
-                    for issuer, counts in _parts(each).items()
+                    for issuer, counts in _parts(epoch).items()
                 ],
             }
-            for each in shown
+            for epoch in epochs
         ],
     }
 
@@ -125,8 +125,8 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
 
     def epoch(row: Any) -> EpochCounts:
         parts = {
-            None if each["issuer"] is None else bytes.fromhex(each["issuer"]): part(each)
-            for each in row["counts"]
+            None if counts["issuer"] is None else bytes.fromhex(counts["issuer"]): part(counts)
+            for counts in row["counts"]
         }
         if len(parts) != len(row["counts"]):
             raise ValueError("an issuer twice")
@@ -151,11 +151,11 @@ def read_counts(manifest: Manifest, body: object) -> tuple[EpochCounts, ...]:
         counts.check()
         return counts
 
-    return _understood(manifest, body, lambda told: tuple(map(epoch, told["epochs"])))
+    return _understood(manifest, body, lambda answer: tuple(map(epoch, answer["epochs"])))
 
 
-def _parts(shown: EpochCounts) -> Mapping[bytes | None, Mapping[int, int]]:
-    return {None: shown.counts} if shown.by_issuer is None else shown.by_issuer
+def _parts(epoch: EpochCounts) -> Mapping[bytes | None, Mapping[int, int]]:
+    return {None: epoch.counts} if epoch.by_issuer is None else epoch.by_issuer
 
 
 def _survey(manifest: Manifest) -> dict[str, Any]:

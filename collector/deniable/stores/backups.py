@@ -20,7 +20,7 @@ _OWNER_ONLY: Final = 0o600
 
 
 async def back_up(store: Store | Path, file: Path) -> None:
-    """Write all of a store, as of one moment, into a new file, while others use the store.
+    """Write a whole store, as of one moment, into a new file, while others use the store.
 
     The file appears when it is whole and was checked; it is readable by its owner alone. The copy
     of a SQLite store has the schema that the store has; of an older one it is checked besides that
@@ -70,10 +70,10 @@ async def restore(store: Store, file: Path) -> None:
 
 def _current(file: Path, place: Path) -> Path:
     with read_only(file, at_rest=True) as connection:
-        found = version(connection)
-    if found == 0:
+        stored_version = version(connection)
+    if stored_version == 0:
         raise StoreError(f"{file} holds no survey")
-    if found == VERSION:
+    if stored_version == VERSION:
         return file
     copy = place / "migrated.sqlite"
     shutil.copyfile(file, copy)
@@ -107,9 +107,9 @@ async def _check(file: Path, otherwise: str) -> None:
         with read_only(file, at_rest=True) as connection:
             return faults(connection)
 
-    found = await asyncio.to_thread(recount)
-    if found:
-        raise StoreError(f"{otherwise}: {found[0]}")
+    fault_lines = await asyncio.to_thread(recount)
+    if fault_lines:
+        raise StoreError(f"{otherwise}: {fault_lines[0]}")
 
 
 @contextmanager

@@ -59,7 +59,7 @@ class GroupCommit:
         return await future
 
     async def finish(self) -> None:
-        """Commit what waits."""
+        """Commit the receipts that wait."""
         if self._committing is not None:
             await self._committing
 

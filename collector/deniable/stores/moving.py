@@ -15,7 +15,7 @@ from deniable.stores.store import Store
 
 
 async def move(source: Store, target: Store, to: str) -> None:
-    """Move all that a store holds into one that holds nothing; the old one takes nothing more.
+    """Move all rows of a store into an empty one; the old one takes nothing more.
 
     Whoever uses the old one is told where the new one is: ``to``.
 
@@ -59,7 +59,7 @@ async def _lifted(source: Store) -> AsyncGenerator[Sequence[StoredRow], None]:
 
 
 async def _counted(store: Store) -> Counter[object]:
-    """Return what never gets less: surveys, and how often each response was counted."""
+    """Return the counts that never fall: of surveys, and of each response's reports."""
     held: Counter[object] = Counter()
     async for chunk in store.rows():
         for row in chunk:

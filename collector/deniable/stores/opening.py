@@ -14,17 +14,21 @@ _SCHEMES: Final = ("postgresql://", "postgres://")
 
 
 def is_postgresql(target: Path | str) -> bool:
-    """Return if this is the address of a PostgreSQL database rather than a file's path."""
+    """Return whether a target is the address of a PostgreSQL database rather than a file's path."""
     return isinstance(target, str) and target.startswith(_SCHEMES)
 
 
 def place_text(target: Path | str) -> str:
-    """Return where a store is, without what may be secret: a file's full path, or host and name."""
+    """Return the place of a store without its secrets: a file's full path, or host and name."""
     if is_postgresql(target):
         address = urlsplit(str(target))
-        told = [each for each in parse_qsl(address.query) if each[0] in ("host", "port", "dbname")]
+        parameters = [
+            parameter
+            for parameter in parse_qsl(address.query)
+            if parameter[0] in ("host", "port", "dbname")
+        ]
         where = f"postgresql://{address.netloc.rpartition('@')[2]}{address.path}"
-        return f"{where}?{urlencode(told, safe='/')}" if told else where
+        return f"{where}?{urlencode(parameters, safe='/')}" if parameters else where
     return str(Path(target).absolute())
 
 

@@ -1,4 +1,4 @@
-"""What a rule asks of a database: statements in, rows out, whichever database it is.
+"""Statements that a rule puts to a database, and their rows, whichever database it is.
 
 A rule is a generator. It yields what it asks and is sent the rows, so that one text of it serves
 SQLite, which answers in a thread, and PostgreSQL, which is awaited. Its SQL is PostgreSQL's. The

@@ -110,21 +110,21 @@ class Store(ABC):
         when they are read: reading takes the step, for every reader alike, and ``add`` does nothing
         for it. There are no counts while too few reports are counted.
         """
-        return await self._shown(published_counts.shown_counts, survey_id, epoch)
+        return await self._current_figures(published_counts.shown_counts, survey_id, epoch)
 
     async def reports(self, survey_id: bytes, epoch: int) -> int:
         """Return how many reports :meth:`counts` would tell of, without reading them one by one."""
-        return await self._shown(published_counts.shown_reports, survey_id, epoch)
+        return await self._current_figures(published_counts.shown_reports, survey_id, epoch)
 
-    async def _shown(
+    async def _current_figures(
         self, view: Callable[[bytes, int], Rule[tuple[Result, bool]]], survey_id: bytes, epoch: int
     ) -> Result:
-        shown, due = await self._figures(view, survey_id, epoch)
+        figures, due = await self._figures(view, survey_id, epoch)
         if due:
             await self._write(lambda: published_counts.take_step(survey_id, epoch))
             # Once: under load the next step may be due by now.
-            shown, _ = await self._figures(view, survey_id, epoch)
-        return shown
+            figures, _ = await self._figures(view, survey_id, epoch)
+        return figures
 
     async def _figures(
         self, view: Callable[..., Rule[Result]], survey_id: bytes, *epoch: int
@@ -194,11 +194,11 @@ class Store(ABC):
         await self._write(lambda: operating.add_token(token), repeatable=False)
 
     async def tokens(self) -> list[Token]:
-        """Return what is known of the tokens, the oldest first."""
+        """Return the tokens, the oldest first."""
         return await self._read(operating.tokens)
 
     async def revoke_token(self, digest: bytes) -> bool:
-        """Forget a token; return if there was such."""
+        """Forget a token; return whether the store had it."""
         return await self._write(lambda: operating.revoke_token(digest), repeatable=False)
 
     async def token_role(self, digest: bytes) -> Role | None:
@@ -214,7 +214,7 @@ class Store(ABC):
         """
 
     async def ping(self) -> None:
-        """Return if the store takes a durable write, by making one."""
+        """Return whether the store takes a durable write, by making one."""
         await self._write(operating.touch)
 
     @abstractmethod
@@ -242,7 +242,7 @@ class Store(ABC):
         await self._read(operating.check_unmoved)
 
     async def moved_to(self) -> str | None:
-        """Return where the store was moved to; None while it takes reports."""
+        """Return the place that the store was moved to; None while it takes reports."""
         return await self._read(operating.moved_to)
 
     async def note_backup(self, now: int) -> None:
@@ -250,17 +250,17 @@ class Store(ABC):
         await self._write(lambda: operating.note_backup(now))
 
     async def backed_up_at(self) -> int | None:
-        """Return when the last backup was noted, in Unix seconds; None if none was."""
+        """Return the time of the last backup that was noted, in Unix seconds; None if none was."""
         return await self._read(operating.backed_up_at)
 
     @abstractmethod
     def rows(self) -> AsyncGenerator[Sequence[StoredRow], None]:
-        """Read everything as of one moment, in lists of one type of row."""
+        """Read all rows as of one moment, in lists of one type of row."""
 
     @abstractmethod
     async def fill(self, chunks: AsyncIterator[Sequence[StoredRow]]) -> None:
-        """Write all that another store holds, or nothing; NotEmpty if this one holds anything."""
+        """Write all rows of another store, or nothing; NotEmpty if this one holds anything."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Commit what was taken, then let go of the store."""
+        """Commit the receipts that were taken, then let go of the store."""

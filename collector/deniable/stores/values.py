@@ -1,11 +1,11 @@
-"""What a store is given and gives."""
+"""Values that a store takes and returns."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What became of one report; of those that refuse it the first that applies, in this order.
+    """The verdict on one report; of those that refuse it the first that applies, in this order.
 
     ENDED, SEALED, DISTRUSTED: whether such a report repeats another is not looked at.
     """
@@ -19,7 +19,7 @@ class Verdict(StrEnum):
 
 
 class Role(StrEnum):
-    """What a token allows: an operator may do whatever an analyst may."""
+    """The role of a token's holder: an operator may do whatever an analyst may."""
 
     ANALYST = "analyst"
     OPERATOR = "operator"
@@ -27,7 +27,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is known of a token that somebody holds."""
+    """A token that somebody holds, without its secret."""
 
     digest: bytes  # SHA-256 of the token
     role: Role

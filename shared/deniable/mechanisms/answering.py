@@ -1,4 +1,4 @@
-"""What kinds that are about several questions share: they answer by a kind for one question."""
+"""Kinds that are about several questions: they answer by a kind for one question."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Final
@@ -30,8 +30,8 @@ class SeveralQuestions(Kind):
 
     def dimensions(self, parameters: Parameters) -> Dimensions:
         """Return the questions with their answers."""
-        found: Dimensions = parameters["dimensions"]
-        return found
+        dimensions: Dimensions = parameters["dimensions"]
+        return dimensions
 
     def described(self, parameters: Parameters) -> dict[str, str]:
         """Return the names of the questions."""

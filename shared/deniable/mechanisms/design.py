@@ -214,7 +214,7 @@ class DesignMechanism:
 
     @property
     def _probabilities(self) -> tuple[Fraction, Fraction]:
-        """Return those of a response that supports the answer, and of one that does not."""
+        """Return the probability of a response that supports the answer, and of another one."""
         return Fraction(self._weight(True), self.grid), Fraction(self._weight(False), self.grid)
 
     def _weight(self, supported: bool) -> int:
@@ -237,7 +237,7 @@ class DesignMechanism:
 
 
 class BlockLabels(Sequence[str]):
-    """What the responses of a design are called: the number and the first few categories."""
+    """Labels of a design's responses: the number and the first few categories."""
 
     def __init__(self, design: Design, categories: Sequence[str]) -> None:
         self._design, self._categories = design, categories
@@ -253,7 +253,7 @@ class BlockLabels(Sequence[str]):
 
 
 class DesignKind(Kind):
-    """What the kinds share that are a design: all but its parameters."""
+    """Base of the kinds that are a design; its parameters are a subclass's."""
 
     symmetric = True
     answers = False

@@ -24,7 +24,7 @@ def check_dimensions(dimensions: object) -> None:
     if type(dimensions) is not tuple or not 2 <= len(dimensions) <= MAX_QUESTIONS:
         raise InvalidParameter("dimensions", f"are 2 to {MAX_QUESTIONS:,} questions")
     for row in dimensions:
-        if type(row) is not tuple or len(row) < 3 or not all(type(each) is str for each in row):
+        if type(row) is not tuple or len(row) < 3 or not all(type(text) is str for text in row):
             raise InvalidParameter("dimensions", "have a name and two or more answers each")
 
 

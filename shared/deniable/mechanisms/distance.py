@@ -180,7 +180,7 @@ def calibrated_parameters(
 
 
 def certified(made: Callable[[], DistanceMechanism], epsilon: str) -> DistanceMechanism:
-    """Return what a kind made of its parameters, if it keeps epsilon."""
+    """Return the mechanism that a kind made of its parameters, if it keeps epsilon."""
     with at_fault("mechanism"):
         mechanism = made()
     if not mechanism.privacy.satisfies(epsilon, "0"):

@@ -1,4 +1,4 @@
-"""What a kind of mechanism says about itself, so that nobody else needs to know the kinds.
+"""A kind of mechanism: all that it says about itself, so that nobody else needs to know the kinds.
 
 A manifest carries a kind's name and its parameters, plain values from which device and collector
 derive the same matrix by fixed integer rules.
@@ -23,7 +23,7 @@ RATIO_LIMIT: Final = 1 << 63
 
 
 class InvalidParameter(ValueError):
-    """What no mechanism of the kind can be made of: the field or key at fault, and the reason."""
+    """Parameters that make no mechanism of the kind: the field or key at fault, and the reason."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"{name}: {reason}")
@@ -35,7 +35,7 @@ class InvalidParameter(ValueError):
 def at_fault(
     name: str, errors: type[Exception] | tuple[type[Exception], ...] = ValueError
 ) -> Iterator[None]:
-    """Blame what is raised within on a field or key."""
+    """Blame errors that are raised within on a field or key."""
     try:
         yield
     except errors as error:

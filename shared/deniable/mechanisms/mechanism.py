@@ -1,4 +1,4 @@
-"""What every mechanism is: a solution matrix with enough structure to sample from it."""
+"""A mechanism: a solution matrix with enough structure to sample from it."""
 
 import operator
 from fractions import Fraction

@@ -77,9 +77,9 @@ class MeanPrivacy(Privacy):
 
     def odds_at(self, delta: Number) -> Fraction | None:
         """Return the smallest e^epsilon that holds with this delta."""
-        falling = sorted(self.apart, key=lambda each: each.more / each.less, reverse=True)
-        grid = lcm(*(mass.denominator for each in falling for mass in each[:2]))
-        masses = ((int(each.more * grid), int(each.less * grid)) for each in falling)
+        falling = sorted(self.apart, key=lambda atom: atom.more / atom.less, reverse=True)
+        grid = lcm(*(mass.denominator for atom in falling for mass in atom[:2]))
+        masses = ((int(atom.more * grid), int(atom.less * grid)) for atom in falling)
         return odds_of_masses(0, masses, exact_delta(delta) * grid)
 
     def delta_at_odds(self, odds: Fraction) -> Fraction:
@@ -123,9 +123,9 @@ class OneQuestion:
 
     def row(self, category: int) -> Sequence[int]:
         """Return one row's weights over the grid."""
-        each = self.grid // len(self.parts)
+        share = self.grid // len(self.parts)
         return [
-            each // part.grid * weight
+            share // part.grid * weight
             for part, answer in zip(self.parts, self._answers(category), strict=True)
             for weight in part.row(answer)
         ]
@@ -160,7 +160,7 @@ class OneQuestion:
 
 
 class ResponseLabels(Sequence[str]):
-    """What the responses are called: the question, and its own response."""
+    """Labels of the responses: the question, and its own response."""
 
     def __init__(self, questions: Iterable[tuple[str, Sequence[str]]]) -> None:
         self._questions = list(questions)
@@ -191,8 +191,8 @@ class _Kind(SeveralQuestions):
             check_dimensions(dimensions)
             if type(mechanisms) is not tuple or len(mechanisms) != len(dimensions):
                 raise InvalidParameter("mechanism", "needs a mechanism for each question")
-            for each in mechanisms:
-                check_answering(each)
+            for mechanism in mechanisms:
+                check_answering(mechanism)
 
     def calibrated(
         self, settings: Settings, categories: int, epsilon: str, delta: str

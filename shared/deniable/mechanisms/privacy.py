@@ -1,4 +1,4 @@
-"""What a solution matrix guarantees: its tight (epsilon, delta), read off its exact entries."""
+"""The guarantee of a solution matrix: its tight (epsilon, delta), read off its exact entries."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -26,7 +26,7 @@ _TOLERANCE: Final = Fraction(1, 10**9)
 
 
 class InvalidMatrix(ValueError):
-    """What was given is no stochastic matrix.
+    """The matrix that was given is not stochastic.
 
     ``row`` is the index of the first row at fault, or None if the matrix as a whole is.
     """

@@ -53,14 +53,14 @@ class Subset(Design):
 
     def members(self, response: int) -> list[int]:
         """Return the categories that a response supports, the greatest first."""
-        found, above = [], range(self.categories)
+        members, above = [], range(self.categories)
         for places in range(self.size, 0, -1):
             # The greatest category of which C(category, places) is no more than what is left.
             category = bisect_right(above, response, key=lambda x: comb(x, places)) - 1
             response -= comb(category, places)
-            found.append(category)
+            members.append(category)
             above = range(category)
-        return found
+        return members
 
     def supported(self, response: int) -> list[int]:
         """Return the categories that the response supports, in their order."""

@@ -77,7 +77,7 @@ class TwoRound(TwoValuedMechanism):
 
     @property
     def rounds(self) -> "TwoRound":
-        """Return itself: it has two."""
+        """Return the mechanism itself: it has two rounds."""
         return self
 
     def constant_odds(self, reports: int) -> Fraction:

@@ -129,12 +129,12 @@ def schema_version(
         connection.execute("BEGIN")  # what another process is creating must not look foreign
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        (found,) = connection.execute("PRAGMA application_id").fetchone()
+        (stored_id,) = connection.execute("PRAGMA application_id").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     finally:
         if not within and connection.in_transaction:
             connection.execute("COMMIT")
-    if (version or tables) and application_id not in (None, found):
+    if (version or tables) and application_id not in (None, stored_id):
         raise UnknownFile("is another program's database; name another file")
     if version > newest:
         raise NewerFile("was written by a newer version of deniable; upgrade")
@@ -154,8 +154,8 @@ def migrate(
         UnknownFile: if a newer version of deniable or another program wrote it.
     """
     newest = len(migrations)
-    found = schema_version(connection, newest, application_id)
-    for number, migration in enumerate(migrations[found:], start=found + 1):
+    version = schema_version(connection, newest, application_id)
+    for number, migration in enumerate(migrations[version:], start=version + 1):
         with writing(connection):
             if schema_version(connection, newest, application_id) >= number:
                 continue  # another process was faster
@@ -163,7 +163,7 @@ def migrate(
             if application_id is not None:
                 connection.execute(f"PRAGMA application_id={application_id}")
             connection.execute(f"PRAGMA user_version={number}")
-    return found
+    return version
 
 
 def migration_script(package: str, name: str) -> Migration:
@@ -204,7 +204,7 @@ def truncate_log(connection: sqlite3.Connection) -> bool:
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from one that has taken its place; None if there is none."""
+    """Return the volume and inode that tell a file from one in its place; None if there is none."""
     try:
         status = path.stat()
     except OSError:
@@ -218,7 +218,7 @@ def primary_code(error: sqlite3.Error) -> int:
 
 
 def once_free(patience: float, work: Callable[[], object]) -> None:
-    """Do this as soon as no other process is in its way."""
+    """Do the work as soon as no other process is in its way."""
     deadline = time.monotonic() + patience
     while True:
         try:

@@ -1,4 +1,4 @@
-"""How PostgreSQL is asked what a rule asks (:mod:`deniable.stores.statements`)."""
+"""PostgreSQL's answers to a rule's statements (:mod:`deniable.stores.statements`)."""
 
 import asyncio
 from collections import defaultdict
@@ -46,7 +46,7 @@ _FORMS: Final = _CELLS_BY_ISSUER | {
 async def follow(
     connection: Connection, rule: Rule[Result], seconds: float | None = None
 ) -> Result:
-    """Do what a rule asks, waiting so long for each answer; return what it returns."""
+    """Follow a rule, waiting so long for each statement's rows; return its result."""
     request, result = _step(rule, None)
     while request is not None:
         rows = await _answer(connection, request, seconds)

@@ -1,4 +1,4 @@
-"""What an error of the database means: whether to try again, and what the caller is told.
+"""Failures of the database: whether to try again, and what the caller is told.
 
 Of an error of PostgreSQL only the primary message is passed on. Its detail may quote a row, so that
 it is not kept as the cause either.
@@ -63,7 +63,7 @@ _OF_ANOTHER_HOST: Final = {62, 63, 64}
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What to make of an error."""
+    """The meaning of an error: for the caller, for another try and for the connection."""
 
     error: StoreError  # what the caller is told in the end
     again: bool  # whether the same may well succeed a moment later
@@ -71,7 +71,7 @@ class Failure:
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return what one of DATABASE_ERRORS means."""
+    """Return the meaning of one of DATABASE_ERRORS."""
     if isinstance(error, asyncpg.PostgresError):
         return _of_postgres(error)
     if isinstance(error, asyncpg.ClientConfigurationError):

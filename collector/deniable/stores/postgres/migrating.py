@@ -27,10 +27,12 @@ async def version(connection: Connection) -> int:
         " WHERE schemaname = 'deniable' AND tablename = 'schema_version')"
     ):
         raise UnknownSchema("the schema `deniable` of the database was not made by deniable")
-    found = int(await connection.fetchval("SELECT max(version) FROM deniable.schema_version") or 0)
-    if found > VERSION:
+    stored_version = int(
+        await connection.fetchval("SELECT max(version) FROM deniable.schema_version") or 0
+    )
+    if stored_version > VERSION:
         raise UnknownSchema("the store was written by a newer version of deniable; upgrade")
-    return found
+    return stored_version
 
 
 async def migrate(connection: Connection) -> int:
@@ -39,10 +41,10 @@ async def migrate(connection: Connection) -> int:
     Any number of processes may do so at once.
     """
     await connection.execute(LOCK, *MIGRATION)
-    found = await version(connection)
+    stored_version = await version(connection)
     await connection.execute(f"SET LOCAL statement_timeout = '{LONG_SECONDS}s'")
-    for number, name in enumerate(_MIGRATIONS[found:], start=found + 1):
+    for number, name in enumerate(_MIGRATIONS[stored_version:], start=stored_version + 1):
         script = files("deniable.stores.postgres").joinpath("migrations", name).read_text("utf-8")
         await connection.execute(script, timeout=LONG_SECONDS)
         await connection.execute("INSERT INTO deniable.schema_version VALUES ($1)", number)
-    return found
+    return stored_version

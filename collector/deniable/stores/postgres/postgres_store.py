@@ -64,14 +64,14 @@ class PostgresStore(Store):
         """
         connections = Connections(url, most_connections, patience)
         try:
-            found = await connections.run(version)
-            if found == 0:
+            stored_version = await connections.run(version)
+            if stored_version == 0:
                 if not create:
                     raise UnknownSchema(
                         "there is no store in this database; make one with: deniable store migrate"
                     )
                 await connections.transaction(migrate)
-            elif found < VERSION:
+            elif stored_version < VERSION:
                 raise UnknownSchema(
                     "an older version of deniable wrote the store: deniable store migrate"
                 )
@@ -170,14 +170,14 @@ class PostgresStore(Store):
         return await super()._figures(view, survey_id, *epoch)
 
     def _begin_folding(self) -> asyncio.Task[None]:
-        """Return what folds for all surveys, begun unless it is under way."""
+        """Return the task that folds for all surveys, begun unless it is under way."""
         if self._folding is None or self._folding.done():
             self._unfolded, self._rested_at = 0, math.inf
             self._folding = asyncio.create_task(self._fold_and_rest())
         return self._folding
 
     async def _fold(self, survey_id: bytes | None = None, epoch: int | None = None) -> None:
-        """Fold all that groups have counted by now, in pieces that are transactions of their own.
+        """Fold the counts of all groups so far, in pieces that are transactions of their own.
 
         So nobody waits for long, and whatever ends it leaves each report counted once (S3).
         """

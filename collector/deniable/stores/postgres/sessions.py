@@ -1,4 +1,4 @@
-"""What a connection to the database is set to, and which servers are refused."""
+"""Settings of a connection to the database, and which servers are refused."""
 
 import socket
 import sys
@@ -77,13 +77,13 @@ class WatchedSession(Session):
 
 
 def server_settings(url: str) -> dict[str, str]:
-    """Return what the server is asked to set; what a URL sets itself is left to it."""
+    """Return the settings to ask of the server; those that a URL sets itself are left to it."""
     given = _parameters(url)
     return {name: value for name, value in _SETTINGS.items() if name not in given} | _REQUIRED
 
 
 def unreadable_file(url: str, environment: dict[str, str]) -> str | None:
-    """Return by what name a URL, or the environment, names a file for TLS that cannot be read."""
+    """Return the name by which a URL or the environment names a TLS file that cannot be read."""
     given = _parameters(url)
     for name, variable in _FILES.items():
         path = given.get(name) or environment.get(variable)

@@ -51,11 +51,11 @@ def faults() -> Rule[list[str]]:
         )
         kept = yield Statement(KEPT, slot)
         counted = yield Statement(_COUNTED, slot)
-        shown = yield Statement(_SHOWN, slot)
+        figures = yield Statement(_SHOWN, slot)
         rows = yield Statement(COUNTED, slot)
         digest = counts_digest(survey_id, epoch, as_counts(rows))
-        found = _epoch_faults(_cells(kept), _cells(counted), _cells(shown), seal, digest)
-        lines += [f"{name}, sequence {sequence}, epoch {epoch}: {fault}" for fault in found]
+        epoch_faults = _epoch_faults(_cells(kept), _cells(counted), _cells(figures), seal, digest)
+        lines += [f"{name}, sequence {sequence}, epoch {epoch}: {fault}" for fault in epoch_faults]
     return lines
 
 
@@ -66,7 +66,7 @@ def _cells(rows: Rows) -> Counter[tuple[int, int]]:
 def _epoch_faults(
     kept: Counter[tuple[int, int]],
     counted: Counter[tuple[int, int]],
-    shown: Counter[tuple[int, int]],
+    figures: Counter[tuple[int, int]],
     seal: Row | None,
     digest: bytes,
 ) -> Iterator[str]:
@@ -82,5 +82,5 @@ def _epoch_faults(
         yield f"{counted.total()} reports are counted, and were {reports} when it was sealed"
     elif sealed != digest:
         yield "the counts are not those that were sealed"
-    if not shown <= counted:
+    if not figures <= counted:
         yield "figures show more than was counted"

@@ -1,4 +1,4 @@
-"""All that a store holds as rows that are the same for every kind of store: backup and restore.
+"""Rows of a whole store, the same for every kind of store: backup and restore.
 
 ``Store.rows()`` reads everything as of *one moment*, while others write, in lists of one type of
 row and at most :data:`ROWS_AT_ONCE` rows. ``Store.fill()`` writes such lists into a store that
@@ -56,7 +56,7 @@ class DistrustRow(NamedTuple):
 
 
 class ReceiptRow(NamedTuple):
-    """What is kept of a report; ``key`` has 16 bytes."""
+    """The receipt of a report; ``key`` has 16 bytes."""
 
     survey_id: bytes
     epoch: int
@@ -105,7 +105,7 @@ class EndRow(NamedTuple):
 
 
 class TokenRow(NamedTuple):
-    """What is known of a token; ``role`` is its name."""
+    """A token without its secret; ``role`` is the role's name."""
 
     digest: bytes
     role: str

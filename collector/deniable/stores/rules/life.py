@@ -1,4 +1,4 @@
-"""What is final: seals of epochs, the erasure that follows them, ends of surveys, distrust."""
+"""Final decisions: seals of epochs, the erasure that follows them, ends of surveys, distrust."""
 
 from typing import Final
 

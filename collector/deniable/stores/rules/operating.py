@@ -1,4 +1,4 @@
-"""What a store keeps for its operator: tokens, the last backup, where it has moved to."""
+"""Records for the operator: tokens, the last backup, where the store has moved to."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What was counted of an epoch, and which of it figures may show.
+"""Counts of an epoch, and which of them figures may show.
 
 Figures advance in steps of ``minimum_reports``, when they are read. Of a survey without a minimum
 the counts themselves are shown, and nothing is written for it.
@@ -94,14 +94,14 @@ def fold(survey_id: bytes | None = None, epoch: int | None = None) -> Rule[bool]
 
 
 def shown_counts(survey_id: bytes, epoch: int) -> Rule[tuple[Counts, bool]]:
-    """Return the counts that figures show now, and if a step of theirs is due."""
+    """Return the counts that figures show now, and whether a step of theirs is due."""
     survey, minimum, due = yield from _figures(survey_id, epoch)
     rows = yield Statement(SHOWN if minimum > 1 else COUNTED, (survey, epoch))
     return as_counts(rows), due
 
 
 def shown_reports(survey_id: bytes, epoch: int) -> Rule[tuple[int, bool]]:
-    """Return of how many reports these are, and if a step is due."""
+    """Return the number of reports that figures show now, and whether a step of theirs is due."""
     survey, minimum, due = yield from _figures(survey_id, epoch)
     table = "published_counts" if minimum > 1 else "counted"
     ((reports,),) = yield Statement(
@@ -113,7 +113,7 @@ def shown_reports(survey_id: bytes, epoch: int) -> Rule[tuple[int, bool]]:
 
 
 def take_step(survey_id: bytes, epoch: int) -> Rule[None]:
-    """Show all that is counted now, unless another reader took the step meanwhile.
+    """Show all reports that are counted now, unless another reader took the step meanwhile.
 
     What is shown is never taken back: counts only grow.
     """

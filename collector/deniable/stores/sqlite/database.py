@@ -61,13 +61,13 @@ VERSION: Final = len(_MIGRATIONS)
 def version(connection: sqlite3.Connection) -> int:
     """Return the version of the schema, 0 if there is none; UnknownSchema if it is not ours."""
     try:
-        found = sqlite_files.schema_version(connection, VERSION)
+        stored_version = sqlite_files.schema_version(connection, VERSION)
         names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         if names and "surveys" not in names:  # a store bears no application id
             raise sqlite_files.UnknownFile("is another program's database; name another file")
     except sqlite_files.UnknownFile as error:
         raise UnknownSchema(f"the store {error}") from error
-    return found
+    return stored_version
 
 
 @contextmanager
@@ -229,10 +229,10 @@ def faults(connection: sqlite3.Connection) -> list[str]:
 
 def _check_schema(path: Path) -> None:
     with read_only(path) as connection:
-        found = version(connection)
-    if found == 0:
+        stored_version = version(connection)
+    if stored_version == 0:
         raise UnknownSchema(f"there is no store in {path}; make one with: deniable store migrate")
-    if found < VERSION:
+    if stored_version < VERSION:
         raise UnknownSchema(
             "an older version of deniable wrote the store; back it up (deniable store backup FILE),"
             " then: deniable store migrate"

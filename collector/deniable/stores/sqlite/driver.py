@@ -1,4 +1,4 @@
-"""How SQLite is asked what a rule asks (:mod:`deniable.stores.statements`)."""
+"""SQLite's answers to a rule's statements (:mod:`deniable.stores.statements`)."""
 
 import re
 import sqlite3
@@ -34,7 +34,7 @@ _FORMS: Final = {
 
 
 def follow(connection: sqlite3.Connection, rule: Rule[Result]) -> Result:
-    """Do what a rule asks, and return what it returns."""
+    """Follow a rule; return its result."""
     try:
         request = next(rule)
         while True:

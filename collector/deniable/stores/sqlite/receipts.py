@@ -43,10 +43,10 @@ class _Admission(dict[tuple[bytes, int, bytes | None], Verdict | tuple[int, int]
         self._database = database
         self._connection = connection
 
-    def __missing__(self, asked: tuple[bytes, int, bytes | None]) -> Verdict | tuple[int, int]:
-        survey_id, epoch, issuer = asked
+    def __missing__(self, origin: tuple[bytes, int, bytes | None]) -> Verdict | tuple[int, int]:
+        survey_id, epoch, issuer = origin
         survey = self._database.survey(survey_id)
-        terms = self[asked] = self._refusal(survey, epoch) or self._vouched(survey, issuer)
+        terms = self[origin] = self._refusal(survey, epoch) or self._vouched(survey, issuer)
         return terms
 
     def _refusal(self, survey: int, epoch: int) -> Verdict | None:
@@ -81,7 +81,7 @@ def _insert(connection: sqlite3.Connection, rows: list[_Row]) -> list[_Row]:
     rows.sort()
     repeated: list[_Row] = []
 
-    def each() -> Iterator[tuple[int, int, bytes, int, int]]:
+    def receipts() -> Iterator[tuple[int, int, bytes, int, int]]:
         # A row is asked for once the one before it is stored, so that what became of that one is
         # known here: each by a call of its own would cost half as much again.
         before = connection.total_changes
@@ -95,7 +95,7 @@ def _insert(connection: sqlite3.Connection, rows: list[_Row]) -> list[_Row]:
 
     start = connection.total_changes
     connection.executemany(
-        "INSERT INTO receipts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", each()
+        "INSERT INTO receipts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", receipts()
     )
     if connection.total_changes - start != len(rows) - len(repeated):
         raise StoreError("SQLite did not take the receipts one by one")

@@ -172,7 +172,7 @@ class SqliteStore(Store):
 
 
 def read_rows(connection: sqlite3.Connection) -> Iterator[Sequence[copying.StoredRow]]:
-    """Read everything; a transaction around it makes it one moment."""
+    """Read all rows; a transaction around it makes them those of one moment."""
     for kind, query in copying.READ.items():
         cursor = connection.execute(in_sqlite(query)[0])
         while rows := [kind(*row) for row in cursor.fetchmany(copying.ROWS_AT_ONCE)]:

@@ -1,0 +1,81 @@
+"""The check of docstrings and identifiers (``.ci/words.py``): what it lists, and when it fails."""
+
+import ast
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Any:
+    script = Path(__file__).parents[2] / ".ci" / "words.py"
+    specification = importlib.util.spec_from_file_location("words", script)
+    assert specification is not None
+    assert specification.loader is not None
+    module: Any = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    module.ROOT = tmp_path
+    module.BASELINE = tmp_path / "words.txt"
+    return module
+
+
+@pytest.mark.parametrize(
+    ("docstring", "pronominal"),
+    [
+        ("Return what is told and not known.", True),
+        ("Return by what name a URL names a file.", True),
+        ("Return all that was stored, newest last.", True),
+        ("Return all.", True),
+        ("Return all categories in a line.", False),
+        ("Return those of a page.", True),
+        ("Return those manifests that the authority signed.", False),
+        ("Return how many epochs a survey has.", False),
+        ("Return how many of the categories a response supports.", False),
+        ("Return how many of them are left.", True),
+        ("Return whether the survey has ended.", False),
+        ("Return whether it has ended.", True),
+        ("Return when, in Unix seconds.", True),
+        ("Check that what a manifest costs fits.", True),
+        ("Check that a manifest fits.", False),
+        ("Log one line an outage.", False),
+        ("Close it.", True),
+        ("Return the interval of each share.", False),
+    ],
+)
+def test_the_object_of_a_docstring(words: Any, docstring: str, pronominal: bool) -> None:
+    assert words.is_pronominal(docstring, True) is pronominal
+    assert not words.is_pronominal(docstring, False)
+
+
+@pytest.mark.parametrize(
+    "docstring", ["What an app declares.", "Who may ask.", "All that is kept."]
+)
+def test_the_first_word_of_a_docstring(words: Any, docstring: str) -> None:
+    assert words.is_pronominal(docstring, False)
+
+
+def test_names_are_listed_where_they_are_bound(words: Any) -> None:
+    module = ast.parse(
+        "def shown(asked, *told): ...\nfor each in (): self._found = each.found(told=each)"
+    )
+    names = [text for _, _, text in words.findings(module)]
+    assert sorted(names) == ["_found", "asked", "each", "shown", "told"]
+
+
+def test_counts_may_only_fall_and_are_lowered(
+    words: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shared").mkdir()
+    source = tmp_path / "shared" / "survey.py"
+    source.write_text("each = found = 1")
+    monkeypatch.setattr("sys.argv", ["words.py"])
+    for allowed, status in ((1, 1), (2, 0), (3, 1)):
+        words.BASELINE.write_text(f"shared/survey.py 0 {allowed}\n")
+        assert words.main() == status
+    monkeypatch.setattr("sys.argv", ["words.py", "--lower"])
+    for allowed, status, kept in ((3, 0, 2), (1, 1, 1)):
+        words.BASELINE.write_text(f"shared/survey.py 0 {allowed}\n")
+        assert words.main() == status
+        assert words.BASELINE.read_text() == f"shared/survey.py 0 {kept}\n"
