@@ -104,6 +104,18 @@ def test_d7_what_is_not_overdue_at_a_start_draws_nothing(bench: Bench) -> None:
     assert len(bench.transport.uploads) == 1
 
 
+def test_d7_a_process_that_was_stopped_beyond_its_longest_nap_sends_nothing_as_it_goes_on(
+    bench: Bench,
+) -> None:
+    client = bench.reported(delivery_seconds=DAY)
+    client._uploader._step()
+    ((due,),) = bench.rows("SELECT due FROM decisions")
+    assert due > bench.clock.time + 3600  # naps are no longer: the thread was to look before
+    bench.clock.time = due + 10
+    client._uploader._step()
+    assert len(bench.transport.uploads) == 0
+
+
 @pytest.mark.parametrize("counts", [True, False], ids=["stopped", "asleep"])
 def test_d7_the_moment_at_which_a_suspended_process_goes_on_is_not_that_of_a_request(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, counts: bool

@@ -313,6 +313,14 @@ def test_a_ratio_of_two_figures_is_compared_with_1_and_a_part_of_a_whole_with_0(
     assert found.share("1", given=["1", "2"]).distinguishable
 
 
+def test_a_ratio_of_what_one_report_tells_may_be_anything() -> None:
+    many = Histogram.of_counts(RandomisedResponse(3, "3"), [400, 400, 40])
+    one = Histogram.of_counts(RandomisedResponse(3, "3"), [1, 0, 0])
+    found = one.share("0") / many.share("0")
+    assert (found.low, found.high) == (0, float("inf"))
+    assert not found.distinguishable
+
+
 def test_numbers_have_the_digits_that_their_intervals_tell_apart() -> None:
     for number, width, sign, text in (
         (3.99866, 0.27068, "", "4.00"),

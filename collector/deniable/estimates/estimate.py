@@ -630,11 +630,11 @@ def _fieller(a: float, b: float, above: Form, below: Form, z: float) -> tuple[fl
         return float(optimize.brentq(beyond, value, value + step)) if step else value
 
     # The interval is of the r about a/b up to the first on either side that is excluded. If b is
-    # within its own interval of 0, no far r is, and nothing is excluded.
-    far = z * z * (sum(error**2 for error in _cautious_errors(below)) + below.recurring)
-    if not b * b > far:
+    # within its own interval of 0, no far r is, and nothing is excluded; nor if a is of one report
+    # alone, which has no error.
+    far = z * z * (sum(own**2 for own in _cautious_errors(below)) + below.recurring)
+    if not b * b > far or not math.isfinite(error(value := a / b)):
         return -math.inf, math.inf
-    value = a / b
     return end(-1.0), end(1.0)
 
 

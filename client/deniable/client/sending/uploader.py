@@ -320,7 +320,7 @@ class Uploader(Forkable):
         again = self.send_due()  # first: a session may have time for one request only
         if self._is_stopping():  # it may have waited for the network
             return 0.0
-        again = min(again, self._chores())
+        again = min(again, self._chores(), _LONGEST_NAP)
         self._launch.end_look()
         return self._launch.rest(self._launch.begin() or again)
 
