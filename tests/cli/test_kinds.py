@@ -248,7 +248,7 @@ def test_terms_accuracy_and_declaration_are_told_when_publishing_and_after(
         assert max(map(len, without_places(text))) <= 80
     assert "takes at most" in published
     assert ("with randomised response" in published) == ("numeric" not in terms)
-    assert "sent with probability at least" in shown
+    assert "sent with probability at least" in " ".join(shown.split())
     assert ("mechanisms=('ordinal',)" in shown) == ("numeric" not in terms)
     if "numeric" in terms:
         assert "-10 to 50 in steps of 5" in shown

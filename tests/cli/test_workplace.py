@@ -12,7 +12,7 @@ from deniable.cli.histogram_forms import show_histogram
 from deniable.directory import Config
 from deniable.estimates import Histogram, estimate_histogram
 from deniable.messages import Manifest, SigningKey, sign_manifest
-from deniable.publishing.survey_file import duration_text
+from deniable.reading import duration_text
 from deniable.stores import SqliteStore
 from tests.cli.commands import Workplace, fail, run, succeed
 from tests.support.surveys import manifest

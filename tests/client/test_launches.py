@@ -108,11 +108,11 @@ def test_d7_a_process_that_was_stopped_beyond_its_longest_nap_sends_nothing_as_i
     bench: Bench,
 ) -> None:
     client = bench.reported(delivery_seconds=DAY)
-    client._uploader._step()
+    engine_of(client).uploader.step()
     ((due,),) = bench.rows("SELECT due FROM decisions")
     assert due > bench.clock.time + 3600  # naps are no longer: the thread was to look before
     bench.clock.time = due + 10
-    client._uploader._step()
+    engine_of(client).uploader.step()
     assert len(bench.transport.uploads) == 0
 
 

@@ -21,8 +21,9 @@ from deniable.audit import (
     tight_delta,
     tight_epsilon,
 )
-from deniable.cli.audit_forms import Subject, audit_fields, comparison_fields
-from deniable.cli.fields import Field, print_fields
+from deniable.audit.document import Subject, audit_document, comparison_document
+from deniable.cli import screen
+from deniable.documents import Document
 from deniable.mechanisms import InvalidPrivacyParameter, SurveyMechanism
 from deniable.mechanisms.dimensions import CombinationLabels
 
@@ -43,7 +44,7 @@ class _WithDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-def _judged(command: Callable[..., list[Field]]) -> Callable[..., None]:
+def _judged(command: Callable[..., Document]) -> Callable[..., None]:
     """Add what both commands take: they get the subject, and return what to show."""
 
     @wraps(command)
@@ -52,10 +53,10 @@ def _judged(command: Callable[..., list[Field]]) -> Callable[..., None]:
     ) -> None:
         subject = _read(file, rounding, authority)
         try:
-            fields = command(subject, **asked)
+            document = command(subject, **asked)
         except (InvalidPrivacyParameter, MatrixTooLarge) as error:
             raise click.ClickException(str(error)) from error
-        print_fields(fields, as_json=as_json)
+        screen.show(document, as_json=as_json)
 
     for decorate in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
@@ -93,7 +94,7 @@ def audit() -> None:
 @click.option("--epsilon", help="Show the smallest delta that holds with this epsilon.")
 @click.option("--delta", help="Show the smallest epsilon that holds with this delta.")
 @_judged
-def show(subject: Subject, epsilon: str | None, delta: str | None) -> list[Field]:
+def show(subject: Subject, epsilon: str | None, delta: str | None) -> Document:
     """Show the tight guarantee of the matrix in FILE, and the responses that prove it.
 
     Epsilon is that of one report, rounded up. The proof is a set S of responses and two categories
@@ -104,20 +105,20 @@ def show(subject: Subject, epsilon: str | None, delta: str | None) -> list[Field
     at_epsilon = None if epsilon is None else tight_delta(subject.matrix, epsilon)
     # Each finding is a point of the matrix's own privacy curve: any will do.
     lie = largest_lie(subject.matrix, *_point(at_delta, at_epsilon, pure))
-    return audit_fields(subject, epsilon, delta, pure, at_delta, at_epsilon, lie)
+    return audit_document(subject, epsilon, delta, pure, at_delta, at_epsilon, lie)
 
 
 @audit.command("compare", short_help="Compare it with the optimal mechanisms of its privacy.")
 @click.option("--epsilon", help="What the optimum is allowed.  [default: the matrix's tight one]")
 @click.option("--delta", default="0", show_default=True, help="Likewise.")
 @_judged
-def compare_command(subject: Subject, epsilon: str | None, delta: str) -> list[Field]:
+def compare_command(subject: Subject, epsilon: str | None, delta: str) -> Document:
     """Compare the matrix in FILE with the optimal mechanisms of the same privacy.
 
     By its lies, against the least possible (Theorem 10 of the paper); and by the variance of the
     estimates, against randomised response and against a bound for all mechanisms.
     """
-    return comparison_fields(subject, compare(subject.matrix, epsilon, delta), epsilon)
+    return comparison_document(subject, compare(subject.matrix, epsilon, delta), epsilon)
 
 
 def _point(*findings: Finding | None) -> tuple[Fraction | None, Fraction]:
@@ -145,8 +146,8 @@ def _read(file: Path, rounding: bool, authority: str | None) -> Subject:
 
 
 def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> Subject:
-    from deniable.cli.repeat_terms import repeat_terms
     from deniable.messages import FRESH, Manifest, Refusal, codec, open_manifest
+    from deniable.publishing.document import repeat_facts
 
     try:
         if authority is None:
@@ -165,7 +166,7 @@ def _from_manifest(file: Path, envelope: bytes, authority: str | None) -> Subjec
         _rows_of(manifest),
         manifest.responses,
         f"a survey's manifest, its signature {checked}{one}",
-        repeat_terms(manifest),
+        [*repeat_facts(manifest)],
         design=_counted(mechanism),
     )
 

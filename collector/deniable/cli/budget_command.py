@@ -19,8 +19,9 @@ from deniable.accounting import (
 )
 from deniable.budget import upper_text
 from deniable.choosing import PLAIN, Candidate, best, composed
-from deniable.cli.fields import Column, Field, print_fields
 from deniable.cli.options import json_option
+from deniable.cli.screen import show
+from deniable.documents import Column, Document, Fact, Kind, Table
 from deniable.mechanisms import (
     MAX_CATEGORIES,
     InvalidPrivacyParameter,
@@ -96,8 +97,8 @@ def budget(
     slacks = f", delta {delta}" * (delta != "0") + f", each randomised afresh, with slack {slack}:"
     columns = (
         Column("name", "composition"),
-        Column("epsilon", each, number=True),
-        Column("delta", "delta", number=True),
+        Column("epsilon", each, Kind.NUMBER),
+        Column("delta", "delta", Kind.NUMBER),
         Column("holds_for", "holds for"),
     )
     note = (
@@ -105,13 +106,13 @@ def budget(
         "delta, more than a line's epsilon may be revealed. A device adds up as in the first line, "
         f"and stops at its app's lifetime_epsilon ({DEFAULT_LIFETIME_EPSILON} by default)."
     )
-    fields = (
-        Field("times", times, text=f"{times:,} reports of {asked}{slacks}"),
-        Field("total", total),
-        Field("compositions", rows, columns=columns),
-        Field(None, text=note),
+    document = Document(
+        [Fact(key="times", value=times), Fact(key="total", value=total)],
+        [Table(columns, rows, "compositions")],
+        [note],
+        f"{times:,} reports of {asked}{slacks}",
     )
-    print_fields(fields, as_json=as_json)
+    show(document, as_json=as_json)
 
 
 def _rows(

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from deniable.choosing import PLAIN
 from deniable.choosing.chosen_mechanism import specified
-from deniable.cli.choice_terms import choice_of, users_text
+from deniable.choosing.document import choice_of, users_text
 from deniable.cli.demo_data import DemoSurvey
 from deniable.cli.demo_fleet import report_all
 from deniable.cli.demo_result import show_result

@@ -6,9 +6,9 @@ from typing import Final
 
 import click
 
-from deniable.cli.fields import print_fields
 from deniable.cli.options import a_file, json_option, level_option
 from deniable.cli.quantities import Quantity, count, quantity
+from deniable.cli.screen import show
 from deniable.client import DEFAULT_LIFETIME_EPSILON
 from deniable.messages import InvalidManifest, Manifest
 
@@ -83,10 +83,10 @@ def plan(
     """
     # They calculate with numpy, for which --help does not wait.
     from deniable.budget import epsilon_to_nano
-    from deniable.cli.plan_forms import Goal, plan_fields
     from deniable.mechanisms import InvalidPrivacyParameter
     from deniable.planning import epsilon_for, users_by_epsilon, users_by_size, year_of
     from deniable.planning import plan as planned
+    from deniable.planning.document import Goal, plan_document
     from deniable.publishing.drafts import draft
 
     asked = {"width": width, "error": error, "difference": difference}
@@ -101,10 +101,12 @@ def plan(
     manifest = draft(file) if epsilon is None else drafted(epsilon)
     if share is not None and manifest.values is not None:
         raise click.UsageError("--share is of an answer; a numeric survey's figure is its mean")
+    if size.number >= 1 and manifest.values is None:
+        raise click.ClickException(f"--{what} of a share must be below 1, such as 5%, or 0.05")
     frequency = None if share is None else share.number
     try:
         ceiling = epsilon_to_nano("lifetime", lifetime)
-        goal = Goal.of(manifest, what, size, level, power.number, significance.number)
+        goal = Goal.of(manifest, what, *size, level, power.number, significance.number)
         made = planned(manifest, goal.accuracy, frequency)
     except (InvalidPrivacyParameter, ValueError) as wrong:
         raise click.ClickException(str(wrong)) from wrong
@@ -123,5 +125,5 @@ def plan(
             else users_by_size(made, goal.across, goal.unit)
         )
         drawn.save(picture)
-    fields = plan_fields(made, goal, share, year, yearly, reports, allowed)
-    print_fields(fields, as_json=as_json)
+    document = plan_document(made, goal, frequency, year, yearly, reports, allowed)
+    show(document, as_json=as_json)

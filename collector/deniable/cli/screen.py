@@ -6,6 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+import click
+
+from deniable.documents import Document
+from deniable.documents.json import document_json
+from deniable.documents.terminal import print_document
+
 if TYPE_CHECKING:  # rich takes longer to import than most commands take
     from rich.console import Console
 
@@ -23,6 +29,14 @@ def console() -> "Console":
 
     width = _WIDTH_OF_A_PIPE if piped() else None
     return Console(file=sys.stdout, markup=False, emoji=False, highlight=False, width=width)
+
+
+def show(document: Document, *, as_json: bool) -> None:
+    """Print a document, for programs or for people."""
+    if as_json:
+        click.echo(document_json(document))
+    else:
+        print_document(document, console())
 
 
 @contextmanager

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from deniable.cli.fields import print_fields
 from deniable.cli.options import a_file, json_option, level_option
 from deniable.cli.quantities import count
-from deniable.cli.screen import progress
+from deniable.cli.screen import progress, show
 from deniable.messages import Manifest
 
 if TYPE_CHECKING:  # numpy: --help does not wait for it
@@ -73,10 +72,10 @@ def simulate(
     real ones, signed, of simulated devices, which no device's app sends or answers.
     """
     from deniable.cli.rehearsal import publish_file
-    from deniable.cli.simulate_forms import simulated, simulation_fields
     from deniable.estimates import decoder_of
     from deniable.publishing.drafts import draft
     from deniable.simulation import SimulatedReports, read_truth
+    from deniable.simulation.document import simulated, simulation_document
 
     asked = draft(file)
 
@@ -108,7 +107,7 @@ def simulate(
         counts = (each for each in [_sent(into, asked, reports, devices)])
     with progress("runs", runs) as done:
         made = simulated(asked, reports, devices, counts, level, done)
-    print_fields(simulation_fields(made), as_json=as_json)
+    show(simulation_document(made), as_json=as_json)
 
 
 def _sent(

@@ -1,12 +1,72 @@
 """Documents on a terminal."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from deniable.documents.bars import bar
 from deniable.documents.caution import Caution, Level
+from deniable.documents.document import Column, Document, Fact, Kind, Table
 
 if TYPE_CHECKING:  # rich takes longer to import than most commands take
-    from rich.console import Console
+    from rich.console import Console, RenderableType
+
+_BAR: Final = 16
+
+
+def print_document(document: Document, screen: "Console") -> None:
+    """Print all that is for people, with an empty line between its parts."""
+    from rich.text import Text
+
+    parts: list[RenderableType] = [Text(document.heading)] if document.heading else []
+    if facts := facts_text(document.facts, screen.width):
+        parts.append(Text(facts))
+    parts += [_table(table) for table in document.tables if table.columns]
+    if document.notes:
+        parts.append(Text("\n".join(document.notes), style="dim"))
+    for number, part in enumerate(parts):
+        if number:
+            screen.print()
+        screen.print(part)
+
+
+def facts_text(facts: Iterable[Fact], width: int, indent: int = 0) -> str:
+    """Return labels and texts, which begin at ``indent``, or where the longest label leaves room.
+
+    A text that is too long is broken at its spaces, unless they are non-breaking.
+    """
+    lines = [line for fact in facts for line in fact.lines()]
+    indent = indent or max((len(label) + 2 for label, _ in lines), default=0)
+    lines_of = textwrap.TextWrapper(
+        max(width - indent, indent), break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(
+        f"{label * (not number):<{indent}}{line}".replace("\N{NO-BREAK SPACE}", " ")
+        for label, text in lines
+        for number, line in enumerate(lines_of.wrap(text))
+    )
+
+
+def _table(table: Table) -> "RenderableType":
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(box=None, pad_edge=False)
+    for column in table.columns:
+        number = column.kind in {Kind.NUMBER, Kind.SHARE}
+        side: Literal["left", "right"] = "right" if number else "left"
+        grid.add_column(column.title, justify=side, no_wrap=number)
+    for row in table.rows:
+        grid.add_row(*(Text(_cell(column, row)) for column in table.columns))
+    return grid
+
+
+def _cell(column: Column, row: Mapping[str, Any]) -> str:
+    value = row[column.key]
+    if isinstance(value, tuple):
+        value, low, high = value
+        return bar(value, low, high, _BAR)
+    return column.text(row)
 
 
 def print_alerts(cautions: Iterable[Caution], screen: "Console") -> None:

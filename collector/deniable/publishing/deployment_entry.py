@@ -14,7 +14,7 @@ from typing import Any, Final
 from deniable.budget import format_nano, odds_text
 from deniable.messages import FRESH, Manifest
 from deniable.publishing.following import reserved
-from deniable.publishing.survey_file import duration_text
+from deniable.reading import duration_text
 
 Entry = dict[str, Any]
 

@@ -25,9 +25,8 @@ from deniable.messages import (
 )
 from deniable.publishing.survey_dimensions import labels_of, read_dimensions
 from deniable.publishing.survey_matrix import read_survey_matrix
+from deniable.reading.epochs import UNITS
 
-_DAY: Final = 86_400
-_UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": _DAY, "week": 7 * _DAY}
 _OPEN: Final = Enrolment()
 _KEY: Final = re.compile("[0-9a-f]{64}")
 _DURATION: Final = re.compile(r"(0|[1-9][0-9]{0,8}) (second|minute|hour|day|week)s?", re.ASCII)
@@ -166,15 +165,6 @@ class SurveyFile:
         )
 
 
-def duration_text(seconds: int) -> str:
-    """Return a length of time in the largest unit that divides it."""
-    for unit, length in sorted(_UNITS.items(), key=lambda item: -item[1]):
-        if seconds and seconds % length == 0:
-            count = seconds // length
-            return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
-    return f"{seconds} seconds"
-
-
 def _field(table: dict[str, object], field: str) -> object:
     if field not in table:
         raise InvalidManifest(field, f"is missing: {FIELDS[field]}")
@@ -311,7 +301,7 @@ def _duration(table: dict[str, object], field: str) -> int:
             "must be a number and one of seconds, minutes, hours, days and weeks, such as "
             '"30 days"',
         )
-    return int(match[1]) * _UNITS[match[2]]
+    return int(match[1]) * UNITS[match[2]]
 
 
 def _instant(table: dict[str, object], field: str) -> int | None:

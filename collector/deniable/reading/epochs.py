@@ -1,10 +1,15 @@
 """Epochs: when each was, and whether its figures are final."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Final
 
 from deniable.messages import Schedule
+
+UNITS: Final = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
+"""Of lengths of time, in seconds."""
 
 
 class EpochState(StrEnum):
@@ -55,3 +60,28 @@ def instant_text(instant: float) -> str:
     """Return Unix seconds as a date and time in UTC, for people."""
     iso = iso_time(int(instant))
     return "beyond the year 9999" if iso is None else f"{iso[:10]} {iso[11:16]} UTC"
+
+
+def duration_text(seconds: int) -> str:
+    """Return a length of time in the largest unit that divides it."""
+    for unit, length in UNITS.items():
+        if seconds and seconds % length == 0:
+            count = seconds // length
+            return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+    return f"{seconds} seconds"
+
+
+def epochs_named(epochs: Sequence[int]) -> str:
+    """Return which epochs a figure is of, such as "epochs 0 to 3, 5"."""
+    return f"epoch{'s' * (len(epochs) > 1)} {ranges_text(epochs)}"
+
+
+def ranges_text(epochs: Iterable[int]) -> str:
+    """Return sorted numbers as ranges, such as "0 to 3, 5"."""
+    ranges: list[list[int]] = []
+    for epoch in epochs:
+        if ranges and ranges[-1][1] == epoch - 1:
+            ranges[-1][1] = epoch
+        else:
+            ranges.append([epoch, epoch])
+    return ", ".join(f"{a}" if a == b else f"{a} to {b}" for a, b in ranges)

@@ -5,11 +5,11 @@ from collections.abc import Collection, Sequence
 
 from deniable.budget import format_nano
 from deniable.cli.doctor.finding import Finding, bad, doubtful, good
-from deniable.cli.life_terms import left_behind_text
 from deniable.client import DEFAULT_LIFETIME_EPSILON
 from deniable.directory.states import current
 from deniable.intake import Action, Due
 from deniable.messages import Manifest
+from deniable.publishing.document import left_behind_text
 from deniable.publishing.following import CEILING, left_behind, reserved_by_all
 
 _ENDING_DAYS = 7

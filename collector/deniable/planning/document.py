@@ -1,4 +1,4 @@
-"""A plan for people, and as JSON."""
+"""What a plan says, as a document."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from math import isfinite
 
 from deniable.budget import NANO, format_nano, odds_text, upper_text
 from deniable.choosing import COMPOSED_DELTA
-from deniable.cli.choice_terms import TOGETHER, choice_of, users_text
-from deniable.cli.fields import Column, Field
-from deniable.cli.quantities import Quantity
+from deniable.choosing.document import TOGETHER, choice_of, users_text
+from deniable.documents import Column, Document, Fact, Kind, Table
 from deniable.estimates import Accuracy
 from deniable.messages import Manifest
-from deniable.planning import MOST_EPSILON, Plan, Year
-from deniable.publishing.survey_file import duration_text
+from deniable.planning.planned import MOST_EPSILON, Plan
+from deniable.planning.year import Year
+from deniable.reading import duration_text
 
 _COLUMNS = (
     Column("way", "how"),
     Column("mechanism", "by"),
-    Column("reports", "reports", number=True),
-    Column("times", "times", number=True),
+    Column("reports", "reports", Kind.NUMBER),
+    Column("times", "times", Kind.NUMBER),
 )
 
 
@@ -44,18 +44,19 @@ class Goal:
         cls,
         manifest: Manifest,
         name: str,
-        size: Quantity,
+        number: float,
+        percent: bool,
         level: float,
         power: float,
         significance: float,
     ) -> "Goal":
-        """Return a goal as it was asked for; ValueError for what is outside its domain."""
+        """Return a goal by its name; ValueError for what is outside its domain.
+
+        The number is a share, or in the units of the answers; or so much of their range.
+        """
         values = manifest.values
-        number = size.number
         if values is None:
             what, unit, units = "each share", 0.01, "percentage points"
-            if number >= 1:
-                raise ValueError(f"--{name} of a share must be below 1, such as 5%, or 0.05")
             if manifest.dimensions:
                 joint = manifest.kind.name == "joint"
                 what = "the share of each " + (
@@ -63,7 +64,7 @@ class Goal:
                 )
         else:
             what, unit, units = "the mean", 1.0, "the values' units"
-            if size.percent:
+            if percent:
                 number *= float(values[-1] - values[0])
         match name:
             case "width":
@@ -94,48 +95,42 @@ class Goal:
         return f"{self.what} {self.words.format(self.amount(size))}"
 
 
-def plan_fields(
+def plan_document(
     made: Plan,
     goal: Goal,
-    share: Quantity | None,
+    share: float | None,
     year: Year,
     yearly: Plan | None,
     reports: int | None,
     allowed: str | None,
-) -> list[Field]:
+) -> Document:
     """Return what a plan says.
 
     ``yearly`` is that for the epsilon which a report in each epoch of a year leaves; ``allowed``
     the epsilon at which so many ``reports`` do.
     """
     manifest, size = made.manifest, made.accuracy.size
-    where = (
-        "whatever is answered" if share is None else f"where it is about {100 * share.number:.4g} %"
-    )
+    where = "whatever is answered" if share is None else f"where it is about {100 * share:.4g} %"
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     odds = odds_text(made.odds)
     likelier = f"a report makes no answer more than {odds} times likelier, beside another"
-    fields = [
-        Field("survey", manifest.name, lines=[("asked", manifest.question)]),
-        Field("figure", goal.what, lines=[("wanted", f"{goal.told(size)}, {where}")]),
-        Field("size", size),
-        Field("standard_errors", made.accuracy.scale),
-        Field(
-            "epsilon",
-            manifest.epsilon,
-            lines=[("privacy", f"epsilon {manifest.epsilon}{delta}: {likelier}")],
-        ),
-        Field("odds", odds),
+    private = f"epsilon {manifest.epsilon}{delta}: {likelier}"
+    facts = [
+        Fact("asked", manifest.question, "survey", manifest.name),
+        Fact("wanted", f"{goal.told(size)}, {where}", "figure", goal.what),
+        Fact(key="size", value=size),
+        Fact(key="standard_errors", value=made.accuracy.scale),
+        Fact("privacy", private, "epsilon", manifest.epsilon),
+        Fact(key="odds", value=odds),
     ]
     if reports is not None:
-        fields += _reports(made, goal, reports, allowed)
-    fields += _budget(manifest, year, yearly)
-    fields.append(Field("ways", list(_rows(made)), columns=_COLUMNS))
+        facts += _reports(made, goal, reports, allowed)
+    facts += _budget(manifest, year, yearly)
     # What publishing says of the same survey goes by another criterion.
     if choice := choice_of(manifest):
         together = f"{TOGETHER} {users_text(choice)}; the table is of each share by itself"
-        fields.append(Field("summed_variance", choice.cost, lines=[("users", together)]))
-    return fields
+        facts.append(Fact("users", together, "summed_variance", choice.cost))
+    return Document(facts, [Table(_COLUMNS, [*_rows(made)], "ways")])
 
 
 def _rows(made: Plan) -> Iterator[dict[str, object]]:
@@ -149,7 +144,7 @@ def _rows(made: Plan) -> Iterator[dict[str, object]]:
         }
 
 
-def _reports(made: Plan, goal: Goal, reports: int, allowed: str | None) -> Iterator[Field]:
+def _reports(made: Plan, goal: Goal, reports: int, allowed: str | None) -> Iterator[Fact]:
     reached = made.reached(reports)
     wanted = (
         f"what is wanted takes more, up to epsilon {MOST_EPSILON}"
@@ -157,12 +152,12 @@ def _reports(made: Plan, goal: Goal, reports: int, allowed: str | None) -> Itera
         else f"for what is wanted they do from epsilon {allowed} on"
     )
     text = f"{reports:,} reach {goal.amount(reached)}; {wanted}"
-    yield Field("with_reports", reports, lines=[("reports", text)])
-    yield Field("reached", reached)
-    yield Field("least_epsilon", allowed)
+    yield Fact("reports", text, "with_reports", reports)
+    yield Fact(key="reached", value=reached)
+    yield Fact(key="least_epsilon", value=allowed)
 
 
-def _budget(manifest: Manifest, year: Year, yearly: Plan | None) -> Iterator[Field]:
+def _budget(manifest: Manifest, year: Year, yearly: Plan | None) -> Iterator[Fact]:
     length = manifest.schedule.epoch_seconds
     composed = (
         ""
@@ -174,9 +169,9 @@ def _budget(manifest: Manifest, year: Year, yearly: Plan | None) -> Iterator[Fie
         f"a report in {year.reports:,} of {year.epochs:,} epochs of {duration_text(length)} "
         f"charges a device epsilon {format_nano(year.charged)}{composed}"
     )
-    yield Field("reports_a_year", year.reports)
-    yield Field("composed_epsilon", None if year.composed is None else str(year.composed))
-    yield Field("charged", year.charged / NANO, lines=[("a year", charged)])
+    yield Fact(key="reports_a_year", value=year.reports)
+    yield Fact(key="composed_epsilon", value=None if year.composed is None else str(year.composed))
+    yield Fact("a year", charged, "charged", year.charged / NANO)
     does = (
         f"a lifetime_epsilon of {year.lifetime / NANO:g} does for {year.affordable:,} reports, "
         f"which is {duration_text(year.affordable * length)}"
@@ -185,4 +180,4 @@ def _budget(manifest: Manifest, year: Year, yearly: Plan | None) -> Iterator[Fie
         needed = None if yearly is None else yearly.reports(yearly.ways[0])
         takes = "" if needed is None else f", and then {needed:,} reports an epoch"
         does += f"; for {year.epochs:,} it takes epsilon {year.each:f}{takes}"
-    yield Field("affordable_reports", year.affordable, lines=[("budget", does)])
+    yield Fact("budget", does, "affordable_reports", year.affordable)

@@ -1,4 +1,4 @@
-"""An audit for people and for machines: the fields of ``deniable audit`` and ``audit compare``."""
+"""What an audit and a comparison say, as documents."""
 
 import math
 from collections.abc import Sequence
@@ -7,9 +7,10 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from deniable.audit import Comparison, Criterion, Finding, Witness
+from deniable.audit.findings import Finding, Witness
+from deniable.audit.optimality import Comparison, Criterion
 from deniable.budget import upper_text
-from deniable.cli.fields import Column, Field, cell_text
+from deniable.documents import Column, Document, Fact, Kind, Table, number_text
 from deniable.mechanisms import Mechanism, epsilon_of_odds
 
 if TYPE_CHECKING:
@@ -22,10 +23,10 @@ _WIDEST_NAME: Final = 24
 
 _CRITERIA: Final = (
     Column("name", "criterion"),
-    Column("value", "matrix", number=True),
+    Column("value", "matrix", Kind.NUMBER),
     Column("compared_with", "compared with"),
-    Column("optimum", "at best", number=True),
-    Column("ratio", "ratio", number=True),
+    Column("optimum", "at best", Kind.NUMBER),
+    Column("ratio", "ratio", Kind.NUMBER),
 )
 _MEANINGS: Final = (
     "A ratio above 1 is worse. A lie is a response that is not the answer. Total variance: n times "
@@ -43,10 +44,10 @@ class Subject:
     categories: Sequence[str]
     responses: Sequence[str]
     note: str
-    terms: Sequence[tuple[str, str]] = ()
+    terms: Sequence[Fact] = ()
     design: "Incidences | None" = None  # what was counted of it, if it is a design
 
-    def fields(self) -> list[Field]:
+    def facts(self) -> list[Fact]:
         """Return what is audited."""
         grid = self.matrix.grid
         power = grid.bit_length() - 1
@@ -54,18 +55,18 @@ class Subject:
         if len(over) > _LONGEST_FRACTION:
             over = f"{grid.bit_length()}-bit integers"
         k, n = len(self.categories), len(self.responses)
-        size = f"{k:,} categories × {n:,} responses, over {over}"
         return [
-            Field("matrix", self.title, [("matrix", self.title), ("size", size)]),
-            Field("note", self.note or None, [("note", self.note)] if self.note else ()),
-            Field("categories", k),
-            Field("responses", n),
-            Field("grid", str(grid)),
-            *([] if self.design is None else [_design(k, self.design)]),
+            Fact("matrix", self.title, "matrix", self.title),
+            Fact("size", f"{k:,} categories × {n:,} responses, over {over}"),
+            Fact("note", self.note, "note", self.note or None),
+            Fact(key="categories", value=k),
+            Fact(key="responses", value=n),
+            Fact(key="grid", value=str(grid)),
+            *([] if self.design is None else _design(k, self.design)),
         ]
 
 
-def audit_fields(
+def audit_document(
     subject: Subject,
     epsilon: str | None,
     delta: str | None,
@@ -73,45 +74,47 @@ def audit_fields(
     at_delta: Finding | None,
     at_epsilon: Finding | None,
     lie: Criterion,
-) -> list[Field]:
-    """Return what ``deniable audit`` found: without delta, and at the delta and epsilon asked."""
+) -> Document:
+    """Return what an audit says: without delta, and at the delta and epsilon that are given."""
     slack = ""
     if at_epsilon is not None:
         slack = f"delta {_at_most(at_epsilon)}{_number(at_epsilon.delta, up=True)}"
-    return [
-        *subject.fields(),
+    facts = [
+        *subject.facts(),
         _finding("pure", subject, pure, "pure guarantee", _epsilon(pure)),
         _finding("at_delta", subject, at_delta, f"with delta {delta}", _epsilon(at_delta)),
         _finding("at_epsilon", subject, at_epsilon, f"with epsilon {epsilon}", slack),
-        Field("lie", _criterion(lie), [("lies", _lie(lie))]),
-        Field(None, None, subject.terms),
+        Fact("lies", _lie(lie), "lie", _criterion(lie)),
+        *subject.terms,
     ]
+    return Document(facts)
 
 
-def comparison_fields(subject: Subject, found: Comparison, epsilon: str | None) -> list[Field]:
-    """Return what ``deniable audit compare`` found, and what to mind when reading it."""
-    rows = [*map(_criterion, found.criteria)]
-    notes: dict[str, dict[str, None]] = {}
-    for each in found.criteria:
-        if each.reason:
-            notes.setdefault(each.reason, {})[each.name] = None
-    shown = [f"- {', '.join(names)}: {reason}." for reason, names in notes.items()]
-    columns = _CRITERIA if (told := [row for row in rows if row["value"] is not None]) else ()
-    if not found.holds:
-        shown.append(
+def comparison_document(subject: Subject, made: Comparison, epsilon: str | None) -> Document:
+    """Return what a comparison says, and what to mind when reading it."""
+    rows = [*map(_criterion, made.criteria)]
+    reasons: dict[str, dict[str, None]] = {}
+    for criterion in made.criteria:
+        if criterion.reason:
+            reasons.setdefault(criterion.reason, {})[criterion.name] = None
+    notes = [f"- {', '.join(names)}: {reason}." for reason, names in reasons.items()]
+    if not made.holds:
+        notes.append(
             "! The matrix is not private at this epsilon and delta; it may beat an optimum."
         )
-    level = None if found.odds is None else f"{epsilon_of_odds(found.odds):f}"
-    return [
-        *subject.fields(),
-        Field("epsilon", level, [("epsilon", epsilon or f"{level or 'infinite'}, its own")]),
-        Field("odds", found.odds and _both(found.odds, up=True)),
-        Field("delta", _both(found.delta, up=True), [("delta", _number(found.delta, up=True))]),
-        Field("holds", found.holds),
-        Field("criteria", rows),
-        Field(None, told, columns=columns),
-        Field(None, text="\n".join([*shown, *([_MEANINGS] if told else [])])),
+    tables = [Table((), rows, "criteria")]
+    if valued := [row for row in rows if row["value"] is not None]:
+        tables.append(Table(_CRITERIA, valued))
+        notes.append(_MEANINGS)
+    level = None if made.odds is None else f"{epsilon_of_odds(made.odds):f}"
+    facts = [
+        *subject.facts(),
+        Fact("epsilon", epsilon or f"{level or 'infinite'}, its own", "epsilon", level),
+        Fact(key="odds", value=made.odds and _both(made.odds, up=True)),
+        Fact("delta", _number(made.delta, up=True), "delta", _both(made.delta, up=True)),
+        Fact(key="holds", value=made.holds),
     ]
+    return Document(facts, tables, notes)
 
 
 def _criterion(criterion: Criterion) -> dict[str, object]:
@@ -125,9 +128,9 @@ def _criterion(criterion: Criterion) -> dict[str, object]:
     }
 
 
-def _finding(key: str, subject: Subject, found: Finding | None, label: str, text: str) -> Field:
+def _finding(key: str, subject: Subject, found: Finding | None, label: str, text: str) -> Fact:
     if found is None:
-        return Field(key)
+        return Fact(key=key)
     value: dict[str, object] = {
         "epsilon": None if found.odds is None else f"{found.epsilon:f}",
         "odds": found.odds and _both(found.odds, up=True),
@@ -135,15 +138,15 @@ def _finding(key: str, subject: Subject, found: Finding | None, label: str, text
         "exact": found.exact,
         "witness": found.witness and _witness_json(subject, found.witness),
     }
-    lines = [(label, text)]
-    if (witness := found.witness) is not None:
-        one, other = (_cut(subject.categories[x]) for x in (witness.category, witness.other))
-        lines += [
-            ("  worst set S", _set(subject, witness)),
-            (f"  P(S | {one})", _number(witness.probability)),
-            (f"  P(S | {other})", _number(witness.other_probability)),
-        ]
-    return Field(key, value, lines)
+    if (witness := found.witness) is None:
+        return Fact(label, text, key, value)
+    one, other = (_cut(subject.categories[x]) for x in (witness.category, witness.other))
+    details = (
+        ("worst set S", _set(subject, witness)),
+        (f"P(S | {one})", _number(witness.probability)),
+        (f"P(S | {other})", _number(witness.other_probability)),
+    )
+    return Fact(label, text, key, value, details)
 
 
 def _set(subject: Subject, witness: Witness) -> str:
@@ -157,7 +160,7 @@ def _set(subject: Subject, witness: Witness) -> str:
     return ", ".join(names)
 
 
-def _design(categories: int, found: "Incidences") -> Field:
+def _design(categories: int, found: "Incidences") -> list[Fact]:
     if found.listed:
         checked = "all rows, entry by entry"
     elif found.counted == categories:
@@ -171,7 +174,7 @@ def _design(categories: int, found: "Incidences") -> Field:
         "a response supports a set of categories; each category is supported by "
         f"{found.replication:,} responses, any two by {found.together:,}"
     )
-    return Field("design", asdict(found), [("design", says), ("checked", checked)])
+    return [Fact("design", says, "design", asdict(found)), Fact("checked", checked)]
 
 
 def _witness_json(subject: Subject, witness: Witness) -> dict[str, object]:
@@ -208,8 +211,8 @@ def _lie(lie: Criterion) -> str:
     often = f"at most {upper_text(Fraction(lie.value), 6)} of the time"
     if lie.optimum is None:
         return f"{often}; {lie.reason}"
-    optimum = cell_text(_float(lie.optimum))
-    return f"{often}, {cell_text(lie.ratio)} times the optimum of {optimum}"
+    optimum = number_text(_float(lie.optimum))
+    return f"{often}, {number_text(lie.ratio)} times the optimum of {optimum}"
 
 
 def _cut(name: str) -> str:

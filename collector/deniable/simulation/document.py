@@ -1,4 +1,4 @@
-"""A simulation for people, and as JSON."""
+"""What a simulation says, as a document."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -8,15 +8,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.cli.bars import NOWHERE, bar
-from deniable.cli.fields import Column, Field
+from deniable.documents import Column, Document, Fact, Kind, Table, number_text
+from deniable.documents.bars import NOWHERE
 from deniable.estimates.cumulative import blur_of
-from deniable.estimates.estimate import number_text
 from deniable.messages import Manifest, simulated_name
-from deniable.simulation import Coverage, Figures, SimulatedReports, figures, true_figures
+from deniable.simulation.coverage import Coverage, Figures, figures, true_figures
+from deniable.simulation.reports import SimulatedReports
 
 _MOST_ROWS: Final = 30
-_BAR: Final = 16
 _LEGEND: Final = (
     "Bars: solid to the low end, half-tone to the estimate, light to the high end; *: truth missed."
 )
@@ -65,44 +64,50 @@ def simulated(
     return Simulation(manifest, reports, devices, level, truth, first, coverage)
 
 
-def simulation_fields(made: Simulation) -> list[Field]:
+def simulation_document(made: Simulation) -> Document:
     """Return what a simulation says."""
     manifest, runs = made.manifest, made.coverage.runs
     name, seed = simulated_name(manifest.name), made.reports.seed
-    rows = list(_rows(made))
-    told = rows
+    rows = [*_rows(made)]
+    largest = rows
     if len(rows) > _MOST_ROWS:
-        told = sorted(rows, key=lambda row: -row["truth"])[:_MOST_ROWS]
-    asked = f"{name}: {manifest.question}"
+        largest = sorted(rows, key=lambda row: -row["truth"])[:_MOST_ROWS]
     devices = f"{made.devices:,} imagined ones at epsilon {manifest.epsilon}, seed {seed}"
-    fields = [
-        Field("simulated", True, lines=[("SIMULATED", "no device answered")]),
-        Field("survey", name, lines=[("survey", asked)]),
-        Field("devices", made.devices, lines=[("devices", devices)]),
-        Field("seed", seed),
-        Field("runs", runs),
-        Field("level", made.level),
-        Field("figures", rows),
-        Field(None, [_shown(row, made) for row in told], columns=_columns(made)),
+    facts = [
+        Fact("SIMULATED", "no device answered", "simulated", True),
+        Fact("survey", f"{name}: {manifest.question}", "survey", name),
+        Fact("devices", devices, "devices", made.devices),
+        Fact(key="seed", value=seed),
+        Fact(key="runs", value=runs),
+        Fact(key="level", value=made.level),
     ]
-    if len(told) < len(rows):
-        fields.append(Field(None, text=f"The {len(told)} most frequent of {len(rows):,}."))
+    notes = [_LEGEND if runs == 1 else _summary(made)]
     if manifest.values is not None and blur_of(manifest.mechanism, made.devices):
-        fields.append(Field(None, text=_SMOOTHED))
-    if runs > 1:
-        fields.append(Field(None, text=_summary(made)))
-    else:
-        fields.append(Field(None, text=_LEGEND))
-    return fields
+        notes.insert(0, _SMOOTHED)
+    if len(largest) < len(rows):
+        notes.insert(0, f"The {len(largest)} most frequent of {len(rows):,}.")
+    seen = Table(_columns(made), [_seen(row, made) for row in largest])
+    return Document(facts, [Table((), rows, "figures"), seen], notes)
 
 
 def _columns(made: Simulation) -> list[Column]:
-    first = Column("name", "answer" if made.manifest.values is None else "figure")
-    numbers = ["truth", "estimate", f"{100 * made.level:.12g} % interval"]
+    numbers = {"truth": "truth", "estimate": "estimate"}
     if made.coverage.runs > 1:
-        numbers = ["truth", "held", "bias", "error", "half width"]
-    columns = [first, *(Column(title, title, number=True) for title in numbers)]
-    return columns if made.coverage.runs > 1 else [*columns, Column("bar", " ")]
+        numbers = {
+            "truth": "truth",
+            "held": "held",
+            "bias": "bias",
+            "root_mean_square_error": "error",
+            "half_width": "half width",
+        }
+    columns = [
+        Column("name", "answer" if made.manifest.values is None else "figure"),
+        *(Column(key, title, Kind.SHARE, "width") for key, title in numbers.items()),
+    ]
+    if made.coverage.runs == 1:
+        columns.append(Column("interval", f"{100 * made.level:.12g} % interval", Kind.NUMBER))
+        columns.append(Column("bar", " ", Kind.BAR))
+    return columns
 
 
 def _rows(made: Simulation) -> Iterator[dict[str, Any]]:
@@ -121,28 +126,26 @@ def _rows(made: Simulation) -> Iterator[dict[str, Any]]:
         }
 
 
-def _shown(row: dict[str, Any], made: Simulation) -> dict[str, str]:
-    """Return a row as people read it: shares in percent, and a mean in its units."""
-    mean = made.manifest.values is not None and row["name"] == "mean"
-
-    def figure(number: float) -> str:
-        return number_text(number, 2 * row["half_width"]) if mean else f"{number:z.2%}"
-
-    low, high = row["low"], row["high"]
-    outside = low == high != row["estimate"]  # cut to the nearest end of what is possible
-    interval = NOWHERE if outside else f"{figure(low)} – {figure(high)}"
+def _seen(row: dict[str, Any], made: Simulation) -> dict[str, Any]:
+    """Return a row as people see it: a mean in its units."""
+    share = made.manifest.values is None or row["name"] != "mean"
+    runs, estimate, low, high = made.coverage.runs, row["estimate"], row["low"], row["high"]
+    # Of many runs, what chance leaves of their means.
+    width = 2 * row["half_width"] / math.sqrt(runs)
+    ends = (number_text(end, width, share=share) for end in (low, high))
+    outside = low == high != estimate  # cut to the nearest end of what is possible
     missed = "" if low <= row["truth"] <= high else " *"
-    return {
-        "name": row["name"],
-        "truth": figure(row["truth"]),
-        "estimate": figure(row["estimate"]),
-        f"{100 * made.level:.12g} % interval": interval + missed,
-        "bar": "" if mean else bar(row["estimate"], low, high, _BAR),
-        "held": f"{row['covered'] / made.coverage.runs:.1%}",
-        "bias": figure(row["bias"]),
-        "error": figure(row["root_mean_square_error"]),
-        "half width": figure(row["half_width"]),
+    seen = {
+        **row,
+        "held": f"{row['covered'] / runs:.1%}",
+        "interval": (NOWHERE if outside else " – ".join(ends)) + missed,
+        "bar": (estimate, low, high) if share else "",
+        "width": width,
     }
+    if share:
+        return seen
+    numbers = ("truth", "estimate", "bias", "root_mean_square_error", "half_width")
+    return seen | {key: number_text(row[key], width) for key in numbers}
 
 
 def _summary(made: Simulation) -> str:

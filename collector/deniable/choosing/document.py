@@ -1,12 +1,14 @@
-"""Why a survey has its mechanism, in words: what others need, and what reports add up to."""
+"""Why a survey has its mechanism: what others need, and what reports add up to, as facts."""
 
 from collections.abc import Iterator
 from math import ceil
 from typing import Final
 
 from deniable.budget import NANO, format_nano, pure_cost
-from deniable.choosing import COMPOSED_DELTA, DESIGNS, PLAIN, Candidate, Choice, compared, composed
+from deniable.choosing.candidates import DESIGNS, PLAIN, Candidate
+from deniable.choosing.choice import COMPOSED_DELTA, Choice, compared, composed
 from deniable.choosing.chosen_mechanism import most_responses
+from deniable.documents import Fact
 from deniable.messages import FRESH, Manifest
 
 TOGETHER: Final = "all shares together:"
@@ -15,16 +17,16 @@ _MOST_REPORTS: Final = 1000
 """More take too long to compose."""
 
 
-def choice_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield labels and texts; none for what is neither randomised response nor a design."""
+def choice_facts(manifest: Manifest) -> Iterator[Fact]:
+    """Yield why; nothing for what is neither randomised response nor a design."""
     choice = choice_of(manifest)
     if choice is None:
         return
     candidate, plain = choice.candidate, Candidate.of(PLAIN, len(manifest.categories), {})
     if candidate == plain:
-        yield "mechanism", "randomised response"
+        yield Fact("mechanism", "randomised response")
     if text := users_text(choice):
-        yield "users", f"{TOGETHER} {text}"
+        yield Fact("users", f"{TOGETHER} {text}")
     reports = min(manifest.schedule.epochs, _MOST_REPORTS)
     if manifest.repeat == FRESH and reports > 1:
         total, simple = (
@@ -37,7 +39,7 @@ def choice_terms(manifest: Manifest) -> Iterator[tuple[str, str]]:
             for other in choice.alternatives
             if other.candidate == plain
         )
-        yield (
+        yield Fact(
             "adds up",
             f"{reports:,} reports of a device reveal epsilon {format_nano(min(total, charged))} "
             f"together, and more with a chance of at most {COMPOSED_DELTA}{beside}; devices charge "

@@ -1,0 +1,117 @@
+"""How many reports a survey takes to give figures of some use, as facts."""
+
+import json
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Final
+
+from deniable.choosing.chosen_mechanism import AUTO, specified
+from deniable.documents import Fact
+from deniable.estimates import (
+    quantiles,
+    reports_for_half_width,
+    reports_for_mean,
+    reports_for_share,
+    reports_for_shares,
+)
+from deniable.estimates.cumulative import blur_of
+from deniable.estimates.numeric import group_labels
+from deniable.estimates.planning import even_counts
+from deniable.mechanisms import MAX_CATEGORIES, RandomisedResponse, SurveyMechanism
+from deniable.mechanisms.dimensions import Dimensions, combinations_of, separated, sizes_of
+from deniable.messages import Manifest
+from deniable.planning import best_specification
+
+_POINTS: Final = 0.05
+"""Half the width of an interval of which shares are of some use."""
+
+_NUMERIC_POINTS: Final = 0.1
+"""The same of a numeric survey's shares."""
+
+_FEW: Final = 20
+"""Of more categories, most shares are so small that ± 5 percentage points says nothing."""
+
+_WITHIN: Final = "within ± 5 percentage points takes at most"
+
+
+def accuracy_facts(manifest: Manifest) -> Iterator[Fact]:
+    """Yield how many reports give figures of some use."""
+    if manifest.values is not None:
+        half = (manifest.values[-1] - manifest.values[0]) / 50
+        reports = reports_for_mean(manifest.mechanism, manifest.values, float(half))
+        yield Fact(
+            "accuracy",
+            f"the mean within ± {float(half):.15g}, 2 % of the range, takes at most {reports:,} "
+            "reports",
+        )
+        yield from _numeric_shares(manifest, manifest.values)
+        return
+    reports = reports_for_half_width(manifest.mechanism, _POINTS)
+    if manifest.dimensions:
+        yield Fact("accuracy", _of_questions(manifest, reports))
+        return
+    text = f"each share {_WITHIN} {reports:,} reports"
+    if not manifest.kind.symmetric:
+        plain = RandomisedResponse(len(manifest.categories), manifest.epsilon)
+        text += f", with randomised response {reports_for_half_width(plain, _POINTS):,}"
+    elif len(manifest.categories) > _FEW:
+        finer = reports_for_half_width(manifest.mechanism, _POINTS / 10)
+        text += f", whatever the share; within ± 0.5, as many small shares need, {finer:,}"
+    yield Fact("accuracy", text)
+
+
+def _of_questions(manifest: Manifest, reports: int) -> str:
+    """Return that so many reports give figures of some use, and how many by the other kind."""
+    dimensions = manifest.dimensions
+    if manifest.kind.name == "joint":
+        single = _for_single_questions(manifest.mechanism, dimensions)
+        other = reports_for_half_width(_made("one-question", manifest), _POINTS)
+        return (
+            f"each combination {_WITHIN} {reports:,} reports, each share of a single "
+            f"question {single:,}; by one-question {other:,}"
+        )
+    text = f"each share of each question {_WITHIN} {reports:,} reports"
+    if combinations_of(dimensions) > MAX_CATEGORIES:
+        return text
+    return f"{text}; by joint {_for_single_questions(_made('joint', manifest), dimensions):,}"
+
+
+def _made(kind: str, manifest: Manifest) -> SurveyMechanism:
+    """Return the best mechanism of another kind for the same questions."""
+    specification = best_specification(manifest, kind)
+    labels = specification.labels(manifest.dimensions)
+    return specification.mechanism(len(labels), manifest.epsilon, manifest.delta)
+
+
+def _for_single_questions(joint: SurveyMechanism, dimensions: Dimensions) -> int:
+    """Return what the share of an answer takes, of the question that takes most."""
+    sizes = sizes_of(dimensions)
+    first = [separated(x, sizes) for x in range(joint.categories)]
+    return max(
+        reports_for_share(joint, [answers[at] == 0 for answers in first], _POINTS)
+        for at in range(len(sizes))
+    )
+
+
+def _numeric_shares(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fact]:
+    """Yield what shares and quartiles take, and what would take less: another survey's file."""
+    mechanism = manifest.mechanism
+    reports = reports_for_shares(mechanism, _NUMERIC_POINTS)
+    groups = group_labels(manifest.categories, blur_of(mechanism, reports))
+    reach = max(
+        max(each.high - each.value, each.value - each.low)
+        for each in quantiles(mechanism, even_counts(mechanism, reports), values)
+    )
+    chosen = specified(AUTO, len(groups), manifest.epsilon, repeat=manifest.repeat)
+    categorical = chosen.mechanism(len(groups), manifest.epsilon, "0")
+    yield Fact(
+        "shares",
+        f"of {len(groups)} groups within ± {100 * _NUMERIC_POINTS:.0f} percentage points take "
+        f"about {reports:,} reports, quartiles within ± {reach:.15g} as well, if answers are "
+        "spread evenly; `hist` leaves out what is too wide. Asked for as categories these shares "
+        f"take at most {reports_for_half_width(categorical, _NUMERIC_POINTS):,}: publish another "
+        "survey, whose file has instead of mechanism, low, high and step",
+    )
+    # A text of TOML must not be broken.
+    unbroken = [group.replace(" ", "\N{NO-BREAK SPACE}") for group in groups]
+    yield Fact("", f"categories = {json.dumps(unbroken, ensure_ascii=False)}")

@@ -1,0 +1,249 @@
+"""What a survey says to whoever publishes it, audits it or looks at it, as facts."""
+
+import textwrap
+from collections.abc import Iterator, Sequence, Set
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+from typing import Final
+
+from deniable.budget import NANO, constant_cost, format_nano, pure_cost, upper_text
+from deniable.choosing.document import choice_facts
+from deniable.client import DAY, DEFAULT_LIFETIME_EPSILON
+from deniable.documents import Fact
+from deniable.mechanisms import exact_epsilon, odds_floor
+from deniable.mechanisms.exponential import ceil_div
+from deniable.messages import FRESH, Manifest, format_value
+from deniable.publishing.following import CEILING, epochs_left, left_behind, reserved
+from deniable.reading import duration_text, instant_text, ranges_text
+from deniable.stores import Seal
+
+_EXACT: Final = 1e-12
+"""A design meets its epsilon exactly but for less than this."""
+
+_MUCH: Final = Fraction(1, 100)
+"""From this delta on, an operator is warned of it."""
+
+
+def published_facts(
+    manifest: Manifest,
+    surveys: Sequence[Manifest],
+    offered: Sequence[Manifest],
+    together: int,
+    now: float,
+) -> Iterator[Fact]:
+    """Yield what whoever publishes a survey is to know, beside all that were published before.
+
+    ``together`` is what devices spend at most on all that is offered with it.
+    """
+    from deniable.publishing.accuracy import accuracy_facts  # numpy, which others do without
+
+    yield Fact("epochs", _epochs_text(manifest))
+    yield from _mechanism_facts(manifest)
+    if manifest.enrolment.issuers:
+        yield from _device_facts(manifest)
+    yield Fact("costs", _cost_text(manifest, now))
+    if together > reserved([manifest], now):
+        total = format_nano(together)
+        yield Fact("together", f"with all else that runs, epsilon {total} at most")
+    yield from accuracy_facts(manifest)
+    older = [each for each in surveys if each.name == manifest.name]
+    for before, follows in left_behind(manifest, older, offered, now):
+        yield Fact("older", left_behind_text(manifest, before, follows))
+    for warning in _warnings(manifest, together, now):
+        yield Fact("warning", warning)
+
+
+def survey_facts(
+    manifest: Manifest, seals: Sequence[Seal], ended_at: int | None, distrusted: Set[bytes]
+) -> Iterator[Fact]:
+    """Yield what a survey is, what is final in it, and whom it trusts."""
+    mechanism = manifest.mechanism
+    odds = mechanism.privacy.odds
+    assert odds is not None
+    truth = ""
+    if mechanism.truth is not None:
+        least = "" if manifest.kind.symmetric else "at least "
+        truth = f"; the truth is sent with probability {least}{float(mechanism.truth):.1%}"
+    yield Fact("id", manifest.survey_id.hex())
+    yield Fact("sequence", str(manifest.sequence))
+    yield Fact(
+        "privacy",
+        f"epsilon {manifest.epsilon}, delta {manifest.delta}: whatever somebody answers, a "
+        f"response is at most {upper_text(odds, 4)} times likelier than with any other answer"
+        f"{truth}",
+    )
+    yield from _mechanism_facts(manifest)
+    yield Fact("costs", _cost_text(manifest, manifest.schedule.start))
+    yield Fact("epochs", _epochs_text(manifest))
+    yield from _device_facts(manifest)
+    if seals:
+        yield Fact("sealed", f"epochs {ranges_text(seal.epoch for seal in seals)}")
+    if pruned := [seal.epoch for seal in seals if seal.pruned_at is not None]:
+        yield Fact("pruned", f"epochs {ranges_text(pruned)}: their receipts are erased")
+    if ended_at is not None:
+        yield Fact("ended", f"{instant_text(ended_at)}; it takes no report")
+    for issuer in manifest.enrolment.issuers:
+        trust = "DISTRUSTED: no report is taken" if issuer in distrusted else "trusted"
+        yield Fact("issuer", f"{issuer.hex()}\N{NO-BREAK SPACE}({trust})")
+    step = max(1, manifest.minimum_reports)
+    yield Fact(
+        "figures",
+        "are renewed with each report"
+        if step == 1
+        else f"appear from {step:,} reports on, and are renewed when at least {step:,} more have "
+        "come",
+    )
+
+
+def answers_of(manifest: Manifest) -> tuple[str, ...]:
+    """Return what can be answered; a range of numbers in one line."""
+    if manifest.values is None:
+        return manifest.all_answers
+    low, high = manifest.categories[0], manifest.categories[-1]
+    step = format_value(manifest.values[1] - manifest.values[0])
+    return (f"{low} to {high} in steps of {step}",)
+
+
+def _mechanism_facts(manifest: Manifest) -> Iterator[Fact]:
+    """Yield a mechanism's terms, with what its tight guarantee leaves of epsilon."""
+    terms = manifest.kind.terms(manifest.specification.parameters, len(manifest.categories))
+    privacy = manifest.mechanism.privacy
+    # Otherwise epsilon says it all.
+    if terms is not None and privacy.odds is not None:
+        yield Fact("mechanism", terms)
+        # ln(E/odds) = E/odds - 1 for two numbers that agree to many places.
+        gap = float(odds_floor(exact_epsilon(manifest.epsilon)) / privacy.odds - 1)
+        if manifest.delta != "0":
+            yield Fact("", f"pure epsilon {privacy.epsilon}")
+        elif manifest.kind.symmetric and gap < _EXACT:
+            yield Fact("", f"guarantee: epsilon {manifest.epsilon} exactly")
+        else:
+            yield Fact("", f"tight epsilon below {manifest.epsilon} by {gap:.1g}")
+    if type(manifest.responses) is tuple and manifest.responses != manifest.categories:
+        yield Fact("responses", ", ".join(manifest.responses))
+    yield from choice_facts(manifest)
+    yield from repeat_facts(manifest)
+
+
+def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
+    """Yield what keeping responses does to privacy; nothing of a fresh survey.
+
+    All epsilons are rounded up.
+    """
+    if manifest.repeat.epochs is None:
+        return
+    epochs, one = manifest.repeat.epochs, manifest.epsilon
+    one += "" if manifest.delta == "0" else f", delta {manifest.delta}"
+    length = duration_text(epochs * manifest.schedule.epoch_seconds)
+    rounds = manifest.mechanism.rounds
+    if rounds is None:
+        yield Fact("repeat", f"memoised: one response an answer, for {epochs:,} epochs ({length})")
+        yield Fact("constant", f"answers reveal epsilon {one} in that time, however many reports")
+        yield Fact("changing", "answers show that they changed: no epsilon covers that")
+        yield Fact("linking", "equal responses link a device's epochs, though its keys do not")
+        return
+    two = format_nano(constant_cost(rounds, 2))
+    each = format_nano(pure_cost(rounds.fresh))
+    yield Fact(
+        "repeat",
+        f"two rounds: the first kept for {epochs:,} epochs ({length}), the second fresh for each "
+        f"report; epsilon {one} is that of one report, of both rounds",
+    )
+    yield Fact(
+        "constant",
+        f"answers reveal epsilon {two} by two reports, {manifest.kept_epsilon} by any number",
+    )
+    yield Fact("changing", f"answers show that they changed up to epsilon {each} for each report")
+    yield Fact("linking", "of a device's epochs is hampered by the second round alone")
+
+
+def _device_facts(manifest: Manifest) -> Iterator[Fact]:
+    """Yield who may report; with their issuers."""
+    first, *others = manifest.enrolment.issuers or (b"",)
+    if not first:
+        yield Fact("devices", "open: nobody vouches that each report comes from another device")
+        return
+    yield Fact("devices", "certificate: only those for which an issuer vouches:")
+    yield Fact("", first.hex())
+    for issuer in others:
+        yield Fact("", f"then {issuer.hex()}")
+
+
+def _cost_text(manifest: Manifest, now: float) -> str:
+    """Return what a device that accepts it at that time spends on it at most."""
+    epochs, kept = epochs_left(manifest, now), manifest.repeat.epochs
+    each = (
+        f"{epochs} epoch{'s' * (epochs != 1)} of {format_nano(pure_cost(manifest.mechanism))}"
+        if kept is None
+        else f"{epochs} epochs in ranges of {kept}"
+    )
+    return f"a device at most epsilon {format_nano(reserved([manifest], now))} in all ({each})"
+
+
+def _epochs_text(manifest: Manifest) -> str:
+    schedule = manifest.schedule
+    return (
+        f"{schedule.epochs} of {duration_text(schedule.epoch_seconds)}, "
+        f"{instant_text(schedule.start)} to {instant_text(schedule.end)}"
+    )
+
+
+def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manifest]) -> str:
+    """Return what apps with an older manifest's declaration get, now that there is a newer one."""
+    if before.question != newest.question:
+        declared = f'"{before.question}"'
+    elif before.all_answers != newest.all_answers:
+        listed = textwrap.shorten(", ".join(before.all_answers), 60, placeholder=" …")
+        declared = f"the {len(before.all_answers)} answers {listed}"
+    else:
+        declared = f"the ceilings of sequence {before.sequence}"
+    if not follows:
+        return f"apps that declare {declared} get nothing any more"
+    sequences = " and ".join(str(each.sequence) for each in follows)
+    end = instant_text(max(each.schedule.end for each in follows))
+    return f"apps that declare {declared} keep answering sequence {sequences}, until {end}"
+
+
+def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
+    """Yield what keeps devices with the client's defaults from following a survey."""
+    if manifest.schedule.end <= now:
+        yield "its last epoch is over: no device will follow it"
+    if together > CEILING:
+        costs = reserved([manifest], now)
+        setting = f'lifetime_epsilon = "{whole_epsilon(together)}"'
+        yield (
+            f"no device answers this unless its app sets {setting}: it costs {format_nano(costs)}, "
+            f"and devices spend {DEFAULT_LIFETIME_EPSILON} at most. {_what_fits(manifest, now)}"
+            if costs > CEILING
+            else f"devices spend at most epsilon {DEFAULT_LIFETIME_EPSILON} in all unless their "
+            f"app sets {setting}: they will refuse what comes last of all"
+        )
+    if (delta := Fraction(manifest.delta)) >= _MUCH:
+        yield (
+            f"delta {manifest.delta} lets up to {100 * float(delta):.3g} % of reports reveal more "
+            f"than epsilon {manifest.epsilon}; devices charge "
+            f"{format_nano(pure_cost(manifest.mechanism))} for each. Leave delta out"
+        )
+    if manifest.schedule.epoch_seconds < DAY:
+        yield "devices refuse epochs below a day unless their app sets min_epoch_seconds"
+    if manifest.enrolment.issuers:
+        yield "devices refuse it unless their app asks an issuer: Client(enrol=...)"
+
+
+def whole_epsilon(cost: int) -> int:
+    """Return the lifetime_epsilon, a whole number, that does for a cost."""
+    return ceil_div(cost, NANO)
+
+
+def _what_fits(manifest: Manifest, now: float) -> str:
+    """Return how a survey that costs too much would fit by itself."""
+    ways = []
+    if manifest.repeat == FRESH:
+        if epochs := CEILING // pure_cost(manifest.mechanism):
+            ways.append(f"with {epochs} epoch{'s' * (epochs > 1)}")
+        if manifest.delta == "0":
+            # To two digits, rounded down.
+            each = Fraction(CEILING, NANO * epochs_left(manifest, now))
+            shown = Context(prec=2, rounding=ROUND_FLOOR).divide(each.numerator, each.denominator)
+            ways.append(f"with epsilon {shown:f}")
+    return f"It fits {', '.join([*ways, 'or with fewer, longer epochs'])}."
