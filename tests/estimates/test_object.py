@@ -321,6 +321,16 @@ def test_a_ratio_of_what_one_report_tells_may_be_anything() -> None:
     assert not found.distinguishable
 
 
+def test_a_ratio_of_sums_of_all_answers_is_certain() -> None:
+    for counts in ([1, 2, 0, 1, 1], [6, 5, 11, 1, 7], [9, 5, 7, 5, 4]):
+        one, other = (
+            Histogram.of_counts(RandomisedResponse(5, "0.5"), each).share(["0", "1", "2", "3", "4"])
+            for each in (counts, [1, 0, 2, 0, 2])
+        )
+        found = one / other
+        assert (found.low, found.high) == pytest.approx((1, 1))
+
+
 def test_numbers_have_the_digits_that_their_intervals_tell_apart() -> None:
     for number, width, sign, text in (
         (3.99866, 0.27068, "", "4.00"),

@@ -627,7 +627,9 @@ def _fieller(a: float, b: float, above: Form, below: Form, z: float) -> tuple[fl
         step = direction * error(value) / abs(b)
         while step and beyond(value + step) <= 0:
             step *= 2
-        return float(optimize.brentq(beyond, value, value + step)) if step else value
+        # Of sums of all answers, which are certain, rounding alone is left.
+        certain = not step or beyond(value) >= 0
+        return value if certain else float(optimize.brentq(beyond, value, value + step))
 
     # The interval is of the r about a/b up to the first on either side that is excluded. If b is
     # within its own interval of 0, no far r is, and nothing is excluded; nor if a is of one report
