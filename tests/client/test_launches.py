@@ -116,6 +116,15 @@ def test_d7_a_process_that_was_stopped_beyond_its_longest_nap_sends_nothing_as_i
     assert len(bench.transport.uploads) == 0
 
 
+def test_d7_a_machine_whose_timers_are_always_late_sends_in_the_end(bench: Bench) -> None:
+    bench.reported().close()
+    bench.clock.time += 2 * DAY
+    uploader = engine_of(bench.client()).uploader
+    for _ in range(2 + 4 * 30):  # a quarter of a second a return, of half a minute at most
+        bench.clock.time += uploader.step() + 31
+    assert len(bench.transport.uploads) == 1
+
+
 @pytest.mark.parametrize("counts", [True, False], ids=["stopped", "asleep"])
 def test_d7_the_moment_at_which_a_suspended_process_goes_on_is_not_that_of_a_request(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, counts: bool

@@ -631,7 +631,7 @@ def _fieller(a: float, b: float, above: Form, below: Form, z: float) -> tuple[fl
         certain = not step or beyond(value) >= 0
         return value if certain else float(optimize.brentq(beyond, value, value + step))
 
-    # The interval is of the r about a/b up to the first on either side that is excluded. If b is
+    # The interval is of the r about a/b up to one on either side that is excluded. If b is
     # within its own interval of 0, no far r is, and nothing is excluded; nor if a is of one report
     # alone, which has no error.
     far = z * z * (sum(own**2 for own in _cautious_errors(below)) + below.recurring)

@@ -7,7 +7,9 @@ send. It is noted at running times that double, so that who is killed loses half
 a delay costs nine small writes at most.
 
 A thread that comes back later than it meant to, by more than the longest delay, was suspended, as
-apps in the background and closed laptops are. That shows a user, too, and counts as a start.
+apps in the background and closed laptops are. That shows a user, too, and counts as a start. A
+moment of its nap counts as running time, so that a machine whose every wake is shorter, or whose
+timers are always late, sends in the end.
 """
 
 from collections.abc import Callable
@@ -54,7 +56,7 @@ class LaunchDelay:
 
     def restart(self) -> None:
         """Forget that a thread has started: it has not, in the child of a fork."""
-        self._back_at = inf, inf
+        self._back_at, self._nap = (inf, inf), 0.0
         self._phase = _Phase.STOPPED
         self._left: float | None = None  # seconds at the thread's start, or None: none is drawn
         self._started = -inf
@@ -74,10 +76,16 @@ class LaunchDelay:
     def begin(self) -> float:
         """Begin a round of the thread; return the seconds for which there is none, if there are."""
         # By two clocks: one stands still while the machine sleeps, the other may be put back.
+        resumed: float | None = None
         if max(map(sub, self._instants(), self._back_at)) > _LONGEST:
+            if self._phase is _Phase.WAITING and self._left is not None:
+                ran = self._back_at[1] - self._nap - self._started + min(self._nap, _FIRST_NOTE)
+                resumed = max(0.0, self._left - ran)
             self.restart()
         if self._phase is _Phase.STOPPED:
             self._left = self._stored() if self._most > 0 else None
+            if resumed is not None:
+                self._left = resumed
             self._started = self._clock.monotonic()
             self._phase = _Phase.LOOKING if self._most > 0 else _Phase.OVER
         if self._phase is not _Phase.WAITING:
@@ -102,7 +110,7 @@ class LaunchDelay:
     def rest(self, seconds: float) -> float:
         """Note when the thread means to come back for its next round; return the seconds."""
         now, running = self._instants()
-        self._back_at = now + seconds, running + seconds
+        self._back_at, self._nap = (now + seconds, running + seconds), seconds
         return seconds
 
     def note(self) -> None:
