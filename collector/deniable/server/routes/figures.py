@@ -118,10 +118,8 @@ class Figures:
 
     async def series(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with a series."""
-        asked = await self.asked(request, name)
+        asked = await self.asked_across(request, name)
         level, form = asked_level(request), asked_choice(request, "format", FORMATS)
-        if asked.epochs is None and "survey" not in request.query:
-            asked = replace(asked, surveys=tuple(self._catalogue.named(name)))
 
         def packed(shown: Sequence[EpochCounts]) -> bytes:
             from deniable.estimates import series_of
@@ -155,6 +153,13 @@ class Figures:
         manifest = await asked_survey(request, self._catalogue, name)
         epochs = asked_epochs(request, manifest, most_epochs(manifest))
         return Asked(estimating, (manifest,), epochs)
+
+    async def asked_across(self, request: web.BaseRequest, name: str) -> Asked:
+        """Return the same, of all surveys of the name, unless one or its epochs are asked for."""
+        asked = await self.asked(request, name)
+        if asked.epochs is None and "survey" not in request.query:
+            asked = replace(asked, surveys=tuple(self._catalogue.named(name)))
+        return asked
 
     async def made(
         self,

@@ -1,0 +1,132 @@
+"""What all views of a survey have: its head, tabs and controls, and what to do without figures."""
+
+from asyncio import to_thread
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiohttp import web
+
+from deniable.directory import older_epochs, shown_epochs
+from deniable.messages import Refusal, RefusalCode, is_simulated
+from deniable.reading import EpochCounts, EpochState, ListedEpoch, appear_text
+from deniable.reading.wire import most_epochs
+from deniable.server.pages.controls import MOST_REPEATED, Controls, downloads, epoch_choices
+from deniable.server.pages.health import collector_health
+from deniable.server.pages.rendering import page, rendered, root_of
+from deniable.server.pages.table import tabs
+from deniable.server.pages.terms import privacy_terms
+from deniable.server.pages.visit import Visit, here, is_script
+from deniable.server.routes.figures import Asked, to_the_end
+from deniable.server.routes.tokens import held_role
+from deniable.stores import Role
+
+_TOO_MANY: Final = (
+    f"several epochs of more than {MOST_REPEATED:,} answers take too long here: read them with "
+    "deniable.estimates.connect, on a machine of your own"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What of a view follows from its query, and whether more of it may come."""
+
+    body: str
+    live: bool = False
+    status: int = 200
+
+
+def message(text: str, kind: str = "note", *, live: bool = False, status: int = 200) -> Content:
+    """Return what is said in place of figures."""
+    return Content(rendered("message.html", text=text, kind=kind), live=live, status=status)
+
+
+async def estimated(
+    visit: Visit,
+    asked: Asked,
+    choices: tuple[object, ...],
+    values: Callable[[Sequence[EpochCounts]], dict[str, Any]],
+    read: Callable[[Asked], Awaitable[Sequence[EpochCounts]]] | None = None,
+) -> Content:
+    """Return the view's template with the values that are made of counts, or why there are none.
+
+    They follow from what is asked and from the choices: nobody waits twice for the same.
+    """
+
+    def packed(shown: Sequence[EpochCounts]) -> bytes:
+        if len(shown) > 1 and len(asked.newest.categories) > MOST_REPEATED:
+            raise ValueError(_TOO_MANY)
+        live = any(each.standing.state is not EpochState.SEALED for each in shown)
+        return f"{live:d}{rendered(visit.page.template, **values(shown))}".encode()
+
+    site, what = visit.site, (visit.page.path, *choices)
+    try:
+        body = (await site.figures.made(visit.request, asked, what, packed, read)).decode()
+    except Refusal as refusal:
+        if refusal.code is RefusalCode.TOO_FEW_REPORTS:
+            return message(f"No figures yet: they {appear_text(asked.newest)}.", live=True)
+        if refusal.code is not RefusalCode.BAD_QUERY:
+            raise
+        return message(f"{refusal.reason}.", "alert", status=400)
+    to_come = asked.epochs is None and site.clock() < asked.newest.schedule.end
+    return Content(body[1:], live=body[0] == "1" or to_come)
+
+
+async def survey_page(
+    visit: Visit, asked: Asked, content: Content, older: Sequence[range] = ()
+) -> web.Response:
+    """Return a view of a survey, or only what changes of it, if that is what a script asks for.
+
+    It says which ``older`` epochs it leaves out.
+    """
+    site, request, view = visit.site, visit.request, visit.page
+    manifest, now = asked.newest, site.clock()
+    headers, shown = request.headers, manifest.survey_id.hex()
+    script = is_script(request)
+    if script and headers.get("Shown-Survey", shown) != shown:
+        # The rest of the page tells of another, which has a successor by now.
+        return web.Response(headers={"HX-Refresh": "true"})
+    role = await held_role(request, site.store)
+    values: dict[str, Any] = {
+        "root": root_of(request),
+        **here(request),
+        "view": view,
+        "manifest": manifest,
+        "content": content,
+        "known": role is not None,
+        # As /metrics: whoever counts every report knows more than figures show.
+        "collector": [*collector_health(site.meters)] if role is Role.OPERATOR else (),
+        "downloads": [*downloads(request, view, manifest.name)],
+    }
+    # Where time has passed, and nothing was chosen, only figures change.
+    values["fragment"] = script and headers.get("HX-Trigger") != "live"
+    if script and not values["fragment"]:
+        return page("live.html", **values)
+
+    async def listed() -> tuple[Controls, list[ListedEpoch], Sequence[range]]:
+        # In a thread: there may be 65,536 answers to look through.
+        controls = await to_thread(Controls.of, request, asked.surveys, view)
+        if script or not view.of_epochs:
+            return controls, [], older
+        epochs = await shown_epochs(site.store, manifest, now, most_epochs(manifest))
+        first = epochs[0].number if epochs else None
+        return controls, epochs, [await older_epochs(site.store, manifest, first)]
+
+    making = asked.estimating.in_turn(request, listed)
+    values["controls"], epochs, left_out = await to_the_end(making)
+    if script:
+        return page("live.html", **values)
+    return page(
+        "survey.html",
+        content.status,
+        **values,
+        tabs=tabs(),
+        epochs=[*epoch_choices(manifest, view, epochs)],
+        older=[each for each in left_out if each],
+        survey=request.query.get("survey", ""),
+        public=manifest.name in site.config.public,
+        simulated=is_simulated(manifest.name),
+        standing=site.standing(manifest, now),
+        versions=site.catalogue.named(manifest.name),
+        privacy=[*privacy_terms(manifest)],
+    )
