@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from deniable.messages import Manifest
-from deniable.reading import VIEWS, ListedEpoch
-from deniable.server.pages.limits import MOST_OFFERED
+from deniable.reading import ListedEpoch
 from deniable.server.pages.rendering import root_of
-from deniable.server.pages.table import AT_ONCE, PAGES, Page
+from deniable.server.pages.table import PAGES, Page
 from deniable.server.routes.routing import FORMATS, ROUTES
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-_LEVELS: Final = tuple(
-    (each, f"{100 * float(each):g} %") for each in ("0.5", "0.9", "0.95", "0.99")
-)
+LEVELS: Final = tuple((each, f"{100 * float(each):g} %") for each in ("0.5", "0.9", "0.95", "0.99"))
 WIDTHS: Final = ("0.05", *(f"{each / 200:g}" for each in range(1, 21)))
 EPSILONS: Final = ("1", *(f"{each / 4:g}" for each in range(1, 17)))
 """Of the sliders; the first is where they stand."""
+
+MOST_OFFERED: Final = 120
+"""Answers to be added up."""
 
 MOST_REPEATED: Final = 4096
 """Of surveys with more answers, a page tells of one epoch only."""
@@ -29,68 +29,42 @@ MOST_REPEATED: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """What can be chosen on a page, as it is chosen; None and nothing where there is no choice."""
+    """What else can be chosen on a page than its query says, as it is chosen."""
 
-    levels: tuple[tuple[str, str], ...] = ()
-    level: str = ""
-    epochs: bool = False
-    epoch: str = ""
-    against: str | None = None
-    views: tuple[str, ...] = ()
-    view: str = ""
-    raw: bool | None = None
-    simultaneous: bool | None = None
-    wanted: str = ""
     sought: bool = False  # whether answers are looked for by name
     groups: tuple[str, ...] = ()
     offered: tuple[str, ...] = ()
     many: bool = False  # whether more could be offered
-    width: str = ""
-    epsilon: str = ""
+    width: str = WIDTHS[0]
+    epsilon: str = EPSILONS[0]
     readings: Mapping[str, str] = field(default_factory=dict)  # of sliders, by their places
 
     @classmethod
     def of(cls, request: "web.BaseRequest", surveys: Sequence[Manifest], page: Page) -> "Controls":
         """Return those of a page about surveys, the newest first."""
-        query, takes, manifest = request.query, page.takes, surveys[0]
-        of_shares = manifest.values is None
-        width, epsilon = query.get("width", WIDTHS[0]), query.get("epsilon", EPSILONS[0])
-        readings = {}
-        if "width" in takes:
-            unit = "percentage points" if of_shares else "% of the range"
-            readings["width-now"] = f"± {100 * float(width):.3g} {unit}"
-        if "epsilon" in takes and free_epsilon(manifest):
-            readings["epsilon-now"] = epsilon
-        groups, wanted = asked_groups(request), query.get("find", "")
-        added = "group" in takes and of_shares
-        told = (each for each in surveys if added and each.values is None)
+        query, manifest = request.query, surveys[0]
+        if "width" in page.takes:
+            width, epsilon = query.get("width", WIDTHS[0]), query.get("epsilon", EPSILONS[0])
+            unit = "percentage points" if manifest.values is None else "% of the range"
+            readings = {"width-now": f"± {100 * float(width):.3g} {unit}"}
+            if free_epsilon(manifest):
+                readings["epsilon-now"] = epsilon
+            return cls(width=width, epsilon=epsilon, readings=readings)
+        if "group" not in page.takes or manifest.values is not None:
+            return cls()
+        told = (each for each in surveys if each.values is None)
         answers = dict.fromkeys(name for each in told for name in each.categories)
-        groups = tuple(each for each in groups if each in answers)  # no text of whoever made a link
-        offered = tuple(answers)
-        shown, many = len(offered), len(offered) > MOST_OFFERED
+        # no text of whoever made a link
+        groups, offered = (
+            tuple(each for each in asked_groups(request) if each in answers),
+            (*answers,),
+        )
+        many = len(answers) > MOST_OFFERED
         if many:
-            sought = wanted.casefold()
+            sought = query.get("find", "").casefold()
             found = (each for each in offered if sought in each.casefold())
             offered = tuple(dict.fromkeys([*groups, *islice(found, MOST_OFFERED)]))
-        return cls(
-            _LEVELS if "level" in takes else (),
-            query.get("level", "0.95"),
-            epochs=page.of_epochs,
-            epoch=query.get("epoch", ""),
-            against=query.get("against", "") if "against" in takes else None,
-            views=VIEWS if "view" in takes and of_shares else (),
-            view=query.get("view", VIEWS[0]),
-            raw="raw" in query if "raw" in takes else None,
-            simultaneous=AT_ONCE in query if AT_ONCE in takes and of_shares else None,
-            wanted=wanted,
-            sought="find" in takes and shown > page.most,
-            groups=groups,
-            offered=offered,
-            many=many,
-            width=width,
-            epsilon=epsilon,
-            readings=readings,
-        )
+        return cls(len(answers) > page.most, groups, offered, many)
 
 
 def epoch_choices(
@@ -118,16 +92,15 @@ def asked_groups(request: "web.BaseRequest") -> tuple[str, ...]:
 def downloads(request: "web.BaseRequest", page: Page, name: str) -> Iterator[tuple[str, str]]:
     """Yield what the figures of a page can be had as, and where."""
     for source in (*ROUTES, *PAGES):
-        if source.path not in page.downloads:
-            continue
-        taken = source.takes if isinstance(source, Page) else source.parameters or ()
-        query = {key: request.query[key] for key in taken if key in request.query}
-        start = root_of(request) + source.path.lstrip("/").replace("{name}", name)
-        if isinstance(source, Page):
-            yield source.path.rpartition(".")[2].upper(), f"{start}?{urlencode(query)}"
-            continue
-        for form in reversed(FORMATS):
-            yield form.upper(), f"{start}?{urlencode({**query, 'format': form})}"
+        if source.path in page.downloads:
+            taken = source.takes if isinstance(source, Page) else source.parameters or ()
+            query = {key: request.query[key] for key in taken if key in request.query}
+            start = root_of(request) + source.path.lstrip("/").replace("{name}", name)
+            if "format" in taken:
+                for form in reversed(FORMATS):
+                    yield form.upper(), f"{start}?{urlencode({**query, 'format': form})}"
+            else:
+                yield source.path.rpartition(".")[2].upper(), f"{start}?{urlencode(query)}"
 
 
 def free_epsilon(manifest: Manifest) -> bool:

@@ -15,7 +15,7 @@ from deniable.server.routes.routing import HTML
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from deniable.server.pages.visit import Visit
+    from deniable.server.pages.handlers import Visit
 
 _HEADERS: Final = {
     "Cache-Control": "no-store",
@@ -49,6 +49,19 @@ def root_of(request: web.BaseRequest) -> str:
     """Return the way from a page to where the collector's paths begin."""
     # The path as it came: an encoded slash is no slash.
     return "../" * (request.rel_url.raw_path.count("/") - 1) or "./"
+
+
+def is_script(request: web.BaseRequest) -> bool:
+    """Return whether a page that is open asks for what changes of it."""
+    headers = request.headers
+    return "HX-Request" in headers and "HX-History-Restore-Request" not in headers
+
+
+def here(request: web.BaseRequest) -> dict[str, str]:
+    """Return where a page is, relative to itself."""
+    # As it came: in a decoded one, "C#" ends the query.
+    url = request.rel_url
+    return {"here": url.raw_path.rpartition("/")[2], "query": url.raw_query_string}
 
 
 async def static(visit: "Visit") -> web.Response:

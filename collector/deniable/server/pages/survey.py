@@ -9,14 +9,14 @@ from aiohttp import web
 
 from deniable.directory import older_epochs, shown_epochs
 from deniable.messages import Refusal, RefusalCode, is_simulated
-from deniable.reading import EpochCounts, EpochState, ListedEpoch, appear_text
+from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, appear_text
 from deniable.reading.wire import most_epochs
-from deniable.server.pages.controls import MOST_REPEATED, Controls, downloads, epoch_choices
+from deniable.server.pages.controls import LEVELS, MOST_REPEATED, Controls, downloads, epoch_choices
+from deniable.server.pages.handlers import Visit
 from deniable.server.pages.health import collector_health
-from deniable.server.pages.rendering import page, rendered, root_of
-from deniable.server.pages.table import tabs
+from deniable.server.pages.rendering import here, is_script, page, rendered, root_of
+from deniable.server.pages.table import PAGES
 from deniable.server.pages.terms import privacy_terms
-from deniable.server.pages.visit import Visit, here, is_script
 from deniable.server.routes.figures import Asked, to_the_end
 from deniable.server.routes.tokens import held_role
 from deniable.stores import Role
@@ -91,6 +91,7 @@ async def survey_page(
         "root": root_of(request),
         **here(request),
         "view": view,
+        "chosen": request.query,
         "manifest": manifest,
         "content": content,
         "known": role is not None,
@@ -120,7 +121,9 @@ async def survey_page(
         "survey.html",
         content.status,
         **values,
-        tabs=tabs(),
+        pages=PAGES,
+        levels=LEVELS,
+        views=VIEWS,
         epochs=[*epoch_choices(manifest, view, epochs)],
         older=[each for each in left_out if each],
         survey=request.query.get("survey", ""),

@@ -17,10 +17,9 @@ from deniable.messages import Refusal, RefusalCode
 from deniable.server.operations.gauges import Gauges
 from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import METRICS_TYPE, Meters, exposition
-from deniable.server.pages.failures import failure_page
-from deniable.server.pages.handlers import page_handlers
+from deniable.server.pages.entrance import failure_page
+from deniable.server.pages.handlers import Site
 from deniable.server.pages.table import PAGES, Page
-from deniable.server.pages.visit import Site
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.cross_origin import CrossOrigin
 from deniable.server.routes.failures import answer_to
@@ -82,7 +81,7 @@ async def build_server(
         "/v1/reports": Uploads(config, store, catalogue, clock, meters).answer,
         **query_handlers(catalogue, clock),
         **figure_handlers(figures),
-        **page_handlers(Site(config, store, catalogue, figures, clock, meters)),
+        **Site(config, store, catalogue, figures, clock, meters).handlers(),
         "/healthz": _healthy,
         "/readyz": ready,
         "/metrics": _metrics(meters, gauges, store),
