@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from deniable.messages import Manifest
 from deniable.reading import ListedEpoch
+from deniable.server.pages.limits import MOST_OFFERED
 from deniable.server.pages.rendering import root_of
 from deniable.server.pages.table import PAGES, Page
 from deniable.server.routes.routing import FORMATS, ROUTES
@@ -19,9 +20,6 @@ LEVELS: Final = tuple((each, f"{100 * float(each):g} %") for each in ("0.5", "0.
 WIDTHS: Final = ("0.05", *(f"{each / 200:g}" for each in range(1, 21)))
 EPSILONS: Final = ("1", *(f"{each / 4:g}" for each in range(1, 17)))
 """Of the sliders; the first is where they stand."""
-
-MOST_OFFERED: Final = 120
-"""Answers to be added up."""
 
 MOST_REPEATED: Final = 4096
 """Of surveys with more answers, a page tells of one epoch only."""
@@ -54,11 +52,9 @@ class Controls:
             return cls()
         told = (each for each in surveys if each.values is None)
         answers = dict.fromkeys(name for each in told for name in each.categories)
-        # no text of whoever made a link
-        groups, offered = (
-            tuple(each for each in asked_groups(request) if each in answers),
-            (*answers,),
-        )
+        # No text of whoever made a link.
+        groups = tuple(each for each in asked_groups(request) if each in answers)
+        offered = tuple(answers)
         many = len(answers) > MOST_OFFERED
         if many:
             sought = query.get("find", "").casefold()

@@ -13,6 +13,7 @@ AT_ONCE: Final = "simultaneous"
 OF_SURVEY: Final = "/surveys/{name}"
 _CHART: Final = f"{OF_SURVEY}/chart.svg"
 _CHARTED: Final = ("epoch", "survey", "level", "view", "find", AT_ONCE)
+_SLIDERS: Final = ("survey", "width", "epsilon")
 _ESTIMATES: Final = ("survey", "epoch", "level", "find", "group")
 
 
@@ -75,9 +76,7 @@ PAGES: Final[tuple[Page, ...]] = (
         of_epochs=True,
         most=MOST_COMPARED,
     ),
-    Page(
-        f"{OF_SURVEY}/plan", answer="views:plan", tab="Plan", takes=("survey", "width", "epsilon")
-    ),
+    Page(f"{OF_SURVEY}/plan", answer="views:plan", tab="Plan", takes=_SLIDERS),
     Page(_CHART, media=SVG, answer="views:chart", takes=_CHARTED),
 )
 
