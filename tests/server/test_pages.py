@@ -24,7 +24,6 @@ from deniable.planning import plan
 from deniable.publishing.drafts import draft
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
-from deniable.server.pages.limits import MOST_COMPARED
 from deniable.server.pages.shown import largest_shares
 from deniable.server.pages.table import OF_SURVEY, PAGES
 from deniable.stores import Overloaded, Role
@@ -256,13 +255,14 @@ def test_answers_are_not_chosen_for_seeming_to_change(before: int, now: int) -> 
     the largest of the later epoch, 188 and 112 did.)
     """
     mechanism, rng = RandomisedResponse(200, "1"), np.random.default_rng(11)
+    (most,) = (page.most for page in PAGES if page.kind == "compare")
     seeming = 0
     for _ in range(60):
         one, other = (
             Histogram.of_counts(mechanism, rng.multinomial(n, [1 / 200] * 200).tolist())
             for n in (before, now)
         )
-        for name in largest_shares((one, other), everywhere=True)[:MOST_COMPARED]:
+        for name in largest_shares((one, other), everywhere=True)[:most]:
             seeming += (other.share([name]) - one.share([name])).distinguishable
     assert seeming <= 108
 

@@ -31,12 +31,12 @@ TEMPLATE = '<p id="toy">{{ name }} at {{ level }}</p>'
 
 async def toy(visit: "Visit") -> "web.Response":
     """Answer with what is asked."""
+    from deniable.server.pages.handlers import Content
     from deniable.server.pages.rendering import rendered
-    from deniable.server.pages.survey import Content, survey_page
 
     asked, level = await visit.asked(), visit.request.query.get("level", "0.95")
     body = rendered(visit.page.template, name=asked.newest.name, level=level)
-    return await survey_page(visit, asked, Content(body))
+    return await visit.view(asked, Content(body))
 
 
 async def visits(directory: Path) -> dict[str, object]:

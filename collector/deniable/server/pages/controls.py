@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from deniable.messages import Manifest
 from deniable.reading import ListedEpoch
-from deniable.server.pages.limits import MOST_OFFERED
 from deniable.server.pages.rendering import root_of
 from deniable.server.pages.table import PAGES, Page
 from deniable.server.routes.routing import FORMATS, ROUTES
@@ -20,6 +19,9 @@ LEVELS: Final = tuple((each, f"{100 * float(each):g} %") for each in ("0.5", "0.
 WIDTHS: Final = ("0.05", *(f"{each / 200:g}" for each in range(1, 21)))
 EPSILONS: Final = ("1", *(f"{each / 4:g}" for each in range(1, 17)))
 """Of the sliders; the first is where they stand."""
+
+MOST_OFFERED: Final = 120
+"""Answers to be added up."""
 
 MOST_REPEATED: Final = 4096
 """Of surveys with more answers, a page tells of one epoch only."""

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 from aiohttp import web
 
 from deniable.directory import token_digest
-from deniable.messages import Refusal, RefusalCode, is_simulated, media_type
+from deniable.messages import Refusal, RefusalCode, media_type
 from deniable.server.pages.handlers import Visit
 from deniable.server.pages.rendering import here, is_script, page, root_of
 from deniable.server.pages.sessions import begin_session, check_own_page, end_session
@@ -23,17 +23,9 @@ async def surveys(visit: Visit) -> web.Response:
     site = visit.site
     await site.catalogue.reread()
     known = await held_role(visit.request, site.store) is not None
-    now = site.clock()
-    listed = [
-        {
-            "manifest": manifest,
-            "standing": site.standing(manifest, now),
-            "public": manifest.name in site.config.public,
-            "simulated": is_simulated(manifest.name),
-        }
-        for manifest in site.catalogue.newest()
-    ]
-    return visit.shown(known=known, surveys=listed)
+    listed = [site.head(manifest) for manifest in site.catalogue.newest()]
+    root, template = root_of(visit.request), visit.page.template
+    return page(template, root=root, known=known, surveys=listed)
 
 
 async def login(visit: Visit) -> web.Response:

@@ -1,23 +1,47 @@
 """Who answers with pages: what the table names, given all that an answer may be made of."""
 
-from collections.abc import Awaitable, Callable
+from asyncio import to_thread
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
-from deniable.directory import Config
-from deniable.messages import Manifest
-from deniable.reading import instant_text
+from deniable.directory import Config, older_epochs, shown_epochs
+from deniable.messages import Manifest, Refusal, RefusalCode, is_simulated
+from deniable.reading import (
+    VIEWS,
+    EpochCounts,
+    EpochState,
+    ListedEpoch,
+    appear_text,
+    instant_text,
+)
+from deniable.reading.wire import most_epochs
 from deniable.server.operations.metrics import Meters
-from deniable.server.pages.rendering import page, root_of
+from deniable.server.pages.controls import (
+    LEVELS,
+    MOST_REPEATED,
+    Controls,
+    downloads,
+    epoch_choices,
+)
+from deniable.server.pages.health import collector_health
+from deniable.server.pages.rendering import here, is_script, page, rendered, root_of
 from deniable.server.pages.table import PAGES, Page
+from deniable.server.pages.terms import privacy_terms
 from deniable.server.routes.catalogue import Catalogue
-from deniable.server.routes.figures import Asked, Figures
+from deniable.server.routes.figures import Asked, Figures, to_the_end
 from deniable.server.routes.routing import Handler
-from deniable.stores import Store
+from deniable.server.routes.tokens import held_role
+from deniable.stores import Role, Store
+
+_TOO_MANY: Final = (
+    f"several epochs of more than {MOST_REPEATED:,} answers take too long here: read them with "
+    "deniable.estimates.connect, on a machine of your own"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +63,11 @@ class Site:
         }
 
     async def _visited(
-        self, page: Page, answer: "Answer", request: web.BaseRequest, name: str
+        self,
+        page: Page,
+        answer: "Callable[[Visit], Awaitable[web.Response]]",
+        request: web.BaseRequest,
+        name: str,
     ) -> web.Response:
         # A form leaves parameters empty.
         kept = [(key, value) for key, value in request.query.items() if value]
@@ -47,7 +75,16 @@ class Site:
             request = request.clone(rel_url=request.rel_url.with_query(kept))
         return await answer(Visit(self, page, request, name))
 
-    def standing(self, manifest: Manifest, now: float) -> str:
+    def head(self, manifest: Manifest) -> dict[str, Any]:
+        """Return what is told of a survey wherever it is named."""
+        return {
+            "manifest": manifest,
+            "standing": self._standing(manifest, self.clock()),
+            "public": manifest.name in self.config.public,
+            "simulated": is_simulated(manifest.name),
+        }
+
+    def _standing(self, manifest: Manifest, now: float) -> str:
         """Return where a survey is in its life, in words."""
         schedule = manifest.schedule
         if self.catalogue.ended_at(manifest) is not None:
@@ -58,6 +95,20 @@ class Site:
             return "over"
         epoch = int((now - schedule.start) // schedule.epoch_seconds)
         return f"epoch {epoch} is open, the last is {schedule.epochs - 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What of a view follows from its query, and whether more of it may come."""
+
+    body: str
+    live: bool = False
+    status: int = 200
+
+
+def message(text: str, kind: str = "note", *, live: bool = False, status: int = 200) -> Content:
+    """Return what is said in place of figures."""
+    return Content(rendered("message.html", text=text, kind=kind), live=live, status=status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +124,91 @@ class Visit:
         """Return what a page of a survey is about; Refusal if that may not be seen."""
         return await self.site.figures.asked(self.request, self.name, across=self.page.across)
 
-    def shown(self, status: int = 200, **values: Any) -> web.Response:
-        """Return the page as a whole."""
-        return page(self.page.template, status, root=root_of(self.request), **values)
+    async def estimated(
+        self,
+        asked: Asked,
+        choices: tuple[object, ...],
+        values: Callable[[Sequence[EpochCounts]], dict[str, Any]],
+        read: Callable[[Asked], Awaitable[Sequence[EpochCounts]]] | None = None,
+    ) -> Content:
+        """Return the page's template with the values that are made of counts, or why not.
 
+        They follow from what is asked and from the choices: nobody waits twice for the same.
+        """
 
-Answer = Callable[[Visit], Awaitable[web.Response]]
+        def packed(shown: Sequence[EpochCounts]) -> bytes:
+            if len(shown) > 1 and len(asked.newest.categories) > MOST_REPEATED:
+                raise ValueError(_TOO_MANY)
+            live = any(each.standing.state is not EpochState.SEALED for each in shown)
+            return f"{live:d}{rendered(self.page.template, **values(shown))}".encode()
+
+        figures, what = self.site.figures, (self.page.path, *choices)
+        try:
+            body = (await figures.made(self.request, asked, what, packed, read)).decode()
+        except Refusal as refusal:
+            if refusal.code is RefusalCode.TOO_FEW_REPORTS:
+                return message(f"No figures yet: they {appear_text(asked.newest)}.", live=True)
+            if refusal.code is not RefusalCode.BAD_QUERY:
+                raise
+            return message(f"{refusal.reason}.", "alert", status=400)
+        to_come = asked.epochs is None and self.site.clock() < asked.newest.schedule.end
+        return Content(body[1:], live=body[0] == "1" or to_come)
+
+    async def view(
+        self, asked: Asked, content: Content, older: Sequence[range] = ()
+    ) -> web.Response:
+        """Return a view of a survey, or only what changes of it, if that is what a script asks for.
+
+        It says which ``older`` epochs it leaves out.
+        """
+        site, request, view, manifest = self.site, self.request, self.page, asked.newest
+        headers, shown = request.headers, manifest.survey_id.hex()
+        script = is_script(request)
+        if script and headers.get("Shown-Survey", shown) != shown:
+            # The rest of the page tells of another, which has a successor by now.
+            return web.Response(headers={"HX-Refresh": "true"})
+        role = await held_role(request, site.store)
+        values: dict[str, Any] = {
+            "root": root_of(request),
+            **here(request),
+            **site.head(manifest),
+            "view": view,
+            "chosen": request.query,
+            "content": content,
+            "known": role is not None,
+            # As /metrics: whoever counts every report knows more than figures show.
+            "collector": [*collector_health(site.meters)] if role is Role.OPERATOR else (),
+            "downloads": [*downloads(request, view, manifest.name)],
+        }
+        # Where time has passed, and nothing was chosen, only figures change.
+        values["fragment"] = script and headers.get("HX-Trigger") != "live"
+        if script and not values["fragment"]:
+            return page("live.html", **values)
+
+        async def listed() -> tuple[Controls, list[ListedEpoch], Sequence[range]]:
+            # In a thread: there may be 65,536 answers to look through.
+            controls = await to_thread(Controls.of, request, asked.surveys, view)
+            if script or not view.of_epochs:
+                return controls, [], older
+            most = most_epochs(manifest)
+            epochs = await shown_epochs(site.store, manifest, site.clock(), most)
+            first = epochs[0].number if epochs else None
+            return controls, epochs, [await older_epochs(site.store, manifest, first)]
+
+        making = asked.estimating.in_turn(request, listed)
+        values["controls"], epochs, left_out = await to_the_end(making)
+        if script:
+            return page("live.html", **values)
+        return page(
+            "survey.html",
+            content.status,
+            **values,
+            pages=PAGES,
+            levels=LEVELS,
+            views=VIEWS,
+            epochs=[*epoch_choices(manifest, view, epochs)],
+            older=[each for each in left_out if each],
+            survey=request.query.get("survey", ""),
+            versions=site.catalogue.named(manifest.name),
+            privacy=[*privacy_terms(manifest)],
+        )

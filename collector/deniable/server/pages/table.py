@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from deniable.reading import MOST_ROWS
-from deniable.server.pages.limits import MOST_COMPARED, MOST_PANELS
 from deniable.server.routes.routing import HTML, SVG, Route
 
 AT_ONCE: Final = "simultaneous"
@@ -28,7 +27,7 @@ class Page(Route):
     takes: tuple[str, ...] = ()  # parameters of its query, which can be chosen on it
     of_epochs: bool = False  # the epochs that it can be of are offered
     across: bool = False  # it is of all surveys of the name, unless one is asked for
-    most: int = MOST_ROWS  # how many answers it shows
+    most: int = MOST_ROWS  # how many answers it shows; others are found by name, or downloaded
     downloads: tuple[str, ...] = ()  # paths of routes and pages that have the same figures
 
     @property
@@ -65,7 +64,7 @@ PAGES: Final[tuple[Page, ...]] = (
         tab="Over time",
         takes=_ESTIMATES,
         across=True,
-        most=MOST_PANELS,
+        most=12,
         downloads=("/v1/surveys/{name}/series",),
     ),
     Page(
@@ -74,7 +73,7 @@ PAGES: Final[tuple[Page, ...]] = (
         tab="Compare",
         takes=(*_ESTIMATES, "against"),
         of_epochs=True,
-        most=MOST_COMPARED,
+        most=20,
     ),
     Page(f"{OF_SURVEY}/plan", answer="views:plan", tab="Plan", takes=_SLIDERS),
     Page(_CHART, media=SVG, answer="views:chart", takes=_CHARTED),

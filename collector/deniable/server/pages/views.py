@@ -9,10 +9,9 @@ from aiohttp import web
 from deniable.directory import older_epochs, shown_counts
 from deniable.reading import VIEWS, EpochCounts
 from deniable.server.pages.controls import EPSILONS, WIDTHS, asked_groups, free_epsilon
-from deniable.server.pages.handlers import Visit
+from deniable.server.pages.handlers import Content, Visit, message
 from deniable.server.pages.health import epoch_health
 from deniable.server.pages.rendering import rendered
-from deniable.server.pages.survey import Content, estimated, message, survey_page
 from deniable.server.pages.table import AT_ONCE
 from deniable.server.routes.figures import Asked, check_view, to_the_end
 from deniable.server.routes.parameters import asked_choice, asked_epochs, asked_level
@@ -42,7 +41,7 @@ async def figures(visit: Visit) -> web.Response:
         }
 
     choices = (level, view, groups, wanted, raw, at_once)
-    return await survey_page(visit, asked, await estimated(visit, asked, choices, values))
+    return await visit.view(asked, await visit.estimated(asked, choices, values))
 
 
 async def chart(visit: Visit) -> web.Response:
@@ -85,10 +84,10 @@ async def series(visit: Visit) -> web.Response:
         from deniable.server.pages.shown import shown_series
 
         found = series_of(visit.name, asked.surveys, shown, level)
-        return {"shown": shown_series(found, groups, wanted), "level": level}
+        return {"shown": shown_series(found, groups, wanted, most=visit.page.most), "level": level}
 
-    content = await estimated(visit, asked, (level, groups, wanted), values, read)
-    return await survey_page(visit, asked, content, older)
+    content = await visit.estimated(asked, (level, groups, wanted), values, read)
+    return await visit.view(asked, content, older)
 
 
 async def compare(visit: Visit) -> web.Response:
@@ -97,7 +96,7 @@ async def compare(visit: Visit) -> web.Response:
     level, groups = asked_level(request), asked_groups(request)
     query, wanted = request.query, request.query.get("find", "")
     if "against" not in query:
-        return await survey_page(visit, asked, message("Choose the epoch to compare with."))
+        return await visit.view(asked, message("Choose the epoch to compare with."))
     other = request.clone(rel_url=request.rel_url.update_query({"epoch": query["against"]}))
     against = asked_epochs(other, asked.newest, 1)
 
@@ -129,8 +128,8 @@ async def compare(visit: Visit) -> web.Response:
             "health": [*epoch_health(asked.newest.schedule, shown[-1])],
         }
 
-    content = await estimated(visit, asked, (level, groups, wanted, against), values, read)
-    return await survey_page(visit, asked, content)
+    content = await visit.estimated(asked, (level, groups, wanted, against), values, read)
+    return await visit.view(asked, content)
 
 
 async def plan(visit: Visit) -> web.Response:
@@ -151,4 +150,4 @@ async def plan(visit: Visit) -> web.Response:
         return rendered(visit.page.template, own=own, others=others, free=free, width=width)
 
     body = await to_the_end(asked.estimating.in_turn(request, lambda: to_thread(made)))
-    return await survey_page(visit, asked, Content(body))
+    return await visit.view(asked, Content(body))
