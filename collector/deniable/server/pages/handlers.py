@@ -11,23 +11,10 @@ from aiohttp import web
 
 from deniable.directory import Config, older_epochs, shown_epochs
 from deniable.messages import Manifest, Refusal, RefusalCode, is_simulated
-from deniable.reading import (
-    VIEWS,
-    EpochCounts,
-    EpochState,
-    ListedEpoch,
-    appear_text,
-    instant_text,
-)
+from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, appear_text, instant_text
 from deniable.reading.wire import most_epochs
 from deniable.server.operations.metrics import Meters
-from deniable.server.pages.controls import (
-    LEVELS,
-    MOST_REPEATED,
-    Controls,
-    downloads,
-    epoch_choices,
-)
+from deniable.server.pages.controls import LEVELS, MOST_REPEATED, Controls, downloads, epoch_choices
 from deniable.server.pages.health import collector_health
 from deniable.server.pages.rendering import here, is_script, page, rendered, root_of
 from deniable.server.pages.table import PAGES, Page
