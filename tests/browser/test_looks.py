@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, ViewportSize
 
+from deniable.server.pages import table
 from tests.browser.served import EPOCH, MARRIAGE, SURVEYS, Served
 from tests.browser.visits import log_in
 from tests.browser.watched import Watched
@@ -19,9 +20,12 @@ PAGES: Final = (
     "/login",
     *(f"/surveys/{name}" for name in SURVEYS),
     f"/surveys/{MARRIAGE}?epoch=0-{EPOCH - 1}&raw=1&group=good&group=very+good&view=projected",
-    f"/surveys/{MARRIAGE}/series",
-    f"/surveys/{MARRIAGE}/compare?epoch={EPOCH - 1}&against={EPOCH - 3}",
-    f"/surveys/{MARRIAGE}/plan",
+    *(
+        f"/{page.address(MARRIAGE)}"
+        + (f"?epoch={EPOCH - 1}&against={EPOCH - 3}" if "against" in page.takes else "")
+        for page in table.PAGES
+        if page.tab
+    ),
 )
 DESKTOP: Final[ViewportSize] = {"width": 1000, "height": 800}
 PHONE: Final[ViewportSize] = {"width": 360, "height": 740}

@@ -118,12 +118,17 @@ def test_the_threat_model_names_every_threat_that_the_protocol_lists(threat: str
     assert threat in THREATS
 
 
-def test_every_command_stands_in_the_table_of_commands() -> None:
-    page = PAGES["reference/commands.md"]
-    rows = [line for line in page.splitlines() if line.startswith("| `deniable ")]
+def undocumented(*more: str) -> list[tuple[str, ...]]:
+    """Return the commands that have no row in the table, if it had more rows."""
+    lines = [*PAGES["reference/commands.md"].splitlines(), *more]
+    rows = [line for line in lines if line.startswith("| `deniable ")]
     paths = [path for path, command in all_commands() if not isinstance(command, click.Group)]
-    assert [path for path in paths if not any(all(w in row for w in path) for row in rows)] == []
     assert len(paths) > 30
+    return [path for path in paths if not any(all(w in row for w in path) for row in rows)]
+
+
+def test_every_command_stands_in_the_table_of_commands() -> None:
+    assert undocumented() == []
 
 
 def test_every_package_stands_in_the_drawing_of_the_architecture() -> None:

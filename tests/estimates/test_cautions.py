@@ -144,7 +144,7 @@ def check_both(code: str, compared: Comparison, series: Series) -> None:
     cautions = series.cautions()
     assert code in {caution.code for caution in cautions} or code == "each-by-itself"
     check(cautions, printed(lambda screen: show_series(series, (), 0.95, screen)))
-    check(cautions, on_page(shown_series(series, ())))
+    check(cautions, on_page(shown_series(series, (), most=12)))
     check(cautions, words(series.plot().svg), brief=True)
     assert [caution["code"] for caution in series.to_dict()["cautions"]] == [
         caution.code for caution in cautions

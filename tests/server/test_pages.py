@@ -24,8 +24,8 @@ from deniable.planning import plan
 from deniable.publishing.drafts import draft
 from deniable.publishing.numbering import next_manifest
 from deniable.publishing.survey_file import SurveyFile
-from deniable.server.pages.limits import MOST_COMPARED
 from deniable.server.pages.shown import largest_shares
+from deniable.server.pages.table import OF_SURVEY, PAGES
 from deniable.stores import Overloaded, Role
 from tests.cli.commands import SURVEY, succeed
 from tests.server.collector import Collector, running
@@ -41,7 +41,11 @@ SURVEYS = [
     for number, example in enumerate(examples)
 ]
 SCRIPT = {"HX-Request": "true"}
-PATHS = ("", "/series", "/compare?epoch=1&against=0", "/plan", "/chart.svg")
+PATHS = [
+    page.path.removeprefix(OF_SURVEY) + ("?epoch=1&against=0" if "against" in page.takes else "")
+    for page in PAGES
+    if page.path.startswith(OF_SURVEY)
+]
 
 
 class Tables(HTMLParser):
@@ -219,6 +223,21 @@ async def test_page_command_and_interface_plan_the_same(
 
 
 @pytest.mark.asyncio
+async def test_a_page_offers_what_it_takes_of_the_query_and_nothing_else(public: Collector) -> None:
+    # An id is chosen below, a name is looked for among many, and a series is of all epochs.
+    elsewhere = {"survey", "find", "epoch"}
+    for page in [page for page in PAGES if page.tab]:
+        offered = set()
+        for survey in (*SURVEYS, ODD):
+            text = await text_of(await public.client.get(f"/{page.address(survey.name)}"))
+            (form,) = re.findall('(?s)<form class="controls".*?</form>', text)
+            offered |= {read["name"] for _, read in Tables(form).tags if "name" in read}
+        assert offered <= {*page.takes}
+        assert offered >= {*page.takes} - elsewhere
+        assert ("epoch" in offered) is page.of_epochs
+
+
+@pytest.mark.asyncio
 async def test_sliders_tell_what_they_are_set_to(public: Collector) -> None:
     page = "/surveys/odd/plan?width=0.02&epsilon=0.5"
     whole = await text_of(await public.client.get(page))
@@ -236,13 +255,14 @@ def test_answers_are_not_chosen_for_seeming_to_change(before: int, now: int) -> 
     the largest of the later epoch, 188 and 112 did.)
     """
     mechanism, rng = RandomisedResponse(200, "1"), np.random.default_rng(11)
+    (most,) = (page.most for page in PAGES if page.kind == "compare")
     seeming = 0
     for _ in range(60):
         one, other = (
             Histogram.of_counts(mechanism, rng.multinomial(n, [1 / 200] * 200).tolist())
             for n in (before, now)
         )
-        for name in largest_shares((one, other), everywhere=True)[:MOST_COMPARED]:
+        for name in largest_shares((one, other), everywhere=True)[:most]:
             seeming += (other.share([name]) - one.share([name])).distinguishable
     assert seeming <= 108
 
@@ -351,8 +371,10 @@ async def test_a_session_leads_back_to_pages_of_the_collector_only(collector: Co
     ):
         answer = await logged_in(collector, next=to)
         assert answer.headers["Location"] == "./"
-    to = f"surveys/x/compare?{'group=a%26b&' * 200}"
-    assert (await logged_in(collector, next=to)).headers["Location"] == f"./{to}"
+    for page in PAGES:
+        to = f"{page.address('x')}?{'group=a%26b&' * 200}"
+        answer = await logged_in(collector, next=to)
+        assert answer.headers["Location"] == f"./{to if page.tab else ''}"
 
 
 @pytest.mark.asyncio

@@ -13,7 +13,8 @@ from itertools import accumulate, chain, product
 from typing import Final, Literal
 
 from deniable.messages import RefusalCode
-from deniable.server.routes.routing import PAGES, ROUTES
+from deniable.server.pages.table import PAGES
+from deniable.server.routes.routing import ROUTES
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _FAST: Final = (0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)

@@ -1,5 +1,6 @@
 """From what is shown to HTML: every text is escaped, and every link is relative."""
 
+from asyncio import to_thread
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -7,11 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import web
 
 from deniable.budget import odds_text
+from deniable.messages import Refusal, RefusalCode
 from deniable.reading import instant_text
 from deniable.server.routes.routing import HTML
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+    from deniable.server.pages.handlers import Visit
 
 _HEADERS: Final = {
     "Cache-Control": "no-store",
@@ -21,12 +25,11 @@ _HEADERS: Final = {
     # Without a referrer, forms would be sent with the origin "null".
     "Referrer-Policy": "same-origin",
 }
-STATIC: Final = {
+_STATIC: Final = {
     "page.css": "text/css",
     "charts.css": "text/css",
     "htmx.min.js": "text/javascript",
 }
-"""What there is below ``static/``."""
 
 
 def rendered(template: str, **values: Any) -> str:
@@ -48,10 +51,34 @@ def root_of(request: web.BaseRequest) -> str:
     return "../" * (request.rel_url.raw_path.count("/") - 1) or "./"
 
 
+def is_script(request: web.BaseRequest) -> bool:
+    """Return whether a page that is open asks for what changes of it."""
+    headers = request.headers
+    return "HX-Request" in headers and "HX-History-Restore-Request" not in headers
+
+
+def here(request: web.BaseRequest) -> dict[str, str]:
+    """Return where a page is, relative to itself."""
+    # As it came: in a decoded one, "C#" ends the query.
+    url = request.rel_url
+    return {"here": url.raw_path.rpartition("/")[2], "query": url.raw_query_string}
+
+
+async def static(visit: "Visit") -> web.Response:
+    """Answer with a stylesheet or script."""
+    if visit.name not in _STATIC:
+        raise Refusal(RefusalCode.NOT_FOUND, "there is nothing at this path")
+    return web.Response(
+        body=await to_thread(_file, visit.name),
+        content_type=_STATIC[visit.name],
+        charset="utf-8",
+        headers={"Cache-Control": "public, max-age=3600"},
+    )
+
+
 @cache
-def static_file(name: str) -> bytes:
-    """Return a stylesheet or script; KeyError for others."""
-    if STATIC[name] and name == "charts.css":
+def _file(name: str) -> bytes:
+    if name == "charts.css":
         from deniable.estimates.charts import stylesheet
 
         return stylesheet().encode()

@@ -25,7 +25,6 @@ from deniable.estimates.fields import Json, numeric_map, statistic_rows
 from deniable.estimates.rows import chosen_rows
 from deniable.estimates.series import Point
 from deniable.reading import MOST_ROWS
-from deniable.server.pages.limits import MOST_PANELS
 
 Text = Callable[[float], str]
 """How a number is written."""
@@ -140,7 +139,7 @@ def shown_raw(histogram: Histogram) -> list[tuple[str, int]]:
     return [(str(names[at]), int(histogram.raw[at])) for at in range(min(len(names), MOST_ROWS))]
 
 
-def shown_series(series: Series, together: Sequence[str], wanted: str = "") -> Shown:
+def shown_series(series: Series, together: Sequence[str], wanted: str = "", *, most: int) -> Shown:
     """Return a series' chart and its table, of the answers added up or the most frequent ones."""
     shown = [
         point.histogram
@@ -153,7 +152,7 @@ def shown_series(series: Series, together: Sequence[str], wanted: str = "") -> S
     among, cut = None, False
     if not (series.numeric or groups):
         found = largest_shares(shown, wanted, everywhere=False)
-        among, cut = set(found[:MOST_PANELS]), len(found) > MOST_PANELS
+        among, cut = set(found[:most]), len(found) > most
     # Those that are chosen by their estimates, chance has helped: see deniable.estimates.rows.
     figures = [
         each

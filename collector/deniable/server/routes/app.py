@@ -17,7 +17,9 @@ from deniable.messages import Refusal, RefusalCode
 from deniable.server.operations.gauges import Gauges
 from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import METRICS_TYPE, Meters, exposition
-from deniable.server.pages.handlers import failure_page, page_handlers
+from deniable.server.pages.entrance import failure_page
+from deniable.server.pages.handlers import Site
+from deniable.server.pages.table import PAGES, Page
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.cross_origin import CrossOrigin
 from deniable.server.routes.failures import answer_to
@@ -27,7 +29,7 @@ from deniable.server.routes.queries import query_handlers
 from deniable.server.routes.routing import (
     HTML,
     JSON,
-    PAGES,
+    ROUTES,
     Handler,
     MethodNotAllowed,
     Route,
@@ -79,7 +81,7 @@ async def build_server(
         "/v1/reports": Uploads(config, store, catalogue, clock, meters).answer,
         **query_handlers(catalogue, clock),
         **figure_handlers(figures),
-        **page_handlers(config, store, catalogue, figures, clock, meters),
+        **Site(config, store, catalogue, figures, clock, meters).handlers(),
         "/healthz": _healthy,
         "/readyz": ready,
         "/metrics": _metrics(meters, gauges, store),
@@ -100,7 +102,7 @@ def build_metrics_server(config: Config, meters: Meters, gauges: Gauges) -> Coll
 def _server(
     config: Config, handlers: Mapping[str, Handler], meters: Meters, throttle: LogThrottle
 ) -> CollectorServer:
-    router, cross_origin = Router(handlers), CrossOrigin(config)
+    router, cross_origin = Router((*ROUTES, *PAGES), handlers), CrossOrigin(config)
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
@@ -134,7 +136,7 @@ def _server(
 def _is_for_people(request: web.BaseRequest, route: Route | None) -> bool:
     """Return whether a browser shows the answer: of a page, or of a path that there is not."""
     if route is not None:
-        return route in PAGES
+        return isinstance(route, Page)
     return HTML in request.headers.get("Accept", "") and not request.path.startswith("/v1/")
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
@@ -118,10 +118,8 @@ class Figures:
 
     async def series(self, request: web.BaseRequest, name: str) -> web.Response:
         """Answer with a series."""
-        asked = await self.asked(request, name)
+        asked = await self.asked(request, name, across=True)
         level, form = asked_level(request), asked_choice(request, "format", FORMATS)
-        if asked.epochs is None and "survey" not in request.query:
-            asked = replace(asked, surveys=tuple(self._catalogue.named(name)))
 
         def packed(shown: Sequence[EpochCounts]) -> bytes:
             from deniable.estimates import series_of
@@ -149,11 +147,16 @@ class Figures:
 
         return json_answer(await self.made(request, asked, "covariance", packed))
 
-    async def asked(self, request: web.BaseRequest, name: str) -> Asked:
-        """Return what a request is about; Refusal if that may not be seen, or there is none."""
+    async def asked(self, request: web.BaseRequest, name: str, *, across: bool = False) -> Asked:
+        """Return what a request is about; Refusal if that may not be seen, or there is none.
+
+        It is ``across`` all surveys of the name, unless one or its epochs are asked for.
+        """
         estimating = await self.queue(request, name)
         manifest = await asked_survey(request, self._catalogue, name)
         epochs = asked_epochs(request, manifest, most_epochs(manifest))
+        if across and epochs is None and "survey" not in request.query:
+            return Asked(estimating, tuple(self._catalogue.named(name)), epochs)
         return Asked(estimating, (manifest,), epochs)
 
     async def made(

@@ -4,7 +4,7 @@ Finding a route costs a report next to nothing.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
@@ -170,25 +170,11 @@ ROUTES: Final = (
 """Every route for programs, one a path. An operator's token does wherever another does."""
 
 
-PAGES: Final = (
-    Route("/", "the surveys", HTML),
-    Route("/login", "where a token begins a session", HTML, form=True),
-    Route("/logout", "ends it", HTML, method="POST"),
-    Route("/static/{name}", "a stylesheet or script"),
-    Route("/surveys/{name}", "a survey's figures", HTML),
-    Route("/surveys/{name}/series", "them epoch by epoch", HTML),
-    Route("/surveys/{name}/compare", "two of its epochs", HTML),
-    Route("/surveys/{name}/plan", "how many reports figures take", HTML),
-    Route("/surveys/{name}/chart.svg", "its chart", SVG),
-)
-"""The pages for people, and what they consist of. They are no part of the interface."""
-
-
 class Router:
     """Finds who answers a request, among handlers by their routes' paths."""
 
-    def __init__(self, handlers: Mapping[str, Handler]) -> None:
-        routes = {route.path: route for route in (*ROUTES, *PAGES)}
+    def __init__(self, table: Iterable[Route], handlers: Mapping[str, Handler]) -> None:
+        routes = {route.path: route for route in table}
         found = {path: (routes[path], handler) for path, handler in handlers.items()}
         self._fixed = {path: each for path, each in found.items() if _NAME not in path}
         self._named = [

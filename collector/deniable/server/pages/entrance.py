@@ -1,0 +1,103 @@
+"""The pages before any survey's: what is being asked, the login, and what stands for a failure."""
+
+from json import loads
+from typing import Final
+from urllib.parse import parse_qs
+
+from aiohttp import web
+
+from deniable.directory import token_digest
+from deniable.messages import Refusal, RefusalCode, media_type
+from deniable.server.pages.handlers import Visit
+from deniable.server.pages.rendering import here, is_script, page, root_of
+from deniable.server.pages.sessions import begin_session, check_own_page, end_session
+from deniable.server.pages.table import is_view
+from deniable.server.routes.tokens import held_role, held_tokens
+from deniable.server.transport.connections import Connection
+
+_FORM: Final = "application/x-www-form-urlencoded"
+
+
+async def surveys(visit: Visit) -> web.Response:
+    """Answer with the newest survey of each name."""
+    site = visit.site
+    await site.catalogue.reread()
+    known = await held_role(visit.request, site.store) is not None
+    listed = [site.head(manifest) for manifest in site.catalogue.newest()]
+    root, template = root_of(visit.request), visit.page.template
+    return page(template, root=root, known=known, surveys=listed)
+
+
+async def login(visit: Visit) -> web.Response:
+    """Answer with the form, or begin a session with the token that it was filled in with."""
+    request, site = visit.request, visit.site
+    if request.method != "POST":
+        return _login(request, 200, "", request.query.get("next", ""))
+    form = await _read_form(request)
+    token, to = form.get("token", "").strip(), form.get("next", "")
+    if await site.store.token_role(token_digest(token)) is None:
+        return _login(request, 401, "This collector has no such token.", to)
+    answer = _see(request, to if is_view(to) else "")
+    begin_session(request, answer, site.config.authority, token)
+    return answer
+
+
+async def logout(visit: Visit) -> web.Response:
+    """End a session."""
+    await _read_form(visit.request)
+    answer = _see(visit.request, "")
+    end_session(answer, visit.site.config.authority)
+    return answer
+
+
+def failure_page(request: web.BaseRequest, answer: web.Response) -> web.Response:
+    """Return as a page what a program would be told; strangers are asked for a token.
+
+    A page that is open gets what stands in place of the figures meanwhile, or that it is to be
+    loaded anew: its session has ended.
+    """
+    if answer.status == 401:
+        to = request.rel_url.raw_path_qs.lstrip("/")
+        made = _login(request, 401, "These figures are for holders of a token.", to)
+        made.headers["HX-Refresh"] = "true"
+        return made
+    assert isinstance(answer.body, bytes)
+    told = loads(answer.body)
+    made = page(
+        "interrupted.html" if is_script(request) else "failure.html",
+        answer.status,
+        root=root_of(request),
+        **here(request),
+        known=bool(held_tokens(request)),
+        title=told["title"],
+        detail=told.get("detail", ""),
+    )
+    for name in ("Allow", "Retry-After"):
+        if name in answer.headers:
+            made.headers[name] = answer.headers[name]
+    return made
+
+
+def _login(request: web.BaseRequest, status: int, text: str, to: str) -> web.Response:
+    answer = page("login.html", status, root=root_of(request), known=False, text=text, to=to)
+    if status == 401:
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    if "HX-Request" in request.headers:  # the session has ended: the whole page is to say so
+        answer.headers["HX-Refresh"] = "true"
+    return answer
+
+
+def _see(request: web.BaseRequest, to: str) -> web.Response:
+    """Return the way to another page, relative to this one."""
+    return web.Response(status=303, headers={"Location": f"{root_of(request)}{to}"})
+
+
+async def _read_form(request: web.BaseRequest) -> dict[str, str]:
+    """Return what a form of ours was filled in with; Refusal for anything else."""
+    check_own_page(request)
+    if media_type(request.headers.get("Content-Type", "")) != _FORM:
+        raise Refusal(RefusalCode.UNSUPPORTED_MEDIA_TYPE, f"send {_FORM}")
+    connection = request.protocol
+    assert isinstance(connection, Connection)
+    fields = parse_qs((await connection.read(request)).decode("utf-8", "replace"))
+    return {name: values[0] for name, values in fields.items()}

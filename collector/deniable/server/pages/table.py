@@ -1,0 +1,87 @@
+"""Every page: one table, which routes, tabs, controls, the login's redirects and metrics follow."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from deniable.reading import MOST_ROWS
+from deniable.server.routes.routing import HTML, SVG, Route
+
+AT_ONCE: Final = "simultaneous"
+"""Of a query for intervals that hold for all answers at once."""
+OF_SURVEY: Final = "/surveys/{name}"
+_CHART: Final = f"{OF_SURVEY}/chart.svg"
+_CHARTED: Final = ("epoch", "survey", "level", "view", "find", AT_ONCE)
+_SLIDERS: Final = ("survey", "width", "epsilon")
+_ESTIMATES: Final = ("survey", "epoch", "level", "find", "group")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Route):
+    """One page for people, or what pages consist of: no part of the interface for programs."""
+
+    summary: str = ""
+    media: str = HTML
+    answer: str  # who answers, as ``module:function`` of this package
+    tab: str = ""  # what stands in its tab: it is a view of a survey
+    takes: tuple[str, ...] = ()  # parameters of its query, which can be chosen on it
+    of_epochs: bool = False  # the epochs that it can be of are offered
+    across: bool = False  # it is of all surveys of the name, unless one is asked for
+    most: int = MOST_ROWS  # how many answers it shows; others are found by name, or downloaded
+    downloads: tuple[str, ...] = ()  # paths of routes and pages that have the same figures
+
+    @property
+    def kind(self) -> str:
+        """Return what scripts and styles know it by."""
+        return self.path.removeprefix(OF_SURVEY).lstrip("/") or "survey"
+
+    @property
+    def template(self) -> str:
+        """Return the file of what is its own, called as who answers."""
+        return f"{self.answer.partition(':')[2]}.html"
+
+    def address(self, name: str) -> str:
+        """Return where it is of a survey, from the collector's root."""
+        return self.path.replace("{name}", name).lstrip("/")
+
+
+PAGES: Final[tuple[Page, ...]] = (
+    Page("/", answer="entrance:surveys"),
+    Page("/login", answer="entrance:login", form=True, takes=("next",)),
+    Page("/logout", answer="entrance:logout", method="POST"),
+    Page("/static/{name}", answer="rendering:static"),
+    Page(
+        OF_SURVEY,
+        answer="views:figures",
+        tab="Figures",
+        takes=(*_ESTIMATES, "view", AT_ONCE, "raw"),
+        of_epochs=True,
+        downloads=("/v1/surveys/{name}/histogram", _CHART),
+    ),
+    Page(
+        f"{OF_SURVEY}/series",
+        answer="views:series",
+        tab="Over time",
+        takes=_ESTIMATES,
+        across=True,
+        most=12,
+        downloads=("/v1/surveys/{name}/series",),
+    ),
+    Page(
+        f"{OF_SURVEY}/compare",
+        answer="views:compare",
+        tab="Compare",
+        takes=(*_ESTIMATES, "against"),
+        of_epochs=True,
+        most=20,
+    ),
+    Page(f"{OF_SURVEY}/plan", answer="views:plan", tab="Plan", takes=_SLIDERS),
+    Page(_CHART, media=SVG, answer="views:chart", takes=_CHARTED),
+)
+
+
+def is_view(place: str) -> bool:
+    """Return whether a place, from the collector's root, is a view of a survey."""
+    views = "|".join(re.escape(page.address("\n")) for page in PAGES if page.tab)
+    pattern = rf"({views})(\?[!-~]*)?".replace("\\\n", "[a-z0-9-]+")
+    return re.fullmatch(pattern, place, re.ASCII) is not None

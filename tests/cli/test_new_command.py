@@ -1,0 +1,37 @@
+"""What a new command takes: a function and its line in the table."""
+
+import sys
+
+import pytest
+
+from deniable.cli.root import COMMANDS
+from tests.cli import test_errors
+from tests.cli.commands import Workplace, all_commands, fail, succeed
+from tests.docs.test_documented import undocumented
+from tests.support import toy_command
+
+LINE = "How many answers a survey has."
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enter the toy as the recipe says: by its module, and its line in the table."""
+    monkeypatch.setitem(sys.modules, "deniable.cli.toy_command", toy_command)
+    monkeypatch.setitem(COMMANDS, "toy", ("toy_command:toy", LINE))
+
+
+def test_a_new_command_is_listed_and_explained_and_its_errors_are_one_line(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.publish()
+    assert succeed("toy", "tea", "--dir", place.directory) == "4\n"
+    assert "no survey 'coffee'" in fail("toy", "coffee", "--dir", place.directory)
+    monkeypatch.setattr(test_errors, "COMMANDS", all_commands())
+    test_errors.test_every_command_explains_itself_and_its_options()
+    test_errors.test_every_command_has_a_summary_that_is_not_cut_off()
+    assert LINE in succeed("--help")
+
+
+def test_a_new_command_wants_a_row_in_the_documents() -> None:
+    assert undocumented() == [("toy",)]
+    assert undocumented("| `deniable toy NAME` | how many answers it has |") == []
