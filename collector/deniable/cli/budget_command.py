@@ -21,7 +21,7 @@ from deniable.budget import upper_text
 from deniable.choosing import PLAIN, Candidate, best, composed
 from deniable.cli.options import json_option
 from deniable.cli.screen import show
-from deniable.documents import Column, Document, Fact, Kind, Table
+from deniable.documents import Column, Document, Kind, Table
 from deniable.mechanisms import (
     MAX_CATEGORIES,
     InvalidPrivacyParameter,
@@ -107,10 +107,10 @@ def budget(
         f"and stops at its app's lifetime_epsilon ({DEFAULT_LIFETIME_EPSILON} by default)."
     )
     document = Document(
-        [Fact(key="times", value=times), Fact(key="total", value=total)],
-        [Table(columns, rows, "compositions")],
-        [note],
-        f"{times:,} reports of {asked}{slacks}",
+        tables=[Table(columns, rows, "compositions")],
+        notes=[note],
+        heading=f"{times:,} reports of {asked}{slacks}",
+        values={"times": times, "total": total},
     )
     show(document, as_json=as_json)
 

@@ -21,7 +21,7 @@ def print_document(document: Document, screen: "Console") -> None:
     parts: list[RenderableType] = [Text(document.heading)] if document.heading else []
     if facts := facts_text(document.facts, screen.width):
         parts.append(Text(facts))
-    parts += [_table(table) for table in document.tables if table.columns]
+    parts += map(_table, document.tables)
     if document.notes:
         parts.append(Text("\n".join(document.notes), style="dim"))
     for number, part in enumerate(parts):
@@ -35,7 +35,10 @@ def facts_text(facts: Iterable[Fact], width: int, indent: int = 0) -> str:
 
     A text that is too long is broken at its spaces, unless they are non-breaking.
     """
-    lines = [line for fact in facts for line in fact.lines()]
+    lines: list[tuple[str, str]] = []
+    for fact in facts:
+        lines += [(fact.label, fact.text)] * bool(fact.text)
+        lines += ((f"  {label}", text) for label, text in fact.details)
     indent = indent or max((len(label) + 2 for label, _ in lines), default=0)
     lines_of = textwrap.TextWrapper(
         max(width - indent, indent), break_long_words=False, break_on_hyphens=False

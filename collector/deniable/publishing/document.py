@@ -159,14 +159,12 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
 
 def _device_facts(manifest: Manifest) -> Iterator[Fact]:
     """Yield who may report; with their issuers."""
-    first, *others = manifest.enrolment.issuers or (b"",)
-    if not first:
+    if not (issuers := [issuer.hex() for issuer in manifest.enrolment.issuers]):
         yield Fact("devices", "open: nobody vouches that each report comes from another device")
         return
     yield Fact("devices", "certificate: only those for which an issuer vouches:")
-    yield Fact("", first.hex())
-    for issuer in others:
-        yield Fact("", f"then {issuer.hex()}")
+    for line in ",\nthen ".join(issuers).splitlines():
+        yield Fact("", line)
 
 
 def _cost_text(manifest: Manifest, now: float) -> str:
