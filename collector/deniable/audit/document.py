@@ -11,7 +11,7 @@ from deniable.audit.findings import Finding, Witness
 from deniable.audit.optimality import Criterion, compare, largest_lie
 from deniable.audit.tight import pure_level, tight_delta, tight_epsilon
 from deniable.budget import upper_text
-from deniable.documents import Column, Document, Fact, Kind, Table, number_text
+from deniable.documents import Caution, Column, Document, Fact, Level, Table, number_text
 from deniable.mechanisms import Mechanism, epsilon_of_odds
 
 if TYPE_CHECKING:
@@ -24,15 +24,21 @@ _WIDEST_NAME: Final = 24
 
 _CRITERIA: Final = (
     Column("name", "criterion"),
-    Column("value", "matrix", Kind.NUMBER),
+    Column("value", "matrix", "number"),
     Column("compared_with", "compared with"),
-    Column("optimum", "at best", Kind.NUMBER),
-    Column("ratio", "ratio", Kind.NUMBER),
+    Column("optimum", "at best", "number"),
+    Column("ratio", "ratio", "number"),
 )
 _MEANINGS: Final = (
     "A ratio above 1 is worse. A lie is a response that is not the answer. Total variance: n times "
     "the variances of all estimated frequencies, summed, where the true ones are equal; its bound "
     "for any mechanism is for delta 0."
+)
+
+_NOT_PRIVATE: Final = Caution(
+    "not-private",
+    Level.WARNING,
+    "The matrix is not private at this epsilon and delta; it may beat an optimum.",
 )
 
 
@@ -60,13 +66,11 @@ class Subject:
             Fact("matrix", self.title, "matrix", self.title),
             Fact("size", f"{k:,} categories × {n:,} responses, over {over}"),
             Fact("note", self.note, "note", self.note or None),
+            Fact(key="categories", value=k),
+            Fact(key="responses", value=n),
+            Fact(key="grid", value=str(grid)),
             *([] if self.design is None else _design(k, self.design)),
         ]
-
-    def values(self) -> dict[str, object]:
-        """Return its size, for programs."""
-        k, n = len(self.categories), len(self.responses)
-        return {"categories": k, "responses": n, "grid": str(self.matrix.grid)}
 
 
 def audit_document(subject: Subject, epsilon: str | None, delta: str | None) -> Document:
@@ -90,7 +94,7 @@ def audit_document(subject: Subject, epsilon: str | None, delta: str | None) -> 
         Fact("lies", _lie(lie), "lie", _criterion(lie)),
         *subject.terms,
     ]
-    return Document(facts, values=subject.values())
+    return Document(facts)
 
 
 def comparison_document(subject: Subject, epsilon: str | None, delta: str) -> Document:
@@ -102,10 +106,6 @@ def comparison_document(subject: Subject, epsilon: str | None, delta: str) -> Do
         if criterion.reason:
             reasons.setdefault(criterion.reason, {})[criterion.name] = None
     notes = [f"- {', '.join(names)}: {reason}." for reason, names in reasons.items()]
-    if not made.holds:
-        notes.append(
-            "! The matrix is not private at this epsilon and delta; it may beat an optimum."
-        )
     valued = [row for row in rows if row["value"] is not None]
     level = None if made.odds is None else f"{epsilon_of_odds(made.odds):f}"
     odds, slack = made.odds and _both(made.odds, up=True), _both(made.delta, up=True)
@@ -117,7 +117,8 @@ def comparison_document(subject: Subject, epsilon: str | None, delta: str) -> Do
         ],
         [Table(_CRITERIA, valued)] if valued else (),
         [*notes, _MEANINGS] if valued else notes,
-        values=subject.values() | {"odds": odds, "holds": made.holds, "criteria": rows},
+        () if made.holds else (_NOT_PRIVATE,),
+        values={"odds": odds, "holds": made.holds, "criteria": rows},
     )
 
 

@@ -73,15 +73,9 @@ def publish(
     offered = running([manifest, *surveys], ended, now)
     together = reserved_by_all(offered, now)
     called = f"{manifest.name}, sequence {manifest.sequence}"
-    facts = (
-        [Fact("would be", called)]
-        if dry_run
-        else [
-            Fact("published", called),
-            Fact("id", manifest.survey_id.hex()),
-            Fact("store", store_text(config)),
-        ]
-    )
+    facts = [Fact("would be" if dry_run else "published", called)]
+    if not dry_run:
+        facts += [Fact("id", manifest.survey_id.hex()), Fact("store", store_text(config))]
     _show([*facts, *published_facts(manifest, surveys, offered, together, now)])
     client = ""
     if together > CEILING:

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any
+from typing import Any, Literal
+
+from deniable.documents.caution import Caution
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,34 +23,30 @@ class Fact:
     details: Sequence[tuple[str, str]] = ()
 
 
-class Kind(Enum):
-    """What the values of a column are."""
-
-    TEXT = "text"
-    NUMBER = "number"
-    SHARE = "share"
+Kind = Literal["text", "number", "share"]
+"""What the values of a column are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: the key of its values, and its title.
+    """A column of a table: the key of its values, its title, and what they are.
 
     Attributes:
-        width: the key of a row's value that tells how wide the interval of a number is.
+        width: the key of what tells how wide the interval of a row's number is.
     """
 
     key: str
     title: str
-    kind: Kind = Kind.TEXT
+    kind: Kind = "text"
     width: str = ""
 
     def text(self, row: Mapping[str, Any]) -> str:
-        """Return its cell in a row; a text stands as it is, whatever the column is of."""
+        """Return its cell in a row, whose numbers may be of a ``kind`` of their own."""
         value = row[self.key]
         if isinstance(value, str):
             return value
         width = row[self.width] if self.width else math.inf
-        return number_text(value, width, share=self.kind is Kind.SHARE)
+        return number_text(value, width, share=row.get("kind", self.kind) == "share")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +65,7 @@ class Document:
     facts: Sequence[Fact] = ()
     tables: Sequence[Table] = ()
     notes: Sequence[str] = ()
+    cautions: Sequence[Caution] = ()
     heading: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
 

@@ -8,7 +8,7 @@ from math import isfinite
 from deniable.budget import NANO, format_nano, odds_text, upper_text
 from deniable.choosing import COMPOSED_DELTA
 from deniable.choosing.document import TOGETHER, choice_of, users_text
-from deniable.documents import Column, Document, Fact, Kind, Table
+from deniable.documents import Column, Document, Fact, Table
 from deniable.estimates import Accuracy
 from deniable.messages import InvalidManifest, Manifest
 from deniable.planning.planned import MOST_EPSILON, Drafts, Plan, epsilon_for, plan
@@ -18,8 +18,8 @@ from deniable.reading import duration_text
 _COLUMNS = (
     Column("way", "how"),
     Column("mechanism", "by"),
-    Column("reports", "reports", Kind.NUMBER),
-    Column("times", "times", Kind.NUMBER),
+    Column("reports", "reports", "number"),
+    Column("times", "times", "number"),
 )
 
 

@@ -8,14 +8,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.documents import Column, Document, Fact, Kind, Table, number_text
-from deniable.documents.bars import NOWHERE
+from deniable.documents import Column, Document, Fact, Table, number_text
+from deniable.documents.bars import NOWHERE, bar
 from deniable.estimates.cumulative import blur_of
 from deniable.messages import Manifest, simulated_name
 from deniable.simulation.coverage import Coverage, Figures, figures, true_figures
 from deniable.simulation.reports import SimulatedReports
 
 _MOST_ROWS: Final = 30
+_BAR: Final = 16
 _LEGEND: Final = (
     "Bars: solid to the low end, half-tone to the estimate, light to the high end; *: truth missed."
 )
@@ -74,10 +75,10 @@ def simulation_document(
     titles = {key: key for key in ("truth", "estimate")} if runs == 1 else _MEANS
     columns = [
         Column("name", "figure" if numeric else "answer"),
-        *(Column(key, title, Kind.SHARE, "width") for key, title in titles.items()),
+        *(Column(key, title, "number", "width") for key, title in titles.items()),
     ]
     if runs == 1:
-        columns.append(Column("interval", f"{100 * level:.12g} % interval", Kind.NUMBER))
+        columns.append(Column("interval", f"{100 * level:.12g} % interval", "number"))
         columns.append(Column("bar", " "))
     imagined = f"{devices:,} imagined ones at epsilon {manifest.epsilon}, seed {reports.seed}"
     return Document(
@@ -101,16 +102,13 @@ def _seen(row: dict[str, Any], runs: int, *, share: bool) -> dict[str, Any]:
     outside = low == high != estimate  # cut to the nearest end of what is possible
     missed = "" if low <= row["truth"] <= high else " *"
     return {
-        **(row if share else {key: _mean(value, width) for key, value in row.items()}),
+        **row,
+        "kind": "share" if share else "number",
         "held": f"{row['covered'] / runs:.1%}",
         "interval": (NOWHERE if outside else " – ".join(ends)) + missed,
-        "bar": (estimate, low, high) if share else "",
+        "bar": bar(estimate, low, high, _BAR) if share else "",
         "width": width,
     }
-
-
-def _mean(value: str | float, width: float) -> str:
-    return value if isinstance(value, str) else number_text(value, width)
 
 
 def _summary(rows: list[dict[str, Any]], runs: int, level: float) -> str:
