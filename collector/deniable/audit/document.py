@@ -194,14 +194,12 @@ def _design(categories: int, found: "Incidences") -> list[Fact]:
 
 
 def _witness_json(subject: Subject, witness: Witness) -> dict[str, object]:
-    if subject.design is not None:
-        responses: dict[str, object] = {"responses": None, "set": _set(subject, witness)}
-    else:
-        responses = {"responses": [subject.responses[y] for y in witness.responses]}
+    listed = subject.design is None
     return {
         "category": subject.categories[witness.category],
         "other": subject.categories[witness.other],
-        **responses,
+        "responses": [subject.responses[y] for y in witness.responses] if listed else None,
+        **({} if listed else {"set": _set(subject, witness)}),
         "probability": _both(witness.probability),
         "other_probability": _both(witness.other_probability),
     }

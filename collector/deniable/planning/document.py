@@ -59,10 +59,8 @@ class Goal:
         if values is None:
             what, unit, units = "each share", 0.01, "percentage points"
             if manifest.dimensions:
-                joint = manifest.kind.name == "joint"
-                what = "the share of each " + (
-                    "combination" if joint else "answer to each question"
-                )
+                each = "combination" if manifest.kind.name == "joint" else "answer to each question"
+                what = f"the share of each {each}"
         else:
             what, unit, units = "the mean", 1.0, "the values' units"
             if percent:
