@@ -8,9 +8,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from deniable.audit.findings import Finding, Witness
-from deniable.audit.optimality import Comparison, Criterion
+from deniable.audit.optimality import Criterion, compare, largest_lie
+from deniable.audit.tight import pure_level, tight_delta, tight_epsilon
 from deniable.budget import upper_text
-from deniable.documents import Column, Document, Fact, Kind, Table, number_text
+from deniable.documents import Caution, Column, Document, Fact, Level, Table, number_text
 from deniable.mechanisms import Mechanism, epsilon_of_odds
 
 if TYPE_CHECKING:
@@ -23,15 +24,21 @@ _WIDEST_NAME: Final = 24
 
 _CRITERIA: Final = (
     Column("name", "criterion"),
-    Column("value", "matrix", Kind.NUMBER),
+    Column("value", "matrix", "number"),
     Column("compared_with", "compared with"),
-    Column("optimum", "at best", Kind.NUMBER),
-    Column("ratio", "ratio", Kind.NUMBER),
+    Column("optimum", "at best", "number"),
+    Column("ratio", "ratio", "number"),
 )
 _MEANINGS: Final = (
     "A ratio above 1 is worse. A lie is a response that is not the answer. Total variance: n times "
     "the variances of all estimated frequencies, summed, where the true ones are equal; its bound "
     "for any mechanism is for delta 0."
+)
+
+_NOT_PRIVATE: Final = Caution(
+    "not-private",
+    Level.WARNING,
+    "The matrix is not private at this epsilon and delta; it may beat an optimum.",
 )
 
 
@@ -66,55 +73,53 @@ class Subject:
         ]
 
 
-def audit_document(
-    subject: Subject,
-    epsilon: str | None,
-    delta: str | None,
-    pure: Finding,
-    at_delta: Finding | None,
-    at_epsilon: Finding | None,
-    lie: Criterion,
-) -> Document:
-    """Return what an audit says: without delta, and at the delta and epsilon that are given."""
-    slack = ""
-    if at_epsilon is not None:
-        slack = f"delta {_at_most(at_epsilon)}{_number(at_epsilon.delta, up=True)}"
+def audit_document(subject: Subject, epsilon: str | None, delta: str | None) -> Document:
+    """Return the guarantee of a matrix: without delta, and at a delta and an epsilon."""
+    matrix = subject.matrix
+    pure = pure_level(matrix)
+    at_delta = None if delta is None else tight_epsilon(matrix, delta)
+    at_epsilon = None if epsilon is None else tight_delta(matrix, epsilon)
+    # Each finding is a point of the matrix's own privacy curve: any will do.
+    points: list[tuple[Fraction | None, Fraction]] = [
+        (finding.odds, finding.delta)
+        for finding in (at_delta, at_epsilon, pure)
+        if finding is not None and finding.odds is not None and finding.delta < 1
+    ]
+    lie = largest_lie(matrix, *(points or [(None, Fraction(0))])[0])
     facts = [
         *subject.facts(),
-        _finding("pure", subject, pure, "pure guarantee", _epsilon(pure)),
-        _finding("at_delta", subject, at_delta, f"with delta {delta}", _epsilon(at_delta)),
-        _finding("at_epsilon", subject, at_epsilon, f"with epsilon {epsilon}", slack),
+        _finding("pure", subject, pure, "pure guarantee"),
+        _finding("at_delta", subject, at_delta, f"with delta {delta}"),
+        _finding("at_epsilon", subject, at_epsilon, f"with epsilon {epsilon}", slack=True),
         Fact("lies", _lie(lie), "lie", _criterion(lie)),
         *subject.terms,
     ]
     return Document(facts)
 
 
-def comparison_document(subject: Subject, made: Comparison, epsilon: str | None) -> Document:
-    """Return what a comparison says, and what to mind when reading it."""
+def comparison_document(subject: Subject, epsilon: str | None, delta: str) -> Document:
+    """Return how a matrix compares with the optimal mechanisms, and what to mind when reading."""
+    made = compare(subject.matrix, epsilon, delta)
     rows = [*map(_criterion, made.criteria)]
     reasons: dict[str, dict[str, None]] = {}
     for criterion in made.criteria:
         if criterion.reason:
             reasons.setdefault(criterion.reason, {})[criterion.name] = None
     notes = [f"- {', '.join(names)}: {reason}." for reason, names in reasons.items()]
-    if not made.holds:
-        notes.append(
-            "! The matrix is not private at this epsilon and delta; it may beat an optimum."
-        )
-    tables = [Table((), rows, "criteria")]
-    if valued := [row for row in rows if row["value"] is not None]:
-        tables.append(Table(_CRITERIA, valued))
-        notes.append(_MEANINGS)
+    valued = [row for row in rows if row["value"] is not None]
     level = None if made.odds is None else f"{epsilon_of_odds(made.odds):f}"
-    facts = [
-        *subject.facts(),
-        Fact("epsilon", epsilon or f"{level or 'infinite'}, its own", "epsilon", level),
-        Fact(key="odds", value=made.odds and _both(made.odds, up=True)),
-        Fact("delta", _number(made.delta, up=True), "delta", _both(made.delta, up=True)),
-        Fact(key="holds", value=made.holds),
-    ]
-    return Document(facts, tables, notes)
+    odds, slack = made.odds and _both(made.odds, up=True), _both(made.delta, up=True)
+    return Document(
+        [
+            *subject.facts(),
+            Fact("epsilon", epsilon or f"{level or 'infinite'}, its own", "epsilon", level),
+            Fact("delta", _number(made.delta, up=True), "delta", slack),
+        ],
+        [Table(_CRITERIA, valued)] if valued else (),
+        [*notes, _MEANINGS] if valued else notes,
+        () if made.holds else (_NOT_PRIVATE,),
+        values={"odds": odds, "holds": made.holds, "criteria": rows},
+    )
 
 
 def _criterion(criterion: Criterion) -> dict[str, object]:
@@ -128,9 +133,20 @@ def _criterion(criterion: Criterion) -> dict[str, object]:
     }
 
 
-def _finding(key: str, subject: Subject, found: Finding | None, label: str, text: str) -> Fact:
+def _finding(
+    key: str, subject: Subject, found: Finding | None, label: str, *, slack: bool = False
+) -> Fact:
     if found is None:
         return Fact(key=key)
+    most = "" if found.exact else "at most "
+    if slack:
+        text = f"delta {most}{_number(found.delta, up=True)}"
+    elif found.odds is not None:
+        text = f"epsilon {most}{found.epsilon:f}, odds {_number(found.odds, up=True)}"
+    elif found.exact:
+        text = "none: no finite epsilon holds"
+    else:
+        text = "none that could be shown: too many pairs are alike"
     value: dict[str, object] = {
         "epsilon": None if found.odds is None else f"{found.epsilon:f}",
         "odds": found.odds and _both(found.odds, up=True),
@@ -178,31 +194,15 @@ def _design(categories: int, found: "Incidences") -> list[Fact]:
 
 
 def _witness_json(subject: Subject, witness: Witness) -> dict[str, object]:
-    if subject.design is not None:
-        responses: dict[str, object] = {"responses": None, "set": _set(subject, witness)}
-    else:
-        responses = {"responses": [subject.responses[y] for y in witness.responses]}
+    listed = subject.design is None
     return {
         "category": subject.categories[witness.category],
         "other": subject.categories[witness.other],
-        **responses,
+        "responses": [subject.responses[y] for y in witness.responses] if listed else None,
+        **({} if listed else {"set": _set(subject, witness)}),
         "probability": _both(witness.probability),
         "other_probability": _both(witness.other_probability),
     }
-
-
-def _at_most(finding: Finding) -> str:
-    return "" if finding.exact else "at most "
-
-
-def _epsilon(found: Finding | None) -> str:
-    if found is None:
-        return ""
-    if found.odds is None:
-        if found.exact:
-            return "none: no finite epsilon holds"
-        return "none that could be shown: too many pairs are alike"
-    return f"epsilon {_at_most(found)}{found.epsilon:f}, odds {_number(found.odds, up=True)}"
 
 
 def _lie(lie: Criterion) -> str:

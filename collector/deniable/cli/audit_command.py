@@ -2,25 +2,13 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from deniable.audit import (
-    MAX_FILE_BYTES,
-    Finding,
-    InvalidMatrixFile,
-    MatrixTooLarge,
-    compare,
-    largest_lie,
-    pure_level,
-    read_matrix,
-    tight_delta,
-    tight_epsilon,
-)
+from deniable.audit import MAX_FILE_BYTES, InvalidMatrixFile, MatrixTooLarge, read_matrix
 from deniable.audit.document import Subject, audit_document, comparison_document
 from deniable.cli import screen
 from deniable.documents import Document
@@ -100,12 +88,7 @@ def show(subject: Subject, epsilon: str | None, delta: str | None) -> Document:
     Epsilon is that of one report, rounded up. The proof is a set S of responses and two categories
     with P(S | first) = e^epsilon P(S | second) + delta: nothing smaller holds.
     """
-    pure = pure_level(subject.matrix)
-    at_delta = None if delta is None else tight_epsilon(subject.matrix, delta)
-    at_epsilon = None if epsilon is None else tight_delta(subject.matrix, epsilon)
-    # Each finding is a point of the matrix's own privacy curve: any will do.
-    lie = largest_lie(subject.matrix, *_point(at_delta, at_epsilon, pure))
-    return audit_document(subject, epsilon, delta, pure, at_delta, at_epsilon, lie)
+    return audit_document(subject, epsilon, delta)
 
 
 @audit.command("compare", short_help="Compare it with the optimal mechanisms of its privacy.")
@@ -118,14 +101,7 @@ def compare_command(subject: Subject, epsilon: str | None, delta: str) -> Docume
     By its lies, against the least possible (Theorem 10 of the paper); and by the variance of the
     estimates, against randomised response and against a bound for all mechanisms.
     """
-    return comparison_document(subject, compare(subject.matrix, epsilon, delta), epsilon)
-
-
-def _point(*findings: Finding | None) -> tuple[Fraction | None, Fraction]:
-    for finding in findings:
-        if finding is not None and finding.odds is not None and finding.delta < 1:
-            return finding.odds, finding.delta
-    return None, Fraction(0)
+    return comparison_document(subject, epsilon, delta)
 
 
 def _read(file: Path, rounding: bool, authority: str | None) -> Subject:

@@ -1,3 +1,3 @@
 """Epochs of a histogram, as all documents name them."""
 
-from deniable.reading import epochs_named as epochs_named
+from deniable.reading.epochs import epochs_named as epochs_named

@@ -1,6 +1,5 @@
 """``deniable plan``: how many reports a survey takes, and what it takes of a device's budget."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +9,7 @@ from deniable.cli.options import a_file, json_option, level_option
 from deniable.cli.quantities import Quantity, count, quantity
 from deniable.cli.screen import show
 from deniable.client import DEFAULT_LIFETIME_EPSILON
-from deniable.messages import InvalidManifest, Manifest
+from deniable.messages import Manifest
 
 _DEFAULT: Final = Quantity(0.05, percent=True)
 
@@ -84,8 +83,8 @@ def plan(
     # They calculate with numpy, for which --help does not wait.
     from deniable.budget import epsilon_to_nano
     from deniable.mechanisms import InvalidPrivacyParameter
-    from deniable.planning import epsilon_for, users_by_epsilon, users_by_size, year_of
     from deniable.planning import plan as planned
+    from deniable.planning import users_by_epsilon, users_by_size
     from deniable.planning.document import Goal, plan_document
     from deniable.publishing.drafts import draft
 
@@ -110,14 +109,6 @@ def plan(
         made = planned(manifest, goal.accuracy, frequency)
     except (InvalidPrivacyParameter, ValueError) as wrong:
         raise click.ClickException(str(wrong)) from wrong
-    year, yearly = year_of(manifest, ceiling), None
-    if year.each is not None:
-        # A matrix has its own probabilities, whatever epsilon it states.
-        with suppress(InvalidManifest):
-            yearly = planned(drafted(f"{year.each:f}"), goal.accuracy, frequency)
-    allowed = None
-    if reports is not None:
-        allowed = epsilon_for(manifest, drafted, goal.accuracy, reports, frequency)
     if picture is not None:
         drawn = (
             users_by_epsilon(made, drafted, frequency)
@@ -125,5 +116,5 @@ def plan(
             else users_by_size(made, goal.across, goal.unit)
         )
         drawn.save(picture)
-    document = plan_document(made, goal, frequency, year, yearly, reports, allowed)
+    document = plan_document(made, drafted, goal, frequency, ceiling, reports)
     show(document, as_json=as_json)

@@ -75,7 +75,7 @@ def simulate(
     from deniable.estimates import decoder_of
     from deniable.publishing.drafts import draft
     from deniable.simulation import SimulatedReports, read_truth
-    from deniable.simulation.document import simulated, simulation_document
+    from deniable.simulation.document import simulation_document
 
     asked = draft(file)
 
@@ -106,8 +106,8 @@ def simulate(
     else:
         counts = (each for each in [_sent(into, asked, reports, devices)])
     with progress("runs", runs) as done:
-        made = simulated(asked, reports, devices, counts, level, done)
-    show(simulation_document(made), as_json=as_json)
+        document = simulation_document(asked, reports, devices, counts, level, done)
+    show(document, as_json=as_json)
 
 
 def _sent(

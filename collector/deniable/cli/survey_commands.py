@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from deniable.budget import NANO
 from deniable.cli.options import a_file, directory_option
 from deniable.cli.reading import Place, reading_options
 from deniable.cli.surveys import published
@@ -13,16 +14,14 @@ from deniable.directory import Config, authority_chain, find_key_file, store_tex
 from deniable.directory.states import running
 from deniable.documents import Fact
 from deniable.documents.terminal import facts_text
+from deniable.mechanisms.exponential import ceil_div
 from deniable.messages import Manifest, is_simulated
 from deniable.messages.bundle import declaration_of, declared_in_python
-from deniable.publishing.document import answers_of, published_facts, survey_facts, whole_epsilon
+from deniable.publishing.document import answers_of, published_facts, survey_facts
 from deniable.publishing.following import CEILING, reserved_by_all
 from deniable.publishing.survey_file import SurveyFile
 from deniable.reading import find_version
 from deniable.stores import Store
-
-_WIDTH, _INDENT = 80, 10
-"""Of what the commands of a survey say: where it begins, too."""
 
 
 @click.command()
@@ -73,26 +72,20 @@ def publish(
     offered = running([manifest, *surveys], ended, now)
     together = reserved_by_all(offered, now)
     called = f"{manifest.name}, sequence {manifest.sequence}"
-    facts = (
-        [Fact("would be", called)]
-        if dry_run
-        else [
-            Fact("published", called),
-            Fact("id", manifest.survey_id.hex()),
-            Fact("store", store_text(config)),
-        ]
-    )
+    facts = [Fact("would be" if dry_run else "published", called)]
+    if not dry_run:
+        facts += [Fact("id", manifest.survey_id.hex()), Fact("store", store_text(config))]
     _show([*facts, *published_facts(manifest, surveys, offered, together, now)])
     client = ""
     if together > CEILING:
-        client = f', with Client(lifetime_epsilon="{whole_epsilon(together)}")'
+        client = f', with Client(lifetime_epsilon="{ceil_div(together, NANO)}")'
     export = "or bundle what `deniable survey export` writes"
     click.echo(f"\ndeclare it in your app{client}, {export}:\n")
     click.echo(declared_in_python(declaration_of(manifest)))
 
 
 def _show(facts: Iterable[Fact]) -> None:
-    click.echo(facts_text(facts, _WIDTH, _INDENT))
+    click.echo(facts_text(facts, width=80, indent=10))
 
 
 @click.command()

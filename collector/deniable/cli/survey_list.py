@@ -3,7 +3,6 @@
 import json
 import textwrap
 import time
-from datetime import UTC, datetime
 from typing import Final
 
 import click
@@ -12,6 +11,7 @@ from deniable.cli.options import json_option
 from deniable.cli.reading import Place, reading_options
 from deniable.directory.states import state_of
 from deniable.messages import Manifest
+from deniable.reading import iso_time
 
 _QUESTION_WIDTH: Final = 24
 _HEADINGS: Final = ("name", "seq", "id begins", "epsilon", "repeat", "epoch now", "state")
@@ -54,10 +54,8 @@ def _plain(manifest: Manifest, state: str) -> dict[str, object]:
 
 
 def _instant(when: int) -> str | None:
-    try:
-        return datetime.fromtimestamp(when, UTC).isoformat()
-    except (OverflowError, ValueError):
-        return None
+    iso = iso_time(when)
+    return iso and iso.replace("Z", "+00:00")
 
 
 def _show(rows: list[tuple[Manifest, str]], now: float) -> None:

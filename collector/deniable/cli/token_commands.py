@@ -8,7 +8,9 @@ from typing import Final
 import click
 
 from deniable.cli.options import directory_option, json_option
+from deniable.cli.screen import show
 from deniable.directory import Config, new_token, store_text, token_digest, with_store
+from deniable.documents import Column, Document, Table
 from deniable.reading import instant_text
 from deniable.stores import Role, Store, Token
 
@@ -55,17 +57,12 @@ def list_tokens(directory: Path, *, as_json: bool) -> None:
     if not tokens:
         click.echo("there is no token; see: deniable token new --help")
         return
-    from rich.table import Table
-    from rich.text import Text
-
-    from deniable.cli.screen import console
-
-    table = Table("id", "role", "made", "label", box=None)
-    for each in tokens:
-        # The first version of the store kept no time.
-        made = instant_text(each.created_at) if each.created_at else "-"
-        table.add_row(_identifier(each), each.role.value, made, Text(each.label))
-    console().print(table)
+    rows = [
+        _plain(each) | {"made": instant_text(each.created_at) if each.created_at else None}
+        for each in tokens
+    ]
+    columns = [Column(key, key) for key in ("id", "role", "made", "label")]
+    show(Document(tables=[Table(columns, rows)]), as_json=False)
 
 
 @token.command(short_help="Revoke a token.")

@@ -8,6 +8,5 @@ from deniable.documents.caution import cautions_of as cautions_of
 from deniable.documents.document import Column as Column
 from deniable.documents.document import Document as Document
 from deniable.documents.document import Fact as Fact
-from deniable.documents.document import Kind as Kind
 from deniable.documents.document import Table as Table
 from deniable.documents.document import number_text as number_text

@@ -1,22 +1,19 @@
-"""A document: what a result says, of which each surface renders the same.
-
-It has a heading, facts, tables and notes; what is for programs alone has no text, and what is for
-people alone no key.
-"""
+"""A document: what a result says, to people and to programs, on whatever surface."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from deniable.documents.caution import Caution
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A thing that is known: with its label for people, and with its key and value for programs.
+    """What is known: a labelled text for people, unless it is empty, and a value for programs.
 
     Attributes:
-        details: labels and texts that belong to it, for people.
+        details: more labels and texts, which belong to it.
     """
 
     label: str = ""
@@ -25,49 +22,36 @@ class Fact:
     value: Any = None
     details: Sequence[tuple[str, str]] = ()
 
-    def lines(self) -> Iterator[tuple[str, str]]:
-        """Yield labels and texts for people."""
-        if self.text:
-            yield self.label, self.text
-        for label, text in self.details:
-            yield f"  {label}", text
 
-
-class Kind(Enum):
-    """What the values of a column are."""
-
-    TEXT = "text"
-    NUMBER = "number"
-    SHARE = "share"
-    BAR = "bar"
-    """A share, and the ends of its interval."""
+Kind = Literal["text", "number", "share"]
+"""What the values of a column are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: the key of its values, and its title.
+    """A column of a table: the key of its values, its title, and what they are.
 
     Attributes:
-        width: the key of a row's value that tells how wide the interval of a number is.
+        width: the key of what tells how wide the interval of a row's number is.
     """
 
     key: str
     title: str
-    kind: Kind = Kind.TEXT
+    kind: Kind = "text"
     width: str = ""
 
     def text(self, row: Mapping[str, Any]) -> str:
-        """Return its cell in a row; a text stands there as it is, whatever the column is of."""
+        """Return its cell in a row, whose numbers may be of a ``kind`` of their own."""
         value = row[self.key]
         if isinstance(value, str):
             return value
         width = row[self.width] if self.width else math.inf
-        return number_text(value, width, share=self.kind is Kind.SHARE)
+        return number_text(value, width, share=row.get("kind", self.kind) == "share")
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows by the keys of their columns; programs see them under its key, unless it has none."""
+    """Rows by the keys of its columns; programs see all of them, if it has a key itself."""
 
     columns: Sequence[Column]
     rows: Sequence[Mapping[str, Any]]
@@ -76,12 +60,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a result says."""
+    """What a result says; its values are for programs alone."""
 
     facts: Sequence[Fact] = ()
     tables: Sequence[Table] = ()
     notes: Sequence[str] = ()
+    cautions: Sequence[Caution] = ()
     heading: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 def number_text(

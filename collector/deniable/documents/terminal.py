@@ -1,17 +1,14 @@
 """Documents on a terminal."""
 
 import textwrap
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from deniable.documents.bars import bar
 from deniable.documents.caution import Caution, Level
-from deniable.documents.document import Column, Document, Fact, Kind, Table
+from deniable.documents.document import Document, Fact, Table
 
 if TYPE_CHECKING:  # rich takes longer to import than most commands take
     from rich.console import Console, RenderableType
-
-_BAR: Final = 16
 
 
 def print_document(document: Document, screen: "Console") -> None:
@@ -21,13 +18,15 @@ def print_document(document: Document, screen: "Console") -> None:
     parts: list[RenderableType] = [Text(document.heading)] if document.heading else []
     if facts := facts_text(document.facts, screen.width):
         parts.append(Text(facts))
-    parts += [_table(table) for table in document.tables if table.columns]
-    if document.notes:
-        parts.append(Text("\n".join(document.notes), style="dim"))
+    parts += map(_table, document.tables)
+    print_alerts(document.cautions, screen)
     for number, part in enumerate(parts):
         if number:
             screen.print()
         screen.print(part)
+    if document.notes or document.cautions:
+        screen.print()
+        print_notes(document.cautions, screen, *document.notes)
 
 
 def facts_text(facts: Iterable[Fact], width: int, indent: int = 0) -> str:
@@ -35,7 +34,10 @@ def facts_text(facts: Iterable[Fact], width: int, indent: int = 0) -> str:
 
     A text that is too long is broken at its spaces, unless they are non-breaking.
     """
-    lines = [line for fact in facts for line in fact.lines()]
+    lines: list[tuple[str, str]] = []
+    for fact in facts:
+        lines += [(fact.label, fact.text)] * bool(fact.text)
+        lines += ((f"  {label}", text) for label, text in fact.details)
     indent = indent or max((len(label) + 2 for label, _ in lines), default=0)
     lines_of = textwrap.TextWrapper(
         max(width - indent, indent), break_long_words=False, break_on_hyphens=False
@@ -53,20 +55,11 @@ def _table(table: Table) -> "RenderableType":
 
     grid = Grid(box=None, pad_edge=False)
     for column in table.columns:
-        number = column.kind in {Kind.NUMBER, Kind.SHARE}
-        side: Literal["left", "right"] = "right" if number else "left"
-        grid.add_column(column.title, justify=side, no_wrap=number)
+        number = column.kind != "text"
+        grid.add_column(column.title, justify="right" if number else "left", no_wrap=number)
     for row in table.rows:
-        grid.add_row(*(Text(_cell(column, row)) for column in table.columns))
+        grid.add_row(*(Text(column.text(row)) for column in table.columns))
     return grid
-
-
-def _cell(column: Column, row: Mapping[str, Any]) -> str:
-    value = row[column.key]
-    if isinstance(value, tuple):
-        value, low, high = value
-        return bar(value, low, high, _BAR)
-    return column.text(row)
 
 
 def print_alerts(cautions: Iterable[Caution], screen: "Console") -> None:

@@ -1,24 +1,25 @@
 """What a plan says, as a document."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
 
 from deniable.budget import NANO, format_nano, odds_text, upper_text
 from deniable.choosing import COMPOSED_DELTA
 from deniable.choosing.document import TOGETHER, choice_of, users_text
-from deniable.documents import Column, Document, Fact, Kind, Table
+from deniable.documents import Column, Document, Fact, Table
 from deniable.estimates import Accuracy
-from deniable.messages import Manifest
-from deniable.planning.planned import MOST_EPSILON, Plan
-from deniable.planning.year import Year
+from deniable.messages import InvalidManifest, Manifest
+from deniable.planning.planned import MOST_EPSILON, Drafts, Plan, epsilon_for, plan
+from deniable.planning.year import Year, year_of
 from deniable.reading import duration_text
 
 _COLUMNS = (
     Column("way", "how"),
     Column("mechanism", "by"),
-    Column("reports", "reports", Kind.NUMBER),
-    Column("times", "times", Kind.NUMBER),
+    Column("reports", "reports", "number"),
+    Column("times", "times", "number"),
 )
 
 
@@ -58,10 +59,8 @@ class Goal:
         if values is None:
             what, unit, units = "each share", 0.01, "percentage points"
             if manifest.dimensions:
-                joint = manifest.kind.name == "joint"
-                what = "the share of each " + (
-                    "combination" if joint else "answer to each question"
-                )
+                each = "combination" if manifest.kind.name == "joint" else "answer to each question"
+                what = f"the share of each {each}"
         else:
             what, unit, units = "the mean", 1.0, "the values' units"
             if percent:
@@ -96,20 +95,13 @@ class Goal:
 
 
 def plan_document(
-    made: Plan,
-    goal: Goal,
-    share: float | None,
-    year: Year,
-    yearly: Plan | None,
-    reports: int | None,
-    allowed: str | None,
+    made: Plan, drafts: Drafts, goal: Goal, share: float | None, lifetime: int, reports: int | None
 ) -> Document:
-    """Return what a plan says.
+    """Return what a plan says; where a share is about this, of a lifetime budget, of reports.
 
-    ``yearly`` is that for the epsilon which a report in each epoch of a year leaves; ``allowed``
-    the epsilon at which so many ``reports`` do.
+    A survey by its epsilon says what other epsilons would do.
     """
-    manifest, size = made.manifest, made.accuracy.size
+    manifest, year = made.manifest, year_of(made.manifest, lifetime)
     where = "whatever is answered" if share is None else f"where it is about {100 * share:.4g} %"
     delta = "" if manifest.delta == "0" else f", delta {manifest.delta}"
     odds = odds_text(made.odds)
@@ -117,20 +109,39 @@ def plan_document(
     private = f"epsilon {manifest.epsilon}{delta}: {likelier}"
     facts = [
         Fact("asked", manifest.question, "survey", manifest.name),
-        Fact("wanted", f"{goal.told(size)}, {where}", "figure", goal.what),
-        Fact(key="size", value=size),
-        Fact(key="standard_errors", value=made.accuracy.scale),
+        Fact("wanted", f"{goal.told(made.accuracy.size)}, {where}", "figure", goal.what),
         Fact("privacy", private, "epsilon", manifest.epsilon),
-        Fact(key="odds", value=odds),
     ]
+    values = {
+        "size": made.accuracy.size,
+        "standard_errors": made.accuracy.scale,
+        "odds": odds,
+        "reports_a_year": year.reports,
+        "composed_epsilon": None if year.composed is None else str(year.composed),
+    }
     if reports is not None:
-        facts += _reports(made, goal, reports, allowed)
-    facts += _budget(manifest, year, yearly)
+        allowed = epsilon_for(manifest, drafts, made.accuracy, reports, share)
+        reached = made.reached(reports)
+        wanted = (
+            f"what is wanted takes more, up to epsilon {MOST_EPSILON}"
+            if allowed is None
+            else f"for what is wanted they do from epsilon {allowed} on"
+        )
+        text = f"{reports:,} reach {goal.amount(reached)}; {wanted}"
+        facts.append(Fact("reports", text, "with_reports", reports))
+        values |= {"reached": reached, "least_epsilon": allowed}
+    needed = None
+    if year.each is not None:
+        # A matrix has its own probabilities, whatever epsilon it states.
+        with suppress(InvalidManifest):
+            yearly = plan(drafts(f"{year.each:f}"), made.accuracy, share)
+            needed = yearly.reports(yearly.ways[0])
+    facts += _budget(manifest, year, needed)
     # What publishing says of the same survey goes by another criterion.
     if choice := choice_of(manifest):
         together = f"{TOGETHER} {users_text(choice)}; the table is of each share by itself"
         facts.append(Fact("users", together, "summed_variance", choice.cost))
-    return Document(facts, [Table(_COLUMNS, [*_rows(made)], "ways")])
+    return Document(facts, [Table(_COLUMNS, [*_rows(made)], "ways")], values=values)
 
 
 def _rows(made: Plan) -> Iterator[dict[str, object]]:
@@ -144,20 +155,7 @@ def _rows(made: Plan) -> Iterator[dict[str, object]]:
         }
 
 
-def _reports(made: Plan, goal: Goal, reports: int, allowed: str | None) -> Iterator[Fact]:
-    reached = made.reached(reports)
-    wanted = (
-        f"what is wanted takes more, up to epsilon {MOST_EPSILON}"
-        if allowed is None
-        else f"for what is wanted they do from epsilon {allowed} on"
-    )
-    text = f"{reports:,} reach {goal.amount(reached)}; {wanted}"
-    yield Fact("reports", text, "with_reports", reports)
-    yield Fact(key="reached", value=reached)
-    yield Fact(key="least_epsilon", value=allowed)
-
-
-def _budget(manifest: Manifest, year: Year, yearly: Plan | None) -> Iterator[Fact]:
+def _budget(manifest: Manifest, year: Year, needed: int | None) -> Iterator[Fact]:
     length = manifest.schedule.epoch_seconds
     composed = (
         ""
@@ -169,15 +167,12 @@ def _budget(manifest: Manifest, year: Year, yearly: Plan | None) -> Iterator[Fac
         f"a report in {year.reports:,} of {year.epochs:,} epochs of {duration_text(length)} "
         f"charges a device epsilon {format_nano(year.charged)}{composed}"
     )
-    yield Fact(key="reports_a_year", value=year.reports)
-    yield Fact(key="composed_epsilon", value=None if year.composed is None else str(year.composed))
     yield Fact("a year", charged, "charged", year.charged / NANO)
     does = (
         f"a lifetime_epsilon of {year.lifetime / NANO:g} does for {year.affordable:,} reports, "
         f"which is {duration_text(year.affordable * length)}"
     )
     if year.each is not None and year.epochs > year.affordable:
-        needed = None if yearly is None else yearly.reports(yearly.ways[0])
         takes = "" if needed is None else f", and then {needed:,} reports an epoch"
         does += f"; for {year.epochs:,} it takes epsilon {year.each:f}{takes}"
     yield Fact("budget", does, "affordable_reports", year.affordable)

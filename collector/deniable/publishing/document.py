@@ -14,7 +14,8 @@ from deniable.mechanisms import exact_epsilon, odds_floor
 from deniable.mechanisms.exponential import ceil_div
 from deniable.messages import FRESH, Manifest, format_value
 from deniable.publishing.following import CEILING, epochs_left, left_behind, reserved
-from deniable.reading import duration_text, instant_text, ranges_text
+from deniable.reading import duration_text, instant_text
+from deniable.reading.epochs import ranges_text
 from deniable.stores import Seal
 
 _EXACT: Final = 1e-12
@@ -159,14 +160,12 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
 
 def _device_facts(manifest: Manifest) -> Iterator[Fact]:
     """Yield who may report; with their issuers."""
-    first, *others = manifest.enrolment.issuers or (b"",)
-    if not first:
+    if not (issuers := [issuer.hex() for issuer in manifest.enrolment.issuers]):
         yield Fact("devices", "open: nobody vouches that each report comes from another device")
         return
     yield Fact("devices", "certificate: only those for which an issuer vouches:")
-    yield Fact("", first.hex())
-    for issuer in others:
-        yield Fact("", f"then {issuer.hex()}")
+    for line in ",\nthen ".join(issuers).splitlines():
+        yield Fact("", line)
 
 
 def _cost_text(manifest: Manifest, now: float) -> str:
@@ -210,7 +209,7 @@ def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
         yield "its last epoch is over: no device will follow it"
     if together > CEILING:
         costs = reserved([manifest], now)
-        setting = f'lifetime_epsilon = "{whole_epsilon(together)}"'
+        setting = f'lifetime_epsilon = "{ceil_div(together, NANO)}"'
         yield (
             f"no device answers this unless its app sets {setting}: it costs {format_nano(costs)}, "
             f"and devices spend {DEFAULT_LIFETIME_EPSILON} at most. {_what_fits(manifest, now)}"
@@ -228,11 +227,6 @@ def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
         yield "devices refuse epochs below a day unless their app sets min_epoch_seconds"
     if manifest.enrolment.issuers:
         yield "devices refuse it unless their app asks an issuer: Client(enrol=...)"
-
-
-def whole_epsilon(cost: int) -> int:
-    """Return the lifetime_epsilon, a whole number, that does for a cost."""
-    return ceil_div(cost, NANO)
 
 
 def _what_fits(manifest: Manifest, now: float) -> str:

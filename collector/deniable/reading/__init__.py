@@ -17,10 +17,8 @@ from deniable.reading.epochs import EpochStanding as EpochStanding
 from deniable.reading.epochs import EpochState as EpochState
 from deniable.reading.epochs import duration_text as duration_text
 from deniable.reading.epochs import epoch_standing as epoch_standing
-from deniable.reading.epochs import epochs_named as epochs_named
 from deniable.reading.epochs import instant_text as instant_text
 from deniable.reading.epochs import iso_time as iso_time
-from deniable.reading.epochs import ranges_text as ranges_text
 from deniable.reading.errors import AmbiguousSurvey as AmbiguousSurvey
 from deniable.reading.errors import NoSuchSurvey as NoSuchSurvey
 from deniable.reading.errors import NotAllowed as NotAllowed
