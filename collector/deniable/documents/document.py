@@ -23,7 +23,7 @@ class Fact:
     details: Sequence[tuple[str, str]] = ()
 
 
-Kind = Literal["text", "number", "share"]
+ColumnKind = Literal["text", "number", "share"]
 """What the values of a column are."""
 
 
@@ -37,7 +37,7 @@ class Column:
 
     key: str
     title: str
-    kind: Kind = "text"
+    kind: ColumnKind = "text"
     width: str = ""
 
     def text(self, row: Mapping[str, Any]) -> str:
