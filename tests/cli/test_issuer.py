@@ -49,8 +49,7 @@ def test_publishing_and_showing_name_the_issuers(place: Workplace, keys: tuple[P
     printed = place.publish(**listed(current, following))
     shown = succeed("survey", "show", "tea", "--dir", place.directory)
     for text in (printed, shown):
-        issuers = f"vouches: {public(current)} then {public(following)}"
-        assert issuers in " ".join(text.split())
+        assert f"vouches:\n          {public(current)},\n          then {public(following)}" in text
     assert "Client(enrol=...)" in printed
     assert place.manifest().enrolment.issuers == tuple(bytes.fromhex(public(file)) for file in keys)
 

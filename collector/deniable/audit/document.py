@@ -1,4 +1,4 @@
-"""What an audit and a comparison say, as documents."""
+"""The documents of an audit and of a comparison."""
 
 import math
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ _NOT_PRIVATE: Final = Caution(
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is audited: a file's matrix or a survey's, whose terms are about several reports."""
+    """The subject of an audit: the matrix of a file, or of a survey that has several reports."""
 
     title: str
     matrix: Mechanism
@@ -55,7 +55,7 @@ class Subject:
     design: "Incidences | None" = None  # what was counted of it, if it is a design
 
     def facts(self) -> list[Fact]:
-        """Return what is audited."""
+        """Return the name of the subject."""
         grid = self.matrix.grid
         power = grid.bit_length() - 1
         over = f"2^{power}" if power > 9 and grid == 1 << power else f"{grid:,}"
@@ -134,27 +134,27 @@ def _criterion(criterion: Criterion) -> dict[str, object]:
 
 
 def _finding(
-    key: str, subject: Subject, found: Finding | None, label: str, *, slack: bool = False
+    key: str, subject: Subject, finding: Finding | None, label: str, *, slack: bool = False
 ) -> Fact:
-    if found is None:
+    if finding is None:
         return Fact(key=key)
-    most = "" if found.exact else "at most "
+    most = "" if finding.exact else "at most "
     if slack:
-        text = f"delta {most}{_number(found.delta, up=True)}"
-    elif found.odds is not None:
-        text = f"epsilon {most}{found.epsilon:f}, odds {_number(found.odds, up=True)}"
-    elif found.exact:
+        text = f"delta {most}{_number(finding.delta, up=True)}"
+    elif finding.odds is not None:
+        text = f"epsilon {most}{finding.epsilon:f}, odds {_number(finding.odds, up=True)}"
+    elif finding.exact:
         text = "none: no finite epsilon holds"
     else:
         text = "none that could be shown: too many pairs are alike"
     value: dict[str, object] = {
-        "epsilon": None if found.odds is None else f"{found.epsilon:f}",
-        "odds": found.odds and _both(found.odds, up=True),
-        "delta": _both(found.delta, up=True),
-        "exact": found.exact,
-        "witness": found.witness and _witness_json(subject, found.witness),
+        "epsilon": None if finding.odds is None else f"{finding.epsilon:f}",
+        "odds": finding.odds and _both(finding.odds, up=True),
+        "delta": _both(finding.delta, up=True),
+        "exact": finding.exact,
+        "witness": finding.witness and _witness_json(subject, finding.witness),
     }
-    if (witness := found.witness) is None:
+    if (witness := finding.witness) is None:
         return Fact(label, text, key, value)
     one, other = (_cut(subject.categories[x]) for x in (witness.category, witness.other))
     details = (
@@ -176,21 +176,21 @@ def _set(subject: Subject, witness: Witness) -> str:
     return ", ".join(names)
 
 
-def _design(categories: int, found: "Incidences") -> list[Fact]:
-    if found.listed:
+def _design(categories: int, incidences: "Incidences") -> list[Fact]:
+    if incidences.listed:
         checked = "all rows, entry by entry"
-    elif found.counted == categories:
+    elif incidences.counted == categories:
         checked = "counted for all categories and all pairs of them"
     else:
         checked = (
-            f"counted for {found.counted:,} of the categories, each with all others: "
-            f"{found.pairs:,} of {math.comb(categories, 2):,} pairs"
+            f"counted for {incidences.counted:,} of the categories, each with all others: "
+            f"{incidences.pairs:,} of {math.comb(categories, 2):,} pairs"
         )
     says = (
         "a response supports a set of categories; each category is supported by "
-        f"{found.replication:,} responses, any two by {found.together:,}"
+        f"{incidences.replication:,} responses, any two by {incidences.together:,}"
     )
-    return [Fact("design", says, "design", asdict(found)), Fact("checked", checked)]
+    return [Fact("design", says, "design", asdict(incidences)), Fact("checked", checked)]
 
 
 def _witness_json(subject: Subject, witness: Witness) -> dict[str, object]:
@@ -221,22 +221,22 @@ def _cut(name: str) -> str:
 
 def _number(value: Fraction, *, up: bool = False) -> str:
     """Return a number exactly if it is short, and as a decimal."""
-    shown = _decimal(value, up=up)
-    same = Fraction(shown) == value
+    decimal = _decimal(value, up=up)
+    same = Fraction(decimal) == value
     if value.denominator == 1 and same:
-        return shown
+        return decimal
     fraction = f"{value}"
     if len(fraction) > _LONGEST_FRACTION:
-        return shown if same else f"{'≤' if up else '≈'} {shown}"
-    return f"{fraction} {'=' if same else '≈'} {shown}"
+        return decimal if same else f"{'≤' if up else '≈'} {decimal}"
+    return f"{fraction} {'=' if same else '≈'} {decimal}"
 
 
 def _decimal(value: Fraction, *, up: bool) -> str:
     if up:
         return upper_text(value, _DIGITS)
-    shown = Context(prec=_DIGITS).divide(Decimal(value.numerator), Decimal(value.denominator))
-    shown = shown.normalize()
-    return f"{shown:f}" if shown == 0 or -7 < shown.adjusted() < 12 else f"{shown:E}"
+    decimal = Context(prec=_DIGITS).divide(Decimal(value.numerator), Decimal(value.denominator))
+    decimal = decimal.normalize()
+    return f"{decimal:f}" if decimal == 0 or -7 < decimal.adjusted() < 12 else f"{decimal:E}"
 
 
 def _both(value: Fraction, *, up: bool = False) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What several reports of one person reveal together, in several ways, as a document."""
+"""The document of composition: the epsilon of several reports together, by each theorem."""
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -41,7 +41,7 @@ def composition_document(
     categories: int,
     lifetime: int,
 ) -> Document:
-    """Return what reports of this epsilon add up to, or what one may have of a total.
+    """Return the document of the sum of reports of this epsilon, or of one's part of a total.
 
     A device's lifetime budget is told beside.
     """
@@ -59,25 +59,25 @@ def composition_document(
     rows, guess = [], Fraction(in_all, times)
     for name, compose, holds_for in _compositions(mechanism.delta, times, extra, categories):
         if total is not None:
-            shown = f"{epsilon_each(total, _epsilon_of(compose), guess=guess)}"
-            level = Fraction(shown)
+            epsilon_text = f"{epsilon_each(total, _epsilon_of(compose), guess=guess)}"
+            level = Fraction(epsilon_text)
             if holds_for is _any:  # no other way of adding up is much worse
                 guess = level
         if not (held := holds_for(level)):
             continue
-        found = compose(level)
+        guarantee = compose(level)
         if total is None:
-            shown = upper_text(found.epsilon, _DIGITS)
-        bound = upper_text(found.delta, _DIGITS)
-        rows.append({"name": name, "epsilon": shown, "delta": bound, "holds_for": held})
-    asked, counts, each = (
+            epsilon_text = upper_text(guarantee.epsilon, _DIGITS)
+        bound = upper_text(guarantee.delta, _DIGITS)
+        rows.append({"name": name, "epsilon": epsilon_text, "delta": bound, "holds_for": held})
+    question, counts, column = (
         (f"epsilon {epsilon}", "smallest", "epsilon")
         if total is None
         else (f"epsilon {total} in all", "largest", "epsilon each")
     )
     columns = (
         Column("name", "composition"),
-        Column("epsilon", each, "number"),
+        Column("epsilon", column, "number"),
         Column("delta", "delta", "number"),
         Column("holds_for", "holds for"),
     )
@@ -90,7 +90,7 @@ def composition_document(
     return Document(
         tables=[Table(columns, rows, "compositions")],
         notes=[note],
-        heading=f"{times:,} reports of {asked}{slacks}",
+        heading=f"{times:,} reports of {question}{slacks}",
         values={"times": times, "total": total},
     )
 
@@ -103,43 +103,43 @@ def _any(_level: Fraction) -> str:
     return "any mechanism of this epsilon and delta"
 
 
-def _compositions(each: Fraction, times: int, extra: Fraction, categories: int) -> Iterator[_Way]:
+def _compositions(delta: Fraction, times: int, extra: Fraction, categories: int) -> Iterator[_Way]:
     """Yield all ways of adding up."""
 
     def basic(level: Fraction) -> Guarantee:
-        return basic_composition([(level, each)] * times)
+        return basic_composition([(level, delta)] * times)
 
     yield "basic", basic, _any
     if extra:
-        yield "advanced", lambda level: advanced_composition(level, each, times, extra), _any
+        yield "advanced", lambda level: advanced_composition(level, delta, times, extra), _any
         closed = kairouz_oh_viswanath_composition
-        yield "Kairouz et al.", lambda level: closed(level, each, times, extra), _any
+        yield "Kairouz et al.", lambda level: closed(level, delta, times, extra), _any
     # One slack for all that follows, rounded up to a plain decimal.
-    together = Fraction(ceil((1 - (1 - each) ** times * (1 - extra)) * _UNIT), _UNIT)
+    together = Fraction(ceil((1 - (1 - delta) ** times * (1 - extra)) * _UNIT), _UNIT)
     if together >= 1:
         raise InvalidPrivacyParameter(
             f"{times:,} reports of this delta and slack hide nothing; lower one of them"
         )
 
     def optimal(level: Fraction, loss: PrivacyLoss | None = None) -> Guarantee:
-        epsilon = (loss or optimal_composition(level, each, times)).epsilon_at(together)
+        epsilon = (loss or optimal_composition(level, delta, times)).epsilon_at(together)
         # Rounded up, the optimum can exceed the plain sum by a digit in the twelfth place.
-        return Guarantee(epsilon if each else min(epsilon, basic(level).epsilon), together)
+        return Guarantee(epsilon if delta else min(epsilon, basic(level).epsilon), together)
 
     def exact(level: Fraction) -> Guarantee:
-        odds = RandomisedResponse(categories, level, each).privacy.odds
+        odds = RandomisedResponse(categories, level, delta).privacy.odds
         return optimal(level, PrivacyLoss.of_randomised_response(categories, odds).repeat(times))
 
     def auto(level: Fraction) -> Guarantee:
-        epsilon = composed(chosen(level), level, times, each, together)
-        return Guarantee(epsilon if each else min(epsilon, basic(level).epsilon), together)
+        epsilon = composed(chosen(level), level, times, delta, together)
+        return Guarantee(epsilon if delta else min(epsilon, basic(level).epsilon), together)
 
     def chosen(level: Fraction) -> Candidate:
-        return best(categories, level, delta=each).candidate
+        return best(categories, level, delta=delta).candidate
 
     def design(level: Fraction) -> str:
-        found = chosen(level)
-        return "" if found.kind == PLAIN else str(found)
+        candidate = chosen(level)
+        return "" if candidate.kind == PLAIN else str(candidate)
 
     yield "optimal", optimal, _any
     yield "exact", exact, lambda _: f"randomised response, {categories:,} categories"

@@ -18,7 +18,7 @@ _MOST_REPORTS: Final = 1000
 
 
 def choice_facts(manifest: Manifest) -> Iterator[Fact]:
-    """Yield why; nothing for what is neither randomised response nor a design."""
+    """Yield the reasons for a mechanism; none unless it is randomised response or a design."""
     choice = choice_of(manifest)
     if choice is None:
         return
@@ -30,8 +30,8 @@ def choice_facts(manifest: Manifest) -> Iterator[Fact]:
     reports = min(manifest.schedule.epochs, _MOST_REPORTS)
     if manifest.repeat == FRESH and reports > 1:
         total, simple = (
-            ceil(NANO * composed(each, manifest.epsilon, reports, manifest.delta))
-            for each in (candidate, plain)
+            ceil(NANO * composed(mechanism, manifest.epsilon, reports, manifest.delta))
+            for mechanism in (candidate, plain)
         )
         charged = reports * pure_cost(manifest.mechanism)
         beside = "".join(

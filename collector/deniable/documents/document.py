@@ -10,7 +10,7 @@ from deniable.documents.caution import Caution
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What is known: a labelled text for people, unless it is empty, and a value for programs.
+    """A fact: a labelled text for people, unless it is empty, and a value for programs.
 
     Attributes:
         details: more labels and texts, which belong to it.
@@ -60,7 +60,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a result says; its values are for programs alone."""
+    """A document of a result; its values are for programs alone."""
 
     facts: Sequence[Fact] = ()
     tables: Sequence[Table] = ()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # rich takes longer to import than most commands take
 
 
 def print_document(document: Document, screen: "Console") -> None:
-    """Print all that is for people, with an empty line between its parts."""
+    """Print the parts of a document for people, with an empty line between them."""
     from rich.text import Text
 
     parts: list[RenderableType] = [Text(document.heading)] if document.heading else []

@@ -1,4 +1,4 @@
-"""What a plan says, as a document."""
+"""The document of a plan."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -25,7 +25,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a figure is to reach, and how that is told.
+    """The goal of a figure, and its wording.
 
     Attributes:
         what: the figure.
@@ -59,8 +59,8 @@ class Goal:
         if values is None:
             what, unit, units = "each share", 0.01, "percentage points"
             if manifest.dimensions:
-                each = "combination" if manifest.kind.name == "joint" else "answer to each question"
-                what = f"the share of each {each}"
+                part = "combination" if manifest.kind.name == "joint" else "answer to each question"
+                what = f"the share of each {part}"
         else:
             what, unit, units = "the mean", 1.0, "the values' units"
             if percent:
@@ -89,7 +89,7 @@ class Goal:
         points = "percentage point" + "s" * (number != "1")
         return number if self.unit == 1 else f"{number} {points}"
 
-    def told(self, size: float) -> str:
+    def words_for(self, size: float) -> str:
         """Return the goal in words, for this size."""
         return f"{self.what} {self.words.format(self.amount(size))}"
 
@@ -97,7 +97,7 @@ class Goal:
 def plan_document(
     made: Plan, drafts: Drafts, goal: Goal, share: float | None, lifetime: int, reports: int | None
 ) -> Document:
-    """Return what a plan says; where a share is about this, of a lifetime budget, of reports.
+    """Return the document of a plan; where a share is about this, of a lifetime budget, of reports.
 
     A survey by its epsilon says what other epsilons would do.
     """
@@ -109,7 +109,7 @@ def plan_document(
     private = f"epsilon {manifest.epsilon}{delta}: {likelier}"
     facts = [
         Fact("asked", manifest.question, "survey", manifest.name),
-        Fact("wanted", f"{goal.told(made.accuracy.size)}, {where}", "figure", goal.what),
+        Fact("wanted", f"{goal.words_for(made.accuracy.size)}, {where}", "figure", goal.what),
         Fact("privacy", private, "epsilon", manifest.epsilon),
     ]
     values = {

@@ -84,7 +84,7 @@ def _made(kind: str, manifest: Manifest) -> SurveyMechanism:
 
 
 def _for_single_questions(joint: SurveyMechanism, dimensions: Dimensions) -> int:
-    """Return what the share of an answer takes, of the question that takes most."""
+    """Return the reports that the share of an answer takes, of the question that takes most."""
     sizes = sizes_of(dimensions)
     first = [separated(x, sizes) for x in range(joint.categories)]
     return max(
@@ -94,13 +94,13 @@ def _for_single_questions(joint: SurveyMechanism, dimensions: Dimensions) -> int
 
 
 def _numeric_shares(manifest: Manifest, values: Sequence[Fraction]) -> Iterator[Fact]:
-    """Yield what shares and quartiles take, and what would take less: another survey's file."""
+    """Yield the reports that shares and quartiles take, and a survey's file that takes fewer."""
     mechanism = manifest.mechanism
     reports = reports_for_shares(mechanism, _NUMERIC_POINTS)
     groups = group_labels(manifest.categories, blur_of(mechanism, reports))
     reach = max(
-        max(each.high - each.value, each.value - each.low)
-        for each in quantiles(mechanism, even_counts(mechanism, reports), values)
+        max(quantile.high - quantile.value, quantile.value - quantile.low)
+        for quantile in quantiles(mechanism, even_counts(mechanism, reports), values)
     )
     chosen = specified(AUTO, len(groups), manifest.epsilon, repeat=manifest.repeat)
     categorical = chosen.mechanism(len(groups), manifest.epsilon, "0")

@@ -1,4 +1,4 @@
-"""What a survey says to whoever publishes it, audits it or looks at it, as facts."""
+"""The facts of a survey, for its publisher, its auditor and its readers."""
 
 import textwrap
 from collections.abc import Iterator, Sequence, Set
@@ -32,7 +32,7 @@ def published_facts(
     together: int,
     now: float,
 ) -> Iterator[Fact]:
-    """Yield what whoever publishes a survey is to know, beside all that were published before.
+    """Yield the facts for a survey's publisher, beside the surveys that were published before.
 
     ``together`` is what devices spend at most on all that is offered with it.
     """
@@ -47,7 +47,7 @@ def published_facts(
         total = format_nano(together)
         yield Fact("together", f"with all else that runs, epsilon {total} at most")
     yield from accuracy_facts(manifest)
-    older = [each for each in surveys if each.name == manifest.name]
+    older = [survey for survey in surveys if survey.name == manifest.name]
     for before, follows in left_behind(manifest, older, offered, now):
         yield Fact("older", left_behind_text(manifest, before, follows))
     for warning in _warnings(manifest, together, now):
@@ -57,7 +57,7 @@ def published_facts(
 def survey_facts(
     manifest: Manifest, seals: Sequence[Seal], ended_at: int | None, distrusted: Set[bytes]
 ) -> Iterator[Fact]:
-    """Yield what a survey is, what is final in it, and whom it trusts."""
+    """Yield the terms of a survey, its seals and its issuers."""
     mechanism = manifest.mechanism
     odds = mechanism.privacy.odds
     assert odds is not None
@@ -97,7 +97,7 @@ def survey_facts(
 
 
 def answers_of(manifest: Manifest) -> tuple[str, ...]:
-    """Return what can be answered; a range of numbers in one line."""
+    """Return the answers; a range of numbers in one line."""
     if manifest.values is None:
         return manifest.all_answers
     low, high = manifest.categories[0], manifest.categories[-1]
@@ -127,7 +127,7 @@ def _mechanism_facts(manifest: Manifest) -> Iterator[Fact]:
 
 
 def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
-    """Yield what keeping responses does to privacy; nothing of a fresh survey.
+    """Yield the effects of kept responses on privacy; none of a fresh survey.
 
     All epsilons are rounded up.
     """
@@ -144,7 +144,7 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
         yield Fact("linking", "equal responses link a device's epochs, though its keys do not")
         return
     two = format_nano(constant_cost(rounds, 2))
-    each = format_nano(pure_cost(rounds.fresh))
+    second = format_nano(pure_cost(rounds.fresh))
     yield Fact(
         "repeat",
         f"two rounds: the first kept for {epochs:,} epochs ({length}), the second fresh for each "
@@ -154,12 +154,12 @@ def repeat_facts(manifest: Manifest) -> Iterator[Fact]:
         "constant",
         f"answers reveal epsilon {two} by two reports, {manifest.kept_epsilon} by any number",
     )
-    yield Fact("changing", f"answers show that they changed up to epsilon {each} for each report")
+    yield Fact("changing", f"answers show that they changed up to epsilon {second} for each report")
     yield Fact("linking", "of a device's epochs is hampered by the second round alone")
 
 
 def _device_facts(manifest: Manifest) -> Iterator[Fact]:
-    """Yield who may report; with their issuers."""
+    """Yield the devices that may report, with their issuers."""
     if not (issuers := [issuer.hex() for issuer in manifest.enrolment.issuers]):
         yield Fact("devices", "open: nobody vouches that each report comes from another device")
         return
@@ -169,14 +169,14 @@ def _device_facts(manifest: Manifest) -> Iterator[Fact]:
 
 
 def _cost_text(manifest: Manifest, now: float) -> str:
-    """Return what a device that accepts it at that time spends on it at most."""
+    """Return the most that a device spends on a survey which it accepts at that time."""
     epochs, kept = epochs_left(manifest, now), manifest.repeat.epochs
-    each = (
+    spending = (
         f"{epochs} epoch{'s' * (epochs != 1)} of {format_nano(pure_cost(manifest.mechanism))}"
         if kept is None
         else f"{epochs} epochs in ranges of {kept}"
     )
-    return f"a device at most epsilon {format_nano(reserved([manifest], now))} in all ({each})"
+    return f"a device at most epsilon {format_nano(reserved([manifest], now))} in all ({spending})"
 
 
 def _epochs_text(manifest: Manifest) -> str:
@@ -188,7 +188,7 @@ def _epochs_text(manifest: Manifest) -> str:
 
 
 def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manifest]) -> str:
-    """Return what apps with an older manifest's declaration get, now that there is a newer one."""
+    """Return the surveys that apps with an older declaration get, now that there is a newer one."""
     if before.question != newest.question:
         declared = f'"{before.question}"'
     elif before.all_answers != newest.all_answers:
@@ -198,13 +198,13 @@ def left_behind_text(newest: Manifest, before: Manifest, follows: Sequence[Manif
         declared = f"the ceilings of sequence {before.sequence}"
     if not follows:
         return f"apps that declare {declared} get nothing any more"
-    sequences = " and ".join(str(each.sequence) for each in follows)
-    end = instant_text(max(each.schedule.end for each in follows))
+    sequences = " and ".join(str(survey.sequence) for survey in follows)
+    end = instant_text(max(survey.schedule.end for survey in follows))
     return f"apps that declare {declared} keep answering sequence {sequences}, until {end}"
 
 
 def _warnings(manifest: Manifest, together: int, now: float) -> Iterator[str]:
-    """Yield what keeps devices with the client's defaults from following a survey."""
+    """Yield the reasons for which devices with the client's defaults do not follow a survey."""
     if manifest.schedule.end <= now:
         yield "its last epoch is over: no device will follow it"
     if together > CEILING:
@@ -237,7 +237,8 @@ def _what_fits(manifest: Manifest, now: float) -> str:
             ways.append(f"with {epochs} epoch{'s' * (epochs > 1)}")
         if manifest.delta == "0":
             # To two digits, rounded down.
-            each = Fraction(CEILING, NANO * epochs_left(manifest, now))
-            shown = Context(prec=2, rounding=ROUND_FLOOR).divide(each.numerator, each.denominator)
-            ways.append(f"with epsilon {shown:f}")
+            epsilon = Fraction(CEILING, NANO * epochs_left(manifest, now))
+            down = Context(prec=2, rounding=ROUND_FLOOR)
+            rounded = down.divide(epsilon.numerator, epsilon.denominator)
+            ways.append(f"with epsilon {rounded:f}")
     return f"It fits {', '.join([*ways, 'or with fewer, longer epochs'])}."

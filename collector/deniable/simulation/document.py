@@ -1,4 +1,4 @@
-"""What a simulation says, as a document."""
+"""The document of a simulation."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -38,17 +38,17 @@ def simulation_document(
     level: float,
     done: Callable[[int], None],
 ) -> Document:
-    """Return what the counts of at least one run say; tell of each that it is done."""
+    """Return the document of at least one run's counts; call ``done`` after each run."""
     made = (figures(manifest, each, level) for each in counts)
     first = next(made)
 
-    def told() -> Iterator[Figures]:
-        for each in chain([first], made):
-            yield each
+    def counted_runs() -> Iterator[Figures]:
+        for run in chain([first], made):
+            yield run
             done(1)
 
     truth = true_figures(manifest, reports.truth, devices)
-    over = Coverage.of(truth.values(), told())
+    over = Coverage.of(truth.values(), counted_runs())
     runs, name = over.runs, simulated_name(manifest.name)
     rows: list[dict[str, Any]] = [
         {
