@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deniable.cli.bars import bar
+from deniable.documents.bars import bar
 from deniable.estimates import EpochStanding, EpochState, estimate_histogram
 from tests.cli.commands import Workplace, all_commands, fail, run, succeed
 

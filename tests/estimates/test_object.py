@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from deniable.documents import number_text
 from deniable.estimates import (
     Estimate,
     Histogram,
@@ -27,7 +28,6 @@ from deniable.estimates import (
 from deniable.estimates import change as tests_of_change
 from deniable.estimates.decoders import DenseDecoder
 from deniable.estimates.display import series_panels
-from deniable.estimates.estimate import number_text
 from deniable.estimates.views import likeliest
 from deniable.mechanisms import RandomisedResponse
 from deniable.messages import Manifest, Repeat, Specification

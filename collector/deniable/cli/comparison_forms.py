@@ -6,12 +6,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from deniable.cli.bars import NOWHERE, bar
-from deniable.cli.life_terms import epochs_named
+from deniable.documents import number_text
+from deniable.documents.bars import NOWHERE, bar
 from deniable.documents.terminal import print_alerts, print_notes
 from deniable.estimates import Histogram
 from deniable.estimates.comparison import Comparison, Row
-from deniable.estimates.estimate import Unit, number_text
+from deniable.estimates.estimate import Unit
+from deniable.reading.epochs import epochs_named
 
 _BAR_WIDTH = 24
 _LABEL_WIDTH = 40

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from deniable.budget import upper_text
-from deniable.cli.bars import bar
 from deniable.cli.histogram_forms import supporting_text
+from deniable.documents.bars import bar
 from deniable.mechanisms import SurveyMechanism
 
 _Row = dict[str, Any]

@@ -1,14 +1,13 @@
 """A histogram for people."""
 
-import math
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from deniable.cli.bars import NOWHERE, bar
-from deniable.cli.life_terms import epochs_named
+from deniable.documents import number_text
+from deniable.documents.bars import NOWHERE, bar
 from deniable.documents.terminal import print_alerts, print_notes
 from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary, View
 from deniable.estimates.fields import Json, response_rows
@@ -17,6 +16,7 @@ from deniable.estimates.rows import ShownRows, chosen_rows
 from deniable.mechanisms import SurveyMechanism
 from deniable.mechanisms.design import DesignMechanism
 from deniable.reading import instant_text
+from deniable.reading.epochs import epochs_named
 
 _NUMBERS_WIDTH = 54
 _SHARES_WIDTH = 44
@@ -128,10 +128,8 @@ def _numeric_notes(histogram: Histogram) -> list[str]:
 def _numbers(numeric: NumericSummary) -> Table:
     table = _table("", "estimate", _interval_heading(numeric.mean.level))
     mean = numeric.mean
-    # Two digits of what is uncertain.
     spread = mean.standard_error if mean.outside else mean.high - mean.low
-    places = max(0, 1 - math.floor(math.log10(max(spread, 1e-9))))
-    value, low, high = (f"{x:,.{places}f}" for x in (mean.value, mean.low, mean.high))
+    value, low, high = (number_text(end, spread) for end in (mean.value, mean.low, mean.high))
     if not numeric.too_wide(mean):
         table.add_row("mean", value, "none in the range!" if mean.outside else f"{low} – {high}")
     for quartile in numeric.quartiles:

@@ -5,10 +5,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from deniable.cli.bars import NOWHERE, bar
+from deniable.documents import number_text
+from deniable.documents.bars import NOWHERE, bar
 from deniable.documents.terminal import print_alerts, print_notes
 from deniable.estimates import Answers, Estimate, Series
-from deniable.estimates.estimate import Unit, number_text
+from deniable.estimates.estimate import Unit
 from deniable.reading import instant_text
 
 _BAR_WIDTH = 20

@@ -17,7 +17,7 @@ from typing import Final, SupportsFloat
 import numpy as np
 from scipy import optimize
 
-from deniable.documents import Caution
+from deniable.documents import Caution, number_text
 from deniable.estimates.binomial import binomial_intervals, check_level, normal_quantile
 from deniable.estimates.cautions import Figures
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
@@ -275,14 +275,6 @@ def _places(one: "Form", word: str, other: "Form") -> str:
 
 def _percent(share: float, digits: str = ".1f") -> str:
     return f"{100 * share + 0.0:{digits}} %".replace("-0.0 %", "0.0 %")
-
-
-def number_text(number: float, width: float, sign: str = "") -> str:
-    """Return a number to the second digit of its interval's width: more of them are noise."""
-    if not 0 < width < math.inf:
-        return f"{number:{sign}.6g}"
-    decimals = min(max(1 - math.floor(math.log10(width)), 0), 12)
-    return f"{number:{sign}z,.{decimals}f}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.documents import Caution, Level
+from deniable.documents import Caution, Level, number_text
 from deniable.estimates.answers import NOTHING_TOGETHER, Answers, answers_text, weights_of
 from deniable.estimates.binomial import IntervalMethod
 from deniable.estimates.cautions import Figures, epochs_text
@@ -32,7 +32,6 @@ from deniable.estimates.estimate import (
     bias_text,
     decided_by_fakes,
     mean_of,
-    number_text,
     ratio,
 )
 from deniable.estimates.fields import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from deniable.documents import Caution, Level
+from deniable.documents import Caution, Level, number_text
 from deniable.documents.html import cautions_html
 from deniable.estimates import Estimate, Histogram, Series, View, plot_differences
 from deniable.estimates.binomial import IntervalMethod
@@ -20,7 +20,6 @@ from deniable.estimates.display import (
     series_panels,
     series_picture,
 )
-from deniable.estimates.estimate import number_text
 from deniable.estimates.fields import Json, numeric_map, statistic_rows
 from deniable.estimates.rows import chosen_rows
 from deniable.estimates.series import Point
