@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deniable.documents import number_text
-from deniable.documents.bars import NOWHERE, bar
+from deniable.documents.bars import BARS, NOWHERE, bar
 from deniable.documents.terminal import print_alerts, print_notes
 from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary, View
 from deniable.estimates.fields import Json, response_rows
@@ -105,9 +105,12 @@ def _category_notes(histogram: Histogram, shown: ShownRows) -> list[str]:
     held = "hold all at once" if shown.simultaneous else "each stands by itself"
     notes = [
         "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it, and "
-        f"{held}. Raw counts contain the noise. Suspicious counts are marked !!, intervals wholly "
-        f"outside !. Devices: {histogram.enrolment}."
+        f"{held}. Raw counts contain the noise. {BARS}. Devices: {histogram.enrolment}."
     ]
+    if any(map(_mark, shown.rows)):
+        notes.append(
+            "!! marks counts that honest devices do not cause, ! intervals outside [0, 1]."
+        )
     if len(histogram.responses) > _MOST_RESPONSES:
         notes.append("Raw counts of the responses are in --json.")
     return notes

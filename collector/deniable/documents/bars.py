@@ -2,6 +2,9 @@
 
 from typing import Final
 
+BARS: Final = "Bars: solid to the low end, half-tone to the estimate, light to the high end"
+"""The legend of bars."""
+
 NOWHERE: Final = "none in [0, 1]"
 """Stands for an interval that lay wholly outside what is possible."""
 

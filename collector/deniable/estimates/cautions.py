@@ -285,7 +285,7 @@ def _unseen_fakes(figures: Figures) -> str:
             f"Fakes below about {percent} % of the reports may show no sign, and those that only "
             "lie about their answer never do."
         )
-    if fakes is not None and histogram.numeric is None:
+    if fakes is not None and fakes < histogram.n and histogram.numeric is None:
         name = "combination" if histogram.crossed else "share"
         text += f" {fakes:,} fake reports more would move any {name} by its standard error."
     return text
@@ -297,7 +297,7 @@ def _chance_alone(figures: Figures) -> str:
     return (
         "Intervals are about chance alone: devices whose users do not take part, are offline or "
         "have another version are not in the figures; whoever answers untruthfully counts as "
-        "answered; fake reports count as any."
+        "answered, and so does who sends fake reports."
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.documents import Column, Document, Fact, Table, number_text
-from deniable.documents.bars import NOWHERE, bar
+from deniable.documents.bars import BARS, NOWHERE, bar
 from deniable.estimates.cumulative import blur_of
 from deniable.messages import Manifest, simulated_name
 from deniable.simulation.coverage import Coverage, Figures, figures, true_figures
@@ -17,9 +17,7 @@ from deniable.simulation.reports import SimulatedReports
 
 _MOST_ROWS: Final = 30
 _BAR: Final = 16
-_LEGEND: Final = (
-    "Bars: solid to the low end, half-tone to the estimate, light to the high end; *: truth missed."
-)
+_LEGEND: Final = f"{BARS}; *: truth missed."
 _SMOOTHED: Final = "Shares are smoothed, in truth, estimates and intervals alike."
 _MEANS: Final = {
     "truth": "truth",
