@@ -1,10 +1,7 @@
 """docs/analysts.md prints what it shows; the worked notebook's outputs are those of its cells."""
 
 import json
-import re
-from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +11,16 @@ from tests.cli.commands import Workplace, run, succeed
 from tests.cli.serving import serving
 from tests.support.notebook import executed
 from tests.support.processes import ROOT
-from tests.support.readme import marked_blocks
+from tests.support.readme import marked_blocks, outputs
 
 GUIDE = ROOT / "docs" / "analysts.md"
 NOTEBOOK = ROOT / "examples" / "analyst.ipynb"
-READ = {"connect", "store"}
-SHOWN = re.compile(r"```python\n((?:(?!```).)*?)```\n\n```text\n(.*?)```", re.DOTALL)
 
 
 def test_the_guide_prints_what_it_shows() -> None:
-    shown = dict(SHOWN.findall(GUIDE.read_text("utf-8")))
-    blocks = [block for block in marked_blocks(GUIDE) if block.label not in READ]
-    assert [block.text for block in blocks] == list(shown)
-    namespace: dict[str, object] = {}
-    for block in blocks:
-        printed = StringIO()
-        with redirect_stdout(printed):
-            exec(block.text, namespace)
-        assert [line.rstrip() for line in printed.getvalue().splitlines()] == [
-            line.rstrip() for line in shown[block.text].splitlines()
+    for printed, shown in outputs(GUIDE, "connect", "store"):
+        assert [line.rstrip() for line in printed.splitlines()] == [
+            line.rstrip() for line in shown.splitlines()
         ]
 
 

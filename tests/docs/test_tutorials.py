@@ -6,31 +6,20 @@ What differs from a reader's terminal is what differs for the README (tests/syst
 import os
 import re
 import sys
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from tests.support.collector import NAME, CollectorProcess
 from tests.support.processes import ROOT, run
-from tests.support.readme import marked_blocks
+from tests.support.readme import marked_blocks, outputs
 
 TUTORIALS = ROOT / "docs" / "tutorials"
-SHOWN = re.compile(r"```python\n((?:(?!```).)*?)```\n\n```text\n(.*?)```", re.DOTALL)
 
 
 def test_the_analysts_prints_what_it_shows() -> None:
-    page = TUTORIALS / "analyst.md"
-    shown = dict(SHOWN.findall(page.read_text("utf-8")))
-    blocks = marked_blocks(page)
-    assert [block.text for block in blocks] == list(shown)
-    namespace: dict[str, object] = {}
-    for block in blocks:
-        printed = StringIO()
-        with redirect_stdout(printed):
-            exec(block.text, namespace)
-        assert printed.getvalue() == shown[block.text]
+    for printed, shown in outputs(TUTORIALS / "analyst.md"):
+        assert printed == shown
 
 
 @pytest.mark.long

@@ -15,7 +15,7 @@ from deniable.cli.comparison_forms import show_comparison
 from deniable.cli.histogram_forms import show_histogram
 from deniable.cli.series_forms import show_series
 from deniable.documents import Caution
-from deniable.estimates import Histogram, View, estimate_histogram, histogram_csv
+from deniable.estimates import Histogram, View, combined, estimate_histogram, histogram_csv
 from deniable.estimates.cautions import CAUTIONS
 from deniable.estimates.comparison import Comparison, compare
 from deniable.estimates.rows import chosen_rows
@@ -98,13 +98,13 @@ def check(cautions: tuple[Caution, ...], text: str, *, brief: bool = False) -> N
 def test_a_caution_of_a_histogram_is_on_every_surface(code: str) -> None:
     view, histogram = EXAMPLES[code].view, EXAMPLES[code].histogram()
     rows = chosen_rows(histogram, view)
-    cautions = histogram.figures(rows, view).cautions
+    cautions = histogram.cautions_of(rows, view)
     (caution,) = (caution for caution in cautions if caution.code == code)
     assert len({caution.code for caution in cautions}) == len(cautions)
     check(cautions, printed(lambda screen: show_histogram(histogram, screen, view=view)))
     check(cautions, on_page(shown_figures(histogram, view, ())))
     check(cautions, words(histogram.plot(view).svg), brief=True)
-    whole = histogram.figures(view=view).cautions  # all rows
+    whole = histogram.cautions_of(view=view)  # all rows
     written = json.loads(json.dumps(histogram.to_dict(view)))
     assert written["cautions"] == [{"code": one.code, "text": one.text} for one in whole]
     codes = " ".join(one.code for one in whole)
@@ -150,6 +150,15 @@ def check_both(code: str, compared: Comparison, series: Series) -> None:
         caution.code for caution in cautions
     ]
     assert " ".join(caution.code for caution in cautions) in series.to_csv()
+
+
+def test_devices_of_samples_that_are_disjoint_do_not_recur() -> None:
+    one, other = (
+        example.histogram().share("good") for example in (PLAIN, PLAIN._replace(epochs=(5,)))
+    )
+    for disjoint in (False, True):
+        codes = {caution.code for caution in combined([one, other], disjoint=disjoint).cautions}
+        assert ("recurring-devices" in codes) != disjoint
 
 
 def test_every_caution_of_the_table_has_an_example() -> None:

@@ -17,7 +17,7 @@ K, N = 1_000, 20_000
 
 def note(histogram: Histogram, rows: ShownRows) -> str:
     """Return what the choice by size does to the figures, if there was one."""
-    cautions = {caution.code: caution.text for caution in histogram.figures(rows).cautions}
+    cautions = {caution.code: caution.text for caution in histogram.cautions_of(rows)}
     return cautions.get("chosen-by-size", "")
 
 

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from deniable.documents import number_text
+from deniable.documents import level_text, number_text
 from deniable.documents.bars import NOWHERE, bar
 from deniable.documents.terminal import print_alerts, print_notes
 from deniable.estimates import Histogram
@@ -28,7 +28,7 @@ def show_comparison(compared: Comparison, screen: Console) -> None:
     print_alerts(cautions, screen)
     table = Table(box=None, pad_edge=False)
     table.add_column("answer", overflow="fold", max_width=_LABEL_WIDTH)
-    interval = f"{100 * told.level:.12g} % interval"
+    interval = f"{level_text(told.level)} interval"
     if against is None:
         headings = ["estimate", "std error", interval, ""]
     else:

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from deniable.documents import number_text
+from deniable.documents import level_text, number_text
 from deniable.documents.bars import BARS, NOWHERE, bar
 from deniable.documents.terminal import print_alerts, print_notes
 from deniable.estimates import EpochState, Histogram, IntervalMethod, NumericSummary, View
@@ -71,7 +71,7 @@ def show_histogram(
     if histogram.standing is not None:
         screen.print(_STATES[histogram.standing.state])
     screen.print()
-    cautions = histogram.figures(shown, view).cautions
+    cautions = histogram.cautions_of(shown, view)
     print_alerts(cautions, screen)
     if histogram.numeric is None:
         tables: tuple[Table, ...] = (
@@ -232,4 +232,4 @@ def _mark(row: Json) -> str:
 
 
 def _interval_heading(level: float) -> str:
-    return f"{100 * level:.12g} % interval"
+    return f"{level_text(level)} interval"

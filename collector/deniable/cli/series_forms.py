@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from deniable.documents import number_text
+from deniable.documents import level_text, number_text
 from deniable.documents.bars import NOWHERE, bar
 from deniable.documents.terminal import print_alerts, print_notes
 from deniable.estimates import Answers, Estimate, Series
@@ -29,14 +29,14 @@ def show_series(series: Series, groups: tuple[Answers, ...], level: float, scree
             f"{len(figures):,} answers are too many to show: name some with --share, or take "
             "--json or --csv"
         )
-    cautions = series.cautions(*groups)
+    cautions = series.cautions_of(figures)
     print_alerts(cautions, screen)
     daily = all(point.end - point.start >= _DAY for point in series.points)
     several = len({point.survey_id for point in series.points}) > 1
     for label, shares in figures:
         screen.print(Text(label, style="bold"))
         table = Table(box=None, pad_edge=False)
-        interval = f"{100 * level:.12g} % interval"
+        interval = f"{level_text(level)} interval"
         headings = ("epoch", "begins", "reports", "estimate", interval)
         for heading in (*(("survey",) if several else ()), *headings, ""):
             numbers = heading in headings and heading != "begins"

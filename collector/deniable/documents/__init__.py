@@ -9,4 +9,5 @@ from deniable.documents.document import Column as Column
 from deniable.documents.document import Document as Document
 from deniable.documents.document import Fact as Fact
 from deniable.documents.document import Table as Table
+from deniable.documents.document import level_text as level_text
 from deniable.documents.document import number_text as number_text

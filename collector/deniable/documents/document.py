@@ -70,6 +70,11 @@ class Document:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
+def level_text(level: float) -> str:
+    """Return a confidence level in percent."""
+    return f"{100 * level:.12g} %"
+
+
 def number_text(
     number: float | None, width: float = math.inf, sign: str = "", *, share: bool = False
 ) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from deniable.documents import Caution, Level, Rule, cautions_of
+from deniable.documents import Caution, Level, Rule, cautions_of, level_text
 from deniable.estimates.poisoning import FALSE_ALARM
 from deniable.estimates.views import View
 
@@ -35,6 +35,7 @@ class Figures:
         histogram: the one whose rows they are.
         rows: which of its rows; view: in which view.
         level: of their intervals; compared: how many differences are shown beside each other.
+        disjoint: whether no device is in several of the samples, as an analyst says.
     """
 
     samples: tuple["Sample", ...]
@@ -47,6 +48,7 @@ class Figures:
     view: View = View.UNBIASED
     level: float = 0.95
     compared: int = 0
+    disjoint: bool = False
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
@@ -61,17 +63,17 @@ def epochs_text(epochs: Sequence[int]) -> str:
     return ", ".join(map(str, epochs))
 
 
+def named_epochs(epochs: Sequence[int]) -> str:
+    """Return epochs with their noun, such as "epochs 0-5"."""
+    return f"epoch{'s' * (len(epochs) > 1)} {epochs_text(epochs)}"
+
+
 def reports_text(count: int) -> str:
     """Return a number of reports in two digits, rounded up."""
     if count > _MANY:
         return "more than a billion reports"
     step = 10 ** max(len(str(count)) - 2, 0)
     return f"about {-(-count // step) * step:,} reports"
-
-
-def level_text(level: float) -> str:
-    """Return a confidence level in percent."""
-    return f"{100 * level:.12g} %"
 
 
 def _places(samples: Iterable["Sample"]) -> str:
@@ -81,7 +83,7 @@ def _places(samples: Iterable["Sample"]) -> str:
         epochs.setdefault((sample.name, sample.survey_id), set()).update(sample.epochs)
     names = [name for name, _ in epochs]
     return " and ".join(
-        f"epoch{'s' * (len(numbers) > 1)} {epochs_text(sorted(numbers))} of {name}"
+        f"{named_epochs(sorted(numbers))} of {name}"
         + f" ({survey_id[:12]})" * (names.count(name) > 1)
         for (name, survey_id), numbers in epochs.items()
         if name
@@ -173,12 +175,13 @@ def _biased_view(figures: Figures) -> str:
 
 def _recurring_devices(figures: Figures) -> str:
     names = [sample.name for sample in figures.samples if sample.name]
-    if len(set(names)) < len(names):
+    several = len(set(names)) < len(names) and not figures.disjoint
+    if several and figures.compared:
         return (
-            "Devices that are in several of these samples make intervals of differences wider than "
-            "need be, never too narrow, as long as they tend to keep their answers."
+            "Devices that are in both make these intervals wider than need be, never too narrow, "
+            "as long as they tend to keep their answers."
         )
-    if any(len(sample.epochs) > 1 for sample in figures.samples):
+    if several or any(len(sample.epochs) > 1 for sample in figures.samples):
         return "Devices may be in several of these epochs: intervals allow for it."
     return ""
 

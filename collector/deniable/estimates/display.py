@@ -101,7 +101,7 @@ def _notes(histogram: "Histogram", chosen: ShownRows, view: View, *, alone: bool
     if len(chosen.rows) < chosen.total and not chosen.chosen:
         yield f"{len(chosen.rows)} of {chosen.total:,} answers."
     if alone:  # a page has its own
-        yield from brief_texts(histogram.figures(chosen, view).cautions)
+        yield from brief_texts(histogram.cautions_of(chosen, view))
     where = f"{histogram.survey}, epoch {epochs_text(histogram.epochs)}: "
     delta = "" if histogram.delta == "0" else f", delta {histogram.delta}"
     yield (
@@ -234,7 +234,7 @@ def histogram_html(histogram: "Histogram") -> Markup:
     rows = [_row(head, "col"), *(_row(_cells(dot), "row") for dot in dots)]
     table = element("details", element("summary", "Table"), element("table", *rows))
     chart = histogram_picture(histogram, chosen, dots=dots, heading=False).svg
-    cautions = Markup(cautions_html(histogram.figures(chosen).cautions))
+    cautions = Markup(cautions_html(histogram.cautions_of(chosen)))
     heading = element("strong", histogram.question) if histogram.question else ""
     return element("div", heading, standalone(chart), table, cautions)
 

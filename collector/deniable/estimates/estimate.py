@@ -17,7 +17,7 @@ from typing import Final, SupportsFloat
 import numpy as np
 from scipy import optimize
 
-from deniable.documents import Caution, number_text
+from deniable.documents import Caution, level_text, number_text
 from deniable.estimates.binomial import binomial_intervals, check_level, normal_quantile
 from deniable.estimates.cautions import Figures
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
@@ -135,7 +135,7 @@ class Estimate:
         """Return the estimate in words, as it can be published."""
         show = self._text
         ends = ": none possible" if self.outside else f" {show(self.low)} to {show(self.high)}"
-        interval = f"{100 * self.level:.12g} % interval{ends}"
+        interval = f"{level_text(self.level)} interval{ends}"
         match self.unit:
             case Unit.SHARE if not max(self.standard_error, self.high - self.low) <= _WORTH:
                 text = (
@@ -180,6 +180,7 @@ class Estimate:
             reports,
             outside=int(self.outside),
             level=self.level,
+            disjoint=self.form is not None and self.form.disjoint,
         ).cautions
 
     @property

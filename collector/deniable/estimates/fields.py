@@ -325,7 +325,7 @@ def histogram_map(histogram: Any, view: View = View.UNBIASED) -> Json:
         return fields
     pairs = zip(fields["categories"], _plain(histogram.view(view)), strict=True)
     return fields | {
-        "cautions": caution_maps(histogram.figures(view=view).cautions),
+        "cautions": caution_maps(histogram.cautions_of(view=view)),
         "view": str(view),
         "categories": [{**row, _SHOWN.name: value} for row, value in pairs],
     }

@@ -272,10 +272,12 @@ class Histogram(Tabular):
     @property
     def cautions(self) -> tuple[Caution, ...]:
         """Return the cautions of its figures."""
-        return self.figures().cautions
+        return self.cautions_of()
 
-    def figures(self, rows: ShownRows | None = None, view: View = View.UNBIASED) -> Figures:
-        """Return its figures, or some rows of them in a view, as cautions ask of them."""
+    def cautions_of(
+        self, rows: ShownRows | None = None, view: View = View.UNBIASED
+    ) -> tuple[Caution, ...]:
+        """Return the cautions of some of its rows, or of all, in a view."""
         outside = int((self.outside & ~self.poisoning.impossible).sum())
         if self.numeric is not None:
             estimates = (self.numeric.mean, *(group.share for group in self.numeric.bins))
@@ -290,7 +292,7 @@ class Histogram(Tabular):
             rows=rows,
             view=view,
             level=self.level,
-        )
+        ).cautions
 
     def _biases(self) -> tuple[str, bool]:
         """Return how far 1 % of fakes move the figures that are shown, and whether they decide."""
@@ -358,7 +360,7 @@ class Histogram(Tabular):
             state = "" if self.standing is None else f", {self.standing.state}"
             lines.append(f"{iso_time(self.start)} to {iso_time(self.end)}{state}")
         rows = None if self.numeric is not None else chosen_rows(self)
-        cautions = self.figures(rows).cautions
+        cautions = self.cautions_of(rows)
         lines += [str(caution) for caution in cautions if caution.level is Level.ALERT]
         if rows is not None:
             lines += _questions(self)

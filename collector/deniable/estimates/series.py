@@ -1,6 +1,6 @@
 """Figures of one question over time: epoch by epoch, across the surveys that succeed each other."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -9,7 +9,7 @@ from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.cautions import Figures
 from deniable.estimates.charts import Picture
 from deniable.estimates.display import WIDTH, series_picture
-from deniable.estimates.estimate import Estimate, furthest, share_of_row
+from deniable.estimates.estimate import Estimate, Unit, furthest, share_of_row
 from deniable.estimates.fields import (
     CAUTIONS,
     COUNT,
@@ -30,6 +30,9 @@ from deniable.estimates.fields import (
 from deniable.estimates.frames import Column, Tabular
 from deniable.estimates.histogram import Histogram
 from deniable.reading.epochs import iso_time
+
+SeriesFigures = Sequence[tuple[str, tuple[Estimate | None, ...]]]
+"""Labels of groups of answers, and the estimate of each in each epoch; None is a gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +134,14 @@ class Series(Tabular):
                 yield category, tuple(shares.get(category) for shares in by_category)
 
     def rows(self, *groups: Answers) -> Iterator[Json]:
-        """Yield a row for each epoch and group, as :meth:`figures` has them.
+        """Return a row for each epoch and group, as :meth:`figures` has them.
 
         Its figures are None where there is a gap.
         """
+        return self._rows(list(self.figures(*groups)))
+
+    def _rows(self, figures: SeriesFigures) -> Iterator[Json]:
         heads = [plain(point, _POINT) for point in self.points]
-        figures = list(self.figures(*groups))
         for place, head in enumerate(heads):
             for label, estimates in figures:
                 yield {**head, "category": label} | plain(estimates[place], ESTIMATE)
@@ -156,15 +161,15 @@ class Series(Tabular):
         return series_picture(self, width)
 
     def cautions(self, *groups: Answers) -> tuple[Caution, ...]:
-        """Return the cautions of figures of groups of answers, or of all."""
+        """Return the cautions of the figures of groups of answers, or of all answers."""
+        return self.cautions_of(list(self.figures(*groups)))
+
+    def cautions_of(self, figures: SeriesFigures) -> tuple[Caution, ...]:
+        """Return the cautions of some of its figures."""
         histograms = [point.histogram for point in self.points if point.histogram]
-        estimates = [
-            estimate
-            for _, figures in self.figures(*groups)
-            for estimate in figures
-            if estimate is not None
-        ]
-        name = "the mean" if self.numeric and not groups else "a share"
+        estimates = [estimate for _, row in figures for estimate in row if estimate is not None]
+        means = any(estimate.unit is Unit.NUMBER for estimate in estimates)
+        name = "the mean" if means else "a share"
         return Figures(
             tuple(histogram.sample for histogram in histograms),
             *furthest(estimates, name),
@@ -175,14 +180,16 @@ class Series(Tabular):
 
     def to_dict(self, *groups: Answers) -> Json:
         """Return plain values for JSON."""
-        cautions = caution_maps(self.cautions(*groups))
-        return {"survey": self.survey, "rows": list(self.rows(*groups)), "cautions": cautions}
+        figures = list(self.figures(*groups))
+        cautions = caution_maps(self.cautions_of(figures))
+        return {"survey": self.survey, "rows": list(self._rows(figures)), "cautions": cautions}
 
     def to_csv(self, *groups: Answers) -> str:
         """Return a row for each epoch and group as CSV."""
         columns = [field.name for field in (*_POINT, *_CATEGORY, *ESTIMATE)]
-        shared = {"survey": self.survey, "cautions": caution_codes(self.cautions(*groups))}
-        return written(("survey", *columns, "cautions"), shared, self.rows(*groups))
+        figures = list(self.figures(*groups))
+        shared = {"survey": self.survey, "cautions": caution_codes(self.cautions_of(figures))}
+        return written(("survey", *columns, "cautions"), shared, self._rows(figures))
 
 
 def _shown(point: Point, *, numeric: bool) -> Histogram | None:

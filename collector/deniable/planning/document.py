@@ -8,7 +8,7 @@ from math import isfinite
 from deniable.budget import NANO, format_nano, odds_text, upper_text
 from deniable.choosing import COMPOSED_DELTA
 from deniable.choosing.document import TOGETHER, choice_of, users_text
-from deniable.documents import Column, Document, Fact, Table
+from deniable.documents import Column, Document, Fact, Table, level_text
 from deniable.estimates import Accuracy
 from deniable.messages import InvalidManifest, Manifest
 from deniable.planning.planned import MOST_EPSILON, Drafts, Plan, epsilon_for, plan
@@ -68,7 +68,7 @@ class Goal:
         match name:
             case "width":
                 accuracy = Accuracy.half_width(number, level)
-                words = f"within ± {{}}, by intervals of {100 * level:.12g} %"
+                words = f"within ± {{}}, by intervals of {level_text(level)}"
                 across = f"half width, {units}"
             case "error":
                 accuracy = Accuracy.standard_error(number)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.documents import Column, Document, Fact, Table, number_text
+from deniable.documents import Column, Document, Fact, Table, level_text, number_text
 from deniable.documents.bars import BARS, NOWHERE, bar
 from deniable.estimates.cumulative import blur_of
 from deniable.messages import Manifest, simulated_name
@@ -76,7 +76,7 @@ def simulation_document(
         *(Column(key, title, "number", "width") for key, title in titles.items()),
     ]
     if runs == 1:
-        columns.append(Column("interval", f"{100 * level:.12g} % interval", "number"))
+        columns.append(Column("interval", f"{level_text(level)} interval", "number"))
         columns.append(Column("bar", " "))
     imagined = f"{devices:,} imagined ones at epsilon {manifest.epsilon}, seed {reports.seed}"
     return Document(
@@ -114,7 +114,7 @@ def _summary(rows: list[dict[str, Any]], runs: int, level: float) -> str:
     least = min(held, key=held.__getitem__)
     chance = math.sqrt(level * (1 - level) / runs)
     return (
-        f"In {runs:,} runs, intervals of {100 * level:.12g} % held the truth "
+        f"In {runs:,} runs, intervals of {level_text(level)} held the truth "
         f"{sum(held.values()) / len(held):.1%} of the time, least often that of {least}, "
         f"{held[least]:.1%}; of a single one, chance alone moves this by ± {2 * chance:.1%}. "
         "Estimates were off by the error shown, as a root mean square."

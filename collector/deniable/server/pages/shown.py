@@ -10,7 +10,6 @@ from deniable.documents import Caution, Level, number_text
 from deniable.documents.html import cautions_html
 from deniable.estimates import Estimate, Histogram, Series, View, plot_differences
 from deniable.estimates.binomial import IntervalMethod
-from deniable.estimates.cautions import epochs_text
 from deniable.estimates.charts import POINTS, SHARES, Markup, Scale
 from deniable.estimates.comparison import Comparison
 from deniable.estimates.display import (
@@ -116,7 +115,7 @@ def shown_figures(
         hidden=found.total - len(found.rows),
         cut=found.chosen,
         simultaneous=found.simultaneous,
-        cautions=histogram.figures(found, view).cautions,
+        cautions=histogram.cautions_of(found, view),
         sentence=sentence,
         statistics=statistics,
     )
@@ -179,7 +178,7 @@ def shown_series(series: Series, together: Sequence[str], wanted: str = "", *, m
         hidden=hidden,
         cut=cut,
         simultaneous=cut,
-        cautions=series.cautions(*groups),
+        cautions=series.cautions_of(figures),
     )
 
 
@@ -263,11 +262,6 @@ def shown_changes(compared: Comparison, found: Sequence[str] = ()) -> Shown:
         cautions=compared.cautions,
         notes=tuple(notes),
     )
-
-
-def named_epochs(histogram: Histogram) -> str:
-    """Return which epochs a histogram is of, in words."""
-    return f"epoch{'s' * (len(histogram.epochs) > 1)} {epochs_text(histogram.epochs)}"
 
 
 def _numbers(pairs: Iterable[tuple[float | None, float | None]]) -> Text:

@@ -26,7 +26,8 @@ async def figures(visit: Visit) -> web.Response:
 
     def values(shown: Sequence[EpochCounts]) -> dict[str, Any]:
         from deniable.estimates import View, histogram_of
-        from deniable.server.pages.shown import named_epochs, shown_figures, shown_raw
+        from deniable.estimates.cautions import named_epochs
+        from deniable.server.pages.shown import shown_figures, shown_raw
 
         check_view(asked.newest, view)
         histogram = histogram_of(asked.newest, shown, level)
@@ -36,7 +37,7 @@ async def figures(visit: Visit) -> web.Response:
             "raw": shown_raw(histogram) if raw else (),
             "responses": len(histogram.raw),
             "view": view,
-            "when": named_epochs(histogram),
+            "when": named_epochs(histogram.epochs),
             "health": [*epoch_health(asked.newest.schedule, shown[-1])],
         }
 
@@ -107,8 +108,9 @@ async def compare(visit: Visit) -> web.Response:
 
     def values(shown: Sequence[EpochCounts]) -> dict[str, Any]:
         from deniable.estimates import histogram_of
+        from deniable.estimates.cautions import named_epochs
         from deniable.estimates.comparison import compare
-        from deniable.server.pages.shown import largest_shares, named_epochs, shown_changes
+        from deniable.server.pages.shown import largest_shares, shown_changes
 
         one = histogram_of(asked.newest, shown[:1], level)
         other = histogram_of(asked.newest, shown[1:], level)
@@ -122,8 +124,8 @@ async def compare(visit: Visit) -> web.Response:
             "shown": shown_changes(compared, found),
             "units": "percentage points" if other.values is None else "the units of the answers",
             "level": level,
-            "now": named_epochs(other),
-            "before": named_epochs(one),
+            "now": named_epochs(other.epochs),
+            "before": named_epochs(one.epochs),
             "sentence": compared.rows[0].estimate.sentence if groups else "",
             "health": [*epoch_health(asked.newest.schedule, shown[-1])],
         }
