@@ -4,6 +4,8 @@ from deniable.documents.caution import CAUTION as CAUTION
 from deniable.documents.caution import Caution as Caution
 from deniable.documents.caution import Level as Level
 from deniable.documents.caution import Rule as Rule
+from deniable.documents.caution import caution_codes as caution_codes
+from deniable.documents.caution import caution_maps as caution_maps
 from deniable.documents.caution import cautions_of as cautions_of
 from deniable.documents.document import Column as Column
 from deniable.documents.document import Document as Document

@@ -55,6 +55,16 @@ def cautions_of(rules: Iterable[Rule[Result]], result: Result) -> tuple[Caution,
     return tuple(Caution(rule.code, rule.level, text) for rule, text in texts if text)
 
 
+def caution_maps(cautions: Iterable[Caution]) -> list[dict[str, str]]:
+    """Return cautions as plain values for JSON."""
+    return [{"code": caution.code, "text": caution.text} for caution in cautions]
+
+
+def caution_codes(cautions: Iterable[Caution]) -> str:
+    """Return the codes of cautions, for a cell."""
+    return " ".join(caution.code for caution in cautions)
+
+
 CAUTION: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {"code": {"type": "string"}, "text": {"type": "string"}},

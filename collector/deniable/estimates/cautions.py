@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 _MANY: Final = 10**9
 """More reports than any survey gets."""
+CHANCE: Final = (
+    "about chance alone: who was not asked, does not take part, is offline, lies or fakes is not "
+    "in them."
+)
+"""What intervals are about, and what they leave out."""
 _VIEWS: Final = {
     View.PROJECTED: "the possible shares that are nearest to the unbiased estimates",
     View.LIKELIHOOD: "the possible shares that make what was counted the likeliest",
@@ -295,13 +300,7 @@ def _unseen_fakes(figures: Figures) -> str:
 
 
 def _chance_alone(figures: Figures) -> str:
-    if not figures.samples:
-        return ""
-    return (
-        "Intervals are about chance alone: devices whose users do not take part, are offline or "
-        "have another version are not in the figures; whoever answers untruthfully counts as "
-        "answered, and so does who sends fake reports."
-    )
+    return f"Intervals are {CHANCE}" if figures.samples else ""
 
 
 CAUTIONS: Final[tuple[Rule[Figures], ...]] = (

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deniable.documents import Caution
+from deniable.documents import Caution, caution_codes, caution_maps
 from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.cautions import Figures
 from deniable.estimates.change import Test
 from deniable.estimates.estimate import Estimate, Sample, furthest
-from deniable.estimates.fields import caution_codes, caution_maps, estimate_map, written
+from deniable.estimates.fields import estimate_map, written
 from deniable.estimates.histogram import Histogram
 
 _COLUMNS: Final = (

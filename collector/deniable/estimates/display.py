@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from deniable.documents import Caution
 from deniable.documents.html import cautions_html
 from deniable.estimates.answers import Answers
-from deniable.estimates.cautions import epochs_text
+from deniable.estimates.cautions import CHANCE, epochs_text
 from deniable.estimates.charts import (
     SHARES,
     Band,
@@ -48,9 +48,6 @@ _TOLD: Final = (
 )
 _STATISTIC: Final = (
     *("estimate", "standard_error", "low", "high", "influence", "blur", "too_wide"),
-)
-_CHANCE: Final = (
-    "about chance alone: who was not asked, does not answer, lies or fakes is not in them."
 )
 
 
@@ -109,7 +106,7 @@ def _notes(histogram: "Histogram", chosen: ShownRows, view: View, *, alone: bool
         f"epsilon {histogram.epsilon}{delta}."
     )
     held = "that hold all at once" if chosen.simultaneous else "each by itself"
-    yield f"Intervals, {held}, are {_CHANCE}"
+    yield f"Intervals, {held}, are {CHANCE}"
 
 
 def brief_texts(cautions: Iterable[Caution]) -> Iterator[str]:
@@ -169,7 +166,7 @@ def series_picture(
         scale=Scale(float(min(values)), float(max(values)), 1, "") if values else SHARES,
         notes=[
             *(brief_texts(series.cautions()) if heading else ()),
-            f"Intervals, {held}, are {_CHANCE}",
+            f"Intervals, {held}, are {CHANCE}",
         ],
         breaks=breaks,
         levels=_levels(levels, simultaneous=simultaneous),
@@ -199,7 +196,7 @@ def plot_differences(
         width=width,
         title=title,
         heading=heading,
-        notes=[f"In percentage points. Intervals, each by itself, are {_CHANCE}"],
+        notes=[f"In percentage points. Intervals, each by itself, are {CHANCE}"],
         levels=_levels(estimate.level for estimate in differences.values()),
     )
     return Picture(svg)

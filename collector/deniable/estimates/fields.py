@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from deniable.documents import CAUTION, Caution
+from deniable.documents import CAUTION, caution_maps
 from deniable.estimates.numeric import QUARTILES
 from deniable.estimates.views import View
 from deniable.mechanisms import KINDS
@@ -214,17 +214,7 @@ def numeric_map(summary: object) -> Json:
     return plain(summary, _NUMERIC)
 
 
-CAUTIONS: Final = array_of(CAUTION, description="what is to be known before they are used")
-
-
-def caution_maps(cautions: Iterable[Caution]) -> list[Json]:
-    """Return cautions as plain values for JSON."""
-    return [{"code": caution.code, "text": caution.text} for caution in cautions]
-
-
-def caution_codes(cautions: Iterable[Caution]) -> str:
-    """Return the codes of cautions, for a cell."""
-    return " ".join(caution.code for caution in cautions)
+CAUTIONS_SCHEMA: Final = array_of(CAUTION, description="what is to be known before they are used")
 
 
 def _rows(histogram: object, columns: Fields) -> list[Json]:
@@ -289,7 +279,7 @@ _HISTOGRAM: Final = (
         response_rows,
         optional=True,
     ),
-    Field("cautions", CAUTIONS, lambda h: caution_maps(h.cautions)),
+    Field("cautions", CAUTIONS_SCHEMA, lambda h: caution_maps(h.cautions)),
 )
 _COVARIANCE: Final = (
     Field("survey", TEXT),

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from deniable.documents import Caution
+from deniable.documents import Caution, caution_codes, caution_maps
 from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.cautions import Figures
 from deniable.estimates.charts import Picture
 from deniable.estimates.display import WIDTH, series_picture
 from deniable.estimates.estimate import Estimate, Unit, furthest, share_of_row
 from deniable.estimates.fields import (
-    CAUTIONS,
+    CAUTIONS_SCHEMA,
     COUNT,
     ESTIMATE,
     ID,
@@ -20,8 +20,6 @@ from deniable.estimates.fields import (
     Field,
     Json,
     array_of,
-    caution_codes,
-    caution_maps,
     object_of,
     or_null,
     plain,
@@ -243,6 +241,6 @@ _GAPS: Final = tuple(field._replace(schema=or_null(field.schema)) for field in E
 SERIES_SCHEMA: Final[Json] = object_of(
     Field("survey", TEXT),
     Field("rows", array_of(object_of(*_POINT, *_CATEGORY, *_GAPS))),
-    Field("cautions", CAUTIONS),
+    Field("cautions", CAUTIONS_SCHEMA),
 )
 """Of a series as JSON; figures are null where there is a gap."""
