@@ -55,7 +55,6 @@ async def publish_surveys(collector: Collector) -> None:
     await collector.client.get("/v1/surveys")
 
 
-@pytest.mark.asyncio
 async def test_every_bad_report_has_its_code_among_good_ones(tmp_path: Path) -> None:
     async with running(tmp_path, authority=AUTHORITY) as collector:
         await publish_surveys(collector)
@@ -81,7 +80,6 @@ async def test_every_bad_report_has_its_code_among_good_ones(tmp_path: Path) -> 
     assert len(ENVELOPES) > 150
 
 
-@pytest.mark.asyncio
 async def test_every_bad_body_is_refused_as_a_whole(tmp_path: Path) -> None:
     async with running(tmp_path, authority=AUTHORITY) as collector:
         await publish_surveys(collector)

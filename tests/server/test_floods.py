@@ -64,7 +64,6 @@ IDLE = {
 }
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("said", IDLE.values(), ids=IDLE)
 @pytest.mark.parametrize("addresses", [1, 50])
 async def test_strangers_who_fill_all_places_keep_no_honest_upload_out(
@@ -93,7 +92,6 @@ async def test_strangers_who_fill_all_places_keep_no_honest_upload_out(
         assert total(collector, "connections_refused") == 0
 
 
-@pytest.mark.asyncio
 async def test_whoever_was_answered_without_a_body_keeps_no_place_either(tmp_path: Path) -> None:
     async with running(tmp_path, most_connections=5) as collector, AsyncExitStack() as strangers:
         for _ in range(5):
@@ -105,7 +103,6 @@ async def test_whoever_was_answered_without_a_body_keeps_no_place_either(tmp_pat
         assert taken.status == 200
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("trusted", [False, True])
 async def test_an_address_has_its_share_of_the_places_and_a_trusted_proxy_all(
     tmp_path: Path, trusted: bool
@@ -122,7 +119,6 @@ async def test_an_address_has_its_share_of_the_places_and_a_trusted_proxy_all(
             await until(lambda: total(collector, "connections") == (20 if trusted else 5))
 
 
-@pytest.mark.asyncio
 async def test_unread_answers_hold_a_bounded_number_of_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,7 +158,6 @@ async def test_unread_answers_hold_a_bounded_number_of_bytes(
         assert collector.server.slots.unread_bytes == 0
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("hello", [b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"])
 async def test_half_handshakes_take_places_and_lose_them_to_whoever_comes(
     tmp_path: Path, hello: bytes

@@ -124,7 +124,6 @@ async def test_a_malformed_chunk_behind_an_answer_ends_the_connection(
     assert await healthy(lasting)
 
 
-@pytest.mark.asyncio
 async def test_a_malformed_chunk_of_a_request_that_waits_for_its_turn(collector: Collector) -> None:
     # Both heads come at once; the second's body breaks off before the first is answered.
     async with connected(collector) as (reader, writer):
@@ -181,7 +180,6 @@ async def test_a_path_that_is_none_of_ours_is_not_found(lasting: Collector, targ
     assert answer.problem() == (404, "not-found")
 
 
-@pytest.mark.asyncio
 async def test_connect_opens_no_tunnel(collector: Collector) -> None:
     answers = await exchange(
         collector, b"CONNECT xyzzy:80 HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /healthz\r\n\r\n"
@@ -189,7 +187,6 @@ async def test_connect_opens_no_tunnel(collector: Collector) -> None:
     assert [answer.status for answer in answers] == [404]
 
 
-@pytest.mark.asyncio
 async def test_the_absolute_form_is_taken_whatever_host_it_names(collector: Collector) -> None:
     (answer,) = await exchange(
         collector, b"GET http://xyzzy/healthz HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
@@ -211,7 +208,6 @@ async def test_an_upgrade_is_declined_by_answering_the_request(
     assert "upgrade" not in first.headers
 
 
-@pytest.mark.asyncio
 async def test_frames_behind_a_declined_upgrade_are_malformed(collector: Collector) -> None:
     upgrade = HEALTH + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
     first, second = await exchange(collector, upgrade + b"\x81\x85" + MARKER * 20)
@@ -219,7 +215,6 @@ async def test_frames_behind_a_declined_upgrade_are_malformed(collector: Collect
     assert second.problem() == (400, "malformed")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("length", [b"65537", b"1000000000000000", b"9223372036854775808"])
 async def test_a_large_length_is_refused_before_its_body_comes(
     collector: Collector, length: bytes
@@ -231,7 +226,6 @@ async def test_a_large_length_is_refused_before_its_body_comes(
     assert answer.headers["connection"] == "close"
 
 
-@pytest.mark.asyncio
 async def test_a_body_that_is_asked_for_comes_after_100_continue(collector: Collector) -> None:
     async with connected(collector) as (reader, writer):
         writer.write(UPLOAD + LENGTH + b"Expect: 100-Continue\r\n\r\n")
@@ -244,7 +238,6 @@ async def test_a_body_that_is_asked_for_comes_after_100_continue(collector: Coll
     assert (answer.status, again.status) == (200, 200)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("head", "status"),
     [
@@ -266,14 +259,12 @@ async def test_a_body_that_is_not_wanted_is_not_asked_for(
     assert answer.headers["connection"] == "close"
 
 
-@pytest.mark.asyncio
 async def test_who_speaks_http_1_0_is_not_told_to_continue(collector: Collector) -> None:
     head = UPLOAD.replace(b"HTTP/1.1", b"HTTP/1.0") + b"Expect: 100-continue\r\n"
     (answer,) = await exchange(collector, upload(head=head))
     assert answer.status == 200
 
 
-@pytest.mark.asyncio
 async def test_head_is_answered_like_get_without_the_body(collector: Collector) -> None:
     survey = b"/v1/surveys/rating-of-marriage"
     of_it = (survey, survey + b"/manifest", survey + b"/histogram")
@@ -290,7 +281,6 @@ async def test_head_is_answered_like_get_without_the_body(collector: Collector) 
         assert int(head.headers["content-length"]) == len(whole.body) > 0
 
 
-@pytest.mark.asyncio
 async def test_a_trailer_is_no_header_of_the_next_request(collector: Collector) -> None:
     first = CHUNKED + b"\r\n" + chunked(BODY, trailer=b"Content-Encoding: gzip\r\n")
     answers = await exchange(collector, first + upload(2) + upload(3))
@@ -299,14 +289,12 @@ async def test_a_trailer_is_no_header_of_the_next_request(collector: Collector) 
     assert answers[0].headers["connection"] == "close"
 
 
-@pytest.mark.asyncio
 async def test_chunks_may_have_extensions_and_trailers(collector: Collector) -> None:
     body = b"%x;a=xyzzy\r\n" % len(BODY) + BODY + b"\r\n0;b\r\nX: xyzzy\r\n\r\n"
     (answer,) = await exchange(collector, CHUNKED + b"\r\n" + body)
     assert answer.status == 200
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("name", [b"a", b"survey", b"%00", b"%ff"])
 async def test_thousands_of_parameters_are_a_bad_query(collector: Collector, name: bytes) -> None:
     for path in (b"/v1/surveys", b"/v1/surveys/rating-of-marriage", b"/v1/authority"):

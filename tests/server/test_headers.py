@@ -29,7 +29,6 @@ def check(answer: bytes, status: int, cache: str = "no-store") -> dict[str, str]
     return headers
 
 
-@pytest.mark.asyncio
 async def test_an_answer_and_a_refusal_carry_them(collector: Collector) -> None:
     survey = f"/v1/surveys/{MANIFEST.name}".encode()
     for line, status, *headers in (
@@ -48,7 +47,6 @@ async def test_an_answer_and_a_refusal_carry_them(collector: Collector) -> None:
     check(await exchange(collector, b"xyzzy\r\n\r\n"), 400)
 
 
-@pytest.mark.asyncio
 async def test_an_unforeseen_error_carries_them(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,7 +57,6 @@ async def test_an_unforeseen_error_carries_them(
     check(await exchange(collector, request(b"GET /readyz HTTP/1.1")), 500)
 
 
-@pytest.mark.asyncio
 async def test_a_connection_too_many_is_turned_away_with_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,14 +71,12 @@ async def test_a_connection_too_many_is_turned_away_with_them(
             held.release.set()
 
 
-@pytest.mark.asyncio
 async def test_a_head_that_does_not_come_is_ended_with_them(tmp_path: Path) -> None:
     async with running(tmp_path, head_seconds=1.0) as collector:
         headers = check(await exchange(collector, b"GET / HTTP/1.1\r\nHos"), 408)
         assert headers["connection"] == "close"
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("settings", "strict"),
     [

@@ -81,7 +81,6 @@ async def test_another_method_is_told_which_are_allowed(
     assert set(answer.headers["Allow"].split(",")) == allowed
 
 
-@pytest.mark.asyncio
 async def test_health_and_readiness(collector: Collector) -> None:
     collector.meters.put("workers", [1.0])
     for path, told in {
@@ -92,7 +91,6 @@ async def test_health_and_readiness(collector: Collector) -> None:
         assert (answer.status, await answer.json()) == (200, told)
 
 
-@pytest.mark.asyncio
 async def test_a_store_that_takes_no_write_is_not_ready(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,7 +99,6 @@ async def test_a_store_that_takes_no_write_is_not_ready(
     assert (await collector.client.get("/healthz")).status == 200
 
 
-@pytest.mark.asyncio
 async def test_a_store_that_became_read_only_is_not_ready_though_it_can_be_read(
     tmp_path: Path,
 ) -> None:
@@ -118,7 +115,6 @@ async def test_a_store_that_became_read_only_is_not_ready_though_it_can_be_read(
         assert (await collector.client.get("/healthz")).status == 200
 
 
-@pytest.mark.asyncio
 async def test_a_store_that_another_process_keeps_from_writing_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,7 +133,6 @@ async def test_a_store_that_another_process_keeps_from_writing_is_not_ready(
             assert (await waiting).status == 200
 
 
-@pytest.mark.asyncio
 async def test_a_store_that_was_moved_shows_no_figures_and_says_why_not(
     collector: Collector,
 ) -> None:
@@ -155,7 +150,6 @@ async def test_a_store_that_was_moved_shows_no_figures_and_says_why_not(
     assert "store was moved" in await answer.text()
 
 
-@pytest.mark.asyncio
 async def test_strangers_who_ask_if_it_is_ready_have_one_write_made_for_all(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +165,6 @@ async def test_strangers_who_ask_if_it_is_ready_have_one_write_made_for_all(
     assert len(writes) == 1
 
 
-@pytest.mark.asyncio
 async def test_an_unforeseen_error_is_logged_and_shows_no_trace(
     collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -186,7 +179,6 @@ async def test_an_unforeseen_error_is_logged_and_shows_no_trace(
     assert await collector.send(envelope(1)) == UploadAnswer(1, 0)
 
 
-@pytest.mark.asyncio
 async def test_a_failing_store_asks_for_patience_and_is_logged(
     collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -200,7 +192,6 @@ async def test_a_failing_store_asks_for_patience_and_is_logged(
     ]
 
 
-@pytest.mark.asyncio
 async def test_an_overloaded_store_asks_for_patience_and_stores_nothing(tmp_path: Path) -> None:
     store = await SqliteStore.open(tmp_path / "store.sqlite", most_waiting=2)
     async with running(tmp_path, store=store) as collector:
@@ -210,7 +201,6 @@ async def test_an_overloaded_store_asks_for_patience_and_stores_nothing(tmp_path
         assert await collector.send(envelope(0), envelope(1)) == UploadAnswer(2, 0)
 
 
-@pytest.mark.asyncio
 async def test_a_full_disk_asks_for_patience_and_stores_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -286,7 +276,6 @@ def test_a_device_that_is_gone_is_no_error_that_the_library_would_log(
     assert caplog.records == []
 
 
-@pytest.mark.asyncio
 async def test_a_collector_does_not_start_on_a_store_that_cannot_be_read(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

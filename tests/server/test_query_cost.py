@@ -61,7 +61,6 @@ async def held(estimates: Counted) -> None:
     assert await asyncio.to_thread(estimates.entered.wait, SECONDS)
 
 
-@pytest.mark.asyncio
 async def test_surveys_are_described_once_and_listed_once_for_each_change(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,7 +83,6 @@ async def test_surveys_are_described_once_and_listed_once_for_each_change(
     assert len(opened.calls) == 2
 
 
-@pytest.mark.asyncio
 async def test_a_histogram_is_made_once_for_all_who_wait(
     tmp_path: Path, estimates: Counted
 ) -> None:
@@ -108,7 +106,6 @@ async def ask_for_levels(
     ]
 
 
-@pytest.mark.asyncio
 async def test_only_so_many_may_wait_and_neither_analysts_nor_devices_among_them(
     tmp_path: Path, estimates: Counted
 ) -> None:
@@ -135,7 +132,6 @@ async def test_only_so_many_may_wait_and_neither_analysts_nor_devices_among_them
         assert statuses.count(503) == 60 - estimating._MOST_WAITING
 
 
-@pytest.mark.asyncio
 async def test_nothing_is_made_for_whoever_is_gone(tmp_path: Path, estimates: Counted) -> None:
     async with public(tmp_path) as collector:
         estimates.release.clear()
@@ -152,7 +148,6 @@ async def test_nothing_is_made_for_whoever_is_gone(tmp_path: Path, estimates: Co
         assert [call[3] for call in estimates.calls] == [0.95, 0.00071]
 
 
-@pytest.mark.asyncio
 async def test_many_levels_thrash_no_more_than_the_strangers_own_memory(
     tmp_path: Path, estimates: Counted
 ) -> None:
@@ -169,7 +164,6 @@ async def test_many_levels_thrash_no_more_than_the_strangers_own_memory(
         assert len(estimates.calls) == made + 1
 
 
-@pytest.mark.asyncio
 async def test_after_each_histogram_of_theirs_strangers_wait_three_times_as_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -205,7 +199,6 @@ async def test_after_each_histogram_of_theirs_strangers_wait_three_times_as_long
     assert pauses[1:] == [7.5, 7.5, 1.5]
 
 
-@pytest.mark.asyncio
 async def test_whoever_watches_while_reports_arrive_shares_what_was_made_seconds_ago(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -236,7 +229,6 @@ async def test_whoever_watches_while_reports_arrive_shares_what_was_made_seconds
     assert told == [b"1 open", b"1 open", b"3 open", b"3 sealed"]
 
 
-@pytest.mark.asyncio
 async def test_readiness_asks_the_store_once_at_a_time(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,7 +71,6 @@ HEADS = {
 }
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("begun", "rest"), HEADS.values(), ids=HEADS)
 async def test_a_head_that_comes_a_byte_at_a_time_runs_out_of_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bytes, rest: bytes
@@ -100,7 +99,6 @@ BODIES = {
 }
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("begun", "rest"), BODIES.values(), ids=BODIES)
 async def test_a_body_that_comes_a_byte_at_a_time_runs_out_of_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bytes, rest: bytes
@@ -118,7 +116,6 @@ async def test_a_body_that_comes_a_byte_at_a_time_runs_out_of_time(
         dripping.cancel()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("head", [HEALTH, UPLOAD.replace(b"msgpack", b"x")])
 async def test_a_body_that_nobody_reads_is_thrown_away_for_some_seconds_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: bytes
@@ -136,7 +133,6 @@ async def test_a_body_that_nobody_reads_is_thrown_away_for_some_seconds_only(
         dripping.cancel()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("limit", "said"),
     [("head_seconds", b""), ("idle_seconds", HEALTH + b"\r\n")],
@@ -155,7 +151,6 @@ async def test_a_connection_on_which_nothing_comes_is_closed_without_a_word(
         await until_closed(collector)
 
 
-@pytest.mark.asyncio
 async def test_who_reads_no_answer_is_cut_off_and_what_waited_is_thrown_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,7 +163,6 @@ async def test_who_reads_no_answer_is_cut_off_and_what_waited_is_thrown_away(
             await until_closed(collector)
 
 
-@pytest.mark.asyncio
 async def test_a_last_word_that_is_not_read_is_thrown_away_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +176,6 @@ async def test_a_last_word_that_is_not_read_is_thrown_away_too(
         await until_closed(collector)
 
 
-@pytest.mark.asyncio
 async def test_large_answers_wait_in_pieces_however_many_do_not_read_them(
     collector: Collector,
 ) -> None:
@@ -215,7 +208,6 @@ async def test_large_answers_wait_in_pieces_however_many_do_not_read_them(
             writer.transport.abort()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("limit", ["most_connections", "address_connections"])
 async def test_too_many_connections_are_turned_away_and_the_others_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
@@ -248,7 +240,6 @@ async def test_too_many_connections_are_turned_away_and_the_others_served(
             writer.close()
 
 
-@pytest.mark.asyncio
 async def test_stalled_connections_keep_nobody_else_waiting(collector: Collector) -> None:
     begun = [b"", b"GET /", UPLOAD, UPLOAD + b"Content-Length: 99\r\n\r\n\x91"] * 50
     streams = []
@@ -264,7 +255,6 @@ async def test_stalled_connections_keep_nobody_else_waiting(collector: Collector
             writer.transport.abort()
 
 
-@pytest.mark.asyncio
 async def test_hundreds_of_requests_in_one_segment_are_answered_in_their_order(
     collector: Collector,
 ) -> None:
@@ -283,7 +273,6 @@ FLOODS = {
 }
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
 async def test_what_comes_behind_a_request_is_not_read_before_its_answer(
     collector: Collector, monkeypatch: pytest.MonkeyPatch, flood: bytes
@@ -304,7 +293,6 @@ async def test_what_comes_behind_a_request_is_not_read_before_its_answer(
     await until_closed(collector)
 
 
-@pytest.mark.asyncio
 async def test_a_head_may_have_32_kib_and_no_more(collector: Collector) -> None:
     fields = b"".join(b"X%d: " % i + b"a" * 8_000 + b"\r\n" for i in range(3))
     async with connected(collector) as (reader, writer):
@@ -317,7 +305,6 @@ async def test_a_head_may_have_32_kib_and_no_more(collector: Collector) -> None:
         assert answer.problem() == (400, "malformed")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "begun",
     [
@@ -339,7 +326,6 @@ async def test_a_connection_that_is_closed_on_one_side_is_closed(
     await until_closed(collector)
 
 
-@pytest.mark.asyncio
 async def test_a_report_whose_sender_has_left_is_counted_once(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,7 +340,6 @@ async def test_a_report_whose_sender_has_left_is_counted_once(
     assert await collector.send(envelope(1)) == UploadAnswer(0, 1)
 
 
-@pytest.mark.asyncio
 async def test_a_sender_who_leaves_just_before_the_body_is_read_is_no_failure_of_ours(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -373,7 +358,6 @@ async def test_a_sender_who_leaves_just_before_the_body_is_read_is_no_failure_of
     assert totals["requests_failed"] == [0]
 
 
-@pytest.mark.asyncio
 async def test_a_connection_that_cannot_be_swept_leaves_the_others_their_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,7 +37,6 @@ async def publish(collector: Collector) -> None:
     collector.clock.time += 1
 
 
-@pytest.mark.asyncio
 async def test_a_survey_is_described_with_its_privacy_terms(collector: Collector) -> None:
     answer = await collector.client.get(f"/v1/surveys/{NAME}")
     assert answer.status == 200
@@ -63,7 +62,6 @@ async def test_a_survey_is_described_with_its_privacy_terms(collector: Collector
     }
 
 
-@pytest.mark.asyncio
 async def test_a_survey_of_kept_responses_says_for_how_long_and_at_what_level(
     collector: Collector,
 ) -> None:
@@ -77,7 +75,6 @@ async def test_a_survey_of_kept_responses_says_for_how_long_and_at_what_level(
     assert described["pure_epsilon"] == str(TWO_ROUND.mechanism.privacy.epsilon)
 
 
-@pytest.mark.asyncio
 async def test_every_kind_is_described_as_the_schema_has_it(collector: Collector) -> None:
     # Which the fixture's client checks of every answer.
     for kind, examples in EXAMPLES.items():
@@ -89,7 +86,6 @@ async def test_every_kind_is_described_as_the_schema_has_it(collector: Collector
     assert {survey["mechanism"] for survey in listed} == set(KINDS)
 
 
-@pytest.mark.asyncio
 async def test_the_list_has_the_newest_survey_of_every_name(collector: Collector) -> None:
     await publish(collector)
     listed = (await (await collector.client.get("/v1/surveys")).json())["surveys"]
@@ -101,7 +97,6 @@ async def test_the_list_has_the_newest_survey_of_every_name(collector: Collector
     assert listed[0] == alone
 
 
-@pytest.mark.asyncio
 async def test_an_older_survey_is_found_by_its_id_under_its_name_only(collector: Collector) -> None:
     await publish(collector)
     newest = await (await collector.client.get(f"/v1/surveys/{NAME}")).json()
@@ -112,7 +107,6 @@ async def test_an_older_survey_is_found_by_its_id_under_its_name_only(collector:
     assert await problem(answer) == (404, "not-found")
 
 
-@pytest.mark.asyncio
 async def test_the_manifest_is_served_byte_for_byte(collector: Collector) -> None:
     answer = await collector.client.get(f"/v1/surveys/{NAME}/manifest")
     assert answer.status == 200
@@ -138,7 +132,6 @@ async def test_who_holds_the_manifest_is_told_so_without_a_body_and_nobody_else(
     assert await answer.read() == (b"" if status == 304 else sign_manifest(MANIFEST, AUTHORITY))
 
 
-@pytest.mark.asyncio
 async def test_who_holds_the_predecessor_gets_the_successor(collector: Collector) -> None:
     await publish(collector)
     path, held = f"/v1/surveys/{NAME}/manifest", {"If-None-Match": f'"{ID}"'}
@@ -157,7 +150,6 @@ async def offered(collector: Collector, name: str = NAME) -> list[Manifest]:
     return [open_manifest(envelope, AUTHORITY.public_key) for envelope in envelopes]
 
 
-@pytest.mark.asyncio
 async def test_all_manifests_of_a_name_that_have_not_ended_are_offered(
     collector: Collector,
 ) -> None:
@@ -181,7 +173,6 @@ async def test_all_manifests_of_a_name_that_have_not_ended_are_offered(
     assert await problem(await collector.client.get(path)) == (404, "not-found")
 
 
-@pytest.mark.asyncio
 async def test_the_oldest_are_left_out_of_an_answer_that_is_full(collector: Collector) -> None:
     categories = tuple(f"{number:0250}" for number in range(4_000))
     large = [manifest(sequence=each, categories=categories) for each in (1, 2, 3)]
@@ -191,7 +182,6 @@ async def test_the_oldest_are_left_out_of_an_answer_that_is_full(collector: Coll
     assert await offered(collector) == large[:0:-1]
 
 
-@pytest.mark.asyncio
 async def test_reports_to_each_manifest_of_a_name_that_runs_are_counted_apart(
     collector: Collector,
 ) -> None:
@@ -208,7 +198,6 @@ async def test_reports_to_each_manifest_of_a_name_that_runs_are_counted_apart(
         assert counted == {None: expected}
 
 
-@pytest.mark.asyncio
 async def test_a_survey_published_by_another_process_is_offered_within_a_second(
     collector: Collector,
 ) -> None:
@@ -245,13 +234,11 @@ async def test_what_cannot_be_found_or_understood_is_a_problem(
     assert await problem(answer) == expected
 
 
-@pytest.mark.asyncio
 async def test_the_list_takes_no_parameters(collector: Collector) -> None:
     answer = await collector.client.get(f"/v1/surveys?survey={ID}")
     assert await problem(answer) == (400, "bad-query")
 
 
-@pytest.mark.asyncio
 async def test_a_stored_survey_of_another_authority_is_not_offered(
     collector: Collector, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -81,7 +81,6 @@ def test_without_a_certificate_there_is_no_tls() -> None:
     assert tls_context(Config(origin=ORIGIN, authority=AUTHORITY.public_key)) is None
 
 
-@pytest.mark.asyncio
 async def test_the_certificate_is_shown_and_transport_security_asked_for(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     assert config.tls_certificate is not None
@@ -93,7 +92,6 @@ async def test_the_certificate_is_shown_and_transport_security_asked_for(tmp_pat
         assert shown == fingerprint(config.tls_certificate)
 
 
-@pytest.mark.asyncio
 async def test_a_socket_that_was_taken_off_the_port_is_no_lack_of_descriptors(
     tmp_path: Path,
 ) -> None:
@@ -113,7 +111,6 @@ async def test_a_socket_that_was_taken_off_the_port_is_no_lack_of_descriptors(
     await store.close()
 
 
-@pytest.mark.asyncio
 async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -142,7 +139,6 @@ async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(
         assert "is kept: " in caplog.text
 
 
-@pytest.mark.asyncio
 async def test_a_handshake_that_stalls_is_ended(tmp_path: Path) -> None:
     config = config_of(tmp_path, head_seconds=0.05)
     async with listening(config, tls_context(config)) as (port, _):
@@ -153,7 +149,6 @@ async def test_a_handshake_that_stalls_is_ended(tmp_path: Path) -> None:
         await writer.wait_closed()
 
 
-@pytest.mark.asyncio
 async def test_what_a_failed_handshake_held_waits_for_no_collector_of_garbage(
     tmp_path: Path,
 ) -> None:
@@ -175,7 +170,6 @@ async def test_what_a_failed_handshake_held_waits_for_no_collector_of_garbage(
             gc.enable()
 
 
-@pytest.mark.asyncio
 async def test_versions_that_are_broken_are_not_spoken(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     context = tls_context(config)

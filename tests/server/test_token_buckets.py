@@ -101,7 +101,6 @@ LARGE = b"\xc5\xea\x60" + bytes(60_000)
 BATCH = b"\xdc\x01\x00" + b"\xc0" * 256  # as many elements as one request may hold
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("trusted", "statuses"), [([], [200, 429, 429]), (["127.0.0.1"], [200, 200, 429])]
 )
@@ -120,7 +119,6 @@ async def test_an_address_is_limited_and_only_a_trusted_proxy_says_whose_it_is(
         assert int(answers[-1].headers["Retry-After"]) > 0
 
 
-@pytest.mark.asyncio
 async def test_what_is_full_by_its_bytes_costs_as_much_as_by_its_reports(tmp_path: Path) -> None:
     async with running(tmp_path, address_rate=1e-6) as collector:
         answers = [await collector.upload(pack_upload([LARGE])) for _ in range(2)]
@@ -128,7 +126,6 @@ async def test_what_is_full_by_its_bytes_costs_as_much_as_by_its_reports(tmp_pat
         assert await problem(answers[-1]) == (429, "rate-limited")
 
 
-@pytest.mark.asyncio
 async def test_without_a_rate_nobody_is_limited(tmp_path: Path) -> None:
     async with running(tmp_path, address_rate=0.0) as collector:
         assert {(await collector.upload(BATCH)).status for _ in range(6)} == {200}

@@ -40,7 +40,6 @@ async def test_another_media_type_is_refused(lasting: Collector, media_type: str
     assert await nothing_stored(lasting)
 
 
-@pytest.mark.asyncio
 async def test_a_missing_media_type_is_refused(collector: Collector) -> None:
     answer = await collector.client.post(
         "/v1/reports", data=GOOD, skip_auto_headers=["Content-Type"]
@@ -48,7 +47,6 @@ async def test_a_missing_media_type_is_refused(collector: Collector) -> None:
     assert await problem(answer) == (415, "unsupported-media-type")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "media_type", ["application/msgpack; charset=utf-8", "APPLICATION/MsgPack"]
 )
@@ -57,7 +55,6 @@ async def test_the_media_type_is_read_as_http_has_it(collector: Collector, media
     assert answer.status == 200
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("encoding", ["gzip", "identity", "deflate"])
 async def test_an_encoded_body_is_refused_whatever_it_holds(
     collector: Collector, encoding: str
@@ -68,7 +65,6 @@ async def test_an_encoded_body_is_refused_whatever_it_holds(
     assert await nothing_stored(collector)
 
 
-@pytest.mark.asyncio
 async def test_64_kib_are_taken_and_not_a_byte_more(collector: Collector) -> None:
     for body in (padded(MAX_UPLOAD_BYTES), in_chunks(padded(MAX_UPLOAD_BYTES))):
         answer = await collector.upload(body)
@@ -80,14 +76,12 @@ async def test_64_kib_are_taken_and_not_a_byte_more(collector: Collector) -> Non
         assert await problem(await collector.upload(body)) == (413, "too-large")
 
 
-@pytest.mark.asyncio
 async def test_a_body_far_too_large_is_refused_and_not_stored(collector: Collector) -> None:
     for body in (GOOD + bytes(1 << 19), in_chunks(GOOD + bytes(1 << 19))):
         assert await problem(await collector.upload(body)) == (413, "too-large")
     assert await nothing_stored(collector)
 
 
-@pytest.mark.asyncio
 async def test_a_body_without_length_is_refused_as_soon_as_it_is_too_large(
     collector: Collector,
 ) -> None:
@@ -116,7 +110,6 @@ NO_ARRAYS = {
 }
 
 
-@pytest.mark.asyncio
 async def test_257_reports_are_too_many(collector: Collector) -> None:
     body = codec.array_header(257) + codec.encode(None) * 257
     assert await problem(await collector.upload(body)) == (413, "too-large")
@@ -131,7 +124,6 @@ async def test_a_body_that_is_no_array_of_elements_is_malformed(
     assert await nothing_stored(lasting)
 
 
-@pytest.mark.asyncio
 async def test_a_body_that_does_not_arrive_is_a_timeout(tmp_path: Path) -> None:
     async def stalls() -> AsyncIterator[bytes]:
         yield GOOD[:-1]

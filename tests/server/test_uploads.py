@@ -54,14 +54,12 @@ async def shown(collector: Collector, epoch: int = 0) -> list[int]:
     return await counts(collector.store, epoch)
 
 
-@pytest.mark.asyncio
 async def test_good_reports_are_accepted_and_counted(collector: Collector) -> None:
     answer = await collector.send(envelope(1, 0), envelope(2, 4), envelope(3, 4))
     assert answer == UploadAnswer(3, 0)
     assert await shown(collector) == [1, 0, 0, 0, 2]
 
 
-@pytest.mark.asyncio
 async def test_identical_repeats_are_duplicates_and_others_conflicts(collector: Collector) -> None:
     assert await collector.send(envelope(1, 0)) == UploadAnswer(1, 0)
     assert await collector.send(envelope(1, 0)) == UploadAnswer(0, 1)
@@ -72,7 +70,6 @@ async def test_identical_repeats_are_duplicates_and_others_conflicts(collector: 
     assert await shown(collector) == [1, 0, 1, 0, 0]
 
 
-@pytest.mark.asyncio
 async def test_a_defect_is_answered_by_index_alone_or_among_others_and_spoils_no_good_report(
     collector: Collector,
 ) -> None:
@@ -93,7 +90,6 @@ async def test_a_defect_is_answered_by_index_alone_or_among_others_and_spoils_no
     assert await shown(collector) == [len(DEFECTS) + 1, 0, 0, 0, 0]
 
 
-@pytest.mark.asyncio
 async def test_256_reports_go_in_one_request(collector: Collector) -> None:
     batch = [envelope(device, device % K) for device in range(256)]
     assert await collector.send(*batch) == UploadAnswer(256, 0)
@@ -101,7 +97,6 @@ async def test_256_reports_go_in_one_request(collector: Collector) -> None:
     assert await shown(collector) == [52, 51, 51, 51, 51]
 
 
-@pytest.mark.asyncio
 async def test_concurrent_requests_count_every_device_once(collector: Collector) -> None:
     batches = [[envelope(device % 40) for device in range(n, n + 8)] for n in range(0, 160, 4)]
     answers = await asyncio.gather(*(collector.send(*batch) for batch in batches))
@@ -110,7 +105,6 @@ async def test_concurrent_requests_count_every_device_once(collector: Collector)
     assert await shown(collector) == [40, 0, 0, 0, 0]
 
 
-@pytest.mark.asyncio
 async def test_the_answer_comes_after_the_commit(tmp_path: Path) -> None:
     store, gate = HookedStore(tmp_path / "store.sqlite"), Gate()
     async with running(tmp_path, store=store) as collector:
@@ -124,7 +118,6 @@ async def test_the_answer_comes_after_the_commit(tmp_path: Path) -> None:
         assert await sending == UploadAnswer(1, 0)
 
 
-@pytest.mark.asyncio
 async def test_a_sealed_epoch_is_closed_whatever_the_clock_says(collector: Collector) -> None:
     await collector.send(envelope(1))
     await collector.store.seal(MANIFEST.survey_id, 0, START)
@@ -134,7 +127,6 @@ async def test_a_sealed_epoch_is_closed_whatever_the_clock_says(collector: Colle
     assert await shown(collector) == [1, 0, 0, 0, 0]
 
 
-@pytest.mark.asyncio
 async def test_the_clock_that_was_given_decides_which_epochs_are_open(collector: Collector) -> None:
     assert (await collector.send(envelope(1, epoch=1))).refused == ((0, RefusalCode.TOO_EARLY),)
     collector.clock.time += 2 * DAY
@@ -142,7 +134,6 @@ async def test_the_clock_that_was_given_decides_which_epochs_are_open(collector:
     assert answer == UploadAnswer(2, 0, ((0, RefusalCode.EPOCH_CLOSED), (3, RefusalCode.TOO_EARLY)))
 
 
-@pytest.mark.asyncio
 async def test_a_survey_published_meanwhile_is_found_within_a_second(collector: Collector) -> None:
     await collector.publish(UNPUBLISHED)
     message = envelope(1, survey=UNPUBLISHED)
@@ -152,7 +143,6 @@ async def test_a_survey_published_meanwhile_is_found_within_a_second(collector: 
     assert await collector.send(message) == UploadAnswer(1, 0)
 
 
-@pytest.mark.asyncio
 async def test_unknown_surveys_make_the_store_be_read_once_a_second_at_most(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,7 +166,6 @@ async def test_unknown_surveys_make_the_store_be_read_once_a_second_at_most(
     assert reads == 2
 
 
-@pytest.mark.asyncio
 async def test_a_report_whose_sender_is_gone_is_stored_and_counted(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
