@@ -1,26 +1,23 @@
 """The report: its payload, its envelope, its credential, and the upload that carries it."""
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.messages import (
     MAX_UPLOAD_BYTES,
-    Refusal,
     RefusalCode,
     Report,
     SignedReport,
     SigningKey,
     derive_report_key,
-    enrolment_statement,
     pack_upload,
     sign_report,
     split_upload,
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
 from tests.support.effort import effort
+from tests.support.refusals import code_of
 from tests.vectors.scene import (
     CERTIFICATE_SURVEY,
     DEVICE_SECRET,
@@ -41,19 +38,6 @@ REPORT = Report(OPEN_SURVEY.survey_id, EPOCH, RESPONSE)
 ISSUERS = [ISSUER.public_key, NEXT_ISSUER.public_key]
 
 
-def code_of(call: Callable[..., object], *arguments: object) -> RefusalCode | None:
-    try:
-        call(*arguments)
-    except Refusal as refusal:
-        return refusal.code
-    return None
-
-
-def test_a_report_is_three_values_and_nothing_else() -> None:
-    assert REPORT.payload == report_payload() == pack([OPEN_SURVEY.survey_id, EPOCH, RESPONSE])
-    assert Report.from_payload(REPORT.payload) == REPORT
-
-
 @settings(derandomize=True)
 @given(st.binary(min_size=32, max_size=32), st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))
 def test_a_report_is_read_as_it_was_written(survey: bytes, epoch: int, response: int) -> None:
@@ -72,11 +56,6 @@ def test_an_envelope_holds_key_payload_signature_and_credential(vouched: bytes |
     signed = SignedReport.from_envelope(envelope)
     assert signed.credential == vouched
     assert signed.signature == report_key().sign(CONTEXT_REPORT, REPORT.payload)
-
-
-def test_the_same_report_is_signed_to_the_same_bytes() -> None:
-    # Ed25519 is deterministic: a retry resends identical bytes even if they were made anew (D4).
-    assert sign_report(DEVICE_SECRET, REPORT) == sign_report(DEVICE_SECRET, REPORT)
 
 
 @pytest.mark.parametrize("context", [CONTEXT_MANIFEST, CONTEXT_ENROL, b""])
@@ -100,11 +79,6 @@ def test_form_is_judged_before_the_key_and_the_key_before_the_signature() -> Non
     assert code_of(SignedReport.from_envelope, unsigned_too) is RefusalCode.BAD_KEY
 
 
-@pytest.mark.parametrize("cut", range(0, 140, 9))
-def test_a_truncated_envelope_is_malformed(cut: int) -> None:
-    assert code_of(SignedReport.from_envelope, report_envelope()[:cut]) is RefusalCode.MALFORMED
-
-
 def test_responses_keys_signatures_and_credentials_are_left_out_of_reprs() -> None:
     marker = 7_777_777
     report = Report(OPEN_SURVEY.survey_id, EPOCH, marker)
@@ -125,13 +99,6 @@ def test_any_listed_issuer_may_vouch(issuer: SigningKey) -> None:
     signed.verify_credential(ISSUERS)
     signed.verify_credential(reversed(ISSUERS))
     signed.verify_credential(iter(ISSUERS))
-
-
-def test_what_an_issuer_signs_names_survey_epoch_and_key() -> None:
-    key = report_key().public_key
-    assert enrolment_statement(OPEN_SURVEY.survey_id, EPOCH, key) == pack(
-        [OPEN_SURVEY.survey_id, EPOCH, key]
-    )
 
 
 @pytest.mark.parametrize(

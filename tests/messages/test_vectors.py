@@ -1,7 +1,6 @@
 """The vectors: golden ones made again without our code, bad ones refused with their codes."""
 
 import hmac
-import json
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -18,7 +17,6 @@ from nacl.signing import SigningKey, VerifyKey
 
 from deniable.mechanisms import KINDS, RandomisedResponse, TwoRound
 from deniable.messages import (
-    Refusal,
     RefusalCode,
     Report,
     SignedReport,
@@ -32,26 +30,18 @@ from deniable.messages import (
     split_upload,
 )
 from tests.mechanisms.taylor import exp_bounds
+from tests.support.refusals import code_of
 from tests.vectors import bad_manifests
 from tests.vectors.generate import documents
 from tests.vectors.golden import matrix_digest
+from tests.vectors.stored import BAD, BAD_AUTHORITY, BAD_SURVEYS, GOLDEN, name_of
 
 VECTORS = Path(__file__).parents[1] / "vectors"
-GOLDEN: dict[str, Any] = json.loads((VECTORS / "golden.json").read_text("utf-8"))
-BAD: dict[str, Any] = json.loads((VECTORS / "bad.json").read_text("utf-8"))
 AUTHORITY = bytes.fromhex(GOLDEN["authority"])
-SURVEYS = [
-    open_manifest(bytes.fromhex(envelope), bytes.fromhex(BAD["authority"]))
-    for envelope in BAD["surveys"].values()
-]
 LAYERS: dict[str, list[dict[str, Any]]] = {
     layer: [vector for vector in BAD["vectors"] if vector["layer"] == layer]
     for layer in ("messages", "intake", "issuer")
 }
-
-
-def name(vector: dict[str, Any]) -> str:
-    return str(vector["name"])
 
 
 def parameters(vector: dict[str, Any]) -> str:
@@ -236,7 +226,7 @@ def test_golden_questions_are_drawn_by_the_first_words(vector: dict[str, Any]) -
         assert drawn["response"] == sum(part.responses for part in parts[:number]) + own
 
 
-@pytest.mark.parametrize("vector", GOLDEN["manifests"], ids=name)
+@pytest.mark.parametrize("vector", GOLDEN["manifests"], ids=name_of)
 def test_golden_manifests_follow_from_their_fields(vector: dict[str, Any]) -> None:
     fields = dict(vector["fields"])
     fields["nonce"] = bytes.fromhex(fields["nonce"])
@@ -252,7 +242,7 @@ def test_golden_manifests_follow_from_their_fields(vector: dict[str, Any]) -> No
     VerifyKey(AUTHORITY).verify(b"deniable/manifest/v1\0" + payload, signature)
 
 
-@pytest.mark.parametrize("vector", GOLDEN["manifests"], ids=name)
+@pytest.mark.parametrize("vector", GOLDEN["manifests"], ids=name_of)
 def test_golden_manifests_are_opened(vector: dict[str, Any]) -> None:
     manifest = open_manifest(bytes.fromhex(vector["envelope"]), AUTHORITY)
     assert manifest.survey_id.hex() == vector["survey_id"]
@@ -260,7 +250,7 @@ def test_golden_manifests_are_opened(vector: dict[str, Any]) -> None:
     assert matrix_digest(manifest.mechanism) == vector["matrix_sha256"]
 
 
-@pytest.mark.parametrize("vector", GOLDEN["reports"], ids=name)
+@pytest.mark.parametrize("vector", GOLDEN["reports"], ids=name_of)
 def test_golden_reports_follow_from_the_devices_secret(vector: dict[str, Any]) -> None:
     survey_id, epoch = bytes.fromhex(vector["survey_id"]), int(vector["epoch"])
     # HKDF-SHA256 by hand (RFC 5869): extract, and one block of expand.
@@ -278,7 +268,7 @@ def test_golden_reports_follow_from_the_devices_secret(vector: dict[str, Any]) -
     assert envelope.hex() == vector["envelope"]
 
 
-@pytest.mark.parametrize("vector", GOLDEN["reports"], ids=name)
+@pytest.mark.parametrize("vector", GOLDEN["reports"], ids=name_of)
 def test_golden_reports_are_signed_and_read_alike(vector: dict[str, Any]) -> None:
     report = Report(
         bytes.fromhex(vector["survey_id"]), int(vector["epoch"]), int(vector["response"])
@@ -342,12 +332,10 @@ def read_report(vector: dict[str, Any]) -> None:
 def judge(vector: dict[str, Any]) -> None:
     """Do with a vector all that can be done without a clock and the list of surveys."""
     if "manifest" in vector:
-        open_manifest(bytes.fromhex(vector["manifest"]), bytes.fromhex(BAD["authority"]))
+        open_manifest(bytes.fromhex(vector["manifest"]), BAD_AUTHORITY)
     elif "rotations" in vector:
         envelopes = split_rotations(bytes.fromhex(vector["rotations"]))
-        follow_rotations(
-            bytes.fromhex(BAD["authority"]), [open_rotation(envelope) for envelope in envelopes]
-        )
+        follow_rotations(BAD_AUTHORITY, [open_rotation(envelope) for envelope in envelopes])
     elif "enrolment" in vector:
         read_enrolment_statement(bytes.fromhex(vector["enrolment"]))
     elif "body" in vector:
@@ -355,22 +343,14 @@ def judge(vector: dict[str, Any]) -> None:
     else:
         report = SignedReport.from_envelope(bytes.fromhex(vector["envelope"]))
         report.verify_signature()
-        for survey in SURVEYS:
+        for survey in BAD_SURVEYS.values():
             if survey.survey_id == report.report.survey_id and survey.enrolment.issuers:
                 report.verify_credential(survey.enrolment.issuers)
 
 
-def code_of(call: Callable[[dict[str, Any]], None], vector: dict[str, Any]) -> RefusalCode | None:
-    try:
-        call(vector)
-    except Refusal as refusal:
-        return refusal.code
-    return None
-
-
 def test_bad_messages_are_refused_with_their_code() -> None:
-    wrong = {name(v): code_of(judge, v) for v in LAYERS["messages"]}
-    assert wrong == {name(v): RefusalCode(v["code"]) for v in LAYERS["messages"]}
+    wrong = {name_of(v): code_of(judge, v) for v in LAYERS["messages"]}
+    assert wrong == {name_of(v): RefusalCode(v["code"]) for v in LAYERS["messages"]}
 
 
 @pytest.mark.parametrize(("layer", "call"), [("intake", read_report), ("issuer", judge)])
@@ -378,7 +358,7 @@ def test_what_is_left_to_another_layer_is_well_formed(
     layer: str, call: Callable[[dict[str, Any]], None]
 ) -> None:
     # Otherwise the vector would test the messages layer again and not that one.
-    assert [name(v) for v in LAYERS[layer] if code_of(call, v) is not None] == []
+    assert [name_of(v) for v in LAYERS[layer] if code_of(call, v) is not None] == []
 
 
 def test_the_bad_vectors_cover_every_code_that_a_message_can_get() -> None:
@@ -412,4 +392,4 @@ def test_every_kind_of_mechanism_has_golden_and_bad_vectors() -> None:
 
 
 def test_the_surveys_of_the_bad_vectors_are_one_of_each_mode() -> None:
-    assert [survey.enrolment.mode for survey in SURVEYS] == ["open", "certificate"]
+    assert [survey.enrolment.mode for survey in BAD_SURVEYS.values()] == ["open", "certificate"]
