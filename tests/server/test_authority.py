@@ -14,7 +14,7 @@ from deniable.messages import (
     split_rotations,
 )
 from deniable.stores import SqliteStore
-from tests.server.collector import Collector, problem
+from tests.server.collector import Collector
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest
 
 KEYS = [AUTHORITY, *(SigningKey(bytes([number]) * 32) for number in range(1, 4))]
@@ -92,7 +92,3 @@ async def test_rotations_that_somebody_wrote_into_the_store_are_not_offered(
     assert await answer.read() == b"\x90"
     assert "not offered" in caplog.text
     assert (await collector.client.get(f"/v1/surveys/{MANIFEST.name}")).status == 200
-
-
-async def test_the_route_takes_no_parameters(collector: Collector) -> None:
-    assert await problem(await collector.client.get(f"{PATH}?device=1")) == (400, "bad-query")

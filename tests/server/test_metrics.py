@@ -1,9 +1,7 @@
 """What /metrics says, as Prometheus' own parser reads it."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,9 +16,7 @@ from deniable.server.routes.app import build_metrics_server
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.shared_answers import SharedAnswer
 from deniable.stores import Role, StoreError
-from tests.server.collector import Collector, OwnServer, problem, running
-from tests.server.raw import SECONDS, exchange, head_of, request
-from tests.server.sockets import HeldStore, upload
+from tests.server.collector import Collector, OwnServer, problem
 from tests.support.clock import FakeClock
 from tests.support.reports import envelope
 from tests.support.surveys import DAY, MANIFEST, START
@@ -347,30 +343,3 @@ async def test_a_store_that_fails_costs_its_own_samples_and_no_others(
     assert samples["deniable_store_up", ""] == (broken != "ping")
     assert ("deniable_disk_free_bytes", "") in samples
     assert ("deniable_seals_overdue", "") not in samples
-
-
-async def test_connections_are_counted_while_they_are_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with running(tmp_path, most_connections=1) as collector:
-
-        def count(name: str) -> float:
-            return shown(collector.meters)[name, ""]
-
-        held = HeldStore(collector, monkeypatch)
-        reader, writer = await asyncio.open_connection(collector.client.host, collector.client.port)
-        writer.write(upload())
-        async with asyncio.timeout(SECONDS):
-            await held.entered.wait()
-        assert count("deniable_connections") == 1
-        # One too many: it is over once its end is read.
-        assert head_of(await exchange(collector, b""))[0] == 503
-        assert count("deniable_connections_refused_total") == 1
-        assert count("deniable_connections") == 1
-        held.release.set()
-        writer.write(request(b"GET /healthz HTTP/1.1"))
-        async with asyncio.timeout(SECONDS):
-            await reader.read()
-        assert count("deniable_connections") == 0
-        writer.close()
-        await writer.wait_closed()

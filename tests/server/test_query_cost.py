@@ -83,20 +83,6 @@ async def test_surveys_are_described_once_and_listed_once_for_each_change(
     assert len(opened.calls) == 2
 
 
-async def test_a_histogram_is_made_once_for_all_who_wait(
-    tmp_path: Path, estimates: Counted
-) -> None:
-    async with public(tmp_path) as collector:
-        estimates.release.clear()
-        asked = [asyncio.create_task(collector.client.get(PATH)) for _ in range(10)]
-        await held(estimates)
-        estimates.release.set()
-        answers = await asyncio.gather(*asked)
-        assert {answer.status for answer in answers} == {200}
-        assert len({await answer.read() for answer in answers}) == 1
-        assert len(estimates.calls) == 1
-
-
 async def ask_for_levels(
     collector: Collector, first: int, count: int
 ) -> list[asyncio.Task[ClientResponse]]:
@@ -227,23 +213,3 @@ async def test_whoever_watches_while_reports_arrive_shares_what_was_made_seconds
         counts = replace(counts, counts={0: reports}, standing=EpochStanding(state))
         told.append(await strangers.made(request, b"id", read, made))
     assert told == [b"1 open", b"1 open", b"3 open", b"3 sealed"]
-
-
-async def test_readiness_asks_the_store_once_at_a_time(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pings, entered, release = 0, asyncio.Event(), asyncio.Event()
-
-    async def ping() -> None:
-        nonlocal pings
-        pings += 1
-        entered.set()
-        await release.wait()
-
-    monkeypatch.setattr(collector.store, "ping", ping)
-    asked = [asyncio.create_task(collector.client.get("/readyz")) for _ in range(20)]
-    await entered.wait()
-    assert await healthy(collector)
-    release.set()
-    assert [(await task).status for task in asked] == [200] * 20
-    assert pings <= 2

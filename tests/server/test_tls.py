@@ -28,8 +28,7 @@ from deniable.server.operations.metrics import Meters
 from deniable.server.transport.listening import listen, shown_address
 from deniable.server.transport.tls import reload_certificate, tls_context
 from deniable.stores import SqliteStore
-from tests.server.raw import SECONDS, head_of, request
-from tests.server.sockets import until
+from tests.server.sockets import SECONDS, Answer, read_answer, request, until
 from tests.support.certificates import certificate
 from tests.support.surveys import AUTHORITY, ORIGIN
 
@@ -64,13 +63,13 @@ async def listening(
         await store.close()
 
 
-async def ask(port: int, trusted: Path) -> tuple[bytes, str]:
+async def ask(port: int, trusted: Path) -> tuple[Answer, str]:
     """Return an answer over TLS, and the fingerprint of who gave it."""
     client = ssl.create_default_context(cafile=trusted)
     async with asyncio.timeout(SECONDS):
         reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=client)
-        writer.write(request(b"GET /healthz HTTP/1.1"))
-        answer = await reader.read()
+        writer.write(request(b"GET /healthz"))
+        answer = await read_answer(reader)
         certificate = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         writer.close()
         await writer.wait_closed()
@@ -86,9 +85,8 @@ async def test_the_certificate_is_shown_and_transport_security_asked_for(tmp_pat
     assert config.tls_certificate is not None
     async with listening(config, tls_context(config)) as (port, _):
         answer, shown = await ask(port, config.tls_certificate)
-        status, headers = head_of(answer)
-        assert status == 200
-        assert headers["strict-transport-security"] == "max-age=31536000"
+        assert answer.status == 200
+        assert answer.headers["strict-transport-security"] == "max-age=31536000"
         assert shown == fingerprint(config.tls_certificate)
 
 

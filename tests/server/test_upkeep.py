@@ -154,17 +154,6 @@ class _Overtaken(SqliteStore):
         return await super().seal(survey_id, epoch, now)
 
 
-async def test_a_clock_that_is_set_back_reopens_nothing(store: SqliteStore) -> None:
-    clock = FakeClock(CLOSED)
-    await store.add(begun())
-    await upkeep(store, clock).turn()
-    before = await store.seals(ID)
-    clock.time = START
-    await upkeep(store, clock).turn()
-    assert await store.seals(ID) == before
-    assert await store.add([report(1, survey=SURVEY)]) == [S]
-
-
 class _FailsAtFirst(SqliteStore):
     def prepare(self) -> asyncio.Event:
         self.failures = 1
@@ -256,14 +245,6 @@ async def test_a_machine_80_days_ahead_ends_nothing_and_once_it_is_right_goes_on
         await keeper.turn()
     assert [seal.reports for seal in await store.seals(ID)] == [2, 1, 1]
     assert await store.ended() == {ID: clock.time}
-
-
-async def test_an_operator_has_the_last_word(store: SqliteStore) -> None:
-    await store.add(begun())
-    keeper = upkeep(store, FakeClock(START + 80 * DAY))
-    await store.end(ID, START + 80 * DAY)
-    await keeper.turn()
-    assert [seal.epoch for seal in await store.seals(ID)] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("kind", sorted(PLACES))
