@@ -239,20 +239,3 @@ def ideal_rows(ratio: Fraction, distances: Sequence[Sequence[int]]) -> list[list
     u, v, most = ratio.numerator, ratio.denominator, max(map(max, distances))
     weights = [[u**d * v ** (most - d) for d in row] for row in distances]
     return [[Fraction(weight, sum(row)) for weight in row] for row in weights]
-
-
-def odds_bounds(most: Fraction, least: Fraction, exact: Fraction) -> tuple[Fraction, Fraction]:
-    """Return bounds of the odds between weights within 1 of ideal ones, at least 2 of them.
-
-    Every implemented weight lies within 1 of N P, with P of rounded powers. So the odds of any two
-    entries lie above (most - 1)/(least + 1) if most and least are the ideal extremes of one column,
-    and none exceeds the ideal odds times (1 + 1/least)/(1 - 1/least), as no ideal entry is below
-    least. The powers err by less than 2^-100, relative, down to where weights vanish.
-
-    Args:
-        most: N P of the largest entry in the column of the ideal odds.
-        least: N P of the smallest entry of all, above 1.
-        exact: the ideal odds.
-    """
-    tiny = 1 + Fraction(1, 2**90)
-    return (most - 1) / (least + 1) / tiny, exact * (least + 1) / (least - 1) * tiny
