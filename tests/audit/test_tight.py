@@ -67,22 +67,6 @@ def test_the_check_values_of_the_three_by_three_matrix() -> None:
     assert tight_epsilon(G, "0.05").epsilon == Decimal("1.504077396777")
 
 
-def test_the_witnesses_of_the_check_values_can_be_checked_by_hand() -> None:
-    # Column 2: 1/2 in row 2 against 1/10 in row 0.
-    for finding in (pure_level(G), tight_epsilon(G, "0.05"), tight_delta_at_odds(G, 2)):
-        witness = finding.witness
-        assert witness is not None
-        assert (witness.category, witness.other, witness.responses) == (2, 0, (2,))
-        assert (witness.probability, witness.other_probability) == (Fraction(1, 2), Fraction(1, 10))
-    assert shown_by(pure_level(G)) == 0
-    assert shown_by(tight_epsilon(G, "0.05")) == Fraction(1, 20)
-    assert shown_by(tight_delta_at_odds(G, 2)) == Fraction(3, 10)
-    # At E = 1 rows 0 and 1 differ by .4, and so do rows 2 and 0: the first pair is reported.
-    first = tight_delta_at_odds(G, 1).witness
-    assert first is not None
-    assert (first.category, first.other, first.responses) == (0, 1, (0,))
-
-
 def test_epsilon_takes_strings_decimals_and_fractions_and_no_floats() -> None:
     same = [tight_delta(G, e).delta for e in ("0.5", Decimal("0.5"), Fraction(1, 2))]
     assert len(set(same)) == 1
@@ -262,24 +246,6 @@ def test_equally_bad_pairs_are_decided_exactly_and_the_first_is_reported() -> No
             assert finding.delta == delta > 0
             assert finding.witness is not None
             assert (finding.witness.category, finding.witness.other) == pair
-
-
-def test_a_tie_at_exactly_the_odds_is_no_excess() -> None:
-    # P(0, y)/P(1, y) = 3 exactly for y = 0, with thirds that no float holds.
-    matrix = SolutionMatrix.exact(
-        [
-            [Fraction(1, 3), Fraction(1, 7), Fraction(11, 21)],
-            [Fraction(1, 9), Fraction(1, 7), Fraction(47, 63)],
-        ]
-    )
-    assert pure_level(matrix).odds == 3
-    finding = tight_delta_at_odds(matrix, 3)
-    assert finding.delta == 0
-    assert finding.witness is None
-    below = tight_delta_at_odds(matrix, 3 - Fraction(1, 10**30))
-    assert below.delta == Fraction(1, 9 * 10**30)
-    assert below.witness is not None
-    assert below.witness.responses == (0,)
 
 
 # Where floats have the last word
