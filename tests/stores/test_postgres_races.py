@@ -5,7 +5,6 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack
-from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -134,28 +133,6 @@ async def test_an_issuer_that_several_see_for_the_first_time_gets_one_number(
         rows = await connection.fetch("SELECT issuer, public_key FROM deniable.issuers")
     assert sorted(row["issuer"] for row in rows) == list(range(41))
     assert len({row["public_key"] for row in rows}) == 41
-
-
-async def test_figures_that_several_read_take_whole_steps_and_never_go_back(
-    collectors: Collectors,
-) -> None:
-    sending, *reading = collectors.stores
-    finished = asyncio.Event()
-
-    async def send() -> None:
-        for receipt in many(100):
-            await sending.add([receipt._replace(survey_id=COURTEOUS.survey_id)])
-        finished.set()
-
-    async def read(store: Store) -> None:
-        seen = [0]
-        while not finished.is_set():
-            seen.append(sum(await counts(store, 0, COURTEOUS)))
-        steps = [after - before for before, after in pairwise(seen)]
-        assert all(step == 0 or step >= 7 for step in steps)
-
-    await asyncio.gather(send(), *map(read, reading))
-    assert sum(await counts(sending, 0, COURTEOUS)) >= 94
 
 
 async def test_s3_whatever_is_folded_meanwhile_every_report_is_counted_once(
