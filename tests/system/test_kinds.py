@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from deniable.client import IN_MEMORY, Client, Survey
+from deniable.client import Survey
 from deniable.client.client import engine_of
 from deniable.messages import SignedReport
 from tests.support.collector import CollectorProcess
@@ -70,18 +70,9 @@ def answers(device: int) -> dict[str, str]:
 
 def report(collector: CollectorProcess, device: int) -> list[tuple[bytes, int]]:
     """Be a device; return (survey id, response) of each report that it holds as delivered."""
-    client = Client(
-        collector.origin,
-        authority=collector.authority,
-        surveys=DECLARED,
-        state=IN_MEMORY,
-        consent="on",
-        background=False,
-        lifetime_epsilon="24",
-        # Reproducible words: nobody's answer is at stake, and the test has no false alarms.
-        unsafe_draw=partial(random.Random(device).getrandbits, 64),
-    )
-    with client:
+    # Reproducible words: nobody's answer is at stake, and the test has no false alarms.
+    draw = partial(random.Random(device).getrandbits, 64)
+    with collector.device(DECLARED, lifetime_epsilon="24", unsafe_draw=draw) as client:
         assert client.refresh().errors == {}
         for name, answer in answers(device).items():
             client.report(name, answer, strict=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from deniable.client import IN_MEMORY, Client, Survey
+from deniable.client import Survey
 from tests.support.collector import CollectorProcess
 from tests.support.processes import DENIABLE, run
 
@@ -44,16 +44,8 @@ def answers(device: int) -> dict[str, str]:
 
 def report(collector: CollectorProcess, device: int) -> None:
     words = random.Random(device)  # the words are fixed: the test has no false alarms
-    with Client(
-        collector.origin,
-        authority=collector.authority,
-        surveys=DECLARED,
-        state=IN_MEMORY,
-        consent="on",
-        background=False,
-        delivery_seconds=0,
-        unsafe_draw=partial(words.getrandbits, 64),
-    ) as client:
+    draw = partial(words.getrandbits, 64)
+    with collector.device(DECLARED, delivery_seconds=0, unsafe_draw=draw) as client:
         assert client.refresh().errors == {}
         for name in FILES:
             assert client.report(name, answers(device), strict=True).ok
