@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from importlib.util import find_spec
 from itertools import accumulate, chain, combinations, pairwise, permutations
+from math import ceil
 from random import Random
 
 import pytest
@@ -203,6 +204,28 @@ def row_by_boundaries(ratio: Fraction, distances: Sequence[int]) -> list[int]:
     weights = [powers[distance] for distance in distances]
     boundaries = [0, *(WORDS * part // sum(weights) for part in accumulate(weights))]
     return [high - low for low, high in pairwise(boundaries)]
+
+
+def tails(categories: int, ratio: Fraction) -> list[int]:
+    """Return A_1 … A_m by the protocol's rule: N r^j/(1+r), rounded up from rounded powers."""
+    powers = rounded_powers(ratio, categories - 1)
+    return [ceil(WORDS * Fraction(power, 2**192) / (1 + ratio)) for power in powers[1:]]
+
+
+def clamped_rows(ratio: Fraction, categories: int) -> list[list[int]]:
+    """Return the rows of noise with these tails, added to the value and clamped to the range."""
+    # P(Z >= j) = P(Z <= -j) = A_j/N; m steps lead out of the range from anywhere.
+    m, beyond = categories - 1, [*tails(categories, ratio), 0]
+    noise = {0: WORDS - 2 * beyond[0]}
+    for j in range(1, m + 1):
+        noise[j] = noise[-j] = beyond[j - 1] - beyond[j]
+    assert min(noise.values()) > 0
+    assert sum(noise.values()) == WORDS
+    rows = [[0] * categories for _ in range(categories)]
+    for x, row in enumerate(rows):
+        for z, weight in noise.items():
+            row[min(max(x + z, 0), m)] += weight
+    return rows
 
 
 def on_a_line(categories: int) -> list[list[int]]:

@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from itertools import pairwise
-from math import ceil
 
 import pytest
 from hypothesis import assume, given, settings
@@ -13,19 +12,14 @@ from tests.mechanisms.laws import (
     EXTREME_RATIOS,
     WORDS,
     assert_sound_rows,
+    clamped_rows,
     entries,
     ratios,
-    rounded_powers,
+    tails,
 )
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(60))
-
-
-def tails(categories: int, ratio: Fraction) -> list[int]:
-    """Return A_1 … A_m by the protocol's rule: N r^j/(1+r), rounded up from rounded powers."""
-    powers = rounded_powers(ratio, categories - 1)
-    return [ceil(WORDS * Fraction(power, 2**192) / (1 + ratio)) for power in powers[1:]]
 
 
 def is_resolved(categories: int, ratio: Fraction) -> bool:
@@ -38,20 +32,9 @@ def is_resolved(categories: int, ratio: Fraction) -> bool:
 @given(st.integers(2, 13), ratios)
 def test_rows_are_noise_plus_value_clamped_to_the_range(categories: int, ratio: Fraction) -> None:
     assume(is_resolved(categories, ratio))
-    mechanism, m = ClampedGeometric(categories, ratio), categories - 1
+    mechanism = ClampedGeometric(categories, ratio)
     assert_sound_rows(mechanism)
-    # P(Z >= j) = P(Z <= -j) = A_j/N; m steps lead out of the range from anywhere.
-    beyond = [*tails(categories, ratio), 0]
-    noise = {0: WORDS - 2 * beyond[0]}
-    for j in range(1, m + 1):
-        noise[j] = noise[-j] = beyond[j - 1] - beyond[j]
-    assert min(noise.values()) > 0
-    assert sum(noise.values()) == WORDS
-    for x in range(categories):
-        clamped = [0] * categories
-        for z, weight in noise.items():
-            clamped[min(max(x + z, 0), m)] += weight
-        assert mechanism.row(x) == clamped
+    assert [list(mechanism.row(x)) for x in range(categories)] == clamped_rows(ratio, categories)
     assert mechanism.truth == min(mechanism.probability(x, x) for x in range(categories))
 
 

@@ -68,16 +68,6 @@ def test_rounding_moves_delta_at_any_odds_by_at_most_its_bound(
     assert abs(moved - matrix.privacy.delta_at_odds(odds)) <= bound
 
 
-def test_the_bound_of_rounding_on_delta_is_nearly_attained() -> None:
-    # Remainders of about a half, rounded against each other: delta goes from 1/50 to 1 at E = 1,
-    # where the bound is (1 + 1) 4/(4 * 2) = 1.
-    rows = [[51, 51, 49, 49], [49, 49, 51, 51]]
-    assert SolutionMatrix(rows, 200).privacy.delta_at_odds(Fraction(1)) == Fraction(1, 50)
-    halves = [largest_remainder(row, 2) for row in rows]
-    assert halves == [[1, 1, 0, 0], [0, 0, 1, 1]]
-    assert SolutionMatrix(halves, 2).privacy.delta_at_odds(Fraction(1)) == 1
-
-
 def certified_as_it_should_be(
     matrix: SolutionMatrix, epsilon: Fraction, delta: Fraction, grid: int
 ) -> bool:

@@ -30,8 +30,6 @@ from tests.vectors.scene import (
     pack,
     report_envelope,
     report_key,
-    report_payload,
-    seed,
 )
 
 REPORT = Report(OPEN_SURVEY.survey_id, EPOCH, RESPONSE)
@@ -64,21 +62,6 @@ def test_a_signature_under_another_context_is_bad(context: bytes) -> None:
     assert code_of(signed.verify_signature) is RefusalCode.BAD_SIGNATURE
 
 
-def test_a_signature_of_another_report_is_bad() -> None:
-    other = report_key().sign(CONTEXT_REPORT, report_payload(response=RESPONSE + 1))
-    envelope = pack([report_key().public_key, report_payload(), other, None])
-    signed = SignedReport.from_envelope(envelope)
-    assert code_of(signed.verify_signature) is RefusalCode.BAD_SIGNATURE
-
-
-def test_form_is_judged_before_the_key_and_the_key_before_the_signature() -> None:
-    identity = b"\1" + bytes(31)
-    malformed_too = pack([identity, pack([OPEN_SURVEY.survey_id, EPOCH]), bytes(64), None])
-    assert code_of(SignedReport.from_envelope, malformed_too) is RefusalCode.MALFORMED
-    unsigned_too = pack([identity, report_payload(), bytes(64), None])
-    assert code_of(SignedReport.from_envelope, unsigned_too) is RefusalCode.BAD_KEY
-
-
 def test_responses_keys_signatures_and_credentials_are_left_out_of_reprs() -> None:
     marker = 7_777_777
     report = Report(OPEN_SURVEY.survey_id, EPOCH, marker)
@@ -99,25 +82,6 @@ def test_any_listed_issuer_may_vouch(issuer: SigningKey) -> None:
     signed.verify_credential(ISSUERS)
     signed.verify_credential(reversed(ISSUERS))
     signed.verify_credential(iter(ISSUERS))
-
-
-@pytest.mark.parametrize(
-    "vouched",
-    [
-        None,
-        bytes(64),
-        credential(by=SigningKey(seed("somebody else"))),
-        credential(epoch=EPOCH + 1),
-        credential(OPEN_SURVEY),
-        credential(context=CONTEXT_REPORT),
-        credential()[:63] + bytes([credential()[63] ^ 1]),
-    ],
-)
-def test_a_key_for_which_no_issuer_vouches_is_not_enrolled(vouched: bytes | None) -> None:
-    report = Report(CERTIFICATE_SURVEY.survey_id, EPOCH, RESPONSE)
-    signed = SignedReport.from_envelope(sign_report(DEVICE_SECRET, report, vouched))
-    signed.verify_signature()
-    assert code_of(signed.verify_credential, ISSUERS) is RefusalCode.NOT_ENROLLED
 
 
 @pytest.mark.parametrize("issuers", [[], [NEXT_ISSUER.public_key], [b"\1" + bytes(31), bytes(31)]])

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from hashlib import sha256
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from deniable.messages import (
     split_rotations,
     split_upload,
 )
+from tests.mechanisms.laws import clamped_rows, on_a_circle, on_a_line, row_by_boundaries
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.refusals import code_of
 from tests.vectors import bad_manifests
@@ -149,35 +149,15 @@ def test_golden_designs_follow_from_their_levels_by_the_rules(vector: dict[str, 
 
 def distance_rows(mechanism: dict[str, Any], categories: int) -> list[list[int]]:
     """Return a distance mechanism's weights by the rules of docs/protocol.md, and nothing else."""
-    k = categories
-    u, v = map(int, mechanism["ratio"])
-    powers = [2**192]
-    while len(powers) < 4096:
-        powers.append(-(-powers[-1] * u // v))
+    ratio = Fraction(*map(int, mechanism["ratio"]))
     if mechanism["kind"] == "numeric":
-        tails = [-(-(2**64) * v * power // (2**192 * (u + v))) for power in powers[:k]]
-
-        def at_most(x: int, y: int) -> int:
-            if y == k - 1:
-                return 2**64
-            return tails[x - y] if y < x else 2**64 - tails[y - x + 1]
-
-        return [
-            [at_most(x, y) - (at_most(x, y - 1) if y else 0) for y in range(k)] for x in range(k)
-        ]
+        return clamped_rows(ratio, categories)
     if mechanism["distance"] == "circular":
-        sums = [sum(powers[min(z, k - z)] for z in range(y + 1)) for y in range(k)]
-        first = [2**64 * part // sums[-1] for part in sums]
-        turns = [first[0], *(first[y] - first[y - 1] for y in range(1, k))]
-        return [[turns[(y - x) % k] for y in range(k)] for x in range(k)]
-    table = mechanism["distance"]
-    rows = []
-    for x in range(k):
-        distances = [abs(x - y) for y in range(k)] if table == "absolute" else table[x]
-        sums = list(accumulate(powers[distance] for distance in distances))
-        bounds = [2**64 * part // sums[-1] for part in sums]
-        rows.append([bounds[0], *(high - low for low, high in pairwise(bounds))])
-    return rows
+        first = row_by_boundaries(ratio, on_a_circle(categories)[0])
+        return [[first[(y - x) % categories] for y in range(categories)] for x in range(categories)]
+    absolute = mechanism["distance"] == "absolute"
+    table = on_a_line(categories) if absolute else mechanism["distance"]
+    return [row_by_boundaries(ratio, distances) for distances in table]
 
 
 TABLES = [
