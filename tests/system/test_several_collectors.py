@@ -121,24 +121,6 @@ def test_the_database_is_killed_under_the_load_of_two_collectors(tmp_path: Path)
 
 
 @pytest.mark.long
-def test_a_storm_of_restarts_loses_nothing(tmp_path: Path) -> None:
-    chance = random.Random(2016)
-
-    def restart() -> None:
-        if chance.random() < 0.5:
-            collector.kill()
-        else:
-            collector.terminate()
-            assert collector.wait()[0] == 0
-        collector.start()
-
-    with collectors(tmp_path) as (collector,):
-        devices = StubbornDevices(collector.survey_id, 1_000)
-        while_sending(devices, [collector.port], [restart] * 5)
-        devices.check(collector)
-
-
-@pytest.mark.long
 def test_workers_and_their_parent_are_killed_under_load(tmp_path: Path) -> None:
     chance = random.Random(2016)
 
