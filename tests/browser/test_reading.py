@@ -62,7 +62,7 @@ def test_each_control_changes_what_is_shown_and_the_way_back_undoes_it(
     expect_figures(page, told(page, collector, epoch="1-3", level=0.9))
     page.goto(address)
     page.locator("[name=epoch]").select_option(f"0-{EPOCH}")
-    shown = {"level": 0.99, "view": "likelihood"}
+    shown: dict[str, Any] = {"level": 0.99, "view": "likelihood"}
     expect_figures(page, told(page, collector, epoch=f"0-{EPOCH}", **shown))
     page.go_back()
     expect(page).to_have_url(address)

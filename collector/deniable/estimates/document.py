@@ -122,19 +122,19 @@ def _statistic_tables(histogram: "Histogram") -> Iterator[Table]:
 
 
 def _row_tables(
-    histogram: "Histogram", shown: ShownRows, view: View, *, raw: bool
+    histogram: "Histogram", chosen: ShownRows, view: View, *, raw: bool
 ) -> Iterator[Table]:
     """Yield the table of single questions' answers, and that of categories; or of the largest."""
-    of_questions = sum(not shown.chosen and "raw" not in row for row in shown.rows)
+    of_questions = sum(not chosen.chosen and "raw" not in row for row in chosen.rows)
     if histogram.numeric is not None:
         of_questions = 0
-    for part in (shown.rows[:of_questions], shown.rows[of_questions:]):
+    for part in (chosen.rows[:of_questions], chosen.rows[of_questions:]):
         rows = [*map(estimate_row, part)]
-        yield Table([*_row_columns(histogram, shown, view, rows, raw=raw)], rows)
+        yield Table([*_row_columns(histogram, chosen, view, rows, raw=raw)], rows)
 
 
 def _row_columns(
-    histogram: "Histogram", shown: ShownRows, view: View, rows: Sequence[Json], *, raw: bool
+    histogram: "Histogram", chosen: ShownRows, view: View, rows: Sequence[Json], *, raw: bool
 ) -> Iterator[Column]:
     numeric = histogram.numeric
     yield Column("category", "answer" if numeric is None else "values")
@@ -144,7 +144,7 @@ def _row_columns(
     key, title = ("estimate", "estimate") if view is View.UNBIASED else ("shown", str(view))
     if numeric is not None:
         title = "smoothed share" if numeric.blur else "share"
-    held = ", at once" * shown.simultaneous
+    held = ", at once" * chosen.simultaneous
     value, *interval = estimate_columns(histogram.level, "share", title, key, held)
     yield value
     # The error of a share with blurred ends would belie the interval, which is of sharp ones.
@@ -187,10 +187,10 @@ def supporting_text(mechanism: Any) -> str:
     )
 
 
-def _notes(histogram: "Histogram", shown: ShownRows, *, raw: bool) -> Iterator[str]:
+def _notes(histogram: "Histogram", chosen: ShownRows, *, raw: bool) -> Iterator[str]:
     if raw and (supporting := supporting_text(histogram.sample.mechanism)):
         yield supporting
-    held = "hold all at once" if shown.simultaneous else "each stands by itself"
+    held = "hold all at once" if chosen.simultaneous else "each stands by itself"
     noise = " Raw counts contain the noise." * raw
     yield (
         "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it, and "
@@ -223,8 +223,8 @@ def _numeric_notes(histogram: "Histogram") -> Iterator[str]:
         )
 
 
-def _rows_notes(shown: ShownRows, *, numeric: bool) -> Iterator[str]:
-    if not shown.found and not numeric:
+def _rows_notes(chosen: ShownRows, *, numeric: bool) -> Iterator[str]:
+    if not chosen.found and not numeric:
         yield NOT_FOUND
-    elif len(shown.rows) < shown.total and not shown.chosen:
-        yield f"{len(shown.rows):,} of {shown.total:,} rows are shown; all are in JSON and CSV."
+    elif len(chosen.rows) < chosen.total and not chosen.chosen:
+        yield f"{len(chosen.rows):,} of {chosen.total:,} rows are shown; all are in JSON and CSV."

@@ -109,7 +109,7 @@ async def series(visit: Visit) -> web.Response:
 
 
 async def compare(visit: Visit) -> web.Response:
-    """Answer with what changed from one epoch to another."""
+    """Answer with the changes from one epoch to another."""
     asked, request, site = await visit.asked(), visit.request, visit.site
     level, groups = asked_level(request), asked_groups(request)
     query, wanted = request.query, request.query.get("find", "")
@@ -146,7 +146,7 @@ async def compare(visit: Visit) -> web.Response:
 
 
 def _largest_notes(chosen: int, found: int, total: int) -> list[str]:
-    """Return what is said of answers that were chosen by their shares in all epochs together."""
+    """Return the note of answers that were chosen by their shares in all epochs together."""
     largest = ", the largest of all these epochs together," if chosen < found else ""
     return [f"{chosen:,} of {total:,} answers{largest} are shown."] * (chosen < total)
 
