@@ -81,7 +81,6 @@ async def test_a_numeric_survey_answers_as_the_schema_has_it(collector: Collecto
     # Which the fixture's client checks of every answer.
     numeric = KINDS["numeric"]
     await collector.publish(numeric)
-    collector.clock.time += 1
     await collector.send(*(envelope(d, d % 3, survey=numeric) for d in range(6)))
     body = await read(collector, "", f"/v1/surveys/{numeric.name}/histogram")
     assert body["numeric"]["mean"]["outside"] in {False, True}
@@ -122,7 +121,6 @@ async def test_epochs_whose_devices_keep_responses_are_told_and_never_pooled(
 async def test_surveys_of_one_name_are_never_pooled(collector: Collector) -> None:
     await fill(collector)
     await collector.publish(SUCCESSOR)
-    collector.clock.time += 1
     token = await collector.token()
     empty = await collector.client.get(PATH, headers=token)
     assert await problem(empty) == (409, "too-few-reports")
@@ -146,7 +144,6 @@ async def test_without_reports_there_is_no_figure(collector: Collector, query: s
 
 async def test_figures_appear_from_the_minimum_on(collector: Collector) -> None:
     await collector.publish(COURTEOUS)
-    collector.clock.time += 1
     path, token = f"/v1/surveys/{COURTEOUS.name}/histogram", await collector.token()
     for device in range(2):
         await collector.send(envelope(device, survey=COURTEOUS))
@@ -184,7 +181,6 @@ async def test_without_a_valid_token_nobody_reads(collector: Collector) -> None:
 async def test_a_public_survey_is_read_without_a_token_and_no_other(tmp_path: Path) -> None:
     async with running(tmp_path, public=frozenset({MANIFEST.name})) as collector:
         await collector.publish(COURTEOUS)
-        collector.clock.time += 1
         await fill(collector)
         for headers in ({}, {"Authorization": "Bearer x"}):
             answer = await collector.client.get(PATH, headers=headers)

@@ -68,7 +68,6 @@ async def test_a_defect_is_answered_by_index_alone_or_among_others_and_spoils_no
 ) -> None:
     await collector.publish(CERTIFIED)
     await collector.publish(PAST)
-    collector.clock.time += 1
     await collector.send(envelope(100, 0))
     batch, expected = [], []
     for device, (code, make) in enumerate(DEFECTS.items()):
@@ -106,7 +105,7 @@ async def test_a_sealed_epoch_is_closed_whatever_the_clock_says(collector: Colle
 
 
 async def test_a_survey_published_meanwhile_is_found_within_a_second(collector: Collector) -> None:
-    await collector.publish(UNPUBLISHED)
+    await collector.publish(UNPUBLISHED, known=False)
     message = envelope(1, survey=UNPUBLISHED)
     # The store was read at the start, at this very time by the clock.
     assert (await collector.send(message)).refused == ((0, RefusalCode.UNKNOWN_SURVEY),)
