@@ -10,11 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deniable.accounting import PrivacyLoss
-from deniable.mechanisms import (
-    InvalidPrivacyParameter,
-    RandomisedResponse,
-    SolutionMatrix,
-)
+from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse, SolutionMatrix
 from tests.accounting.curves import (
     curve,
     fractions,

@@ -19,11 +19,7 @@ from deniable.audit import (
     tight_epsilon,
     total_variance,
 )
-from deniable.mechanisms import (
-    InvalidPrivacyParameter,
-    RandomisedResponse,
-    SolutionMatrix,
-)
+from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse, SolutionMatrix
 from tests.audit.matrices import G, deltas, matrices, of_weights
 from tests.support.effort import effort
 

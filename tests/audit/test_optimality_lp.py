@@ -15,13 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from deniable.audit import (
-    hamming_distance,
-    least_error,
-    least_lie,
-    odds_below,
-    parent_matrix,
-)
+from deniable.audit import hamming_distance, least_error, least_lie, odds_below, parent_matrix
 
 Floats = NDArray[np.float64]
 

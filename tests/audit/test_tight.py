@@ -19,15 +19,7 @@ from deniable.mechanisms import (
     SolutionMatrix,
     exp_enclosure,
 )
-from tests.audit.matrices import (
-    G,
-    deltas,
-    entries,
-    matrices,
-    odds,
-    of_weights,
-    worst_by_definition,
-)
+from tests.audit.matrices import G, deltas, entries, matrices, odds, of_weights, worst_by_definition
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(80))

@@ -8,13 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.mechanisms import SolutionMatrix, TwoValuedPrivacy
-from tests.mechanisms.laws import (
-    delta_by_subsets,
-    entries,
-    matrices,
-    odds_by_subsets,
-    worst_ratio,
-)
+from tests.mechanisms.laws import delta_by_subsets, entries, matrices, odds_by_subsets, worst_ratio
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.effort import effort
 

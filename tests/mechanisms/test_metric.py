@@ -7,10 +7,7 @@ import pytest
 from hypothesis import settings
 
 from deniable.mechanisms import MAX_DISTANCE, MAX_METRIC, Metric
-from tests.mechanisms.laws import (
-    WORDS,
-    table,
-)
+from tests.mechanisms.laws import WORDS, table
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(60))

@@ -5,14 +5,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import settings
 
-from deniable.mechanisms import (
-    GridTooCoarse,
-    MatrixPrivacy,
-    Ordinal,
-)
-from tests.mechanisms.laws import (
-    worst_ratio,
-)
+from deniable.mechanisms import GridTooCoarse, MatrixPrivacy, Ordinal
+from tests.mechanisms.laws import worst_ratio
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(60))

@@ -2,12 +2,7 @@
 
 from pathlib import Path
 
-from deniable.messages import (
-    Refusal,
-    Report,
-    sign_report,
-    split_upload,
-)
+from deniable.messages import Refusal, Report, sign_report, split_upload
 from tests.server.collector import Collector, problem, running
 from tests.support.reports import secret
 from tests.vectors.stored import BAD, BAD_AUTHORITY, BAD_REPORTS, BAD_SURVEYS, BAD_UPLOADS

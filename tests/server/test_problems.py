@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientResponse
 
-from deniable.messages import (
-    PROBLEM_JSON,
-    UploadAnswer,
-    codec,
-    pack_upload,
-)
+from deniable.messages import PROBLEM_JSON, UploadAnswer, codec, pack_upload
 from deniable.server import build_server
 from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import Meters
