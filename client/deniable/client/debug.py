@@ -1,4 +1,4 @@
-"""What ``DENIABLE_DEBUG=1`` or ``Client(debug=True)`` says: what does not happen, and why.
+"""The lines of ``DENIABLE_DEBUG=1`` or ``Client(debug=True)``: what does not happen, and why.
 
 1. Each line is said once in a process, on standard error: what calls return, and what the logger
    ``deniable`` is warned of.
@@ -33,7 +33,7 @@ class Debug:
     def say(
         self, came: Outcome | Refresh | Delivery | NotRecorded | Mapping[str, NotRecorded]
     ) -> None:
-        """Say what came of a call; why the thread is not started, or which manifests it lacks."""
+        """Say the result of a call; why the thread is not started, or which manifests it lacks."""
         _say_all(self._lines(came))
 
     def _lines(self, came: object) -> Iterator[str]:
@@ -95,7 +95,7 @@ class Debug:
             )
 
     def _remedy(self, error: NotRecorded) -> str:
-        """Return what to do next where the error, which knows nothing of the client, cannot."""
+        """Return the next step to take, where the error, which knows no client, names none."""
         if isinstance(error, ConsentMissing):
             return ""
         if isinstance(error, NotReady):

@@ -57,7 +57,7 @@ REFRESH_SECONDS: Final = 5.0
 
 
 class Engine:
-    """What a client does; its methods are those of ``Client``, which documents them."""
+    """The engine of a client; its methods are those of ``Client``, which documents them."""
 
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
@@ -125,7 +125,7 @@ class Engine:
             return self._settle(survey, answer, slot_seconds)
 
     def follow_up(self, outcome: Outcome) -> None:
-        """Log what came of a report, and have it sent: the second half of ``report``."""
+        """Log the outcome of a report, and have it sent: the second half of ``report``."""
         if outcome.error is not None:
             _LOG.info("survey %s: not recorded: %s", outcome.survey, str(outcome.error))
         # What consent covers goes on, also where this survey is not among it.
@@ -175,14 +175,14 @@ class Engine:
         self.state.purge(self._clock.now())
 
     def explain(self) -> "Explanation":
-        """Return what may be asked, on what terms, and what it has cost."""
+        """Return the explanation: what may be asked, on what terms, and what it has cost."""
         from deniable.client.transparency import explaining  # when somebody asks
 
-        asked = explaining.Asked(self.settings, self.manifests.errors, self.manifests.foreseen)
-        return explaining.explain_declared(self.state, self.ledger, asked, self._clock.now())
+        app = explaining.App(self.settings, self.manifests.errors, self.manifests.foreseen)
+        return explaining.explain_declared(self.state, self.ledger, app, self._clock.now())
 
     def journal(self) -> "Journal":
-        """Return all that was stored and sent."""
+        """Return the journal of all that was stored and sent."""
         from deniable.client.transparency.journal import read_journal  # when somebody asks
 
         return read_journal(self.state, self._clock.now())
@@ -218,12 +218,12 @@ class Engine:
                 self.state.check_covered(connection, survey)
 
     def do_chores(self) -> float:
-        """Do what is due besides sending; return the seconds until there is more of it."""
+        """Do the chores that are due besides sending; return the seconds until there are more."""
         wait = max(0.0, self.refresh_when_due() - self._clock.monotonic())
         return wait if self.enroller is None else min(wait, self.enroller.step())
 
     def refresh_when_due(self) -> float:
-        """Fetch what is due; return when there may be more, by the monotonic clock."""
+        """Fetch the manifests that are due; return when more may be, by the monotonic clock."""
         waited = self.manifests.uncovered  # consent may have been given since, by any process
         if self._clock.monotonic() >= self.manifests.next_refresh or (
             waited and waited != self.uncovered()
@@ -249,7 +249,7 @@ class Engine:
     def _readiness(
         self, later: Mapping[str, float], enrolled: Mapping[str, NotRecorded]
     ) -> Refresh:
-        """Return what can be reported after a refresh, and why the rest cannot."""
+        """Return the surveys that can be reported after a refresh, and why others cannot."""
         refused = self.manifests.errors
         ready: list[str] = []
         errors: dict[str, NotRecorded] = {}
@@ -305,8 +305,8 @@ class Engine:
         try:
             return self.ledger.decide(survey, index, now, slot_seconds)
         except NotEnrolled as error:
-            told = None if self.enroller is None else self.enroller.told(survey.name)
-            raise error if told is None else NotEnrolled(f"{error}; {told}") from None
+            outcome = None if self.enroller is None else self.enroller.last_outcome(survey.name)
+            raise error if outcome is None else NotEnrolled(f"{error}; {outcome}") from None
 
     def _delay(self, closes: float) -> float:
         """Return a random wait with a report that closes then: half of what is left, at most.

@@ -146,8 +146,8 @@ def _parser(prog: str, add_options: Callable[[ArgumentParser], None]) -> Argumen
 
 def _do(device: "Client | _StoredDevice", options: Namespace) -> int:
     if options.command in {"explain", "journal"}:
-        shown = device.explain() if options.command == "explain" else device.journal()
-        _show(json.dumps(shown.to_dict(), indent=2) if options.json else str(shown))
+        figures = device.explain() if options.command == "explain" else device.journal()
+        _show(json.dumps(figures.to_dict(), indent=2) if options.json else str(figures))
         return 0
     if options.command == "purge":
         question = "Erase all reports that are stored here, also those not sent yet? [y/N] "

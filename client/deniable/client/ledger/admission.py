@@ -34,7 +34,7 @@ class SignedManifest(NamedTuple):
 
 
 class NameRecord(NamedTuple):
-    """What the device knows of a name when a manifest of it arrives."""
+    """The record of a name when a manifest of it arrives."""
 
     highest: tuple[int, bytes] | None = None  # sequence and id of the newest one ever followed
     accepted: frozenset[bytes] = frozenset()  # ids
@@ -84,7 +84,7 @@ def admit_manifest(
 def check_terms(
     manifest: Manifest, survey: Survey, record: NameRecord, now: float, *, enrols: bool
 ) -> None:
-    """Check everything about a verified manifest but what it costs."""
+    """Check a verified manifest in all respects but its cost."""
     _check_sequence(manifest, record)
     check_declaration(manifest, survey)
     if now >= manifest.schedule.end:
@@ -99,7 +99,7 @@ def check_terms(
 def check_budget(
     manifest: Manifest, survey: Survey, record: NameRecord, ceiling: Ceiling, now: float
 ) -> int:
-    """Check that what a manifest's epochs ahead may cost fits; return it, in 1e-9 epsilon.
+    """Check that the cost of a manifest's epochs ahead fits; return it, in 1e-9 epsilon.
 
     The record tells what is reserved besides, once the manifest has taken the place of others.
     """

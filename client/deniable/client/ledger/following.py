@@ -53,7 +53,7 @@ class Following:
     def offer(
         self, offered: Sequence[SignedManifest], survey: Survey, now: float
     ) -> ManifestRefused | None:
-        """Accept those of these manifests that are to be followed, and reserve their cost.
+        """Accept the manifests that are to be followed, and reserve their cost.
 
         All are verified, of the survey's name and this collector. Returns why the newest of them
         was refused; None if it was not.
@@ -124,7 +124,7 @@ class Following:
     def would_reserve(
         self, connection: sqlite3.Connection | None, manifest: Manifest, survey: Survey, now: float
     ) -> int:
-        """Return what accepting a manifest would reserve; nothing is written."""
+        """Return the cost that accepting a manifest would reserve; nothing is written."""
         record = NameRecord()
         if connection is not None:
             rows = self._rows(connection, manifest.name)
@@ -162,7 +162,7 @@ class Following:
         return self._opened.get(survey_id) if rows else None
 
     def warm(self, name: str, now: float) -> None:
-        """Open what is accepted of a name, once a process, before the state is locked for it.
+        """Open the accepted manifests of a name, once a process, before the state is locked.
 
         A manifest may take a second to open, and whoever else reports would wait for the lock.
         """
@@ -195,7 +195,7 @@ class Following:
 
 
 def chosen_of(candidates: Iterable[Manifest], now: float) -> list[Manifest]:
-    """Return what is to be followed of a name: the newest that has begun, and the next to begin."""
+    """Return the manifests of a name to follow: the newest that has begun, the next to begin."""
     by_sequence = sorted(candidates, key=lambda manifest: manifest.sequence)
     begun = [manifest for manifest in by_sequence if manifest.schedule.start <= now][-1:]
     floor = begun[0].sequence if begun else -1

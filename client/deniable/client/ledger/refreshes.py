@@ -33,7 +33,7 @@ _FORGOTTEN: Final = 7 * DAY
 
 
 class Fetched(Enum):
-    """What became of a request."""
+    """The result of a request."""
 
     OF_USE = auto()
     OF_NO_USE = auto()
@@ -89,7 +89,7 @@ class Refreshes:
             return True
 
     def settle(self, fetched: Mapping[str, Fetched], now: float) -> None:
-        """Record what became of requests, by name."""
+        """Record the results of requests, by name."""
         if not fetched:
             return
         with self._state.transaction(now) as connection:

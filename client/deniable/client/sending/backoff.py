@@ -1,4 +1,4 @@
-"""How long to wait before another try."""
+"""The wait before another try."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -114,7 +114,7 @@ class LaunchDelay:
         return seconds
 
     def note(self) -> None:
-        """Store what is left of a delay, if one is under way.
+        """Store the rest of a delay, if one is under way.
 
         One that is over has sent nothing yet: the next start must not find that nothing is left.
         """

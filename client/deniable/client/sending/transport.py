@@ -67,7 +67,7 @@ class Transport(Protocol):
 
 @runtime_checkable
 class RouteFinder(Protocol):
-    """What a transport may have besides: a look whether anything can leave the device now.
+    """A method that a transport may have besides: a look whether anything can leave the device now.
 
     It costs nothing beside a request that is counted and taken back.
     """
@@ -97,10 +97,10 @@ class Target:
 
     @property
     def secure(self) -> bool:
-        """Tell whether it is reached by TLS."""
+        """Tell whether the origin is reached by TLS."""
         return self.scheme == "https"
 
     @property
     def on_this_machine(self) -> bool:
-        """Tell whether it is a loopback address."""
+        """Tell whether the host is a loopback address."""
         return self.host in _THIS_MACHINE

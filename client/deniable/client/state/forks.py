@@ -25,7 +25,7 @@ _WAIT_SECONDS: Final = 6.0
 
 
 class Forkable:
-    """What has to know of forks."""
+    """An object that has to know of forks."""
 
     def before_fork(self, deadline: float) -> None:
         """Get ready, by a deadline of ``time.monotonic()``; what goes on in the parent need not."""

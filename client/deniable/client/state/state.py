@@ -85,7 +85,7 @@ class State(Transactions):
         return self._lowered(Consent(decided))
 
     def covers(self, connection: sqlite3.Connection | None, name: str) -> bool:
-        """Tell whether what consent was given for covers a survey as it is declared (D12)."""
+        """Tell whether consent covers a survey as it is declared (D12)."""
         declared = self._declared()
         wanted = declared.surveys[name], declared.total
         return any(scope.covers(need) for scope in self._given(connection) for need in wanted)
@@ -108,7 +108,7 @@ class State(Transactions):
             return frozenset(names if effective is Consent.UNSET else ())
 
     def _given(self, connection: sqlite3.Connection | None) -> Iterable[Scope]:
-        """Return what consent was given for; or will be, once a state exists."""
+        """Return the scopes that consent was given for; or will be, once a state exists."""
         if connection is not None:
             return given(connection)
         return self._declared().prompted if self._initial_consent is Consent.ON else ()

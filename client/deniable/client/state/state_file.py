@@ -114,10 +114,10 @@ def _connect(path: Path, patience: float | None = None) -> sqlite3.Connection:
 
 def _version(connection: sqlite3.Connection) -> int:
     """Return the version of the schema, 0 for a new file; UnknownFile if it is not ours."""
-    found = schema_version(connection, _SCHEMA_VERSION, _APPLICATION_ID)
-    if 0 < found < _FIRST_VERSION:
+    version = schema_version(connection, _SCHEMA_VERSION, _APPLICATION_ID)
+    if 0 < version < _FIRST_VERSION:
         raise UnknownFile("was written by a version of deniable from before the first release")
-    return found
+    return version
 
 
 def _create(

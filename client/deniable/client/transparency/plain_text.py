@@ -74,8 +74,8 @@ def _parts(word: str, most: int) -> list[str]:
 def _columns(text: str) -> int:
     if text.isascii():
         return len(text)
-    shown = (character for character in text if not unicodedata.combining(character))
-    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in shown)
+    visible = (character for character in text if not unicodedata.combining(character))
+    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in visible)
 
 
 def shown_day(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""What an app promises of a survey: its own declaration, which no collector can exceed (D11)."""
+"""The promise of an app on a survey: its own declaration, which no collector can exceed (D11)."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -52,7 +52,7 @@ class Promise(Figures):
 
     @classmethod
     def of(cls, survey: Survey, allowance: Allowance, *, enrols: bool) -> "Promise":
-        """Return what an app that declares a survey, and asks an issuer or none, promises."""
+        """Return the promise of an app that declares a survey, and asks an issuer or none."""
         lifetime, own, kept = allowance.lifetime, survey.total_ceiling, survey.kept_ceiling
         shared = own is None or own.most > lifetime.most
         return cls(
@@ -95,18 +95,18 @@ class Promise(Figures):
 
     def sentences(self) -> tuple[str, ...]:
         """Return the whole of the promise in sentences."""
-        told = [*self.brief()]
+        sentences = [*self.brief()]
         if self.kept is not None:
             likelier = times_likelier(odds_of(self.kept))
-            told.append(
+            sentences.append(
                 "While your answer stays the same, all that come of one kept response are together "
                 f"{likelier} than with any other answer; what is spent covers other answers"
                 f"{SAME_TIMES}."
             )
-        told.append(
+        sentences.append(
             f"The collector takes a response for {shown_duration(self.grace_seconds)} after its "
             "time at most."
         )
         if self.pinned:
-            told.append("The app takes no survey but those that it was built for.")
-        return tuple(told)
+            sentences.append("The app takes no survey but those that it was built for.")
+        return tuple(sentences)
