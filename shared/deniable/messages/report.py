@@ -25,7 +25,7 @@ MAX_UPLOAD_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a device states: the payload of a report."""
+    """The statement of a device: the payload of a report."""
 
     survey_id: bytes
     epoch: int
