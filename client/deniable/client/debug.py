@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
-from deniable.client.clock import Clock
+from deniable.client.arguments import ClientSettings
 from deniable.client.errors import ConsentMissing, NotReady, NotRecorded, StateUnavailable
 from deniable.client.outcome import Delivery, Outcome, OutcomeStatus, Refresh
 from deniable.client.sending.outbox import Outbox
@@ -24,10 +24,10 @@ _said: Final[set[str]] = set()
 class Debug:
     """One client's talk; the outbox is asked for what waits."""
 
-    def __init__(self, outbox: Outbox, clock: Clock, *, background: bool) -> None:
+    def __init__(self, outbox: Outbox, settings: ClientSettings) -> None:
         self._outbox = outbox
-        self._clock = clock
-        self._background = background
+        self._clock = settings.clock
+        self._background = settings.background
         logging.getLogger("deniable").addHandler(_WARNINGS)  # once, however many clients
 
     def say(

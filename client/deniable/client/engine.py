@@ -117,12 +117,18 @@ class Engine:
         if settings.debug:
             from deniable.client import debug as of_developers
 
-            self._debug = of_developers.Debug(self.outbox, clock, background=settings.background)
+            self._debug = of_developers.Debug(self.outbox, settings)
 
     def decide(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
         """Record a response to the answer: the first half of ``report``, and all that sees it."""
-        with self.state.patience(REPORT_PATIENCE):
-            return self._settle(survey, answer, slot_seconds)
+        declared = self.settings.declared(survey)
+        index = declared.index_of(answer)
+        check_slot_seconds(slot_seconds)
+        try:
+            with self.state.patience(REPORT_PATIENCE):
+                return self._decide(declared, index, slot_seconds)
+        except NotRecorded as error:
+            return Outcome(declared.name, OutcomeStatus.NOT_RECORDED, error=drop_frames(error))
 
     def follow_up(self, outcome: Outcome) -> None:
         """Log the outcome of a report, and have it sent: the second half of ``report``."""
@@ -138,7 +144,15 @@ class Engine:
     def refresh(self, timeout: float, *, force: bool) -> Refresh:
         """Fetch the manifests that are due, and ask for the certificates that are wanted."""
         end = time.monotonic() + timeout
-        refreshed = self._refresh(timeout, end, force)
+        try:
+            with self.state.patience(timeout):
+                later = self.manifests.refresh(timeout, force=force)
+            enrolled = {} if self.enroller is None else self.enroller.ask_now()
+        except NotRecorded as error:
+            refreshed = Refresh((), dict.fromkeys(self.settings.surveys, drop_frames(error)))
+        else:
+            with self.state.patience(end - time.monotonic()):
+                refreshed = self._readiness(later, enrolled)
         with self.state.patience(end - time.monotonic()):
             return self._debugged(refreshed)
 
@@ -236,16 +250,6 @@ class Engine:
             self._debugged(self.manifests.errors)
         return self.manifests.next_refresh
 
-    def _refresh(self, timeout: float, end: float, force: bool) -> Refresh:
-        try:
-            with self.state.patience(timeout):
-                later = self.manifests.refresh(timeout, force=force)
-            enrolled = {} if self.enroller is None else self.enroller.ask_now()
-        except NotRecorded as error:
-            return Refresh((), dict.fromkeys(self.settings.surveys, drop_frames(error)))
-        with self.state.patience(end - time.monotonic()):
-            return self._readiness(later, enrolled)
-
     def _readiness(
         self, later: Mapping[str, float], enrolled: Mapping[str, NotRecorded]
     ) -> Refresh:
@@ -260,7 +264,10 @@ class Engine:
             elif name in enrolled or name in refused:
                 errors[name] = refused.get(name) or enrolled[name]
             elif name in later and type(why_not) is NotReady:
-                errors[name] = _asked_again_in(later[name])
+                errors[name] = NotReady(
+                    "no manifest yet; the collector is asked again in "
+                    f"{math.ceil(later[name] / 60)} minutes, and by refresh(force=True)"
+                )
             else:
                 errors[name] = drop_frames(why_not)
         declined = {name: refused[name] for name in ready if name in refused}
@@ -270,15 +277,6 @@ class Engine:
         if self._debug is not None:
             self._debug.say(result)
         return result
-
-    def _settle(self, survey: Survey | str, answer: Answer, slot_seconds: int | None) -> Outcome:
-        declared = self.settings.declared(survey)
-        index = declared.index_of(answer)
-        check_slot_seconds(slot_seconds)
-        try:
-            return self._decide(declared, index, slot_seconds)
-        except NotRecorded as error:
-            return Outcome(declared.name, OutcomeStatus.NOT_RECORDED, error=drop_frames(error))
 
     def _decide(self, survey: Survey, index: int, slot_seconds: int | None) -> Outcome:
         now = self._clock.now()
@@ -326,13 +324,6 @@ def acting_for(engine: Engine) -> Engine:
     """Return the engine that acts for a client: its own, but in the tests of apps."""
     substitute = next(reversed(substitutes), None)
     return engine if substitute is None else substitute(engine)
-
-
-def _asked_again_in(seconds: float) -> NotReady:
-    return NotReady(
-        f"no manifest yet; the collector is asked again in {math.ceil(seconds / 60)} minutes, "
-        "and by refresh(force=True)"
-    )
 
 
 def uniform() -> float:

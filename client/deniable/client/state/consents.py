@@ -98,12 +98,6 @@ def claimed(
     return tuple(scope for scope in prompted if not any(other.covers(scope) for other in scopes))
 
 
-def claim(connection: sqlite3.Connection, scopes: Iterable[Scope]) -> None:
-    """Store the scopes that :func:`claimed` returned."""
-    connection.execute("DELETE FROM consents WHERE declared = ''")
-    give(connection, scopes)
-
-
 def names_of(scopes: Iterable[Scope]) -> tuple[str, ...]:
     """Return the names of scopes, each once."""
     return tuple(dict.fromkeys(scope.name for scope in scopes))

@@ -140,7 +140,8 @@ class State(Transactions):
         self._refusal = lower_consent(self._refusal, consent)
         with self._lock:
             try:
-                self._store_consent(consent, origin, now, scopes)
+                with self.transaction(now) as connection:
+                    self._decide(connection, consent, origin, now, scopes)
             except StateUnavailable as error:
                 # Once more: another thread may have stored its own decision meanwhile.
                 self._refusal = lower_consent(self._refusal, consent)
@@ -152,12 +153,6 @@ class State(Transactions):
         self.erase_remains()
         if consent is not Consent.ON:
             self.erase_damaged()
-
-    def _store_consent(
-        self, consent: Consent, origin: str, now: float, scopes: tuple[Scope, ...]
-    ) -> None:
-        with self.transaction(now) as connection:
-            self._decide(connection, consent, origin, now, scopes)
 
     def _decide(
         self,
