@@ -149,7 +149,7 @@ def fits_declaration(manifest: Manifest, survey: Survey) -> bool:
 
 def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault, str]]:
     """Yield which rules a manifest breaks, and how, in the order in which they are judged."""
-    other = "it has other {} than the app; declare it as `deniable survey show` prints it"
+    other = "its {} from the app's; declare it as `deniable survey show` prints it"
     length, grace = manifest.schedule.epoch_seconds, manifest.schedule.grace_seconds
     shortest, longest = survey.min_epoch_seconds, survey.max_epoch_seconds
     kind = manifest.kind
@@ -158,9 +158,9 @@ def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault
     if survey.pinned_ids is not None and manifest.survey_id.hex() not in survey.pinned_ids:
         yield ManifestFault.NOT_PINNED, "it is none of those that the app accepts by their ids"
     if manifest.question != survey.question:
-        yield ManifestFault.NOT_AS_DECLARED, other.format("words in its question")
+        yield ManifestFault.NOT_AS_DECLARED, other.format("question differs")
     if (manifest.all_answers, manifest.dimensions) != (survey.categories, survey.dimensions):
-        yield ManifestFault.NOT_AS_DECLARED, other.format("categories")
+        yield ManifestFault.NOT_AS_DECLARED, other.format("categories differ")
     if exact_epsilon(manifest.epsilon) > survey.epsilon_ceiling:
         reason = f"epsilon {manifest.epsilon} exceeds the app's {survey.max_epsilon}"
         yield ManifestFault.TOO_HIGH_EPSILON, reason

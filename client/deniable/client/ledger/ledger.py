@@ -311,8 +311,8 @@ def _check_fresh(
     fresh_from, unsure = connection.execute("SELECT fresh_from, unsure FROM device").fetchone()
     if unsure:
         raise EpochUndecidable(
-            "this device's state was copied, restored or lost, and nothing is decided before its "
-            "collector told the date: refresh() asks for it, as the background thread does"
+            "this device's state was copied, restored or lost: nothing is reported until the "
+            "collector tells the date, for which refresh() and the background thread ask"
         )
     if epoch_start <= fresh_from:
         day = datetime.fromtimestamp(max(0, min(fresh_from, _LATEST)), UTC).date()

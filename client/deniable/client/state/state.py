@@ -25,7 +25,7 @@ from deniable.sqlite_files import NewerFile, writing
 _MAY_DRAW = frozenset({Consent.LOCAL, Consent.ON})
 _MISSING: Final = {
     Consent.UNSET: "nobody consented on this device: ask, then set_consent()",
-    Consent.OFF: "consent is off: it was declined or withdrawn, and only its user changes that",
+    Consent.OFF: "consent is off: it was declined or withdrawn, and only the user changes that",
     Consent.LOCAL: "consent is local: nothing is fetched or sent; an app that bundles the signed "
     "survey shows what would be",
 }
@@ -94,8 +94,8 @@ class State(Transactions):
         """Raise ``NotCovered`` unless consent covers a survey as it is declared."""
         if not self.covers(connection, name):
             raise NotCovered(
-                "consent was given for other surveys than this one as it is declared now: ask "
-                "again, then set_consent()"
+                "consent does not cover this survey as it is declared now: ask again, then "
+                "set_consent()"
             )
 
     def uncovered(self, now: float) -> frozenset[str]:

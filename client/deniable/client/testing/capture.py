@@ -150,7 +150,7 @@ class Capture:
         if self.consent not in sufficient:
             return ConsentMissing("nobody consented on this device")
         if self.consent is Consent.ON and name in self.uncovered:
-            return NotCovered("consent was given for other surveys than this one: ask again")
+            return NotCovered("consent does not cover this survey as it is declared now: ask again")
         return self.error
 
     def _outcome(self, survey: Survey, answer: str, decided: dict[str, int]) -> Outcome:

@@ -81,7 +81,9 @@ class BudgetExplanation(Figures):
                 f". In the last {self.recent_days} days of use {format_nano(self.recent)} of "
                 f"at most {format_nano(self.recent_most)} is spent"
             )
-        return text + (f". Of kept responses, that covers other answers{SAME_TIMES}." * kept or ".")
+        if kept:
+            text += f". For kept responses, these costs cover other answers{SAME_TIMES}"
+        return f"{text}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ class SurveyExplanation(Figures):
     def _present(self, said: list[str]) -> Row:
         """Return the row on what holds today, and that it may change."""
         changes = self.terms is not None and self.promise is not None and not self.promise.pinned
-        change = ["It may change within the promise."] * changes
+        change = ["This may change within the promise."] * changes
         return "At present", " ".join([self.standing, *said, *change]).strip()
 
     def _spent(self) -> str:
@@ -229,8 +231,8 @@ class Explanation(Figures):
             ("How it works", f"{_STAYS}is all that is sent."),
             (
                 "To whom",
-                f"By POST /v1/reports to {whom} What is being asked is fetched from there by GET "
-                "/v1/surveys/NAME/manifests, and new keys of who signs it by GET /v1/authority.",
+                f"By POST /v1/reports to {whom} The surveys are fetched from there by GET "
+                "/v1/surveys/NAME/manifests, and new keys of their signer by GET /v1/authority.",
             ),
             (
                 "Not hidden",
@@ -247,8 +249,8 @@ class Explanation(Figures):
         within = shown_duration(self.delivery_seconds)
         later = shown_duration(longest_delay(self.delivery_seconds))
         return (
-            f"at a random time within {within} or, if the app is closed then, within {later} of "
-            "its running later on, or when the app chooses"
+            f"at a random time within {within} (if the app is closed then, within {later} of "
+            "running again), or when the app chooses"
         )
 
 

@@ -37,12 +37,12 @@ _VERDICTS: Final = {
     "state-doubted": "the state may have been a copy or an old backup",
     "not-enrolled": "nobody vouched for this device",
     "purged": "it was erased at the user's wish",
-    "unanswered": "no send of six brought an answer that ends it; it may have been counted",
-    "may-have-been-counted": "the collector takes it no more; an earlier send went unanswered",
+    "unanswered": "six sends brought no final answer; it may have been counted",
+    "may-have-been-counted": "too late for the collector; an earlier send may have been counted",
 }
-_PROOF: Final = "its signer signed another of the same number: devices may be shown different ones"
+_PROOF: Final = "its signer signed two of the same number, so that devices may see different ones"
 _SEEN: Final = "the account, the survey, the epoch and this device's key for it; no response"
-_FORK: Final = "its signer handed over to another key as well, or had done so before"
+_FORK: Final = "its signer has handed over to two keys"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ _MOST_ODDS: Final = 10**6
 _MOST_EPSILON: Final = 14 * NANO
 """e^14 exceeds a million: nobody needs a larger number to see that it protects nothing."""
 
-SAME_TIMES: Final = " that equal each other in the same epochs as yours"
+SAME_TIMES: Final = " that repeat and change in the same epochs as yours"
 """The answers that a cost covers where responses are kept (docs/mathematics.md, section 16)."""
 
 
@@ -124,6 +124,6 @@ def odds_of(nano: int) -> Fraction:
 def shown_guess(guess: Fraction) -> str:
     """Return in words how often a guess is right with a response, rounded up."""
     return (
-        "whoever guesses at any yes/no question about your answer, and is right 50% of the time, "
-        f"is right at most {percent_text(guess, 'most')} of the time once a response was seen"
+        "a guess at any yes/no question about your answer that is right 50% of the time becomes "
+        f"right at most {percent_text(guess, 'most')} of the time once a response is seen"
     )

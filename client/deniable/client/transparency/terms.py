@@ -34,7 +34,7 @@ _VOUCHING: Final = (
     "this device's one report.",
     "The issuer learns which account takes part, the key, and when. It is not sent the report. "
     "Together with the collector it can tell which response came from which account; how little a "
-    "response tells of an answer stays the same.",
+    "response tells of your answer stays the same.",
 )
 
 
@@ -164,7 +164,7 @@ def _truthfulness(manifest: Manifest) -> str:
 def _repetition(manifest: Manifest, most: int, most_any: int | None) -> tuple[str, ...]:
     count, epochs = f"{manifest.schedule.epochs:,}", manifest.repeat.epochs
     if epochs is None and manifest.schedule.epochs == 1:
-        return ("There is one response, and no other to put beside it.",)
+        return ("There is only one response.",)
     if epochs is None:
         return (
             f"Every response is drawn anew, so several reveal more than one: all {count} together "
@@ -191,8 +191,8 @@ def _repetition(manifest: Manifest, most: int, most_any: int | None) -> tuple[st
         chance = percent_text(_change_shows(manifest.mechanism), "most")
         revealed = (
             "Not protected: equal responses let the collector guess which reports come from one "
-            "device, and a different one shows that your answer changed: if it does in this time, "
-            f"with a probability of up to {chance}."
+            "device. If your answer changes in this time, a different response shows it with a "
+            f"probability of up to {chance}."
         )
     return (
         protected,
@@ -207,9 +207,9 @@ def _repetition(manifest: Manifest, most: int, most_any: int | None) -> tuple[st
 def beyond(nano: int | None) -> str:
     """Return the bound for any other answers, where responses are kept."""
     if nano is None:
-        return "no such bound holds for any others"
+        return "for all other answers there is no such bound"
     likelier = times_likelier(odds_of(nano))
-    return f"than with any others, {likelier} (epsilon {format_nano(nano)})"
+    return f"than with all other answers, {likelier} (epsilon {format_nano(nano)})"
 
 
 def _change_shows(mechanism: SurveyMechanism) -> Fraction:
