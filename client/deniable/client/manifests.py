@@ -1,4 +1,4 @@
-"""Where manifests come from (D6): the app's bundle, or the collector, asked for very little (D10).
+"""The sources of manifests (D6): the app's bundle, or the collector, which is asked little (D10).
 
 The authority's rotations are asked for only when a manifest bears a signature that no known key
 made, and at most once a refresh: most devices never ask.
@@ -46,7 +46,7 @@ from deniable.messages import (
 _LOG = logging.getLogger("deniable")
 _LONGEST_OFFLINE: Final = 3600.0
 _DEAR_BYTES: Final = 64 * 1024
-"""Whoever cannot sign could have a device fetch megabytes again and again that are of no use."""
+"""A useless answer that is larger counts for a day: else anybody could cost a device megabytes."""
 
 _Opened = SignedManifest | ManifestRefused
 _Answer = HttpAnswer | Exception
@@ -271,7 +271,7 @@ class Manifests(Forkable):
     def _open_all(
         self, survey: Survey, envelopes: Iterable[bytes], end: float, rotated: list[bool]
     ) -> tuple[list[SignedManifest], NotRecorded | None]:
-        """Return those manifests that the authority signed; and why another one was refused."""
+        """Return the manifests that the authority signed; and why another one was refused."""
         chain = self._authorities.known(self._clock.now())
         signed: list[SignedManifest] = []
         refused: NotRecorded | None = None

@@ -1,4 +1,4 @@
-"""Which mechanism a survey gets: the one that its operator names, or the one that is best."""
+"""The mechanism that a survey gets: the one that its operator names, or the one that is best."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Which designs cost least where many reports of one device add up to a total.
+"""The designs that cost least where many reports of one device add up to a total.
 
 Of few reports the total goes by the odds in steps, so that over the sizes of blocks the cost has
 many minima: all are looked at, in floating point. What is chosen from the result is then computed
@@ -57,7 +57,7 @@ class Total:
 def cheapest(
     those: Sequence[Candidate], total: Total, slack: float, within: float
 ) -> dict[Candidate, float]:
-    """Return of each kind of designs the one of the fewest responses that costs nearly the least.
+    """Return the design of each kind with the fewest responses that costs nearly the least.
 
     With about the epsilon of one report at which all keep the total, of those with blocks as large
     as these or smaller; ``within`` says how nearly.

@@ -1,4 +1,4 @@
-"""How many reports an accuracy takes, or which epsilon so many reports allow."""
+"""Reports that an accuracy takes, or the epsilon that so many reports allow."""
 
 from bisect import bisect_left
 from collections.abc import Callable

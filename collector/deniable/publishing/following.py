@@ -1,4 +1,4 @@
-"""Which published manifests a device follows, and what that costs it: by the device's own rules."""
+"""The published manifests that a device follows, and their cost: by the device's own rules."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence

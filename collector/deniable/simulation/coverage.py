@@ -1,4 +1,4 @@
-"""How estimates from simulated counts compare with the truth, in one run and in many."""
+"""Estimates from simulated counts compared with the truth, in one run and in many."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, f
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coverage:
-    """How the figures of many runs compare with the truth, each a number a figure.
+    """The figures of many runs compared with the truth, each a number a figure.
 
     Attributes:
         runs: how many there were.

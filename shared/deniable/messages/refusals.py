@@ -1,4 +1,4 @@
-"""Why a message was not taken: the stable codes of the protocol, each in one place.
+"""Refusals of messages: the stable codes of the protocol, each in one place.
 
 - ``Refusal``: a message from elsewhere is not acceptable; carries a wire code.
 - ``InvalidManifest``: an operator's own survey definition is wrong; names the field.

@@ -90,7 +90,7 @@ def sign_report(device_secret: bytes, report: Report, credential: bytes | None =
 
 
 def replace_credential(envelope: bytes, credential: bytes) -> bytes:
-    """Return the same report with another certificate; key, payload and signature stay."""
+    """Return a report with another certificate; key, payload and signature stay."""
     key, payload, signature, _ = codec.exact_array(codec.decode(envelope), 4)
     return codec.encode([key, payload, signature, credential])
 

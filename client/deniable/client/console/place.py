@@ -1,4 +1,4 @@
-"""Where a device command finds its collector and its state file."""
+"""The place of a device command: its collector, and its state file."""
 
 import argparse
 import hashlib

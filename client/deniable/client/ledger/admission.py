@@ -1,4 +1,4 @@
-"""Whether a manifest may be followed: rules D1, D2 and D3 of the protocol, with no I/O.
+"""Admission of a manifest that is to be followed: rules D1, D2 and D3, with no I/O.
 
 They are what makes the stated epsilon true: a collector cannot raise it, shorten epochs, change the
 question, republish under a name to get a second draw, or spend more than the user's lifetime
@@ -148,7 +148,7 @@ def fits_declaration(manifest: Manifest, survey: Survey) -> bool:
 
 
 def _misfits(manifest: Manifest, survey: Survey) -> Iterator[tuple[ManifestFault, str]]:
-    """Yield which rules a manifest breaks, and how, in the order in which they are judged."""
+    """Yield the rules that a manifest breaks, and how, in the order in which they are judged."""
     other = "its {} from the app's; declare it as `deniable survey show` prints it"
     length, grace = manifest.schedule.epoch_seconds, manifest.schedule.grace_seconds
     shortest, longest = survey.min_epoch_seconds, survey.max_epoch_seconds

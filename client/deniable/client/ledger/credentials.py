@@ -7,7 +7,7 @@
 3. A report that waits for another certificate is not sent; a day after the epoch closed it is
    dropped, as it is when the issuer declines.
 
-Everything here is done.
+Every function here is to be called within a transaction of the state.
 """
 
 import sqlite3
@@ -19,7 +19,7 @@ from deniable.messages.ed25519 import SIGNATURE_BYTES
 
 
 class CredentialKey(NamedTuple):
-    """Which certificate: of a survey and epoch, of which this device has one key."""
+    """The key of a certificate's row: this device has one certificate for a survey and epoch."""
 
     name: str
     survey_id: bytes

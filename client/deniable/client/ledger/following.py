@@ -1,4 +1,4 @@
-"""Which manifests of a name a device follows: the newest that matches its app's declaration (D2).
+"""The manifests of a name that a device follows: the newest that its app's declaration fits (D2).
 
 1. Of each name at most two are accepted: one that has begun, and the next that begins. A successor
    takes the place of what it replaces when it begins, for good.

@@ -1,4 +1,4 @@
-"""When the collector may be asked for a name's manifests: rule D10, as the state holds it.
+"""The times at which the collector may be asked for manifests: rule D10, as the state holds it.
 
 1. A request is counted before it leaves the device. One that could not leave is taken back: no
    collector saw it.

@@ -243,7 +243,7 @@ class Outbox:
         return pending
 
     def end_flush(self, now: float) -> Remainder:
-        """Do :meth:`erase_settled`, and return what is left."""
+        """Do :meth:`erase_settled`, and return the remainder."""
         with self._state.existing(now) as connection:
             if connection is None:
                 no_consent = self._state.consent_in(None).effective is not Consent.ON

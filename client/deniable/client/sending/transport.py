@@ -1,4 +1,4 @@
-"""How the client reaches its collector: a protocol of one method, its answers and its errors."""
+"""The transport to the collector: a protocol of one method, its answers and its errors."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class TransportError(Exception):
 
 
 class Transport(Protocol):
-    """How the client reaches its collector."""
+    """The way in which the client reaches its collector."""
 
     def request(
         self,

@@ -288,7 +288,7 @@ class Uploader(Forkable):
         return max(0.0, self._silent_until - self._clock.monotonic())
 
     def _rest(self) -> float:
-        """Return the seconds for which it is of no use to try again: the device is offline."""
+        """Return the seconds until the next try of a device that is offline."""
         return max(0.0, self._rests_until - self._clock.monotonic()) if self._unsent else 0.0
 
     def _run(self) -> None:

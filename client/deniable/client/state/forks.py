@@ -31,7 +31,7 @@ class Forkable:
         """Get ready, by a deadline of ``time.monotonic()``; what goes on in the parent need not."""
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on, in the thread that forked; of a child the only one."""
+        """Go on after a fork, in the thread that forked; of a child the only one."""
         raise NotImplementedError
 
 

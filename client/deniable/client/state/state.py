@@ -34,9 +34,9 @@ _MISSING: Final = {
 class State(Transactions):
     """One device's state in one SQLite file, opened when first needed.
 
-    The environment of the process is read at each call: it can lower what the user decided. What
-    takes a connection is done; whatever else there is raises ``StateUnavailable``. What the app
-    has ``declared``, if there is one, is computed when first needed.
+    The environment of the process is read at each call: it can lower what the user decided. Methods
+    that take a connection are called within a transaction; all others raise ``StateUnavailable``.
+    What the app has ``declared``, if there is one, is computed when first needed.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class State(Transactions):
             return self.consent_in(connection)
 
     def consent_in(self, connection: sqlite3.Connection | None) -> ConsentRecord:
-        """Return the same, or for a state that does not exist."""
+        """Return :meth:`consent` within a transaction; None: for a state that does not exist."""
         if connection is None:
             decided = self._initial_consent
             covers = names_of(self._given(None))

@@ -98,7 +98,7 @@ class Transactions(Forkable):
             lock.release()
 
     def _once_free(self, work: Callable[[], _T]) -> _T:
-        """Do this as soon as no other process is in its way, and say so meanwhile."""
+        """Do some work as soon as no other process is in its way, and say so meanwhile."""
         results: list[_T] = []
 
         def attempt() -> None:
@@ -135,7 +135,7 @@ class Transactions(Forkable):
                 self.close()
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on; a child abandons what could not be closed."""
+        """Go on after a fork; a child abandons a connection that could not be closed."""
         if in_child:
             self._lock = threading.RLock()
             self._blocked = inf

@@ -100,7 +100,7 @@ def shown_duration(seconds: int) -> str:
 
 
 def counted(count: int, unit: str) -> str:
-    """Return so many of something: "1 byte", "1,024 bytes"."""
+    """Return a count with its unit: "1 byte", "1,024 bytes"."""
     return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
 
 
@@ -122,7 +122,7 @@ def odds_of(nano: int) -> Fraction:
 
 
 def shown_guess(guess: Fraction) -> str:
-    """Return in words how often a guess is right with a response, rounded up."""
+    """Return the bound on a guess in words, rounded up."""
     return (
         "a guess at any yes/no question about your answer that is right 50% of the time becomes "
         f"right at most {percent_text(guess, 'most')} of the time once a response is seen"
