@@ -14,7 +14,7 @@ from math import inf
 from deniable.client.consent import Consent
 from deniable.client.enrolment import EnrolmentRequest
 from deniable.client.errors import NotRecorded
-from deniable.client.ledger.credentials import (
+from deniable.client.ledger.credential_rows import (
     CredentialKey,
     begin_asking,
     held_credential,

@@ -29,7 +29,7 @@ from deniable.client.errors import (
 from deniable.client.ledger.admission import check_declaration
 from deniable.client.ledger.allowance import check_allowance
 from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
-from deniable.client.ledger.credentials import CredentialKey, held_credential
+from deniable.client.ledger.credential_rows import CredentialKey, held_credential
 from deniable.client.ledger.event_slot import check_slot
 from deniable.client.ledger.following import Following
 from deniable.client.ledger.memo import MemoRange, erase_ended_memos, open_memo
@@ -250,7 +250,7 @@ class Ledger:
     ) -> tuple[Manifest, int]:
         accepted = self.following.accepted(connection, survey.name)
         if not accepted:
-            refusal = self.following.last_refusal(connection, survey.name)
+            refusal = self.following.rows(connection, survey.name).last_refusal()
             raise NotReady(
                 "no verified manifest yet: wait for the background thread, or refresh()"
                 if refusal is None

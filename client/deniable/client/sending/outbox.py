@@ -27,7 +27,7 @@ from typing import Final
 
 from deniable.client.consent import Consent
 from deniable.client.ledger.caps import OutboxCaps, drop_over_caps
-from deniable.client.ledger.credentials import erase_ended_credentials, renew_credential
+from deniable.client.ledger.credential_rows import erase_ended_credentials, renew_credential
 from deniable.client.ledger.memo import erase_ended_memos
 from deniable.client.sending.delivery import (
     MOST_SENDS,

@@ -173,7 +173,7 @@ def _declared_survey(
     else:
         refused: object = app.refused.get(survey.name)
         if refused is None and connection is not None:  # by another process, or before a restart
-            refused = ledger.following.last_refusal(connection, survey.name)
+            refused = ledger.following.rows(connection, survey.name).last_refusal()
         standing = misfit or (_refusal("No survey is held", refused) if refused else _NONE_HELD)
     return _survey(survey, app, None, standing, account)
 

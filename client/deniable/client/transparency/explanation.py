@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.sending.launch import longest_delay
+from deniable.client.sending.launch import LONGEST_DELAY
 from deniable.client.transparency.figures import Figures, Row, text_of
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
@@ -247,7 +247,7 @@ class Explanation(Figures):
         if not self.background:
             return "at a moment the app chooses"
         within = shown_duration(self.delivery_seconds)
-        later = shown_duration(longest_delay(self.delivery_seconds))
+        later = shown_duration(min(self.delivery_seconds, LONGEST_DELAY))
         return (
             f"at a random time within {within} (if the app is closed then, within {later} of "
             "running again), or when the app chooses"
