@@ -312,7 +312,7 @@ def _check_fresh(
     if unsure:
         raise EpochUndecidable(
             "this device's state was copied, restored or lost: nothing is reported until the "
-            "collector tells the date, for which refresh() and the background thread ask"
+            "collector tells the date; refresh() asks for it, and so does the background thread"
         )
     if epoch_start <= fresh_from:
         day = datetime.fromtimestamp(max(0, min(fresh_from, _LATEST)), UTC).date()

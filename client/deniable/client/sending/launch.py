@@ -69,7 +69,7 @@ class LaunchDelay:
         return max(0.0, self._started + self._left - self._clock.monotonic())
 
     def begin(self) -> float:
-        """Begin a round of the thread; return the seconds for which there is none, if there are."""
+        """Begin a round of the thread; return the seconds to wait before it, 0 for none."""
         # By two clocks: one stands still while the machine sleeps, the other may be put back.
         resumed: float | None = None
         if max(map(sub, self._instants(), self._back_at)) > LONGEST_DELAY:
