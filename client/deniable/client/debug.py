@@ -31,23 +31,23 @@ class Debug:
         logging.getLogger("deniable").addHandler(_WARNINGS)  # once, however many clients
 
     def say(
-        self, came: Outcome | Refresh | Delivery | NotRecorded | Mapping[str, NotRecorded]
+        self, result: Outcome | Refresh | Delivery | NotRecorded | Mapping[str, NotRecorded]
     ) -> None:
         """Say the result of a call; why the thread is not started, or which manifests it lacks."""
-        _say_all(self._lines(came))
+        _say_all(self._lines(result))
 
-    def _lines(self, came: object) -> Iterator[str]:
-        match came:
+    def _lines(self, result: object) -> Iterator[str]:
+        match result:
             case Outcome():
-                yield from self._of_outcome(came)
+                yield from self._of_outcome(result)
             case Refresh():
-                yield from self._of_refresh(came)
+                yield from self._of_refresh(result)
             case Delivery():
-                yield from self._of_delivery(came)
+                yield from self._of_delivery(result)
             case NotRecorded():
-                yield f"the thread is not started: {came}{self._remedy(came)}"
+                yield f"the thread is not started: {result}{self._remedy(result)}"
             case Mapping():
-                for name, why in came.items():
+                for name, why in result.items():
                     yield f"survey {name}: no manifest was taken: {why}"
 
     def _of_outcome(self, outcome: Outcome) -> Iterator[str]:

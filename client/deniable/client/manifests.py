@@ -159,7 +159,7 @@ class Manifests(Forkable):
                     fetched[name] = self._judge(self._surveys[name], answer, end, rotated)
                 except NotRecorded as error:
                     errors[name] = drop_frames(error)
-                    fetched[name] = _of_what_use(answer, error)
+                    fetched[name] = _result_of(answer, error)
         finally:
             if not offline:  # else nothing was counted
                 self._refreshes.settle(fetched, self._clock.now())
@@ -353,13 +353,13 @@ class Manifests(Forkable):
             ask(name)
         for thread in threads:
             thread.join(max(0.0, end - self._clock.monotonic()))
-        came = {name: answers.get(name, TransportError("TimeoutError")) for name in names}
-        for answer in came.values():
+        results = {name: answers.get(name, TransportError("TimeoutError")) for name in names}
+        for answer in results.values():
             if not isinstance(answer, HttpAnswer | TransportError | NotRecorded):
                 raise answer
-        if any(isinstance(answer, ConsentMissing) for answer in came.values()):
+        if any(isinstance(answer, ConsentMissing) for answer in results.values()):
             self._check_consent(None)
-        return came
+        return results
 
     def _get(self, name: str, path: str, most: int, end: float) -> HttpAnswer | TransportError:
         check = partial(self._check_consent, name)
@@ -398,7 +398,7 @@ def _is_judged(error: NotRecorded) -> bool:
     return isinstance(error, ManifestRefused) and error.fault is not ManifestFault.MALFORMED
 
 
-def _of_what_use(answer: _Answer, error: NotRecorded) -> Fetched:
+def _result_of(answer: _Answer, error: NotRecorded) -> Fetched:
     if isinstance(answer, ConsentMissing) or getattr(answer, "unsent", False):
         return Fetched.NEVER_LEFT
     if _is_judged(error):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from deniable.client.consent import Consent, ConsentRecord
-from deniable.client.console.place import add_place_options, state_file, whom
+from deniable.client.console.place import add_place_options, collector_of, state_file
 from deniable.client.errors import DeniableError, StateUnavailable
 from deniable.client.state.state import State
 from deniable.client.transparency.explaining import explain_stored
@@ -56,7 +56,7 @@ def device(arguments: Sequence[str]) -> int:
     with ExitStack() as until:
         return _run(
             lambda options: until.enter_context(
-                closing(_StoredDevice(options.state or state_file(options, *whom(options))))
+                closing(_StoredDevice(options.state or state_file(options, *collector_of(options))))
             ),
             arguments,
             "deniable device",

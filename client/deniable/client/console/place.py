@@ -25,7 +25,7 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def whom(options: argparse.Namespace) -> tuple[str, str]:
+def collector_of(options: argparse.Namespace) -> tuple[str, str]:
     """Return the collector's origin and its authority's public key in hex.
 
     Raises:

@@ -14,7 +14,7 @@ from deniable.budget import Ceiling, RangeCost, epsilon_to_nano, format_nano
 from deniable.client.arguments import DEFAULT_LIFETIME_EPSILON, checked_origin
 from deniable.client.client import Client
 from deniable.client.consent import Consent, lowered_by_environment
-from deniable.client.console.place import add_place_options, state_file, whom
+from deniable.client.console.place import add_place_options, collector_of, state_file
 from deniable.client.errors import (
     ConsentMissing,
     DeniableError,
@@ -84,7 +84,7 @@ def _report(options: argparse.Namespace) -> int:
             "DO_NOT_TRACK or DENIABLE_CONSENT, set in the environment, forbids sending; "
             "nothing was asked, stored or sent"
         )
-    collector, authority = whom(options)
+    collector, authority = collector_of(options)
     offered = _offered(checked_origin(collector), authority, options.name)
     manifest, survey = _choose(offered, options, collector)
     state = state_file(options, collector, authority)
