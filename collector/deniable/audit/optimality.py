@@ -52,7 +52,7 @@ class Criterion:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Optimality:
     """A matrix beside the best that its privacy allows, at odds of e^epsilon; None if infinite.
 
     If (epsilon, delta)-privacy does not hold, the matrix may beat an optimum.
@@ -64,7 +64,7 @@ class Comparison:
     criteria: tuple[Criterion, ...]
 
 
-def compare(matrix: Mechanism, epsilon: Number | None = None, delta: Number = "0") -> Comparison:
+def compare(matrix: Mechanism, epsilon: Number | None = None, delta: Number = "0") -> Optimality:
     """Compare a matrix of at least two categories with the optimal mechanisms of its privacy.
 
     Without an epsilon these are allowed the matrix's own tight one. More than 2^26 entries are
@@ -81,7 +81,7 @@ def compare(matrix: Mechanism, epsilon: Number | None = None, delta: Number = "0
             slack > 0 and tight_delta(matrix, epsilon).delta <= slack
         )
     lies = largest_lie(matrix, odds, slack), average_lie(matrix, odds, slack)
-    return Comparison(odds, slack, holds, (*lies, *_variances(matrix, odds, slack)))
+    return Optimality(odds, slack, holds, (*lies, *_variances(matrix, odds, slack)))
 
 
 def largest_lie(matrix: Mechanism, odds: Fraction | None, delta: Fraction) -> Criterion:
