@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from deniable.budget import upper_text
-from deniable.cli.histogram_forms import supporting_text
 from deniable.documents.bars import bar
+from deniable.estimates.document import supporting_text
 from deniable.mechanisms import SurveyMechanism
 
 _Row = dict[str, Any]
@@ -40,7 +40,7 @@ def show_result(
         ordered = sorted(rows, key=lambda row: -row["truth"])
         shown, rest = ordered[:_FREQUENT], ordered[_FREQUENT:]
     screen.print(_table(shown, "raw count" if shares else "supported by"))
-    if (supporting := supporting_text(mechanism)) is not None:
+    if supporting := supporting_text(mechanism):
         screen.print(supporting)
     if rest:
         most = rest[0]["truth"]

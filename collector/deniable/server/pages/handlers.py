@@ -127,7 +127,9 @@ class Visit:
             if len(shown) > 1 and len(asked.newest.categories) > MOST_REPEATED:
                 raise ValueError(_TOO_MANY)
             live = any(each.standing.state is not EpochState.SEALED for each in shown)
-            return f"{live:d}{rendered(self.page.template, **values(shown))}".encode()
+            return (
+                f"{live:d}{rendered(self.page.template, view=self.page, **values(shown))}".encode()
+            )
 
         figures, what = self.site.figures, (self.page.path, *choices)
         try:
