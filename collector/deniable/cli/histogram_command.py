@@ -14,7 +14,7 @@ from deniable.documents.terminal import print_document
 from deniable.reading import EPOCHS, MOST_ROWS, VIEWS, TooFewReports, appear_text, epoch_range
 
 if TYPE_CHECKING:  # numpy: --help does not wait for it
-    from deniable.estimates import Survey
+    from deniable.estimates import SurveyFigures
 
 _MOST_TABLES: Final = 12
 
@@ -118,7 +118,7 @@ def hist(
             raise click.ClickException(str(error)) from error
 
 
-def _epochs(survey: "Survey", text: str | None) -> range | None:
+def _epochs(survey: "SurveyFigures", text: str | None) -> range | None:
     """Return the epochs that are named; ValueError for others than the survey has."""
     if text is None:
         return None
@@ -129,7 +129,7 @@ def _epochs(survey: "Survey", text: str | None) -> range | None:
 
 
 def _show_histogram(
-    survey: "Survey",
+    survey: "SurveyFigures",
     epoch: str | None,
     level: float,
     view: str,
@@ -164,7 +164,7 @@ def _show_histogram(
 
 
 def _show_comparison(
-    survey: "Survey",
+    survey: "SurveyFigures",
     epoch: str | None,
     share: str | None,
     against: str | None,
@@ -189,7 +189,12 @@ def _show_comparison(
 
 
 def _show_series(
-    survey: "Survey", successors: bool, share: str | None, level: float, as_json: bool, as_csv: bool
+    survey: "SurveyFigures",
+    successors: bool,
+    share: str | None,
+    level: float,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     groups = () if share is None else (asked_answers(share, survey.manifest),)
     series = survey.series(successors=successors, level=level)
@@ -209,7 +214,7 @@ def _show_series(
         print_document(series.document(figures, *groups), console())
 
 
-def _show_epochs(survey: "Survey", as_json: bool, as_csv: bool) -> None:
+def _show_epochs(survey: "SurveyFigures", as_json: bool, as_csv: bool) -> None:
     from deniable.cli.epoch_list import epoch_list_csv, show_epochs
     from deniable.reading.wire import epochs_map
 

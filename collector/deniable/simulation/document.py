@@ -34,7 +34,7 @@ def simulation_document(
     done: Callable[[int], None],
 ) -> Document:
     """Return the document of at least one run's counts; call ``done`` after each run."""
-    made = (figures(manifest, each, level) for each in counts)
+    made = (figures(manifest, run_counts, level) for run_counts in counts)
     first = next(made)
 
     def counted_runs() -> Iterator[Figures]:
