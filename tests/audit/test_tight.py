@@ -240,6 +240,24 @@ def test_equally_bad_pairs_are_decided_exactly_and_the_first_is_reported() -> No
             assert (finding.witness.category, finding.witness.other) == pair
 
 
+def test_a_tie_at_exactly_the_odds_is_no_excess() -> None:
+    # P(0, y)/P(1, y) = 3 exactly for y = 0, with thirds that no float holds.
+    matrix = SolutionMatrix.exact(
+        [
+            [Fraction(1, 3), Fraction(1, 7), Fraction(11, 21)],
+            [Fraction(1, 9), Fraction(1, 7), Fraction(47, 63)],
+        ]
+    )
+    assert pure_level(matrix).odds == 3
+    finding = tight_delta_at_odds(matrix, 3)
+    assert finding.delta == 0
+    assert finding.witness is None
+    below = tight_delta_at_odds(matrix, 3 - Fraction(1, 10**30))
+    assert below.delta == Fraction(1, 9 * 10**30)
+    assert below.witness is not None
+    assert below.witness.responses == (0,)
+
+
 # Where floats have the last word
 
 
