@@ -47,7 +47,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was asked of a histogram, alone or against another.
+    """Shares or means of a histogram, alone or against another.
 
     ``test`` is whether anything changed at all, where all answers are compared.
     """

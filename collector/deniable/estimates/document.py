@@ -224,7 +224,7 @@ def _numeric_notes(histogram: "Histogram") -> Iterator[str]:
 
 
 def _rows_notes(chosen: ShownRows, *, numeric: bool) -> Iterator[str]:
-    if not chosen.found and not numeric:
+    if not chosen.matching and not numeric:
         yield NOT_FOUND
     elif len(chosen.rows) < chosen.total and not chosen.chosen:
         yield f"{len(chosen.rows):,} of {chosen.total:,} rows are shown; all are in JSON and CSV."

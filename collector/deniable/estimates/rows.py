@@ -29,14 +29,14 @@ class ShownRows:
     Attributes:
         rows: low and high are the ends of the interval to be shown, "shown" the estimate in another
             view than the unbiased.
-        total: how many rows there are; found: how many have the wanted text.
+        total: how many rows there are; matching: how many have the wanted text.
         chosen: whether these are those with the largest estimates, in that order.
         simultaneous: whether their intervals hold at once, for all rows.
     """
 
     rows: tuple[Json, ...]
     total: int
-    found: int
+    matching: int
     chosen: bool = False
     simultaneous: bool = False
 

@@ -74,7 +74,7 @@ class Series(Tabular):
     @property
     def categories(self) -> tuple[str, ...]:
         """Return the texts of all categories of any epoch, as they came up."""
-        histograms = (_shown(point, numeric=self.numeric) for point in self.points)
+        histograms = (_histogram_of(point, numeric=self.numeric) for point in self.points)
         return tuple(
             dict.fromkeys(category for one in histograms if one for category in one.categories)
         )
@@ -127,7 +127,7 @@ class Series(Tabular):
         if not groups:
             # Not by share(): a query of each of 65,536 categories would take an hour.
             by_category = [
-                _shares(_shown(point, numeric=False), simultaneous=simultaneous)
+                _shares(_histogram_of(point, numeric=False), simultaneous=simultaneous)
                 for point in self.points
             ]
             for category in self.categories:
@@ -250,7 +250,7 @@ class Series(Tabular):
         return written(("survey", *columns, "cautions"), shared, self._rows(figures))
 
 
-def _shown(point: Point, *, numeric: bool) -> Histogram | None:
+def _histogram_of(point: Point, *, numeric: bool) -> Histogram | None:
     """Return a point's histogram, if it is of numbers or of categories."""
     histogram = point.histogram
     return None if histogram is None or (histogram.values is not None) != numeric else histogram
