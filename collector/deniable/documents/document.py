@@ -1,7 +1,7 @@
 """A document: what a result says, to people and to programs, on whatever surface."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,25 +23,31 @@ class Fact:
     details: Sequence[tuple[str, str]] = ()
 
 
-ColumnKind = Literal["text", "number", "share"]
-"""What the values of a column are."""
+ColumnKind = Literal["text", "name", "number", "share"]
+"""The kind of a column's values; only a text is broken into lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: the key of its values, its title, and what they are.
+    """A column of a table: for programs by its key, for people below its title.
 
     Attributes:
+        key: empty if people alone see the column.
+        title: None if programs alone see it.
         width: the key of what tells how wide the interval of a row's number is.
+        cell: the text of a row for people, where it is not that of the value.
     """
 
     key: str
-    title: str
+    title: str | None = None
     kind: ColumnKind = "text"
     width: str = ""
+    cell: Callable[[Mapping[str, Any]], str] | None = None
 
     def text(self, row: Mapping[str, Any]) -> str:
         """Return its cell in a row, whose numbers may be of a ``kind`` of their own."""
+        if self.cell is not None:
+            return self.cell(row)
         value = row[self.key]
         if isinstance(value, str):
             return value
@@ -51,11 +57,24 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows by the keys of its columns; programs see all of them, if it has a key itself."""
+    """Rows by the keys of its columns; programs see them in a document if it has a key itself.
+
+    A row's ``level``, if it has one, is that of a caution.
+    """
 
     columns: Sequence[Column]
     rows: Sequence[Mapping[str, Any]]
     key: str | None = None
+
+    @property
+    def titled(self) -> list[Column]:
+        """Return the columns that people see."""
+        return [column for column in self.columns if column.title is not None]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows for programs, with those values that they have columns for."""
+        keys = [column.key for column in self.columns]
+        return [{key: row[key] for key in keys if key in row} for row in self.rows]
 
 
 @dataclass(frozen=True, slots=True)

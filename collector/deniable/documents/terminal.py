@@ -1,14 +1,18 @@
 """Documents on a terminal."""
 
 import textwrap
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final, Literal
 
 from deniable.documents.caution import Caution, Level
 from deniable.documents.document import Document, Fact, Table
 
 if TYPE_CHECKING:  # rich takes longer to import than most commands take
     from rich.console import Console, RenderableType
+
+_STYLES: Final[dict[object, str]] = {Level.ALERT: "bold red", Level.WARNING: "yellow"}
+_NARROWEST_TEXT: Final = 24
+"""The width down to which texts are broken; with less room, a table becomes a list."""
 
 
 def print_document(document: Document, screen: "Console") -> None:
@@ -18,14 +22,15 @@ def print_document(document: Document, screen: "Console") -> None:
     parts: list[RenderableType] = [Text(document.heading)] if document.heading else []
     if facts := facts_text(document.facts, screen.width):
         parts.append(Text(facts))
-    parts += map(_table, document.tables)
+    parts += (_table(table, screen.width) for table in document.tables if table.rows)
     print_alerts(document.cautions, screen)
     for number, part in enumerate(parts):
         if number:
             screen.print()
         screen.print(part)
     if document.notes or document.cautions:
-        screen.print()
+        if parts:
+            screen.print()
         print_notes(document.cautions, screen, *document.notes)
 
 
@@ -49,17 +54,47 @@ def facts_text(facts: Iterable[Fact], width: int, indent: int = 0) -> str:
     )
 
 
-def _table(table: Table) -> "RenderableType":
+def table_width(table: Table, narrowest: int | None = None) -> int:
+    """Return the width of a table with its texts whole, or broken down to the narrowest."""
+    from rich.cells import cell_len
+
+    width = 2 * (len(table.titled) - 1)
+    for column in table.titled:
+        texts = (column.title or "", *map(column.text, table.rows))
+        widest = max(cell_len(line) for text in texts for line in text.splitlines() or [""])
+        if narrowest is not None and column.kind == "text":
+            widest = min(widest, narrowest)
+        width += widest
+    return width
+
+
+def _table(table: Table, width: int) -> "RenderableType":
     from rich.table import Table as Grid
     from rich.text import Text
 
-    grid = Grid(box=None, pad_edge=False)
-    for column in table.columns:
-        number = column.kind != "text"
-        grid.add_column(column.title, justify="right" if number else "left", no_wrap=number)
+    if table_width(table, _NARROWEST_TEXT) > width:
+        return Text("\n".join(_list(table, width)))
+    titles = any(column.title for column in table.titled)
+    grid = Grid(box=None, pad_edge=False, show_header=titles)
+    for column in table.titled:
+        side: Literal["left", "right"] = "left" if column.kind in {"text", "name"} else "right"
+        grid.add_column(column.title or "", justify=side, no_wrap=column.kind != "text")
     for row in table.rows:
-        grid.add_row(*(Text(column.text(row)) for column in table.columns))
+        style = _STYLES.get(row.get("level"))
+        grid.add_row(*(Text(column.text(row)) for column in table.titled), style=style)
     return grid
+
+
+def _list(table: Table, width: int) -> Iterator[str]:
+    """Yield lines of a table that is too wide: each row's first cell, and below it the others."""
+    first, *others = table.titled
+    lines_of = textwrap.TextWrapper(
+        *(width, "  ", "  "), break_long_words=False, break_on_hyphens=False
+    )
+    for row in table.rows:
+        yield first.text(row)
+        cells = (f"{column.title}\N{NO-BREAK SPACE}{column.text(row)}" for column in others)
+        yield lines_of.fill(", ".join(cells)).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def print_alerts(cautions: Iterable[Caution], screen: "Console") -> None:
