@@ -18,8 +18,8 @@ from deniable.choosing.chosen_mechanism import specified
 from deniable.choosing.document import choice_of, users_text
 from deniable.cli.demo_data import DemoSurvey
 from deniable.cli.demo_fleet import report_all
-from deniable.cli.demo_result import show_result
-from deniable.cli.screen import console
+from deniable.cli.demo_result import demo_document
+from deniable.cli.screen import console, show
 from deniable.client import HttpTransport, NotRecorded, Survey
 from deniable.directory import Config, create_collector, default_key_file, with_store
 from deniable.messages import Manifest
@@ -61,7 +61,7 @@ def demonstrate(
         f"\n{len(answers):,} devices reported in {seconds:.1f} s; the collector counted "
         f"{histogram['n']:,} responses at epsilon {epsilon}.\n"
     )
-    show_result(answers, histogram, manifest.mechanism, screen)
+    show(demo_document(answers, histogram, manifest.mechanism), as_json=False)
     for other in choice.alternatives if choice is not None else ():
         if other.candidate.kind == PLAIN:
             needed = other.users * len(answers)
