@@ -21,27 +21,27 @@ import pytest
 from click.testing import CliRunner
 
 from deniable.cli.doctor.checks import CHECKS, STORE_CHECKS
-from deniable.cli.doctor.files import (
+from deniable.cli.doctor.network import check_certificate, check_origin_answers, check_server
+from deniable.cli.root import deniable
+from deniable.directory import Config
+from deniable.directory.checks.files import (
     check_authority_key,
     check_disk,
     check_leftover,
     check_modes,
     judge_room,
 )
-from deniable.cli.doctor.finding import Finding, Status
-from deniable.cli.doctor.machine import (
+from deniable.directory.checks.finding import Finding, Status
+from deniable.directory.checks.machine import (
     check_clock,
     check_libraries,
     check_workers,
     judge_clock,
     judge_open_files,
 )
-from deniable.cli.doctor.network import check_certificate, check_origin_answers, check_server
-from deniable.cli.doctor.settings import check_proxies, check_variables
-from deniable.cli.doctor.store import check_schema
-from deniable.cli.doctor.surveys import judge_issuers, judge_surveys
-from deniable.cli.root import deniable
-from deniable.directory import Config
+from deniable.directory.checks.settings import check_proxies, check_variables
+from deniable.directory.checks.store import check_schema
+from deniable.directory.checks.surveys import judge_issuers, judge_surveys
 from deniable.directory.states import running
 from deniable.messages import Enrolment, Manifest, Schedule, SigningKey
 from tests.cli.commands import Workplace, run
@@ -283,7 +283,7 @@ def test_the_faster_event_loop_is_missed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert finding.status is OK
     assert "uvloop" in finding.found
     assert "PyNaCl" in finding.found
-    monkeypatch.setattr("deniable.cli.doctor.machine._version", lambda _: None)
+    monkeypatch.setattr("deniable.directory.checks.machine._version", lambda _: None)
     assert check_libraries().status is WARN
 
 
@@ -434,7 +434,7 @@ def answering(status: int, tag: str, tls: ssl.SSLContext | None = None) -> Itera
 def test_a_store_that_another_program_keeps_locked_is_named_as_such(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deniable.cli.doctor.store._LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("deniable.directory.checks.store._LOCK_SECONDS", 0.05)
     monkeypatch.setattr("deniable.stores.sqlite.sqlite_store._PING_SECONDS", 0.05)
     with closing(sqlite3.connect(place.directory / "store.sqlite")) as holder:
         holder.execute("BEGIN IMMEDIATE")

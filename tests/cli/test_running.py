@@ -4,8 +4,8 @@ import re
 from dataclasses import replace
 
 from deniable.budget import NANO, RangeCost, pure_cost
-from deniable.cli.doctor.finding import Status
-from deniable.cli.doctor.surveys import judge_declarations, judge_lifetime
+from deniable.cli.doctor.devices import judge_declarations, judge_lifetime
+from deniable.directory.checks.finding import Status
 from deniable.directory.states import current, running
 from deniable.messages import Manifest, Repeat, Schedule
 from deniable.publishing.document import left_behind_text

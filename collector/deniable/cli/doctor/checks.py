@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from deniable.cli.doctor import files, machine, network, settings, store, surveys
-from deniable.cli.doctor.finding import Finding
+from deniable.cli.doctor import devices, network
 from deniable.directory import Config
+from deniable.directory.checks import files, machine, settings, store, surveys
+from deniable.directory.checks.finding import Finding
 from deniable.directory.states import current
 
 Examined = TypeVar("Examined")
@@ -49,8 +50,8 @@ STORE_CHECKS: Final[Checks[store.Stored]] = {
     "seals": lambda it: surveys.judge_seals(it.surveys, it.overdue),
     "signed origin": lambda it: surveys.judge_origin(current(it.offered), it.config.origin),
     "trusted issuers": lambda it: surveys.judge_issuers(it.offered, it.distrusted),
-    "lifetime": lambda it: surveys.judge_lifetime(it.offered, it.now),
-    "declarations": lambda it: surveys.judge_declarations(it.offered, it.now),
+    "lifetime": lambda it: devices.judge_lifetime(it.offered, it.now),
+    "declarations": lambda it: devices.judge_declarations(it.offered, it.now),
 }
 
 

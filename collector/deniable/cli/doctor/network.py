@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 from cryptography import x509
 
 from deniable.cli.asking_server import SECONDS, ask, local_address, missing_workers_text
-from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.directory import Config, InvalidConfig
+from deniable.directory.checks.finding import Finding, bad, doubtful, good
 from deniable.server import tls_context
 
 _RENEWAL_DAYS = 14

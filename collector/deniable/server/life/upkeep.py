@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from random import SystemRandom
 from typing import Final
 
+from deniable.directory.overdue import AGREEMENT_SECONDS
 from deniable.intake import Action, Due, due, finished
 from deniable.messages import Manifest
 from deniable.server.operations.metrics import Meters
@@ -22,8 +23,6 @@ from deniable.stores import Store, StoreError
 
 _LOG: Final = logging.getLogger("deniable.collector")
 _CHANCE: Final = SystemRandom()
-AGREEMENT_SECONDS: Final = 60.0
-"""By how much a collector's clock and its store's may differ."""
 
 
 class Upkeep:

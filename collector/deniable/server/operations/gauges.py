@@ -7,13 +7,12 @@ there is none, has no sample.
 import asyncio
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from deniable.directory import Config
-from deniable.intake import Action, Due, due
-from deniable.messages import Manifest
+from deniable.directory.overdue import all_overdue
 from deniable.server.operations.metrics import Meters
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.shared_answers import SharedAnswer
@@ -24,7 +23,6 @@ _FULL_BYTES: Final = 1 << 20
 _WRITING_SECONDS: Final = 4.0
 _READING_SECONDS: Final = 3.0
 _KEEPING_SECONDS: Final = 2.0
-_OVERDUE_SECONDS: Final = 3_600.0
 
 
 class Gauges:
@@ -93,26 +91,6 @@ class Gauges:
             values["survey_end_timestamp_seconds"] = min(ends)
         values["seals_overdue"] = len(await all_overdue(store, catalogue.all(), now))
         return values
-
-
-async def all_overdue(
-    store: Store, surveys: Iterable[Manifest], now: float
-) -> list[tuple[Manifest, Due]]:
-    """Return which epochs of these surveys have a seal that is an hour late, or more."""
-    ended, past = await store.ended(), now - _OVERDUE_SECONDS
-    return [
-        (survey, each)
-        for survey in surveys
-        if (ended_at := ended.get(survey.survey_id)) is None or ended_at <= past
-        for each in due(
-            survey,
-            await store.seals(survey.survey_id),
-            ended_at,
-            await store.newest_counted(survey.survey_id),
-            past,
-        )
-        if each.action in {Action.SEAL, Action.ASK}
-    ]
 
 
 async def _room(store: Path) -> int:

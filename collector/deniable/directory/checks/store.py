@@ -7,14 +7,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from deniable.cli.doctor.finding import Finding, bad, doubtful, good
-from deniable.cli.doctor.rights import check_rights
 from deniable.directory import Config, authority_chain, signed_surveys, with_store
+from deniable.directory.checks.finding import Finding, bad, doubtful, good
+from deniable.directory.checks.rights import check_rights
+from deniable.directory.overdue import AGREEMENT_SECONDS, all_overdue
 from deniable.directory.states import running
 from deniable.intake import Due
 from deniable.messages import Manifest, Refusal
-from deniable.server.life.upkeep import AGREEMENT_SECONDS
-from deniable.server.operations.gauges import all_overdue
 from deniable.stores import (
     NotAdmitted,
     Overloaded,

@@ -3,14 +3,10 @@
 import time
 from collections.abc import Collection, Sequence
 
-from deniable.budget import format_nano
-from deniable.cli.doctor.finding import Finding, bad, doubtful, good
-from deniable.client import DEFAULT_LIFETIME_EPSILON
+from deniable.directory.checks.finding import Finding, bad, doubtful, good
 from deniable.directory.states import current
 from deniable.intake import Action, Due
 from deniable.messages import Manifest
-from deniable.publishing.document import left_behind_text
-from deniable.publishing.following import CEILING, left_behind, reserved_by_all
 
 _ENDING_DAYS = 7
 _LAST_PART = 4
@@ -62,34 +58,6 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) ->
             " deniable survey end",
         )
     return good("each current survey that needs one has one that is trusted")
-
-
-def judge_lifetime(offered: Sequence[Manifest], now: float) -> Finding:
-    """Judge whether a device can follow all that runs."""
-    together = reserved_by_all(offered, now)
-    found = (
-        f"what runs sets aside at most epsilon {format_nano(together)} of a device that declares"
-        f" all of it; by default it spends {DEFAULT_LIFETIME_EPSILON} in its life"
-    )
-    if together > CEILING:
-        return doubtful(
-            found,
-            "publish fewer epochs, end what is not needed (deniable survey end), or have apps set"
-            " lifetime_epsilon: devices refuse what comes last",
-        )
-    return good(found)
-
-
-def judge_declarations(offered: Sequence[Manifest], now: float) -> Finding:
-    """Tell which apps answer an older survey than the newest of its name."""
-    told = []
-    for newest in current(offered):
-        older = [each for each in offered if each.name == newest.name and each != newest]
-        told += [
-            f"{newest.name}: {left_behind_text(newest, before, follows)}"
-            for before, follows in left_behind(newest, older, offered, now)
-        ]
-    return good("; ".join(told) or "of each name, all apps answer the newest")
 
 
 def judge_surveys(surveys: Sequence[Manifest], offered: Sequence[Manifest], now: float) -> Finding:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from deniable.cli.doctor.finding import Finding, bad
+from deniable.directory.checks.finding import Finding, bad
 
 
 def check_rights(store: Path) -> Finding | None:

@@ -6,8 +6,8 @@ import shutil
 import stat
 from pathlib import Path
 
-from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.directory import CONFIG_FILE, Config, key_files
+from deniable.directory.checks.finding import Finding, bad, doubtful, good
 
 _PRIVATE = b"PRIVATE KEY-----"
 _FULL_BYTES = 100 << 20

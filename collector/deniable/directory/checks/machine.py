@@ -9,8 +9,8 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.directory import Config
+from deniable.directory.checks.finding import Finding, bad, doubtful, good
 
 _OTHER_FILES = 64
 """What a worker opens besides connections: store, logs, pipes, sockets."""
