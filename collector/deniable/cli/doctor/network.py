@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from cryptography import x509
 
-from deniable.cli.asking_server import SECONDS, ask, local_address, missing_workers_text
+from deniable.cli.asking_server import server_finding
 from deniable.directory import Config, InvalidConfig
 from deniable.directory.checks.finding import Finding, bad, doubtful, good
 from deniable.server import tls_context
@@ -51,22 +51,10 @@ def _is_for(certificate: x509.Certificate, host: str) -> bool:
 
 def check_server(config: Config) -> Finding | None:
     """Check that the collector of these settings is ready, if one runs on this machine."""
-    place = f"{local_address(config)}:{config.port}"
     try:
-        status, told = ask(config, "/readyz")
-    except TimeoutError:
-        return bad(
-            f"{place} has not answered for {SECONDS:g} s",
-            "it, or a worker of it, stands still: look at its log, and whether it is stopped (ps)",
-        )
+        return server_finding(config, "/readyz")
     except (OSError, http.client.HTTPException):
         return None
-    if status != 200:
-        reason = told.get("detail", "it is no collector")
-        return bad(f"{place} answers {status}: {reason}", "see the store below, and the log")
-    if missing := missing_workers_text(told):
-        return doubtful(missing, "look at its log, for what ends or stops them")
-    return good(f"{place} is ready")
 
 
 def check_origin_answers(config: Config, authority: bytes) -> Finding:

@@ -10,12 +10,12 @@ from typing import Any, Final
 from aiohttp import web
 
 from deniable.directory import Config, older_epochs, shown_epochs
+from deniable.directory.health import collector_health
 from deniable.messages import Manifest, Refusal, RefusalCode, is_simulated
 from deniable.reading import VIEWS, EpochCounts, EpochState, ListedEpoch, appear_text, instant_text
 from deniable.reading.wire import most_epochs
 from deniable.server.operations.metrics import Meters
 from deniable.server.pages.controls import LEVELS, MOST_REPEATED, Controls, downloads, epoch_choices
-from deniable.server.pages.health import collector_health
 from deniable.server.pages.rendering import here, is_script, page, rendered, root_of
 from deniable.server.pages.table import PAGES, Page
 from deniable.server.pages.terms import privacy_terms
@@ -155,6 +155,10 @@ class Visit:
             # The rest of the page tells of another, which has a successor by now.
             return web.Response(headers={"HX-Refresh": "true"})
         role = await held_role(request, site.store)
+        totals = {
+            meter.name: dict(zip(meter.values, numbers, strict=False))
+            for meter, numbers in site.meters.totals()
+        }
         values: dict[str, Any] = {
             "root": root_of(request),
             **here(request),
@@ -164,7 +168,7 @@ class Visit:
             "content": content,
             "known": role is not None,
             # As /metrics: whoever counts every report knows more than figures show.
-            "collector": [*collector_health(site.meters)] if role is Role.OPERATOR else (),
+            "collector": [*collector_health(totals)] if role is Role.OPERATOR else (),
             "downloads": [*downloads(request, view, manifest.name)],
         }
         # Where time has passed, and nothing was chosen, only figures change.

@@ -7,10 +7,10 @@ from typing import Any
 from aiohttp import web
 
 from deniable.directory import older_epochs, shown_counts
+from deniable.directory.health import epoch_health
 from deniable.reading import VIEWS, EpochCounts
 from deniable.server.pages.controls import EPSILONS, WIDTHS, asked_groups, free_epsilon
 from deniable.server.pages.handlers import Content, Visit, message
-from deniable.server.pages.health import epoch_health
 from deniable.server.pages.rendering import rendered
 from deniable.server.pages.table import AT_ONCE
 from deniable.server.routes.figures import Asked, check_view, to_the_end
