@@ -63,7 +63,8 @@ def examined(directory: Path, *options: str) -> tuple[int, dict[str, Finding]]:
     result = run("doctor", "--dir", directory, "--json", *options)
     told = json.loads(result.stdout)
     found = {
-        each.pop("check"): Finding(**{**each, "status": Status(each["status"])}) for each in told
+        each["check"]: Finding(Status(each["status"]), each["found"], each["remedy"])
+        for each in told
     }
     assert len(found) == len(told)
     return result.exit_code, found
@@ -126,7 +127,7 @@ def test_wrong_settings_are_all_that_is_said(place: Workplace) -> None:
     status, found = examined(place.directory)
     assert status == 1
     assert set(found) == {"settings", "environment"}
-    assert "origin is missing" in found["settings"].found
+    assert "origin is missing" in found["settings"].text
 
 
 def test_a_secret_from_the_environment_is_not_shown(
@@ -142,9 +143,9 @@ def test_variables_are_named_and_strange_ones_doubted() -> None:
     environment = {"DENIABLE_PORT": "1", "DENIABLE_STORE_FILE": "x", "DENIABLE_DIR": ".", "A": "b"}
     finding = check_variables(environment)
     assert finding.status is OK
-    assert finding.found == "overrides: DENIABLE_PORT, DENIABLE_STORE_FILE"
+    assert finding.text == "overrides: DENIABLE_PORT, DENIABLE_STORE_FILE"
     finding = check_variables(environment | {"DENIABLE_PROT": "1"})
-    assert (finding.status, finding.found) == (WARN, "no setting: DENIABLE_PROT")
+    assert (finding.status, finding.text) == (WARN, "no setting: DENIABLE_PROT")
     assert check_variables({"DENIABLE_CONSENT": "off", "DENIABLE_DEBUG": "1"}).status is OK
 
 
@@ -203,7 +204,7 @@ def test_a_private_key_in_the_directory_is_wrong_unless_it_is_that_of_tls(tmp_pa
     assert check_authority_key(directory, config(tls_key=key)).status is OK
     finding = check_authority_key(directory, config())
     assert finding.status is FAIL
-    assert str(key) in finding.found
+    assert str(key) in finding.text
 
 
 def test_a_file_beside_a_database_is_doubted(tmp_path: Path) -> None:
@@ -281,8 +282,8 @@ def test_the_clock_is_compared_with_the_directory(tmp_path: Path) -> None:
 def test_the_faster_event_loop_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     finding = check_libraries()
     assert finding.status is OK
-    assert "uvloop" in finding.found
-    assert "PyNaCl" in finding.found
+    assert "uvloop" in finding.text
+    assert "PyNaCl" in finding.text
     monkeypatch.setattr("deniable.directory.checks.machine._version", lambda _: None)
     assert check_libraries().status is WARN
 
@@ -309,7 +310,7 @@ def test_a_certificate_must_hold_and_be_for_the_origin(
     finding = check_certificate(settings, time.time())
     assert finding is not None
     assert finding.status is status
-    assert found in finding.found
+    assert found in finding.text
 
 
 def test_a_certificate_of_the_future_or_without_its_key_is_wrong(tmp_path: Path) -> None:
@@ -318,7 +319,7 @@ def test_a_certificate_of_the_future_or_without_its_key_is_wrong(tmp_path: Path)
     settings = config(origin="https://127.0.0.1", tls_certificate=file, tls_key=key)
     finding = check_certificate(settings, time.time() - 500 * DAY)
     assert finding is not None
-    assert (finding.status, "not yet" in finding.found) == (FAIL, True)
+    assert (finding.status, "not yet" in finding.text) == (FAIL, True)
     key.write_text("no PEM", "utf-8")
     finding = check_certificate(settings, time.time())
     assert finding is not None
@@ -342,7 +343,7 @@ def judged(
     surveys: list[Manifest], now: float, ended: tuple[Manifest, ...] = ()
 ) -> tuple[Status, str]:
     finding = judge_surveys(surveys, running(surveys, {each.survey_id for each in ended}, now), now)
-    return finding.status, finding.found
+    return finding.status, finding.text
 
 
 def test_a_survey_that_ends_soon_wants_a_successor() -> None:
@@ -372,9 +373,9 @@ def test_a_survey_that_is_signed_for_another_origin_is_wrong(place: Workplace) -
     place.settings.write_text(text.replace(":8377", ":8378"), "utf-8")
     status, found = examined(place.directory)
     assert (status, found["signed origin"].status) == (1, FAIL)
-    assert "tea (for http://127.0.0.1:8377)" in found["signed origin"].found
+    assert "tea (for http://127.0.0.1:8377)" in found["signed origin"].text
     assert "sequence 1" in place.publish(), "another origin is a change"
-    assert "tea" not in examined(place.directory)[1]["signed origin"].found
+    assert "tea" not in examined(place.directory)[1]["signed origin"].text
     place.publish(name='"coffee"')
     assert examined(place.directory)[1]["signed origin"].status is OK
 
@@ -384,7 +385,7 @@ def test_how_many_another_authority_signed_is_told(place: Workplace) -> None:
     text = place.settings.read_text("utf-8")
     own = Config.load(place.directory).authority.hex()
     place.settings.write_text(text.replace(own, AUTHORITY.public_key.hex()), "utf-8")
-    assert examined(place.directory)[1]["authority"].found.startswith("1 of 1 stored surveys")
+    assert examined(place.directory)[1]["authority"].text.startswith("1 of 1 stored surveys")
 
 
 def test_surveys_none_of_whose_issuers_is_trusted_are_wrong() -> None:
@@ -392,7 +393,7 @@ def test_surveys_none_of_whose_issuers_is_trusted_are_wrong() -> None:
     both = manifest(enrolment=Enrolment("certificate", (one, two)))
     assert judge_issuers([both, manifest()], {one}).status is OK
     finding = judge_issuers([both], {one, two})
-    assert (finding.status, both.name in finding.found) == (FAIL, True)
+    assert (finding.status, both.name in finding.text) == (FAIL, True)
 
 
 def test_epochs_that_should_be_sealed_and_are_not_are_counted(place: Workplace) -> None:
@@ -402,7 +403,7 @@ def test_epochs_that_should_be_sealed_and_are_not_are_counted(place: Workplace) 
     assert examined(place.directory)[1]["seals"].status is OK
     place.count([0, 1], epoch=2)
     seals = examined(place.directory)[1]["seals"]
-    assert (seals.status, seals.found) == (WARN, "3 overdue, such as epoch 0 of tea")
+    assert (seals.status, seals.text) == (WARN, "3 overdue, such as epoch 0 of tea")
 
 
 @contextmanager
@@ -440,7 +441,7 @@ def test_a_store_that_another_program_keeps_locked_is_named_as_such(
         holder.execute("BEGIN IMMEDIATE")
         status, found = examined(place.directory)
     assert (status, found["store"].status) == (1, FAIL)
-    assert "another program" in found["store"].found
+    assert "another program" in found["store"].text
     assert "fuser" in found["store"].remedy
 
 
@@ -462,7 +463,7 @@ def test_a_server_that_runs_is_asked_if_it_is_ready(
     with RawServer(said) as server:
         finding = check_server(config(port=server.port))
     assert finding is not None
-    assert (finding.status, told in finding.found) == (status, True)
+    assert (finding.status, told in finding.text) == (status, True)
     assert check_server(config(port=server.port)) is None
 
 
@@ -471,16 +472,16 @@ def test_the_origin_must_lead_to_this_collector() -> None:
     with answering(200, key.hex()) as origin:
         assert check_origin_answers(config(origin=origin), key).status is OK
         finding = check_origin_answers(config(origin=origin), bytes(32))
-        assert (finding.status, "another collector" in finding.found) == (FAIL, True)
+        assert (finding.status, "another collector" in finding.text) == (FAIL, True)
         port = urlsplit(origin).port
         assert finding.remedy.startswith(f"`origin` has port {port}, and `port` is 8377: ")
         finding = check_origin_answers(config(origin=origin, port=port), bytes(32))
         assert finding.remedy == "look at DNS and the proxy"
     with answering(404, key.hex()) as origin:
         finding = check_origin_answers(config(origin=origin), key)
-        assert (finding.status, "answers 404" in finding.found) == (FAIL, True)
+        assert (finding.status, "answers 404" in finding.text) == (FAIL, True)
     finding = check_origin_answers(config(origin=origin), key)
-    assert (finding.status, "does not answer" in finding.found) == (FAIL, True)
+    assert (finding.status, "does not answer" in finding.text) == (FAIL, True)
     assert "`port` is 8377" in finding.remedy
     # Its TLS is not the collector's: that of a proxy, at whatever port.
     proxied = config(origin=origin.replace("http:", "https:"))

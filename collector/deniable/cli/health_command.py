@@ -30,7 +30,7 @@ def health(directory: Path, ready: bool) -> None:
             f"{place} does not answer ({reason}); is deniable serve running?"
         ) from error
     if finding.status is Status.FAIL:
-        raise click.ClickException(f"{finding.found}; deniable doctor says more")
+        raise click.ClickException(f"{finding.text}; deniable doctor says more")
     click.echo("ready" if ready else "up")
     if finding.status is Status.WARN:
-        click.echo(f"{finding.found}; its log says why")
+        click.echo(f"{finding.text}; its log says why")

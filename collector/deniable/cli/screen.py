@@ -55,13 +55,13 @@ def show_rows(document: Document, *, as_json: bool) -> None:
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield what tells a terminal on standard error that so many more are done; others nothing."""
+    """Yield a function that tells a terminal on standard error how many more are done."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     screen = Console(stderr=True)
     columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     hidden = total < 2 or not screen.is_terminal
-    with Progress(*columns, console=screen, transient=True, disable=hidden) as shown:
-        task = shown.add_task(what, total=total)
-        yield lambda more: shown.advance(task, more)
+    with Progress(*columns, console=screen, transient=True, disable=hidden) as display:
+        task = display.add_task(what, total=total)
+        yield lambda more: display.advance(task, more)

@@ -24,7 +24,7 @@ _COLUMNS: Final = (
 
 @click.group()
 def token() -> None:
-    """Tokens of those who may read histograms."""
+    """Tokens, with which analysts and operators read figures."""
 
 
 @token.command()
@@ -77,19 +77,19 @@ def revoke(identifier: str, directory: Path) -> None:
     """Revoke the token whose id, as `token list` shows it, begins with ID; at once, for good."""
 
     async def work(store: Store) -> Token:
-        found = [
-            each
-            for each in await store.tokens()
-            if identifier and each.digest.hex().startswith(identifier)
+        matches = [
+            held
+            for held in await store.tokens()
+            if identifier and held.digest.hex().startswith(identifier)
         ]
-        if not found:
+        if not matches:
             raise click.ClickException("there is no such token; see: deniable token list")
-        if len(found) > 1:
+        if len(matches) > 1:
             raise click.ClickException(
-                f"{len(found)} ids begin so; give more of it, as deniable token list shows it"
+                f"{len(matches)} ids begin so; give more of it, as deniable token list shows it"
             )
-        await store.revoke_token(found[0].digest)
-        return found[0]
+        await store.revoke_token(matches[0].digest)
+        return matches[0]
 
     config = Config.load(directory)
     revoked = with_store(config, work)

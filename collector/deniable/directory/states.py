@@ -6,8 +6,10 @@ from deniable.messages import Manifest
 
 
 def running(surveys: Iterable[Manifest], ended: Collection[bytes], now: float) -> list[Manifest]:
-    """Return those that devices may follow: neither over nor, by these ids, ended."""
-    return [each for each in surveys if each.survey_id not in ended and now < each.schedule.end]
+    """Return the surveys that devices may follow: neither over nor, by these ids, ended."""
+    return [
+        survey for survey in surveys if survey.survey_id not in ended and now < survey.schedule.end
+    ]
 
 
 def current(surveys: Iterable[Manifest]) -> list[Manifest]:
@@ -26,7 +28,9 @@ def state_of(
     A survey supersedes those of the same name, question and categories. Apps that declare others go
     on with their own.
     """
-    newest = max(each.sequence for each in surveys if _asked(each) == _asked(manifest))
+    newest = max(
+        survey.sequence for survey in surveys if _declaration(survey) == _declaration(manifest)
+    )
     if newest > manifest.sequence:
         return f"superseded by {newest}"
     if manifest.survey_id in ended:
@@ -36,5 +40,5 @@ def state_of(
     return "open" if now >= manifest.schedule.start else "not begun"
 
 
-def _asked(manifest: Manifest) -> tuple[object, ...]:
+def _declaration(manifest: Manifest) -> tuple[object, ...]:
     return manifest.name, manifest.question, manifest.all_answers, manifest.dimensions

@@ -58,7 +58,7 @@ STORE_CHECKS: Final[Checks[store.Stored]] = {
 def examine(
     directory: Path, environment: Mapping[str, str], *, online: bool
 ) -> Iterator[tuple[str, Finding]]:
-    """Yield names of checks and what each found, as far as the ones before let it look."""
+    """Yield names of checks and their findings, as far as the ones before let it look."""
     config, read = settings.read_settings(directory, environment)
     yield "settings", read
     yield "environment", settings.check_variables(environment)
@@ -68,9 +68,9 @@ def examine(
     yield from _findings(CHECKS, Collector(directory, config, now))
     # Both may have to wait for what does not answer.
     with ThreadPoolExecutor(1) as asking:
-        asked = asking.submit(network.check_server, config)
+        server_finding = asking.submit(network.check_server, config)
         stored = store.check_schema(config) or store.read_store(config, now)
-    if (server := asked.result()) is not None:
+    if (server := server_finding.result()) is not None:
         yield "server", server
     if isinstance(stored, Finding):
         yield "store", stored

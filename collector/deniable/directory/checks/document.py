@@ -1,4 +1,4 @@
-"""The document of what checks found."""
+"""The document of the findings of checks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -27,7 +27,7 @@ def findings_document(findings: Sequence[tuple[str, Finding]]) -> Document:
         {
             "status": finding.status.value,
             "check": check,
-            "found": finding.found,
+            "found": finding.text,
             "remedy": finding.remedy,
             "level": _LEVELS.get(finding.status),
         }

@@ -1,11 +1,11 @@
-"""What one look found, and what to do about it."""
+"""Findings: the states in which checks find a collector, and remedies."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Status(StrEnum):
-    """How it is: as it must be, to be looked at, or wrong."""
+    """The state of a collector by a check: as it must be, to be looked at, or wrong."""
 
     OK = "ok"
     WARN = "warn"
@@ -14,23 +14,23 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one look found, without secrets, and what to do; empty if nothing."""
+    """The finding of a check, without secrets, and a remedy; empty if none is needed."""
 
     status: Status
-    found: str
+    text: str
     remedy: str = ""
 
 
-def good(found: str) -> Finding:
-    """Return that it is as it must be."""
-    return Finding(Status.OK, found)
+def good(text: str) -> Finding:
+    """Return a finding that nothing is to be done."""
+    return Finding(Status.OK, text)
 
 
-def doubtful(found: str, remedy: str) -> Finding:
-    """Return that somebody should look at it."""
-    return Finding(Status.WARN, found, remedy)
+def doubtful(text: str, remedy: str) -> Finding:
+    """Return a finding that somebody should look at."""
+    return Finding(Status.WARN, text, remedy)
 
 
-def bad(found: str, remedy: str) -> Finding:
-    """Return that it is wrong."""
-    return Finding(Status.FAIL, found, remedy)
+def bad(text: str, remedy: str) -> Finding:
+    """Return a finding that something is wrong."""
+    return Finding(Status.FAIL, text, remedy)

@@ -1,4 +1,4 @@
-"""What the settings say, and whether it goes together."""
+"""The settings: whether they can be read, and go together."""
 
 import ipaddress
 from collections.abc import Mapping

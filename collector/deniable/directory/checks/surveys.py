@@ -1,4 +1,4 @@
-"""What is published: whether devices can take it, how long it lasts, what is overdue."""
+"""The published surveys: whether devices can take them, how long they last, what is overdue."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -15,7 +15,7 @@ _UNKEPT = (
     "deniable serve does it by the clock, unless upkeep_seconds is 0 (its log tells why it is put"
     " off); or: deniable survey seal {name} {epoch}"
 )
-_ASKED = (
+_IDLE = (
     "it was over long ago by this clock, and no report of a later one has come: if the clock is"
     " right, deniable survey seal {name} {epoch}"
 )
@@ -34,7 +34,9 @@ def judge_signatures(others: int, stored: int) -> Finding:
 
 def judge_origin(surveys: Sequence[Manifest], origin: str) -> Finding:
     """Judge whether devices that come to the origin can take what is asked there."""
-    elsewhere = [f"{each.name} (for {each.origin})" for each in surveys if each.origin != origin]
+    elsewhere = [
+        f"{survey.name} (for {survey.origin})" for survey in surveys if survey.origin != origin
+    ]
     if elsewhere:
         return bad(
             f"not signed for {origin}, so that no device takes them: {', '.join(elsewhere)}",
@@ -47,9 +49,9 @@ def judge_origin(surveys: Sequence[Manifest], origin: str) -> Finding:
 def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) -> Finding:
     """Judge whether anybody is left to vouch for devices."""
     stuck = [
-        each.name
-        for each in surveys
-        if each.enrolment.issuers and all(key in distrusted for key in each.enrolment.issuers)
+        survey.name
+        for survey in surveys
+        if survey.enrolment.issuers and all(key in distrusted for key in survey.enrolment.issuers)
     ]
     if stuck:
         return bad(
@@ -65,10 +67,10 @@ def judge_surveys(surveys: Sequence[Manifest], offered: Sequence[Manifest], now:
     names = {manifest.name for manifest in surveys}
     if not names:
         return doubtful("none is published", "deniable survey publish FILE")
-    soon = [each for each in current(offered) if _ends_soon(each, now)]
+    soon = [survey for survey in current(offered) if _ends_soon(survey, now)]
     if not soon:
         return good(f"{len(names)} published, {len(offered)} still to take reports")
-    first = min(soon, key=lambda each: each.schedule.end)
+    first = min(soon, key=lambda survey: survey.schedule.end)
     return doubtful(
         f"{len(names)} published; {first.name} ends on {_day(first.schedule.end)}",
         "publish a successor, if it is to go on",
@@ -78,13 +80,13 @@ def judge_surveys(surveys: Sequence[Manifest], offered: Sequence[Manifest], now:
 def judge_seals(
     surveys: Sequence[Manifest], overdue: Sequence[tuple[Manifest, Due]]
 ) -> Finding | None:
-    """Judge whether what is over is sealed."""
+    """Judge whether epochs that are over are sealed."""
     if not surveys:
         return None
     if not overdue:
         return good("every epoch that is over, as far as reports tell, is sealed")
     survey, which = overdue[0]
-    remedy = _ASKED if which.action is Action.ASK else _UNKEPT
+    remedy = _IDLE if which.action is Action.ASK else _UNKEPT
     return doubtful(
         f"{len(overdue)} overdue, such as epoch {which.epoch} of {survey.name}",
         remedy.format(name=survey.name, epoch=which.epoch),
