@@ -1,4 +1,4 @@
-"""What is measured when somebody looks: absolute values, the same whichever worker answers.
+"""Gauges, measured when somebody looks: absolute values, the same whichever worker answers.
 
 No value is of one survey's reports. What cannot be told, such as the end of a certificate where
 there is none, has no sample.
@@ -43,7 +43,7 @@ class Gauges:
         self._tls = tls
         self._up = SharedAnswer(self._write, patience=_WRITING_SECONDS)
         # A database that has fallen silent does not even let go of whoever asks it.
-        self._told = SharedAnswer(self._read_store, patience=_READING_SECONDS)
+        self._stored = SharedAnswer(self._read_store, patience=_READING_SECONDS)
 
     async def check(self) -> None:
         """Return if the store takes a durable write.
@@ -69,7 +69,7 @@ class Gauges:
                 values["disk_free_bytes"] = await _room(self._config.store)
             await self.check()
             values["store_up"] = 1.0
-            values |= await self._told.get()
+            values |= await self._stored.get()
         except StoreError:
             pass  # it is said by what is missing; who uploads has it logged
         return values
