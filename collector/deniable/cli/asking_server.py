@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from deniable.directory import Config
 from deniable.directory.checks.finding import Finding, bad
-from deniable.directory.checks.server import judge_server
+from deniable.directory.health import judge_server
 
 SECONDS: Final = 8.0
 """More than it takes until a store that does not answer, or a worker, is known as such."""

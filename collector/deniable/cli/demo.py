@@ -11,7 +11,6 @@ from socket import socket
 from typing import Any, Final
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from deniable.choosing import PLAIN
 from deniable.choosing.chosen_mechanism import specified
@@ -19,7 +18,7 @@ from deniable.choosing.document import choice_of, users_text
 from deniable.cli.demo_data import DemoSurvey
 from deniable.cli.demo_fleet import report_all
 from deniable.cli.demo_result import demo_document
-from deniable.cli.screen import console, show
+from deniable.cli.screen import console, progress, show
 from deniable.client import HttpTransport, NotRecorded, Survey
 from deniable.directory import Config, create_collector, default_key_file, with_store
 from deniable.messages import Manifest
@@ -28,7 +27,6 @@ from deniable.publishing.survey_file import EXAMPLE, SurveyFile
 
 _START_SECONDS: Final = 30.0
 _MOST_HISTOGRAM_BYTES: Final = 64 << 20
-_PROGRESS: Final = (TextColumn("devices"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 
 def demonstrate(
@@ -48,11 +46,10 @@ def demonstrate(
         screen.print(f"{terms}\nUsers: {users_text(choice)}.")
     with _running_collector(directory):
         started = time.monotonic()
-        with Progress(*_PROGRESS, console=screen) as progress:
-            task = progress.add_task("devices", total=len(answers))
+        with progress("devices", len(answers)) as advance:
             try:
                 for done in report_all(origin, config.authority, declared, answers):
-                    progress.advance(task, done)
+                    advance(done)
             except (NotRecorded, RuntimeError) as error:
                 raise click.ClickException(str(error)) from error
         seconds = time.monotonic() - started

@@ -1,10 +1,24 @@
-"""Facts of how an epoch and a collector fare."""
+"""The health of a collector: of its server by its answer, of an epoch and of its reports."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
+from deniable.directory.checks.finding import Finding, bad, doubtful, good
 from deniable.documents import Fact
 from deniable.messages import Schedule
 from deniable.reading import EpochCounts, EpochState, instant_text
+
+
+def judge_server(place: str, status: int, answer: Mapping[str, Any]) -> Finding:
+    """Judge the HTTP status and the JSON object of ``/healthz`` or ``/readyz``."""
+    if status != 200:
+        reason = answer.get("detail", "it is no collector")
+        return bad(f"{place} answers {status}: {reason}", "see the store below, and the log")
+    serving, wanted = answer.get("workers", 0), answer.get("workers_wanted", 0)
+    if serving < wanted:
+        remedy = "look at its log, for what ends or stops them"
+        return doubtful(f"{serving} of {wanted} workers serve", remedy)
+    return good(f"{place} is ready")
 
 
 def epoch_health(schedule: Schedule, epoch: EpochCounts) -> Iterator[Fact]:

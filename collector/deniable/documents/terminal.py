@@ -88,13 +88,10 @@ def _table(table: Table, width: int) -> "RenderableType":
 def _list(table: Table, width: int) -> Iterator[str]:
     """Yield lines of a table that is too wide: each row's first cell, and below it the others."""
     first, *others = table.titled
-    lines_of = textwrap.TextWrapper(
-        *(width, "  ", "  "), break_long_words=False, break_on_hyphens=False
-    )
     for row in table.rows:
         yield first.text(row)
         cells = (f"{column.title}\N{NO-BREAK SPACE}{column.text(row)}" for column in others)
-        yield lines_of.fill(", ".join(cells)).replace("\N{NO-BREAK SPACE}", " ")
+        yield facts_text([Fact(text=", ".join(cells))], width, indent=2)
 
 
 def print_alerts(cautions: Iterable[Caution], screen: "Console") -> None:

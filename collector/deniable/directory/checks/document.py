@@ -1,7 +1,7 @@
 """The document of the findings of checks."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from deniable.directory.checks.finding import Finding, Status
 from deniable.documents import Column, Document, Level, Table
@@ -9,14 +9,10 @@ from deniable.documents import Column, Document, Level, Table
 _LEVELS: Final = {Status.WARN: Level.WARNING, Status.FAIL: Level.ALERT}
 
 
-def _text(row: Mapping[str, Any]) -> str:
-    return "\n→ ".join(filter(None, (row["found"], row["remedy"])))
-
-
 _COLUMNS: Final = (
     Column("status", "", "name"),
     Column("check", "", "name"),
-    Column("found", "", cell=_text),
+    Column("found", "", cell=lambda row: "\n→ ".join(filter(None, (row["found"], row["remedy"])))),
     Column("remedy"),
 )
 

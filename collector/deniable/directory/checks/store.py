@@ -10,8 +10,7 @@ from pathlib import Path
 from deniable.directory import Config, authority_chain, signed_surveys, with_store
 from deniable.directory.checks.finding import Finding, bad, doubtful, good
 from deniable.directory.checks.rights import check_rights
-from deniable.directory.overdue import AGREEMENT_SECONDS, all_overdue
-from deniable.directory.states import running
+from deniable.directory.states import AGREEMENT_SECONDS, all_overdue, running
 from deniable.intake import Due
 from deniable.messages import Manifest, Refusal
 from deniable.stores import (

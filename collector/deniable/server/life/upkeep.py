@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from random import SystemRandom
 from typing import Final
 
-from deniable.directory.overdue import AGREEMENT_SECONDS
+from deniable.directory.states import AGREEMENT_SECONDS
 from deniable.intake import Action, Due, due, finished
 from deniable.messages import Manifest
 from deniable.server.operations.metrics import Meters

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from deniable.directory import Config
-from deniable.directory.overdue import all_overdue
+from deniable.directory.states import all_overdue
 from deniable.server.operations.metrics import Meters
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.shared_answers import SharedAnswer
