@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from deniable.budget import upper_text
-from deniable.cli.histogram_forms import supporting_text
-from deniable.documents import Column, Document, Table, number_text
+from deniable.documents import Column, Document, Table
 from deniable.documents.bars import BARS, bar
+from deniable.estimates.document import supporting_text
 from deniable.mechanisms import SurveyMechanism
 
 _Row = dict[str, Any]
@@ -30,7 +30,7 @@ def demo_document(
     ordered = sorted(rows, key=lambda row: -row["truth"]) if len(rows) > _MOST_ROWS else rows
     most = _FREQUENT if len(rows) > _MOST_ROWS else len(rows)
     frequent, rest, shares = ordered[:most], ordered[most:], mechanism.hit is None
-    notes = [supporting] if (supporting := supporting_text(mechanism)) is not None else []
+    notes = [supporting_text(mechanism)] * (not shares)
     if rest:
         notes.append(
             f"Above are the {most} most frequent answers, and {len(rest)} answers more are the "
@@ -43,8 +43,7 @@ def demo_document(
         f"{BARS}.",
         f"{sum(map(_covers, rows))} of {len(rows)} intervals cover the truth (each does so in "
         f"about 95 of 100 runs); the largest error is {100 * worst:.1f} percentage points.",
-        "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it."
-        + " !: the whole interval lay outside." * any(row["outside"] for row in rows),
+        "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it.",
         "",
         "What the collector could learn about one person: whatever odds it gave to any two "
         "answers before, their one report shifts them by a factor of at most "
@@ -55,8 +54,8 @@ def demo_document(
         Column("truth", "truth", "share", "width"),
         Column("counted", "raw count" if shares else "supported by", "number"),
         Column("estimate", "estimate", "share", "width"),
-        Column("interval", "95 % interval", "number"),
-        Column("error", "error", "number"),
+        Column("low", "95 % interval", "share", "width", "interval"),
+        Column("error", "error", "points", "width", signed=True),
         Column("covers", "covers", "name"),
     ]
     bars = [*_bars(frequent, raw=shares)]
@@ -64,15 +63,12 @@ def demo_document(
 
 
 def _row(row: _Row, truth: float, n: int) -> _Row:
-    low, high = row["low"], row["high"]
-    width, share = high - low, row["raw"] / n
-    ends = (number_text(end, width, share=True) for end in (low, high))
-    made = {**row, "truth": truth, "width": width, "share": share}
+    share = row["raw"] / n
+    made = {**row, "truth": truth, "share": share, "width": row["high"] - row["low"]}
     return made | {
         "counted": f"{row['raw']:,} = {share:.1%}",
-        "interval": " – ".join(ends),
-        "error": number_text(100 * (row["estimate"] - truth), 100 * width, "+"),
-        "covers": ("yes" if _covers(made) else "no") + "!" * row["outside"],
+        "error": row["estimate"] - truth,
+        "covers": "yes" if _covers(made) else "no",
     }
 
 

@@ -21,7 +21,6 @@ from deniable.estimates.decoders import (
     left_inverse,
     solution_matrix,
 )
-from deniable.estimates.display import plot_differences
 from deniable.estimates.estimate import Estimate, Form, Sample, Unit, combined, linear_query, mean
 from deniable.estimates.fields import HISTOGRAM_SCHEMAS, covariance_map, histogram_csv
 from deniable.estimates.frames import MissingPackage
@@ -44,6 +43,7 @@ from deniable.estimates.influence import (
 )
 from deniable.estimates.margins import Margin, conditional, margin, margins
 from deniable.estimates.numeric import Bin, NumericSummary
+from deniable.estimates.pictures import plot_differences
 from deniable.estimates.planning import (
     Accuracy,
     mean_variance,

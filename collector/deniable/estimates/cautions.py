@@ -1,13 +1,14 @@
 """The cautions of figures: the one table from which every surface takes them."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from deniable.documents import Caution, Level, Rule, cautions_of, level_text
 from deniable.estimates.poisoning import FALSE_ALARM
 from deniable.estimates.views import View
+from deniable.reading.epochs import epochs_text
 
 if TYPE_CHECKING:
     from deniable.estimates.estimate import Sample
@@ -61,18 +62,6 @@ class Figures:
         return cautions_of(CAUTIONS, self)
 
 
-def epochs_text(epochs: Sequence[int]) -> str:
-    """Return epochs as "3", "0-5" or "0, 2"."""
-    if len(epochs) > 2 and [*epochs] == [*range(epochs[0], epochs[-1] + 1)]:
-        return f"{epochs[0]}-{epochs[-1]}"
-    return ", ".join(map(str, epochs))
-
-
-def named_epochs(epochs: Sequence[int]) -> str:
-    """Return epochs with their noun, such as "epochs 0-5"."""
-    return f"epoch{'s' * (len(epochs) > 1)} {epochs_text(epochs)}"
-
-
 def reports_text(count: int) -> str:
     """Return a number of reports in two digits, rounded up."""
     if count > _MANY:
@@ -88,7 +77,7 @@ def _places(samples: Iterable["Sample"]) -> str:
         epochs.setdefault((sample.name, sample.survey_id), set()).update(sample.epochs)
     names = [name for name, _ in epochs]
     return " and ".join(
-        f"{named_epochs(sorted(numbers))} of {name}"
+        f"{epochs_text(sorted(numbers))} of {name}"
         + f" ({survey_id[:12]})" * (names.count(name) > 1)
         for (name, survey_id), numbers in epochs.items()
         if name

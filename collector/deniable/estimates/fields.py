@@ -13,7 +13,7 @@ from deniable.documents import CAUTION, caution_maps
 from deniable.estimates.numeric import QUARTILES
 from deniable.estimates.views import View
 from deniable.mechanisms import KINDS
-from deniable.reading.epochs import EpochState, iso_time
+from deniable.reading.epochs import EpochState, iso_time, ranges_text
 
 Json = dict[str, Any]
 
@@ -326,6 +326,32 @@ def covariance_map(histogram: Any) -> Json:
     return plain(histogram, _COVARIANCE)
 
 
+def histogram_columns(histogram: Any) -> dict[str, Any]:
+    """Return the columns of a table: a row a category, or of a numeric survey one a statistic."""
+    if histogram.numeric is not None:
+        rows = statistic_rows(numeric_map(histogram.numeric))
+        names = ["statistic", *_STATISTIC]
+    else:
+        rows = category_rows(histogram)
+        names = [name for name in rows[0] if name != "raw" or not histogram.responses]
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def histogram_metadata(histogram: Any) -> dict[str, str]:
+    """Return the fields that all rows share, as texts."""
+    fields = histogram_map(histogram)
+    texts = {name: str(fields[name]) for name in _METADATA if fields[name] is not None}
+    fakes = str(histogram.poisoning.fewest_fakes)
+    return {**texts, "epochs": ranges_text(histogram.epochs), "fewest_fakes": fakes}
+
+
+_METADATA: Final = (
+    *("survey", "survey_id", "question", "start", "end", "state", "seal", "n", "level", "model"),
+    *("mechanism", "epsilon", "delta", "enrolment"),
+)
+_STATISTIC: Final = (
+    *("estimate", "standard_error", "low", "high", "influence", "blur", "too_wide"),
+)
 _FORMULA_SIGNS: Final = tuple("=+-@\t\r")
 _FIRST: Final = ("survey", "survey_id", "epoch", "n")
 _NUMBERS: Final = ("estimate", "standard_error", "low", "high", "level")

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Final
 
-from deniable.documents import Caution, caution_codes, caution_maps
+from deniable.documents import Caution, Column, Document, Table, caution_codes, caution_maps
 from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.cautions import Figures
 from deniable.estimates.charts import Picture
-from deniable.estimates.display import WIDTH, series_picture
+from deniable.estimates.document import estimate_columns, estimate_row
 from deniable.estimates.estimate import Estimate, Unit, furthest, share_of_row
 from deniable.estimates.fields import (
     CAUTIONS_SCHEMA,
@@ -25,9 +26,10 @@ from deniable.estimates.fields import (
     plain,
     written,
 )
-from deniable.estimates.frames import Column, Tabular
+from deniable.estimates.frames import Tabular, Values
 from deniable.estimates.histogram import Histogram
-from deniable.reading.epochs import iso_time
+from deniable.estimates.pictures import WIDTH, series_panels, series_picture
+from deniable.reading.epochs import instant_text, iso_time
 
 SeriesFigures = Sequence[tuple[str, tuple[Estimate | None, ...]]]
 """Labels of groups of answers, and the estimate of each in each epoch; None is a gap."""
@@ -144,7 +146,7 @@ class Series(Tabular):
             for label, estimates in figures:
                 yield {**head, "category": label} | plain(estimates[place], ESTIMATE)
 
-    def columns(self) -> Mapping[str, Column]:
+    def columns(self) -> Mapping[str, Values]:
         """Return a table with a row for each epoch and category."""
         rows = [*self.rows()]
         names = [field.name for field in (*_POINT, *_CATEGORY, *ESTIMATE)]
@@ -157,6 +159,64 @@ class Series(Tabular):
     def plot(self, width: float = WIDTH) -> Picture:
         """Return a chart: bands over the epochs, a panel for each category or for the mean."""
         return series_picture(self, width)
+
+    def document(
+        self,
+        figures: SeriesFigures,
+        *groups: Answers,
+        simultaneous: bool = False,
+        notes: Sequence[str] = (),
+    ) -> Document:
+        """Return figures of the series, of groups of answers or of categories, as a document."""
+        levels = {point.histogram.level for point in self.points if point.histogram}
+        among = {label for label, _ in figures}
+        panels = cache(
+            partial(series_panels, self, *groups, among=among, simultaneous=simultaneous)
+        )
+
+        def drawing(width: float) -> str:
+            return series_picture(
+                self, width, heading=False, panels=panels(), simultaneous=simultaneous
+            ).svg
+
+        return Document(
+            tables=[
+                self._table(label, estimates, min(levels, default=0.95), simultaneous)
+                for label, estimates in figures
+            ],
+            notes=["Each epoch stands by itself.", *notes],
+            cautions=self.cautions_of(figures),
+            heading=f"{self.survey}, epoch by epoch",
+            chart=drawing,
+        )
+
+    def _table(
+        self, label: str, estimates: Sequence[Estimate | None], level: float, simultaneous: bool
+    ) -> Table:
+        daily = all(point.end - point.start >= _DAY for point in self.points)
+        several = len({point.survey_id for point in self.points}) > 1
+        shares = any(estimate and estimate.unit is Unit.SHARE for estimate in estimates)
+        held = ", at once" * simultaneous
+        columns = [
+            *([Column("survey_id", "survey")] if several else []),
+            Column("epoch", "epoch", "number"),
+            Column("begins", "begins"),
+            Column("n", "reports", "number"),
+            *estimate_columns(level, "share" if shares else "number", held=held),
+        ]
+        rows = [
+            estimate_row(
+                plain(point, _POINT)
+                | plain(estimate, ESTIMATE)
+                | {
+                    "survey_id": point.survey_id[:12],
+                    "begins": instant_text(point.start).partition(" " if daily else " UTC")[0],
+                    "n": point.n or None,
+                }
+            )
+            for point, estimate in zip(self.points, estimates, strict=True)
+        ]
+        return Table(columns, rows, title=label)
 
     def cautions(self, *groups: Answers) -> tuple[Caution, ...]:
         """Return the cautions of the figures of groups of answers, or of all answers."""
@@ -227,6 +287,7 @@ def _share(histogram: Histogram | None, answers: Answers) -> Estimate | None:
         return None
 
 
+_DAY: Final = 86_400
 _POINT: Final = (
     Field("survey_id", ID),
     Field("epoch", COUNT),

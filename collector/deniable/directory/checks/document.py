@@ -25,7 +25,7 @@ def findings_document(findings: Sequence[tuple[str, Finding]]) -> Document:
             "check": check,
             "found": finding.text,
             "remedy": finding.remedy,
-            "level": _LEVELS.get(finding.status),
+            "caution": _LEVELS.get(finding.status),
         }
         for check, finding in findings
     ]

@@ -127,7 +127,8 @@ class Visit:
             if len(counts) > 1 and len(subject.newest.categories) > MOST_REPEATED:
                 raise ValueError(_TOO_MANY)
             live = any(epoch.standing.state is not EpochState.SEALED for epoch in counts)
-            return f"{live:d}{rendered(self.page.template, **values(counts))}".encode()
+            page_values = {"view": self.page, **values(counts)}
+            return f"{live:d}{rendered(self.page.template, **page_values)}".encode()
 
         figures, what = self.site.figures, (self.page.path, *choices)
         try:

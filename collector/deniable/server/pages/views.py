@@ -2,6 +2,7 @@
 
 from asyncio import to_thread
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from aiohttp import web
@@ -25,19 +26,15 @@ async def figures(visit: Visit) -> web.Response:
     raw, at_once = "raw" in request.query, AT_ONCE in request.query
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
-        from deniable.estimates import View, histogram_of
-        from deniable.estimates.cautions import named_epochs
-        from deniable.server.pages.shown import shown_figures, shown_raw
+        from deniable.estimates import histogram_of
 
         check_view(subject.newest, view)
         histogram = histogram_of(subject.newest, counts, level)
+        document = histogram.document(view, simultaneous=at_once, find=wanted, raw=raw)
+        if groups:
+            document = replace(document, sentence=histogram.share(groups).sentence)
         return {
-            "histogram": histogram,
-            "shown": shown_figures(histogram, View(view), groups, wanted, simultaneous=at_once),
-            "raw": shown_raw(histogram) if raw else (),
-            "responses": len(histogram.raw),
-            "view": view,
-            "when": named_epochs(histogram.epochs),
+            "document": document,
             "health": [*epoch_health(subject.newest.schedule, counts[-1])],
         }
 
@@ -54,11 +51,15 @@ async def chart(visit: Visit) -> web.Response:
     def packed(counts: Sequence[EpochCounts]) -> bytes:
         from deniable.estimates import View, histogram_of
         from deniable.estimates.charts import standalone
-        from deniable.server.pages.shown import drawn
+        from deniable.estimates.pictures import histogram_picture
+        from deniable.estimates.rows import NOT_FOUND, chosen_rows
 
         check_view(subject.newest, view)
         histogram = histogram_of(subject.newest, counts, level)
-        return standalone(drawn(histogram, View(view), wanted, simultaneous=at_once)).encode()
+        rows = chosen_rows(histogram, View(view), simultaneous=at_once, wanted=wanted)
+        if wanted and not rows.rows:
+            raise ValueError(NOT_FOUND.rstrip("."))
+        return standalone(histogram_picture(histogram, rows, view).svg).encode()
 
     what = ("chart", level, view, wanted, at_once)
     body = await visit.site.figures.made(request, subject, what, packed)
@@ -82,10 +83,26 @@ async def series(visit: Visit) -> web.Response:
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
         from deniable.estimates import series_of
-        from deniable.server.pages.shown import shown_series
+        from deniable.estimates.rows import largest_shares
 
-        made = series_of(visit.name, subject.surveys, counts, level)
-        return {"shown": shown_series(made, groups, wanted, most=visit.page.most), "level": level}
+        figures = series_of(visit.name, subject.surveys, counts, level)
+        added_up = [list(groups)] if groups else []
+        names: list[str] = []
+        if not (figures.numeric or groups):
+            histograms = [point.histogram for point in figures.points if point.histogram]
+            of_shares = [one for one in histograms if one.values is None]
+            names = largest_shares(of_shares, wanted, everywhere=False)
+        most = visit.page.most
+        # Those that are chosen by their estimates, chance has helped: see deniable.estimates.rows.
+        cut = len(names) > most
+        chosen = [
+            (label, estimates)
+            for label, estimates in figures.figures(*added_up, simultaneous=cut)
+            if not names or label in names[:most]
+        ]
+        notes = _largest_notes(len(chosen), len(names), len(figures.categories)) if names else []
+        document = figures.document(chosen, *added_up, simultaneous=cut, notes=notes)
+        return {"document": document, "folded": True}
 
     content = await visit.estimated(subject, (level, groups, wanted), values, read)
     return await visit.view(subject, content, older)
@@ -108,30 +125,30 @@ async def compare(visit: Visit) -> web.Response:
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
         from deniable.estimates import histogram_of
-        from deniable.estimates.cautions import named_epochs
         from deniable.estimates.comparison import compare
-        from deniable.server.pages.shown import largest_shares, shown_changes
+        from deniable.estimates.rows import largest_shares
 
-        one = histogram_of(subject.newest, counts[:1], level)
-        other = histogram_of(subject.newest, counts[1:], level)
-        largest: list[str] = []
-        if not groups and other.values is None:
-            largest = largest_shares((one, other), wanted, everywhere=True)
-        names = set(largest[: visit.page.most])
-        among = [name for name in other.categories if name in names]
-        compared = compare(other, list(groups) or None, one, among)
+        before = histogram_of(subject.newest, counts[:1], level)
+        now = histogram_of(subject.newest, counts[1:], level)
+        names: list[str] = []
+        if not groups and now.values is None:
+            names = largest_shares((before, now), wanted, everywhere=True)
+        among = [name for name in now.categories if name in {*names[: visit.page.most]}]
+        comparison = compare(now, list(groups) or None, before, among)
+        notes = _largest_notes(len(among), len(names), len(now.categories)) if names else []
         return {
-            "shown": shown_changes(compared, largest),
-            "units": "percentage points" if other.values is None else "the units of the answers",
-            "level": level,
-            "now": named_epochs(other.epochs),
-            "before": named_epochs(one.epochs),
-            "sentence": compared.rows[0].estimate.sentence if groups else "",
+            "document": comparison.document(notes),
             "health": [*epoch_health(subject.newest.schedule, counts[-1])],
         }
 
     content = await visit.estimated(subject, (level, groups, wanted, against), values, read)
     return await visit.view(subject, content)
+
+
+def _largest_notes(chosen: int, matching: int, total: int) -> list[str]:
+    """Return the note of answers that were chosen by their shares in all epochs together."""
+    largest = ", the largest of all these epochs together," if chosen < matching else ""
+    return [f"{chosen:,} of {total:,} answers{largest} are shown."] * (chosen < total)
 
 
 async def plan(visit: Visit) -> web.Response:
