@@ -103,6 +103,15 @@ def test_a_table_that_is_too_wide_for_its_names_and_numbers_is_a_list() -> None:
     assert printed(Document(tables=[Table(columns, [])], notes=["None."]), 80) == ["None."]
 
 
+@pytest.mark.parametrize(("width", "bar"), [(80, 30), (40, 23), (25, 8), (24, 0)])
+def test_a_bar_is_as_wide_as_there_is_room_and_never_cut(width: int, bar: int) -> None:
+    columns = [Column("name", "name", "name"), Column("n", "n", "share")]
+    columns.append(Column("n", "", "share", shape="bar"))
+    rows = [{"name": "all of it", "n": 1.0, "low": 1.0, "high": 1.0}]
+    _, line, *_ = printed(Document(tables=[Table(columns, rows)]), width)
+    assert line == f"all of it  100%  {'█' * bar}".rstrip()
+
+
 @given(st.lists(st.text(max_size=5).filter(lambda text: "\r" not in text), min_size=1))
 def test_csv_is_read_as_it_was_written_but_no_spreadsheet_runs_it(texts: list[str]) -> None:
     table = Table([Column("text"), Column("", "for people")], [{"text": text} for text in texts])
