@@ -285,7 +285,7 @@ def test_a_design_is_checked_and_its_witness_described(
     assert 1 - 1e-12 < variance["ratio"] < 1.06
     compared = succeed("audit", "compare", file)
     assert not re.search(r"^(largest|average) lie", compared, re.MULTILINE)  # told below the table
-    assert "- largest lie, average lie: not defined" in compared
+    assert "- largest lie, average lie: only a square matrix" in compared
 
 
 def test_a_design_that_is_none_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from deniable.documents.terminal import print_document
 from deniable.reading import EPOCHS, MOST_ROWS, VIEWS, TooFewReports, appear_text, epoch_range
 
 if TYPE_CHECKING:  # numpy: --help does not wait for it
-    from deniable.estimates import Survey
+    from deniable.estimates import SurveyFigures
 
 _MOST_TABLES: Final = 12
 
@@ -119,7 +119,7 @@ def hist(
             raise click.ClickException(str(error)) from error
 
 
-def _epochs(survey: "Survey", text: str | None) -> range | None:
+def _epochs(survey: "SurveyFigures", text: str | None) -> range | None:
     """Return the epochs that are named; ValueError for others than the survey has."""
     if text is None:
         return None
@@ -130,7 +130,7 @@ def _epochs(survey: "Survey", text: str | None) -> range | None:
 
 
 def _show_histogram(
-    survey: "Survey",
+    survey: "SurveyFigures",
     epoch: str | None,
     level: float,
     view: str,
@@ -165,7 +165,7 @@ def _show_histogram(
 
 
 def _show_comparison(
-    survey: "Survey",
+    survey: "SurveyFigures",
     epoch: str | None,
     share: str | None,
     against: str | None,
@@ -190,7 +190,12 @@ def _show_comparison(
 
 
 def _show_series(
-    survey: "Survey", successors: bool, share: str | None, level: float, as_json: bool, as_csv: bool
+    survey: "SurveyFigures",
+    successors: bool,
+    share: str | None,
+    level: float,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     groups = () if share is None else (asked_answers(share, survey.manifest),)
     series = survey.series(successors=successors, level=level)
@@ -210,7 +215,7 @@ def _show_series(
         print_document(series.document(figures, *groups), console())
 
 
-def _show_epochs(survey: "Survey", as_json: bool, as_csv: bool) -> None:
+def _show_epochs(survey: "SurveyFigures", as_json: bool, as_csv: bool) -> None:
     from deniable.reading.epoch_list import epochs_document
 
     document = epochs_document(survey.manifest, survey.epochs(), survey.distrusted())

@@ -143,8 +143,9 @@ def _is_bar(column: Column) -> bool:
 
 def _bar_width(widest: Sequence[int], width: int) -> int:
     """Return the width left for bars beside columns of which the first may be folded; or 0."""
-    others = min(widest[0], _WIDEST_LABEL) + sum(widest[1:]) + 2 * len(widest)
-    left = min(_WIDEST_BAR, width - others)
+    left = min(
+        _WIDEST_BAR, width - 2 * len(widest) - min(widest[0], _WIDEST_LABEL) - sum(widest[1:])
+    )
     return left if left >= _NARROWEST_BAR else 0
 
 

@@ -62,7 +62,7 @@ from deniable.estimates.poisoning import (
 )
 from deniable.estimates.quantiles import Quantile, quantiles
 from deniable.estimates.series import SERIES_SCHEMA, Point, Series
-from deniable.estimates.surveys import Survey, Surveys, connect, histogram_of, series_of
+from deniable.estimates.surveys import SurveyFigures, Surveys, connect, histogram_of, series_of
 from deniable.estimates.views import View
 from deniable.reading import EpochStanding, EpochState, epoch_standing, iso_time
 
@@ -91,7 +91,7 @@ __all__ = [
     "Quantile",
     "Sample",
     "Series",
-    "Survey",
+    "SurveyFigures",
     "Surveys",
     "Test",
     "Unit",

@@ -29,7 +29,7 @@ _VIEWS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class DisplayedFigures:
     """Figures as a surface shows them, of which cautions are asked.
 
     Attributes:
@@ -84,7 +84,7 @@ def _places(samples: Iterable["Sample"]) -> str:
     )
 
 
-def _not_to_be_used(figures: Figures) -> str:
+def _not_to_be_used(figures: DisplayedFigures) -> str:
     fake = [sample for sample in figures.samples if sample.fewest_fakes]
     if not fake:
         return ""
@@ -101,16 +101,16 @@ def _not_to_be_used(figures: Figures) -> str:
     )
 
 
-def _simulated(figures: Figures) -> str:
+def _simulated(figures: DisplayedFigures) -> str:
     simulated = any(sample.simulated for sample in figures.samples)
     return "Simulated: no real device answered." if simulated else ""
 
 
-def _fakes(figures: Figures) -> str:
+def _fakes(figures: DisplayedFigures) -> str:
     return f"If 1 % of {figures.reports} are fake, {figures.biases}." if figures.biases else ""
 
 
-def _shared_noise(figures: Figures) -> str:
+def _shared_noise(figures: DisplayedFigures) -> str:
     ranges = sorted({kept for sample in figures.samples for kept in sample.kept})
     if not ranges:
         return ""
@@ -122,7 +122,7 @@ def _shared_noise(figures: Figures) -> str:
     )
 
 
-def _distrusted(figures: Figures) -> str:
+def _distrusted(figures: DisplayedFigures) -> str:
     distrusted = sum(sample.distrusted for sample in figures.samples)
     total = sum(sample.tally.n for sample in figures.samples)
     return (
@@ -133,7 +133,7 @@ def _distrusted(figures: Figures) -> str:
     )
 
 
-def _outside(figures: Figures) -> str:
+def _outside(figures: DisplayedFigures) -> str:
     if not figures.outside:
         return ""
     rows, chance = figures.rows, ""
@@ -146,7 +146,7 @@ def _outside(figures: Figures) -> str:
     return f"{which} lay wholly outside what is possible: chance, or false reports.{chance}"
 
 
-def _chosen_by_size(figures: Figures) -> str:
+def _chosen_by_size(figures: DisplayedFigures) -> str:
     rows = figures.rows
     if rows is None or not rows.chosen or len(rows.rows) == rows.found:
         return ""
@@ -158,7 +158,7 @@ def _chosen_by_size(figures: Figures) -> str:
     )
 
 
-def _biased_view(figures: Figures) -> str:
+def _biased_view(figures: DisplayedFigures) -> str:
     if figures.view is View.UNBIASED:
         return ""
     return (
@@ -167,7 +167,7 @@ def _biased_view(figures: Figures) -> str:
     )
 
 
-def _recurring_devices(figures: Figures) -> str:
+def _recurring_devices(figures: DisplayedFigures) -> str:
     names = [sample.name for sample in figures.samples if sample.name]
     several = len(set(names)) < len(names) and not figures.disjoint
     if several and figures.compared:
@@ -180,12 +180,12 @@ def _recurring_devices(figures: Figures) -> str:
     return ""
 
 
-def _different_surveys(figures: Figures) -> str:
+def _different_surveys(figures: DisplayedFigures) -> str:
     ids = {sample.survey_id for sample in figures.samples if sample.survey_id}
     return "Surveys of different ids are different surveys: never pooled." if len(ids) > 1 else ""
 
 
-def _each_by_itself(figures: Figures) -> str:
+def _each_by_itself(figures: DisplayedFigures) -> str:
     if figures.compared < 2:
         return ""
     chance = figures.compared * (1 - figures.level)
@@ -195,7 +195,7 @@ def _each_by_itself(figures: Figures) -> str:
     )
 
 
-def _few_reports(figures: Figures) -> str:
+def _few_reports(figures: DisplayedFigures) -> str:
     histogram = figures.histogram
     # More reports of what honest devices do not cause help nobody.
     if histogram is None or any(sample.fewest_fakes for sample in figures.samples):
@@ -244,14 +244,14 @@ def _few_numbers(histogram: "Histogram") -> str:
     return " ".join(texts)
 
 
-def _hidden_by_steps(figures: Figures) -> str:
+def _hidden_by_steps(figures: DisplayedFigures) -> str:
     step = max((sample.step for sample in figures.samples), default=1)
     if step == 1:
         return ""
     return f"Figures are renewed when at least {step:,} more reports have come; those are stored."
 
 
-def _smoothed(figures: Figures) -> str:
+def _smoothed(figures: DisplayedFigures) -> str:
     histogram = figures.histogram
     numeric = None if histogram is None else histogram.numeric
     if histogram is None or numeric is None or not numeric.blur:
@@ -266,7 +266,7 @@ def _smoothed(figures: Figures) -> str:
     )
 
 
-def _unseen_fakes(figures: Figures) -> str:
+def _unseen_fakes(figures: DisplayedFigures) -> str:
     histogram = figures.histogram
     if histogram is None or any(sample.fewest_fakes for sample in figures.samples):
         return ""
@@ -288,11 +288,11 @@ def _unseen_fakes(figures: Figures) -> str:
     return text
 
 
-def _chance_alone(figures: Figures) -> str:
+def _chance_alone(figures: DisplayedFigures) -> str:
     return f"Intervals are {CHANCE}" if figures.samples else ""
 
 
-CAUTIONS: Final[tuple[Rule[Figures], ...]] = (
+CAUTIONS: Final[tuple[Rule[DisplayedFigures], ...]] = (
     Rule("not-to-be-used", Level.ALERT, _not_to_be_used),
     Rule("simulated", Level.ALERT, _simulated),
     Rule("fakes-decide", Level.WARNING, lambda it: _fakes(it) if it.fakes_decide else ""),

@@ -16,7 +16,7 @@ from deniable.documents import (
     caution_maps,
 )
 from deniable.estimates.answers import Answers, answers_text
-from deniable.estimates.cautions import Figures
+from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.change import Test
 from deniable.estimates.document import estimate_columns, estimate_row, guarantee_text
 from deniable.estimates.estimate import Estimate, Sample, Unit, furthest
@@ -67,7 +67,7 @@ class Comparison:
             figure = f"a difference{' of means' * (self.histogram.values is not None)}"
             samples = (self.against.sample, *samples)
             reports = "the reports on each side"
-        return Figures(
+        return DisplayedFigures(
             samples,
             *furthest((row.estimate for row in self.rows), figure),
             reports,

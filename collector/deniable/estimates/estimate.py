@@ -19,7 +19,7 @@ from scipy import optimize
 
 from deniable.documents import Caution, level_text, number_text
 from deniable.estimates.binomial import binomial_intervals, check_level, normal_quantile
-from deniable.estimates.cautions import Figures
+from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.decoders import Counts, Decoder, Floats, Model, Tally, decoder_of
 from deniable.estimates.influence import furthest_shifts, ratio_shift, report_shifts
 from deniable.estimates.poisoning import fewest_fakes
@@ -174,7 +174,7 @@ class Estimate:
     def cautions(self) -> tuple[Caution, ...]:
         """Return the cautions of its use."""
         reports = "the reports of each" if len(self.samples) > 1 else "the reports"
-        return Figures(
+        return DisplayedFigures(
             self.samples,
             *furthest([self]),
             reports,

@@ -16,7 +16,7 @@ from deniable.documents.html import document_html
 from deniable.documents.terminal import document_text
 from deniable.estimates.answers import NOTHING_TOGETHER, Answers, answers_text, weights_of
 from deniable.estimates.binomial import IntervalMethod
-from deniable.estimates.cautions import Figures
+from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.change import Test, changed, fits
 from deniable.estimates.charts import Markup, Picture, standalone
 from deniable.estimates.decoders import Counts, Floats, Model, decoder_of
@@ -280,7 +280,7 @@ class Histogram(Tabular):
             outside = sum(estimate.outside for estimate in estimates)
         elif rows is not None:
             outside = sum(row["outside"] and not row.get("impossible") for row in rows.rows)
-        return Figures(
+        return DisplayedFigures(
             (self.sample,),
             *self._biases(),
             outside=outside,

@@ -17,7 +17,6 @@ from scipy import special
 from deniable.estimates.decoders import (
     Counts,
     Decoder,
-    DesignDecoder,
     Floats,
     Tally,
     decoder_of,
@@ -76,8 +75,8 @@ def poisoning(
     responses, categories = tests.flags(tally)
     if not decoder.kernels_tested:
         categories = responses
-    if isinstance(decoder, DesignDecoder) and (often := tests.too_often(tally)).any():
-        categories = responses = responses | (decoder.supports(often.astype(np.int64)) > 0)
+    if (often := tests.too_often(tally)).any():
+        categories = responses = responses | decoder.supported_by(often)
     reach = decoder.extremes
     furthest = np.maximum(reach.most - estimate, estimate - reach.least) * len(decoder.parts)
     # The number of fakes rises with errors/furthest, so only the largest ratio counts.
@@ -109,7 +108,7 @@ def impossible_counts(
     decoder = decoder_of(mechanism)
     tests, tally = _Tests(decoder, false_alarm), decoder.tally(counts)
     counted, below_zero = tests.flags(tally)
-    if isinstance(decoder, DesignDecoder):
+    if decoder.likeliest_response is not None:
         return tests.too_often(tally), counted
     return counted, below_zero
 
@@ -146,10 +145,10 @@ class _Tests:
         self._decoder, self._reach = decoder, decoder.extremes
         kernels = decoder.categories if decoder.kernels_tested else 0
         self.each = false_alarm / (2 * len(self._reach.rarest) + kernels)
-        if isinstance(decoder, DesignDecoder):
+        self._rarest_others = 1 - (decoder.likeliest_response or 1)
+        if decoder.likeliest_response is not None:
             self.each /= 2
             self._each_response = false_alarm / (2 * decoder.responses)
-            self._rarest_others = 1 - decoder.likeliest_response
 
     def flags(self, tally: Tally) -> tuple[Flags, Flags]:
         """Return which tested counts and which categories' estimates are flagged."""
@@ -165,7 +164,9 @@ class _Tests:
         return counted, self._decoder.frequencies(tally) < -self.chance_below_zero(n)
 
     def too_often(self, tally: Tally) -> Flags:
-        """Return which responses of a design were sent too often, whoever is honest."""
+        """Return which responses were sent too often, whoever is honest: of a design alone."""
+        if not self._rarest_others:
+            return np.zeros(len(tally.counts), dtype=np.bool_)
         others = (tally.n - tally.counts).astype(np.float64)
         return _too_few(others, tally.n, self._rarest_others, self._each_response)
 
@@ -190,7 +191,7 @@ class _Tests:
             _most_honest(seen, n, self._reach.rarest[counted], self.each),
             _most_honest(n - seen, n, 1 - self._reach.likeliest[counted], self.each),
         ]
-        if isinstance(self._decoder, DesignDecoder):
+        if self._rarest_others:
             # The same chance for all of them: the most frequent one tells most.
             others = np.array([n - tally.counts.max()], dtype=np.float64)
             most.append(_most_honest(others, n, self._rarest_others, self._each_response))

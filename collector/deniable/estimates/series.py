@@ -7,7 +7,7 @@ from typing import Final
 
 from deniable.documents import Caution, Column, Document, Table, caution_codes, caution_maps
 from deniable.estimates.answers import Answers, answers_text
-from deniable.estimates.cautions import Figures
+from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.charts import Picture
 from deniable.estimates.document import estimate_columns, estimate_row
 from deniable.estimates.estimate import Estimate, Unit, furthest, share_of_row
@@ -228,7 +228,7 @@ class Series(Tabular):
         estimates = [estimate for _, row in figures for estimate in row if estimate is not None]
         means = any(estimate.unit is Unit.NUMBER for estimate in estimates)
         name = "the mean" if means else "a share"
-        return Figures(
+        return DisplayedFigures(
             tuple(histogram.sample for histogram in histograms),
             *furthest(estimates, name),
             "an epoch's reports",

@@ -113,6 +113,10 @@ class Decoder(ABC):
     kernels_tested: bool
     """Whether estimates too far below 0 tell more of fake reports than the tested counts do."""
 
+    likeliest_response: float | None = None
+    """The greatest probability of any response, whoever sends it, where responses support sets of
+    categories: beside the supported counts, none of these may have been sent too often."""
+
     def __init__(self, categories: int, responses: int) -> None:
         self.categories, self.responses = categories, responses
 
@@ -151,6 +155,10 @@ class Decoder(ABC):
     def parts(self) -> tuple["Part", ...]:
         """Return the questions, of which a report is about one."""
         return (Part(self, slice(None), slice(None)),)
+
+    def supported_by(self, responses: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the categories that any of these responses supports, each its own of most."""
+        return responses
 
     @property
     @abstractmethod
