@@ -12,6 +12,7 @@ from rich.console import Console
 
 from deniable.documents import Caution, Column, Document, Fact, Level, Table, number_text
 from deniable.documents.csv import table_csv
+from deniable.documents.html import table_html
 from deniable.documents.json import document_json, table_json
 from deniable.documents.terminal import facts_text, print_document, table_width
 
@@ -77,6 +78,8 @@ def test_programs_see_what_has_a_key_and_people_what_has_a_text() -> None:
         {"code": "b", "text": "Misleading."},
     ]
     assert json.loads(document_json(document)) == keyed
+    first = '<tr data-name="mean" data-value="12.345"><th scope="row" class="text">mean</th>'
+    assert f'{first}<td>12.3</td><td class="text">me</td></tr>' in table_html(document.tables[0])
     assert printed(document, 80) == [
         *("!! Not used.", "", "Heading", "", "label     text", "  detail  more", ""),
         *("figure  estimate  of it", "mean        12.3  me", "often      12.3%  of", ""),

@@ -83,7 +83,7 @@ def _text_class(column: Column) -> str:
 
 def _data(columns: list[Column], row: Mapping[str, Any]) -> Iterator[str]:
     for column in columns:
-        keys = ("low", "high") if column.shape == "interval" else (column.key,)
+        keys = ("low", "high") if column.shape == "interval" else (column.key,) * bool(column.key)
         for key in keys:
             value = row[key]
             text = "" if value is None else value if isinstance(value, str) else repr(value)

@@ -133,8 +133,9 @@ def _list(table: Table, width: int) -> Iterator[str]:
         yield table.title
     for at, name in enumerate(names):
         yield name
-        cells = (f"{column.title}\N{NO-BREAK SPACE}{cells[at]}" for column, cells in others)
-        yield facts_text([Fact(text=", ".join(cells))], width, indent=2)
+        pairs = [(column.title, cells[at]) for column, cells in others if cells[at]]
+        text = ", ".join(f"{title}\N{NO-BREAK SPACE}{cell}" for title, cell in pairs)
+        yield facts_text([Fact(text=text)], width, indent=2)
 
 
 def _is_bar(column: Column) -> bool:
