@@ -30,19 +30,20 @@ def demo_document(
     ordered = sorted(rows, key=lambda row: -row["truth"]) if len(rows) > _MOST_ROWS else rows
     most = _FREQUENT if len(rows) > _MOST_ROWS else len(rows)
     frequent, rest, shares = ordered[:most], ordered[most:], mechanism.hit is None
-    notes = [supporting_text(mechanism)] * (not shares)
+    notes = [text] if (text := supporting_text(mechanism)) else []
     if rest:
         notes.append(
             f"Above are the {most} most frequent answers, and {len(rest)} answers more are the "
             f"truth of at most {rest[0]['truth']:.1%} each."
         )
     worst = max(abs(row["estimate"] - row["truth"]) for row in rows)
+    covered = sum(row["covers"] == "yes" for row in rows)
     privacy = mechanism.privacy
     assert privacy.odds is not None
     notes += [
         f"{BARS}.",
-        f"{sum(map(_covers, rows))} of {len(rows)} intervals cover the truth (each does so in "
-        f"about 95 of 100 runs); the largest error is {100 * worst:.1f} percentage points.",
+        f"{covered} of {len(rows)} intervals cover the truth (each does so in about 95 of 100 "
+        f"runs); the largest error is {100 * worst:.1f} percentage points.",
         "Estimates are unbiased and may leave [0 %, 100 %]; intervals are cut to it.",
         "",
         "What the collector could learn about one person: whatever odds it gave to any two "
@@ -64,16 +65,15 @@ def demo_document(
 
 def _row(row: _Row, truth: float, n: int) -> _Row:
     share = row["raw"] / n
-    made = {**row, "truth": truth, "share": share, "width": row["high"] - row["low"]}
-    return made | {
+    return {
+        **row,
+        "truth": truth,
+        "share": share,
+        "width": row["high"] - row["low"],
         "counted": f"{row['raw']:,} = {share:.1%}",
         "error": row["estimate"] - truth,
-        "covers": "yes" if _covers(made) else "no",
+        "covers": "yes" if row["low"] <= truth <= row["high"] else "no",
     }
-
-
-def _covers(row: _Row) -> bool:
-    return bool(row["low"] <= row["truth"] <= row["high"])
 
 
 def _bars(rows: list[_Row], *, raw: bool) -> Iterator[_Row]:
