@@ -69,8 +69,8 @@ async def build_server(
     async def ready(_: web.BaseRequest, __: str) -> web.Response:
         await gauges.check()
         (serving,) = meters.total("workers")
-        told = {"status": "ready", "workers": int(serving), "workers_wanted": config.workers}
-        return web.json_response(told)
+        readiness = {"status": "ready", "workers": int(serving), "workers_wanted": config.workers}
+        return web.json_response(readiness)
 
     async def openapi(_: web.BaseRequest, __: str) -> web.Response:
         # In a thread: with the fields of histograms, it imports numpy.
@@ -160,7 +160,7 @@ async def _healthy(_: web.BaseRequest, __: str) -> web.Response:
 
 
 def _metrics(meters: Meters, gauges: Gauges, store: Store | None) -> Handler:
-    """Return what answers with the metrics: to operators, whom the store knows, or to anyone."""
+    """Return the handler of the metrics: for operators, whom the store knows, or for anyone."""
 
     async def answer(request: web.BaseRequest, _: str) -> web.Response:
         if store is not None:

@@ -34,7 +34,7 @@ def _object(
     }
 
 
-def _each(schema: Json, *names: str) -> Mapping[str, Json]:
+def _alike(schema: Json, *names: str) -> Mapping[str, Json]:
     return dict.fromkeys(names, schema)
 
 
@@ -58,22 +58,22 @@ _STATE: Final = _one_of(*EpochState)
 _WHOLE: Final = "if these are all the counts that the seal is over"
 _SCHEMAS: Final[dict[str, Json]] = {
     "Health": _object({"status": _one_of("ok")}),
-    "Readiness": _object({"status": _one_of("ready")}, _each(_COUNT, "workers", "workers_wanted")),
+    "Readiness": _object({"status": _one_of("ready")}, _alike(_COUNT, "workers", "workers_wanted")),
     "Problem": _object(
-        _each(_TEXT, "type", "title"),
+        _alike(_TEXT, "type", "title"),
         {"status": {"type": "integer"}},
         optional={"detail": _TEXT},
         description="RFC 9457; nothing of what was sent is repeated",
     ),
     "UploadAnswer": _object(
-        _each(_COUNT, "accepted", "duplicates"),
+        _alike(_COUNT, "accepted", "duplicates"),
         {"refused": _list(_object({"index": _COUNT, "code": _one_of(*RefusalCode)}))},
         description="what became of each report; what is accepted or duplicate is durable",
     ),
     "Survey": _object(
-        _each(_TEXT, "name", "question", "pure_epsilon"),
-        _each(_COUNT, "sequence", "start", "epoch_seconds", "epochs", "grace_seconds"),
-        _each(_DECIMAL, "epsilon", "delta"),
+        _alike(_TEXT, "name", "question", "pure_epsilon"),
+        _alike(_COUNT, "sequence", "start", "epoch_seconds", "epochs", "grace_seconds"),
+        _alike(_DECIMAL, "epsilon", "delta"),
         {
             "survey_id": _ID,
             "categories": _list(_TEXT, minItems=2),
@@ -88,7 +88,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
             "ratio": _TEXT,
             "kept_epsilon": _DECIMAL,
             "questions": _TEXT,
-            **_each({"type": "string", "pattern": "^[0-9]+$"}, "d", "q", "m", "s"),
+            **_alike({"type": "string", "pattern": "^[0-9]+$"}, "d", "q", "m", "s"),
         },
         description="what is being asked, with its privacy terms",
     ),
@@ -98,9 +98,9 @@ _SCHEMAS: Final[dict[str, Json]] = {
             **_OF_SURVEY,
             "epochs": _list(
                 _object(
-                    _each(_or_null({"type": "string", "format": "date-time"}), "start", "end"),
-                    _each(_COUNT, "epoch", "n"),
-                    _each(_or_null(_COUNT), "sealed_at", "pruned_at"),
+                    _alike(_or_null({"type": "string", "format": "date-time"}), "start", "end"),
+                    _alike(_COUNT, "epoch", "n"),
+                    _alike(_or_null(_COUNT), "sealed_at", "pruned_at"),
                     {
                         "state": _STATE,
                         "seal": _or_null(_ID),
@@ -118,14 +118,14 @@ _SCHEMAS: Final[dict[str, Json]] = {
             "meaning": _TEXT,
             "epochs": _list(
                 _object(
-                    _each(_COUNT, "epoch", "n", "distrusted"),
+                    _alike(_COUNT, "epoch", "n", "distrusted"),
                     {
                         "state": _STATE,
                         "seal": _or_null(_ID),
                         "whole": {"type": "boolean", "description": _WHOLE},
                         "counts": _list(
                             _object(
-                                _each(_list(_COUNT), "responses", "reports"),
+                                _alike(_list(_COUNT), "responses", "reports"),
                                 {"issuer": _or_null(_ID)},
                             )
                         ),
@@ -140,7 +140,7 @@ _SCHEMAS: Final[dict[str, Json]] = {
 
 
 def schemas() -> dict[str, Json]:
-    """Return all by name; each object has exactly the members that it lists."""
+    """Return the schemas by name; each object has exactly the members that it lists."""
     from deniable.estimates import HISTOGRAM_SCHEMAS, SERIES_SCHEMA  # with numpy and scipy
 
     return _SCHEMAS | HISTOGRAM_SCHEMAS | {"Series": SERIES_SCHEMA}

@@ -7,14 +7,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from deniable.cli.doctor.finding import Finding, bad, doubtful, good
-from deniable.cli.doctor.rights import check_rights
 from deniable.directory import Config, authority_chain, signed_surveys, with_store
-from deniable.directory.states import running
+from deniable.directory.checks.finding import Finding, bad, doubtful, good
+from deniable.directory.checks.rights import check_rights
+from deniable.directory.states import AGREEMENT_SECONDS, all_overdue, running
 from deniable.intake import Due
 from deniable.messages import Manifest, Refusal
-from deniable.server.life.upkeep import AGREEMENT_SECONDS
-from deniable.server.operations.gauges import all_overdue
 from deniable.stores import (
     NotAdmitted,
     Overloaded,
@@ -34,7 +32,7 @@ _LOCK_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a store holds, as far as it is judged."""
+    """The content of a store, as far as it is judged."""
 
     config: Config
     now: float
@@ -67,14 +65,14 @@ def check_schema(config: Config) -> Finding | None:
         return unwritable
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as opened:
-            (found,) = opened.execute("PRAGMA user_version").fetchone()
+            (version,) = opened.execute("PRAGMA user_version").fetchone()
     except sqlite3.Error as error:
         return bad(f"{file} cannot be read ({error})", _remedy_of_file(error))
-    if found > VERSION:
-        return bad(f"schema {found}, written by a newer deniable", "upgrade deniable")
-    if found < VERSION:
+    if version > VERSION:
+        return bad(f"schema {version}, written by a newer deniable", "upgrade deniable")
+    if version < VERSION:
         return doubtful(
-            f"schema {found}; this version brings it to {VERSION} when it serves",
+            f"schema {version}; this version brings it to {VERSION} when it serves",
             "deniable store backup FILE; then deniable store migrate, or serve",
         )
     return None
@@ -173,7 +171,7 @@ def judge_store_clock(ahead: float) -> Finding:
 
 
 def judge_order(faults: list[str] | None) -> Finding:
-    """Judge what recounting found; None if it was left out."""
+    """Judge the faults that recounting found; None if it was left out."""
     if faults is None:
         return good("left out, being long: deniable store check")
     if not faults:

@@ -1,12 +1,12 @@
-"""What the settings say, and whether it goes together."""
+"""The settings: whether they can be read, and go together."""
 
 import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
 
-from deniable.cli.doctor.finding import Finding, bad, doubtful, good
-from deniable.cli.doctor.rights import as_user
 from deniable.directory import CONFIG_FILE, Config, InvalidConfig
+from deniable.directory.checks.finding import Finding, bad, doubtful, good
+from deniable.directory.checks.rights import as_user
 from deniable.directory.start_warnings import VARIABLES, unknown_variables
 
 

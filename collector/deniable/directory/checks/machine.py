@@ -9,8 +9,8 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from deniable.cli.doctor.finding import Finding, bad, doubtful, good
 from deniable.directory import Config
+from deniable.directory.checks.finding import Finding, bad, doubtful, good
 
 _OTHER_FILES = 64
 """What a worker opens besides connections: store, logs, pipes, sockets."""
@@ -24,10 +24,10 @@ _ONE_SECOND = 1.0
 def check_workers(config: Config) -> Finding:
     """Check that there are processors for the workers."""
     cores = len(os.sched_getaffinity(0))
-    found = f"{config.workers}, on {cores} processor{'s' * (cores > 1)}"
+    text = f"{config.workers}, on {cores} processor{'s' * (cores > 1)}"
     if config.workers > cores:
-        return doubtful(found, f"more workers than processors gain nothing; set {cores}")
-    return good(found)
+        return doubtful(text, f"more workers than processors gain nothing; set {cores}")
+    return good(text)
 
 
 def check_open_files(config: Config) -> Finding:
@@ -61,13 +61,13 @@ def judge_clock(file: Path, newest: float, now: float, *, synchronised: bool | N
             "set the clock before serving: reports of open epochs would be refused. If it is right,"
             f" it was wrong when that was written: touch {shlex.quote(str(file))}",
         )
-    shown = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now)) + " UTC"
+    time_text = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now)) + " UTC"
     if synchronised is False:
         return doubtful(
-            f"{shown}, not synchronised",
+            f"{time_text}, not synchronised",
             "run a time service, such as chrony or systemd-timesyncd",
         )
-    return good(shown + (", synchronised" if synchronised else ""))
+    return good(time_text + (", synchronised" if synchronised else ""))
 
 
 def _synchronised() -> bool | None:
@@ -82,11 +82,11 @@ def _synchronised() -> bool | None:
 def check_libraries() -> Finding:
     """Say which libraries the server uses, and whether the faster event loop is there."""
     versions = {name: _version(name) for name in ("aiohttp", "PyNaCl", "uvloop")}
-    shown = [f"{name} {number}" for name, number in versions.items() if number]
-    found = ", ".join([*shown, f"SQLite {sqlite3.sqlite_version}"])
+    installed = [f"{name} {number}" for name, number in versions.items() if number]
+    text = ", ".join([*installed, f"SQLite {sqlite3.sqlite_version}"])
     if versions["uvloop"] is None:
-        return doubtful(found, "pip install uvloop: it takes more reports a second")
-    return good(found)
+        return doubtful(text, "pip install uvloop: it takes more reports a second")
+    return good(text)
 
 
 def _version(name: str) -> str | None:
