@@ -22,7 +22,7 @@ from deniable.cli.doctor.checks import CHECKS, STORE_CHECKS
 from deniable.cli.doctor.network import check_certificate, check_origin_answers, check_server
 from deniable.cli.root import deniable
 from deniable.directory import Config
-from deniable.directory.checks.finding import Finding, Status
+from deniable.directory.checks.finding import Diagnosis, Status
 from tests.cli.commands import Workplace, run
 from tests.support.certificates import certificate
 from tests.support.processes import ROOT
@@ -36,12 +36,12 @@ def config(**settings: Any) -> Config:
     return replace(Config(origin=ORIGIN, authority=AUTHORITY.public_key), **settings)
 
 
-def examined(directory: Path, *options: str) -> tuple[int, dict[str, Finding]]:
+def examined(directory: Path, *options: str) -> tuple[int, dict[str, Diagnosis]]:
     """Return the exit status, and what was found by the name of the check."""
     result = run("doctor", "--dir", directory, "--json", *options)
     told = json.loads(result.stdout)
     found = {
-        each["check"]: Finding(Status(each["status"]), each["found"], each["remedy"])
+        each["check"]: Diagnosis(Status(each["status"]), each["found"], each["remedy"])
         for each in told
     }
     assert len(found) == len(told)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from deniable.directory import read_authority_key
-from deniable.directory.checks.finding import Finding, Status
+from deniable.directory.checks.finding import Diagnosis, Status
 from deniable.messages import SigningKey
 from deniable.stores.sqlite import SqliteStore
 from deniable.stores.sqlite.database import VERSION
@@ -481,7 +481,7 @@ def test_what_doctor_says_is_wrong_is_right_once_done_as_it_says(name: str, brok
     if check not in {"authority key", "certificate"}:  # of which it has the one, and not the other
         assert before[check].status is Status.OK
 
-    def look() -> Finding:
+    def look() -> Diagnosis:
         with as_seen_by(broken):
             return examined(broken.place.directory)[1][check]
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from deniable.directory import Config
-from deniable.directory.checks.finding import Finding, bad
+from deniable.directory.checks.finding import Diagnosis, bad
 from deniable.directory.health import judge_server
 
 SECONDS: Final = 8.0
@@ -19,7 +19,7 @@ _AGAIN_SECONDS: Final = 0.1
 _MOST_BYTES: Final = 64 << 10
 
 
-def server_finding(config: Config, path: str) -> Finding:
+def server_finding(config: Config, path: str) -> Diagnosis:
     """Return the state of the collector, by its answer to ``/healthz`` or ``/readyz``.
 
     Raises:

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from deniable.directory.checks.finding import Finding, bad, doubtful, good
+from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 from deniable.documents import Fact
 from deniable.messages import Schedule
 from deniable.reading import EpochCounts, EpochState, instant_text
 
 
-def judge_server(place: str, status: int, answer: Mapping[str, Any]) -> Finding:
+def judge_server(place: str, status: int, answer: Mapping[str, Any]) -> Diagnosis:
     """Judge the HTTP status and the JSON object of ``/healthz`` or ``/readyz``."""
     if status != 200:
         reason = answer.get("detail", "it is no collector")

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from deniable.cli.doctor import devices, network
 from deniable.directory import Config
 from deniable.directory.checks import files, machine, settings, store, surveys
-from deniable.directory.checks.finding import Finding
+from deniable.directory.checks.finding import Diagnosis
 from deniable.directory.states import current
 
 Examined = TypeVar("Examined")
@@ -25,7 +25,7 @@ class Collector:
     now: float
 
 
-Checks = Mapping[str, Callable[[Examined], Finding | None]]
+Checks = Mapping[str, Callable[[Examined], Diagnosis | None]]
 """By name, what looks at it; None if it does not apply."""
 
 CHECKS: Final[Checks[Collector]] = {
@@ -57,7 +57,7 @@ STORE_CHECKS: Final[Checks[store.Stored]] = {
 
 def examine(
     directory: Path, environment: Mapping[str, str], *, online: bool
-) -> Iterator[tuple[str, Finding]]:
+) -> Iterator[tuple[str, Diagnosis]]:
     """Yield names of checks and their findings, as far as the ones before let it look."""
     config, read = settings.read_settings(directory, environment)
     yield "settings", read
@@ -72,16 +72,16 @@ def examine(
         stored = store.check_schema(config) or store.read_store(config, now)
     if (server := server_finding.result()) is not None:
         yield "server", server
-    if isinstance(stored, Finding):
+    if isinstance(stored, Diagnosis):
         yield "store", stored
     else:
         yield from _findings(STORE_CHECKS, stored)
     if online:
-        authority = config.authority if isinstance(stored, Finding) else stored.authority
+        authority = config.authority if isinstance(stored, Diagnosis) else stored.authority
         yield "origin", network.check_origin_answers(config, authority)
 
 
-def _findings(checks: Checks[Examined], it: Examined) -> Iterator[tuple[str, Finding]]:
+def _findings(checks: Checks[Examined], it: Examined) -> Iterator[tuple[str, Diagnosis]]:
     for name, look in checks.items():
         if (finding := look(it)) is not None:
             yield name, finding

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from deniable.budget import format_nano
 from deniable.client import DEFAULT_LIFETIME_EPSILON
-from deniable.directory.checks.finding import Finding, doubtful, good
+from deniable.directory.checks.finding import Diagnosis, doubtful, good
 from deniable.directory.states import current
 from deniable.messages import Manifest
 from deniable.publishing.document import left_behind_text
 from deniable.publishing.following import CEILING, left_behind, reserved_by_all
 
 
-def judge_lifetime(offered: Sequence[Manifest], now: float) -> Finding:
+def judge_lifetime(offered: Sequence[Manifest], now: float) -> Diagnosis:
     """Judge whether a device can follow all that runs."""
     together = reserved_by_all(offered, now)
     text = (
@@ -27,7 +27,7 @@ def judge_lifetime(offered: Sequence[Manifest], now: float) -> Finding:
     return good(text)
 
 
-def judge_declarations(offered: Sequence[Manifest], now: float) -> Finding:
+def judge_declarations(offered: Sequence[Manifest], now: float) -> Diagnosis:
     """Tell which apps answer an older survey than the newest of its name."""
     lines = []
     for newest in current(offered):

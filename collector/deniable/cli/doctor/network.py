@@ -8,7 +8,7 @@ from cryptography import x509
 
 from deniable.cli.asking_server import server_finding
 from deniable.directory import Config, InvalidConfig
-from deniable.directory.checks.finding import Finding, bad, doubtful, good
+from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 from deniable.server import tls_context
 
 _RENEWAL_DAYS = 14
@@ -16,7 +16,7 @@ _SECONDS = 10.0
 _MOST_BYTES = 64 << 10
 
 
-def check_certificate(config: Config, now: float) -> Finding | None:
+def check_certificate(config: Config, now: float) -> Diagnosis | None:
     """Check the certificate, if the collector ends TLS itself."""
     if config.tls_certificate is None:
         return None
@@ -49,7 +49,7 @@ def _is_for(certificate: x509.Certificate, host: str) -> bool:
     return host in addresses or host in patterns or f"*.{parent}" in patterns
 
 
-def check_server(config: Config) -> Finding | None:
+def check_server(config: Config) -> Diagnosis | None:
     """Check that the collector of these settings is ready, if one runs on this machine."""
     try:
         return server_finding(config, "/readyz")
@@ -57,7 +57,7 @@ def check_server(config: Config) -> Finding | None:
         return None
 
 
-def check_origin_answers(config: Config, authority: bytes) -> Finding:
+def check_origin_answers(config: Config, authority: bytes) -> Diagnosis:
     """Ask the origin, as a device would, for the authority that signs now."""
     origin = urlsplit(config.origin)
     secure = origin.scheme == "https"

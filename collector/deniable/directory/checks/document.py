@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from deniable.directory.checks.finding import Finding, Status
+from deniable.directory.checks.finding import Diagnosis, Status
 from deniable.documents import Column, Document, Level, Table
 
 _LEVELS: Final = {Status.WARN: Level.WARNING, Status.FAIL: Level.ALERT}
@@ -17,7 +17,7 @@ _COLUMNS: Final = (
 )
 
 
-def findings_document(findings: Sequence[tuple[str, Finding]]) -> Document:
+def findings_document(findings: Sequence[tuple[str, Diagnosis]]) -> Document:
     """Return findings, by the names of their checks."""
     rows = [
         {

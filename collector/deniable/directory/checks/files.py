@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from deniable.directory import CONFIG_FILE, Config, key_files
-from deniable.directory.checks.finding import Finding, bad, doubtful, good
+from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 
 _PRIVATE = b"PRIVATE KEY-----"
 _FULL_BYTES = 100 << 20
@@ -15,7 +15,7 @@ _NARROW_BYTES = 1 << 30
 _MOST_READ = 64 << 10
 
 
-def check_modes(directory: Path, config: Config) -> Finding:
+def check_modes(directory: Path, config: Config) -> Diagnosis:
     """Check that nobody else reads what is secret or about people."""
     secret = [config.tls_key, config.store, directory / CONFIG_FILE, directory]
     files = [file for file in secret if isinstance(file, Path) and os.access(file, os.F_OK)]
@@ -36,7 +36,7 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def check_authority_key(directory: Path, config: Config) -> Finding:
+def check_authority_key(directory: Path, config: Config) -> Diagnosis:
     """Check that the authority's private key does not lie where the server could read it."""
     served = config.tls_key.resolve() if config.tls_key is not None else None
     inside = [
@@ -66,7 +66,7 @@ def _holds_private_key(file: Path) -> bool:
         return False
 
 
-def check_leftover(directory: Path, config: Config) -> Finding | None:
+def check_leftover(directory: Path, config: Config) -> Diagnosis | None:
     """Check that no SQLite file lies where a command without the database's URL would take it."""
     file = directory / "store.sqlite"
     if isinstance(config.store, str) and file.exists():
@@ -77,7 +77,7 @@ def check_leftover(directory: Path, config: Config) -> Finding | None:
     return None
 
 
-def check_disk(config: Config) -> Finding | None:
+def check_disk(config: Config) -> Diagnosis | None:
     """Check that the store can grow."""
     if not (isinstance(config.store, Path) and os.access(config.store.parent, os.F_OK)):
         return None
@@ -85,7 +85,7 @@ def check_disk(config: Config) -> Finding | None:
     return judge_room(usage.free, usage.total)
 
 
-def judge_room(free: int, total: int) -> Finding:
+def judge_room(free: int, total: int) -> Diagnosis:
     """Judge how much room the store has, in bytes."""
     text = f"{free / 2**30:,.1f} GiB free of {total / 2**30:,.1f}"
     if free < _FULL_BYTES:

@@ -13,7 +13,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """The finding of a check, without secrets, and a remedy; empty if none is needed."""
 
     status: Status
@@ -21,16 +21,16 @@ class Finding:
     remedy: str = ""
 
 
-def good(text: str) -> Finding:
+def good(text: str) -> Diagnosis:
     """Return a finding that nothing is to be done."""
-    return Finding(Status.OK, text)
+    return Diagnosis(Status.OK, text)
 
 
-def doubtful(text: str, remedy: str) -> Finding:
+def doubtful(text: str, remedy: str) -> Diagnosis:
     """Return a finding that somebody should look at."""
-    return Finding(Status.WARN, text, remedy)
+    return Diagnosis(Status.WARN, text, remedy)
 
 
-def bad(text: str, remedy: str) -> Finding:
+def bad(text: str, remedy: str) -> Diagnosis:
     """Return a finding that something is wrong."""
-    return Finding(Status.FAIL, text, remedy)
+    return Diagnosis(Status.FAIL, text, remedy)

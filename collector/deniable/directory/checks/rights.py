@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from deniable.directory.checks.finding import Finding, bad
+from deniable.directory.checks.finding import Diagnosis, bad
 
 
-def check_rights(store: Path) -> Finding | None:
+def check_rights(store: Path) -> Diagnosis | None:
     """Check that a SQLite store's file, those beside it and their folder can be written; else None.
 
     Raises:

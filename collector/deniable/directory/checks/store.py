@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deniable.directory import Config, authority_chain, signed_surveys, with_store
-from deniable.directory.checks.finding import Finding, bad, doubtful, good
+from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 from deniable.directory.checks.rights import check_rights
 from deniable.directory.states import AGREEMENT_SECONDS, all_overdue, running
 from deniable.intake import Due
@@ -46,7 +46,7 @@ class Stored:
     distrusted: frozenset[bytes]
 
 
-def check_schema(config: Config) -> Finding | None:
+def check_schema(config: Config) -> Diagnosis | None:
     """Check that the store is there and of this version, without changing it; None if it is."""
     file = config.store
     if not isinstance(file, Path):
@@ -78,7 +78,7 @@ def check_schema(config: Config) -> Finding | None:
     return None
 
 
-def read_store(config: Config, now: float) -> Stored | Finding:
+def read_store(config: Config, now: float) -> Stored | Diagnosis:
     """Open the store and read what is judged, or say why not; the server may be running."""
 
     async def read(store: Store) -> Stored:
@@ -152,7 +152,7 @@ def _remedy_of_file(error: BaseException | None) -> str:
     )
 
 
-def describe(config: Config) -> Finding:
+def describe(config: Config) -> Diagnosis:
     """Say which store has taken a write."""
     if not isinstance(config.store, Path):
         return good("PostgreSQL answers")
@@ -160,7 +160,7 @@ def describe(config: Config) -> Finding:
     return good(f"{config.store}, {size:,.1f} MiB, schema {VERSION}")
 
 
-def judge_store_clock(ahead: float) -> Finding:
+def judge_store_clock(ahead: float) -> Diagnosis:
     """Judge by how many seconds the store's clock is ahead of this machine's."""
     if abs(ahead) <= AGREEMENT_SECONDS:
         return good("agrees with this machine's")
@@ -170,7 +170,7 @@ def judge_store_clock(ahead: float) -> Finding:
     )
 
 
-def judge_order(faults: list[str] | None) -> Finding:
+def judge_order(faults: list[str] | None) -> Diagnosis:
     """Judge the faults that recounting found; None if it was left out."""
     if faults is None:
         return good("left out, being long: deniable store check")

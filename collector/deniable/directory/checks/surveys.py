@@ -3,7 +3,7 @@
 import time
 from collections.abc import Collection, Sequence
 
-from deniable.directory.checks.finding import Finding, bad, doubtful, good
+from deniable.directory.checks.finding import Diagnosis, bad, doubtful, good
 from deniable.directory.states import current
 from deniable.intake import Action, Due
 from deniable.messages import Manifest
@@ -21,7 +21,7 @@ _IDLE = (
 )
 
 
-def judge_signatures(others: int, stored: int) -> Finding:
+def judge_signatures(others: int, stored: int) -> Diagnosis:
     """Judge how many of the stored surveys another authority signed."""
     if others:
         return bad(
@@ -32,7 +32,7 @@ def judge_signatures(others: int, stored: int) -> Finding:
     return good("it signed all that is stored")
 
 
-def judge_origin(surveys: Sequence[Manifest], origin: str) -> Finding:
+def judge_origin(surveys: Sequence[Manifest], origin: str) -> Diagnosis:
     """Judge whether devices that come to the origin can take what is asked there."""
     elsewhere = [
         f"{survey.name} (for {survey.origin})" for survey in surveys if survey.origin != origin
@@ -46,7 +46,7 @@ def judge_origin(surveys: Sequence[Manifest], origin: str) -> Finding:
     return good(f"current surveys are signed for {origin}")
 
 
-def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) -> Finding:
+def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) -> Diagnosis:
     """Judge whether anybody is left to vouch for devices."""
     stuck = [
         survey.name
@@ -62,7 +62,9 @@ def judge_issuers(surveys: Sequence[Manifest], distrusted: Collection[bytes]) ->
     return good("each current survey that needs one has one that is trusted")
 
 
-def judge_surveys(surveys: Sequence[Manifest], offered: Sequence[Manifest], now: float) -> Finding:
+def judge_surveys(
+    surveys: Sequence[Manifest], offered: Sequence[Manifest], now: float
+) -> Diagnosis:
     """Judge whether anything is asked, and for how long; what is offered is what runs."""
     names = {manifest.name for manifest in surveys}
     if not names:
@@ -79,7 +81,7 @@ def judge_surveys(surveys: Sequence[Manifest], offered: Sequence[Manifest], now:
 
 def judge_seals(
     surveys: Sequence[Manifest], overdue: Sequence[tuple[Manifest, Due]]
-) -> Finding | None:
+) -> Diagnosis | None:
     """Judge whether epochs that are over are sealed."""
     if not surveys:
         return None

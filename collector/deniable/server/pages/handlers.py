@@ -20,7 +20,7 @@ from deniable.server.pages.rendering import here, is_script, page, rendered, roo
 from deniable.server.pages.table import PAGES, Page
 from deniable.server.pages.terms import privacy_terms
 from deniable.server.routes.catalogue import Catalogue
-from deniable.server.routes.figures import Figures, Subject, to_the_end
+from deniable.server.routes.figures import FigureService, Subject, to_the_end
 from deniable.server.routes.routing import Handler
 from deniable.server.routes.tokens import held_role
 from deniable.stores import Role, Store
@@ -38,7 +38,7 @@ class Site:
     config: Config
     store: Store
     catalogue: Catalogue
-    figures: Figures
+    figures: FigureService
     clock: Callable[[], float]
     meters: Meters
 

@@ -36,7 +36,7 @@ _CALCULATE: Final = (
 )
 
 
-def figure_handlers(figures: "Figures") -> dict[str, Handler]:
+def figure_handlers(figures: "FigureService") -> dict[str, Handler]:
     """Return the handlers of figures, by path."""
     return {
         "/v1/surveys/{name}/epochs": figures.epochs,
@@ -61,7 +61,7 @@ class Subject:
         return self.surveys[0]
 
 
-class Figures:
+class FigureService:
     """Makes figures of surveys' counts, for those who may see them."""
 
     def __init__(
