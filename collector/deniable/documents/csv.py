@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from deniable.documents.document import Table
@@ -12,16 +12,22 @@ _FORMULA_SIGNS: Final = tuple("=+-@\t\r")
 
 
 def table_csv(table: Table, shared: Mapping[str, Any]) -> str:
-    """Return a line of titles and one for each row, quoted as RFC 4180 has it, in lines of Unix.
+    """Return a table as CSV; see :func:`rows_csv`."""
+    return rows_csv([column.key for column in table.columns if column.key], table.rows, shared)
+
+
+def rows_csv(
+    keys: Sequence[str], rows: Iterable[Mapping[str, Any]], shared: Mapping[str, Any]
+) -> str:
+    """Return a line of keys and one for each row, quoted as RFC 4180 has it, in lines of Unix.
 
     What a row does not have is ``shared`` by all rows; what is infinite or None is empty. A truth
     value is 1 or 0.
     """
-    keys = [column.key for column in table.columns if column.key]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(keys)
-    for row in table.rows:
+    for row in rows:
         writer.writerow(_cell(row.get(key, shared.get(key))) for key in keys)
     return stream.getvalue()
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from deniable.estimates.fields import Json, at_once, category_rows, crossed_rows, estimate_map
+from deniable.documents.schema import Json
+from deniable.estimates.fields import at_once, category_rows, crossed_rows, estimate_map
 from deniable.estimates.views import View
 from deniable.reading import MOST_ROWS
 

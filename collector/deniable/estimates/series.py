@@ -6,26 +6,24 @@ from functools import cache, partial
 from typing import Final
 
 from deniable.documents import Caution, Column, Document, Table, caution_codes, caution_maps
-from deniable.estimates.answers import Answers, answers_text
-from deniable.estimates.cautions import DisplayedFigures
-from deniable.estimates.charts import Picture
-from deniable.estimates.document import estimate_columns, estimate_row
-from deniable.estimates.estimate import Estimate, Unit, furthest, share_of_row
-from deniable.estimates.fields import (
-    CAUTIONS_SCHEMA,
+from deniable.documents.csv import rows_csv
+from deniable.documents.schema import (
     COUNT,
-    ESTIMATE,
     ID,
     TEXT,
-    TIME,
     Field,
     Json,
     array_of,
     object_of,
     or_null,
     plain,
-    written,
 )
+from deniable.estimates.answers import Answers, answers_text
+from deniable.estimates.cautions import DisplayedFigures
+from deniable.estimates.charts import Picture
+from deniable.estimates.document import estimate_columns, estimate_row
+from deniable.estimates.estimate import Estimate, Unit, furthest, share_of_row
+from deniable.estimates.fields import CAUTIONS_SCHEMA, ESTIMATE, TIME
 from deniable.estimates.frames import Tabular, Values
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.pictures import WIDTH, series_panels, series_picture
@@ -247,7 +245,7 @@ class Series(Tabular):
         columns = [field.name for field in (*_POINT, *_CATEGORY, *ESTIMATE)]
         figures = list(self.figures(*groups))
         shared = {"survey": self.survey, "cautions": caution_codes(self.cautions_of(figures))}
-        return written(("survey", *columns, "cautions"), shared, self._rows(figures))
+        return rows_csv(("survey", *columns, "cautions"), self._rows(figures), shared)
 
 
 def _histogram_of(point: Point, *, numeric: bool) -> Histogram | None:
