@@ -27,6 +27,7 @@ from deniable.estimates.fields import CAUTIONS_SCHEMA, ESTIMATE, TIME
 from deniable.estimates.frames import Tabular, Values
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.pictures import WIDTH, series_panels, series_picture
+from deniable.estimates.rows import ShownRows
 from deniable.reading.epochs import instant_text, iso_time
 
 SeriesFigures = Sequence[tuple[str, tuple[Estimate | None, ...]]]
@@ -162,10 +163,15 @@ class Series(Tabular):
         self,
         figures: SeriesFigures,
         *groups: Answers,
-        simultaneous: bool = False,
+        chosen: ShownRows | None = None,
         notes: Sequence[str] = (),
     ) -> Document:
-        """Return figures of the series, of groups of answers or of categories, as a document."""
+        """Return figures of the series, of groups of answers or of categories, as a document.
+
+        ``chosen`` are the categories, if they are those with the largest shares: their intervals
+        hold at once.
+        """
+        simultaneous = chosen is not None
         levels = {point.histogram.level for point in self.points if point.histogram}
         among = {label for label, _ in figures}
         panels = cache(
@@ -183,7 +189,7 @@ class Series(Tabular):
                 for label, estimates in figures
             ],
             notes=["Each epoch stands by itself.", *notes],
-            cautions=self.cautions_of(figures),
+            cautions=self.cautions_of(figures, chosen),
             heading=f"{self.survey}, epoch by epoch",
             chart=drawing,
         )
@@ -220,8 +226,10 @@ class Series(Tabular):
         """Return the cautions of the figures of groups of answers, or of all answers."""
         return self.cautions_of(list(self.figures(*groups)))
 
-    def cautions_of(self, figures: SeriesFigures) -> tuple[Caution, ...]:
-        """Return the cautions of some of its figures."""
+    def cautions_of(
+        self, figures: SeriesFigures, chosen: ShownRows | None = None
+    ) -> tuple[Caution, ...]:
+        """Return the cautions of some of its figures, which may be chosen by their size."""
         histograms = [point.histogram for point in self.points if point.histogram]
         estimates = [estimate for _, row in figures for estimate in row if estimate is not None]
         means = any(estimate.unit is Unit.NUMBER for estimate in estimates)
@@ -231,6 +239,7 @@ class Series(Tabular):
             *furthest(estimates, name),
             "an epoch's reports",
             outside=sum(estimate.outside for estimate in estimates),
+            rows=chosen,
             level=histograms[0].level if histograms else 0.95,
         ).cautions
 

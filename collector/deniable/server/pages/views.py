@@ -83,7 +83,7 @@ async def series(visit: Visit) -> web.Response:
 
     def values(counts: Sequence[EpochCounts]) -> dict[str, Any]:
         from deniable.estimates import series_of
-        from deniable.estimates.rows import largest_shares
+        from deniable.estimates.rows import ShownRows, largest_shares
 
         figures = series_of(visit.name, subject.surveys, counts, level)
         added_up = [list(groups)] if groups else []
@@ -100,8 +100,14 @@ async def series(visit: Visit) -> web.Response:
             for label, estimates in figures.figures(*added_up, simultaneous=cut)
             if not names or label in names[:most]
         ]
-        notes = _largest_notes(len(chosen), len(names), len(figures.categories)) if names else []
-        document = figures.document(chosen, *added_up, simultaneous=cut, notes=notes)
+        total = len(figures.categories)
+        rows = ShownRows(tuple({"category": label} for label, _ in chosen), total, len(names))
+        document = figures.document(
+            chosen,
+            *added_up,
+            chosen=replace(rows, chosen=True, simultaneous=True) if cut else None,
+            notes=_largest_notes(len(chosen), len(names), total) if names and not cut else [],
+        )
         return {"document": document, "folded": True}
 
     content = await visit.estimated(subject, (level, groups, wanted), values, read)
