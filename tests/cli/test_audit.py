@@ -352,7 +352,10 @@ def test_a_comparison_at_an_epsilon_that_does_not_hold_says_so(named: Path) -> N
     shown = succeed("audit", "compare", named, "--epsilon", "1")
     assert "! The matrix is not private" in shown
     assert lines(shown)["epsilon"] == ["1"]
-    assert not as_json("compare", named, "--epsilon", "1")["holds"]
+    compared = as_json("compare", named, "--epsilon", "1")
+    assert not compared["holds"]
+    assert [caution["code"] for caution in compared["cautions"]] == ["not-private"]
+    assert as_json("compare", named)["cautions"] == as_json(named)["cautions"] == []
     held = succeed("audit", "compare", named, "--epsilon", "1", "--delta", "0.3")
     assert "not private" not in held
 

@@ -377,7 +377,7 @@ def test_fewer_fakes_than_the_bound_explain_no_flag_and_so_many_do(mechanism: Me
         seen = np.array(counts)
         tails = binom.cdf(np.minimum(seen, honest), honest, rarest)
         others = binom.cdf(np.minimum(n - seen, honest), honest, 1 - likeliest)
-        if min(tails.min(), others.min()) < tests.each:
+        if min(tails.min(), others.min()) < tests.chance:
             return False
         if two_valued:
             return True

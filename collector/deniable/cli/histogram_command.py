@@ -9,7 +9,8 @@ import click
 from deniable.cli.asked_answers import asked_answers
 from deniable.cli.options import json_option, level_option
 from deniable.cli.reading import Place, reading_options
-from deniable.cli.screen import console
+from deniable.cli.screen import console, show
+from deniable.documents.csv import table_csv
 from deniable.documents.terminal import print_document
 from deniable.reading import EPOCHS, MOST_ROWS, VIEWS, TooFewReports, appear_text, epoch_range
 
@@ -215,13 +216,10 @@ def _show_series(
 
 
 def _show_epochs(survey: "SurveyFigures", as_json: bool, as_csv: bool) -> None:
-    from deniable.cli.epoch_list import epoch_list_csv, show_epochs
-    from deniable.reading.wire import epochs_map
+    from deniable.reading.epoch_list import epochs_document
 
-    manifest, epochs = survey.manifest, survey.epochs()
-    if as_json:
-        click.echo(json.dumps(epochs_map(manifest, epochs, survey.distrusted()), indent=2))
-    elif as_csv:
-        click.echo(epoch_list_csv(manifest, epochs), nl=False)
+    document = epochs_document(survey.manifest, survey.epochs(), survey.distrusted())
+    if as_csv:
+        click.echo(table_csv(document.tables[0], document.values), nl=False)
     else:
-        show_epochs(manifest, epochs, console())
+        show(document, as_json=as_json)

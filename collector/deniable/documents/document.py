@@ -23,8 +23,11 @@ class Fact:
     details: Sequence[tuple[str, str]] = ()
 
 
-ColumnKind = Literal["text", "number", "share", "points"]
-"""What the values of a column are: shares are written in percent, their differences in points."""
+ColumnKind = Literal["text", "name", "number", "share", "points"]
+"""What the values of a column are: shares are written in percent, their differences in points.
+
+Only a text is broken into lines.
+"""
 
 Shape = Literal["value", "interval", "bar"]
 """How a column shows a row: its value, the ends ``low`` and ``high`` of its interval, or a bar."""
@@ -35,19 +38,23 @@ NOWHERE: Final = "none possible"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: the key of its values, its title, and what they are.
+    """A column of a table: for programs by its key, for people below its title.
 
     Attributes:
+        key: empty if people alone see the column.
+        title: None if programs alone see it.
         width: the key of a row's typical interval width, to which its numbers are rounded.
         signed: whether positive numbers have a sign.
+        cell: the text of a row for people, where it is not that of the value.
     """
 
     key: str
-    title: str
+    title: str | None = None
     kind: ColumnKind = "text"
     width: str = ""
     shape: Shape = "value"
     signed: bool = False
+    cell: Callable[[Mapping[str, Any]], str] | None = None
 
     def texts(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         """Return its cells, alike for all rows of one ``kind``, which may be a row's own."""
@@ -59,6 +66,8 @@ class Column:
         return [self._text(row, typical.get(row.get("kind", self.kind), math.inf)) for row in rows]
 
     def _text(self, row: Mapping[str, Any], width: float) -> str:
+        if self.cell is not None:
+            return self.cell(row)
         sign = "+" if self.signed else ""
         kind = row.get("kind", self.kind)
         if self.shape == "interval":
@@ -70,12 +79,25 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows by the keys of its columns; programs see all of them, if it has a key itself."""
+    """Rows by the keys of its columns; programs see them in a document if it has a key itself.
+
+    A row's ``caution``, if it has one, is a level.
+    """
 
     columns: Sequence[Column]
     rows: Sequence[Mapping[str, Any]]
     key: str | None = None
     title: str = ""
+
+    @property
+    def titled(self) -> list[Column]:
+        """Return the columns that people see."""
+        return [column for column in self.columns if column.title is not None]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows for programs, with those values that they have columns for."""
+        keys = [column.key for column in self.columns]
+        return [{key: row[key] for key in keys if key in row} for row in self.rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,9 +44,10 @@ def table_html(table: Table) -> str:
     """Return a table, if it has rows; each bears its values in full precision, for programs."""
     if not table.rows:
         return ""
-    columns = [column for column in table.columns if column.shape != "bar"]
+    columns = [column for column in table.titled if column.shape != "bar"]
     head = "".join(
-        f'<th scope="col"{_text_class(column)}>{escape(column.title)}</th>' for column in columns
+        f'<th scope="col"{_text_class(column)}>{escape(column.title or "")}</th>'
+        for column in columns
     )
     rows = (
         f"<tr{''.join(_data(columns, row))}>{''.join(_cells(columns, cells))}</tr>\n"
@@ -77,12 +78,12 @@ def _cells(columns: list[Column], cells: Iterable[str]) -> Iterator[str]:
 
 
 def _text_class(column: Column) -> str:
-    return ' class="text"' if column.kind == "text" else ""
+    return ' class="text"' if column.kind in {"text", "name"} else ""
 
 
 def _data(columns: list[Column], row: Mapping[str, Any]) -> Iterator[str]:
     for column in columns:
-        keys = ("low", "high") if column.shape == "interval" else (column.key,)
+        keys = ("low", "high") if column.shape == "interval" else (column.key,) * bool(column.key)
         for key in keys:
             value = row[key]
             text = "" if value is None else value if isinstance(value, str) else repr(value)

@@ -148,10 +148,10 @@ def _outside(figures: DisplayedFigures) -> str:
 
 def _chosen_by_size(figures: DisplayedFigures) -> str:
     rows = figures.rows
-    if rows is None or not rows.chosen or len(rows.rows) == rows.found:
+    if rows is None or not rows.chosen or len(rows.rows) == rows.matching:
         return ""
     largest = "The largest" if len(rows.rows) == 1 else f"The {len(rows.rows):,} largest"
-    sought = f"{rows.found:,} found" if rows.found < rows.total else f"{rows.total:,}"
+    sought = f"{rows.matching:,} found" if rows.matching < rows.total else f"{rows.total:,}"
     return (
         f"{largest} of {sought}: chance helps the largest estimates, which tend to be too high; "
         f"intervals hold for all {rows.total:,} at once."

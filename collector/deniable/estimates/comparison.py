@@ -15,12 +15,13 @@ from deniable.documents import (
     caution_codes,
     caution_maps,
 )
+from deniable.documents.csv import rows_csv
 from deniable.estimates.answers import Answers, answers_text
 from deniable.estimates.cautions import DisplayedFigures
 from deniable.estimates.change import Test
 from deniable.estimates.document import estimate_columns, estimate_row, guarantee_text
 from deniable.estimates.estimate import Estimate, Sample, Unit, furthest
-from deniable.estimates.fields import estimate_map, written
+from deniable.estimates.fields import estimate_map
 from deniable.estimates.histogram import Histogram
 from deniable.estimates.pictures import difference_dots, plot_differences
 from deniable.reading.epochs import epochs_text
@@ -47,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was asked of a histogram, alone or against another.
+    """Shares or means of a histogram, alone or against another.
 
     ``test`` is whether anything changed at all, where all answers are compared.
     """
@@ -166,7 +167,7 @@ class Comparison:
         for key in ("epochs", "against_epochs"):
             shared[key] = " ".join(map(str, shared[key] or ()))
         shared["cautions"] = caution_codes(self.cautions)
-        return written(_COLUMNS, shared, map(self._plain, self.rows))
+        return rows_csv(_COLUMNS, map(self._plain, self.rows), shared)
 
     def _shared(self) -> dict[str, Any]:
         histogram, against = self.histogram, self.against

@@ -5,8 +5,9 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from deniable.documents import Column, ColumnKind, Document, Fact, Table, level_text
+from deniable.documents.schema import Json
 from deniable.estimates.binomial import IntervalMethod
-from deniable.estimates.fields import Json, numeric_map, response_rows, statistic_rows
+from deniable.estimates.fields import numeric_map, response_rows, statistic_rows
 from deniable.estimates.pictures import histogram_dots, histogram_picture
 from deniable.estimates.rows import NOT_FOUND, ShownRows
 from deniable.estimates.views import View
@@ -224,7 +225,7 @@ def _numeric_notes(histogram: "Histogram") -> Iterator[str]:
 
 
 def _rows_notes(chosen: ShownRows, *, numeric: bool) -> Iterator[str]:
-    if not chosen.found and not numeric:
+    if not chosen.matching and not numeric:
         yield NOT_FOUND
     elif len(chosen.rows) < chosen.total and not chosen.chosen:
         yield f"{len(chosen.rows):,} of {chosen.total:,} rows are shown; all are in JSON and CSV."

@@ -40,7 +40,7 @@ _WORTH: Final = 0.5
 
 
 class Unit(Enum):
-    """What an estimate is, for its sentence."""
+    """The unit of an estimate, for its sentence."""
 
     SHARE = "share"
     DIFFERENCE = "difference of shares"
@@ -230,10 +230,10 @@ class Estimate:
     def _and(self, word: str, other: "Estimate") -> str:
         if self.label == other.label:
             return f"{self.label}, {_places(self._linear, word, other._linear)}"
-        return f"{self._told} {word} {other._told}"
+        return f"{self._name} {word} {other._name}"
 
     @property
-    def _told(self) -> str:
+    def _name(self) -> str:
         return self.label if " " not in self.label else f"({self.label})"
 
     def __mul__(self, factor: "SupportsFloat | Estimate") -> "Estimate":
@@ -243,7 +243,7 @@ class Estimate:
         if not math.isfinite(factor):
             raise ValueError("an estimate is multiplied by a finite number")
         return self._linear.times(factor).estimate(
-            self.level, f"{factor:g} times {self._told}", Unit.NUMBER
+            self.level, f"{factor:g} times {self._name}", Unit.NUMBER
         )
 
     __rmul__ = __mul__
@@ -338,7 +338,7 @@ class Sample:
         return Form({self: w}, model).estimate(level, label, unit)
 
     def same_as(self, other: "Sample") -> bool:
-        """Return whether both are the same reports; ValueError if they share some, or noise."""
+        """Return whether the samples are the same; ValueError if they share reports, or noise."""
         if self.tally is other.tally:
             return True
         if self.simulated != other.simulated:
@@ -597,7 +597,7 @@ def _moved_ratio(above: tuple[float, Form], below: tuple[float, Form], share: fl
 
 
 def _same_samples(above: Form, below: Form) -> tuple[Form, Form]:
-    """Return both over the samples of either, in the same order."""
+    """Return the two forms over the samples of either, in the same order."""
     return above.plus(below, 0.0), above.times(0.0).plus(below)
 
 

@@ -27,7 +27,7 @@ class MissingPackage(ImportError):
 
 
 class Tabular(ABC):
-    """What has columns, and texts that tell of all of them.
+    """A result with columns, and texts that are about all of them.
 
     All methods but those two raise MissingPackage where the extra ``analysis`` is not installed.
     """

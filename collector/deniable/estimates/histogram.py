@@ -185,12 +185,12 @@ class Histogram(Tabular):
             ValueError: for an answer that there is not, or one named twice; or if nothing tells of
                 such answers together, or none of them is among the others.
         """
-        weights, label = self._asked(answers)
+        weights, label = self._weights(answers)
         if given is None:
             return self.query(weights, label=label, unit=Unit.SHARE)
         if not self._together:
             raise ValueError(NOTHING_TOGETHER)
-        whole, among = self._asked(given)
+        whole, among = self._weights(given)
         if not (weights * whole).any():
             raise ValueError(f"no answer is both {label} and one of {among}")
         part = Form({self.sample: weights * whole}, self.model)
@@ -252,7 +252,7 @@ class Histogram(Tabular):
     def _together(self) -> bool:
         return len(self.sample.decoder.parts) == 1
 
-    def _asked(self, answers: Answers) -> tuple[Floats, str]:
+    def _weights(self, answers: Answers) -> tuple[Floats, str]:
         if not isinstance(answers, str | Mapping):
             answers = tuple(answers)  # an iterator has them once
         together = self._together

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from deniable.documents import Caution
+from deniable.documents.schema import Json
 from deniable.estimates.answers import Answers
 from deniable.estimates.cautions import CHANCE
 from deniable.estimates.charts import (
@@ -19,7 +20,6 @@ from deniable.estimates.charts import (
     series_chart,
 )
 from deniable.estimates.estimate import Estimate
-from deniable.estimates.fields import Json
 from deniable.estimates.rows import ShownRows, shown_rows
 from deniable.estimates.views import View
 from deniable.reading.epochs import epochs_text

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from deniable.estimates.fields import Json, at_once, category_rows, crossed_rows, estimate_map
+from deniable.documents.schema import Json
+from deniable.estimates.fields import at_once, category_rows, crossed_rows, estimate_map
 from deniable.estimates.views import View
 from deniable.reading import MOST_ROWS
 
@@ -29,14 +30,14 @@ class ShownRows:
     Attributes:
         rows: low and high are the ends of the interval to be shown, "shown" the estimate in another
             view than the unbiased.
-        total: how many rows there are; found: how many have the wanted text.
+        total: how many rows there are; matching: how many have the wanted text.
         chosen: whether these are those with the largest estimates, in that order.
         simultaneous: whether their intervals hold at once, for all rows.
     """
 
     rows: tuple[Json, ...]
     total: int
-    found: int
+    matching: int
     chosen: bool = False
     simultaneous: bool = False
 

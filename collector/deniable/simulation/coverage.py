@@ -15,7 +15,7 @@ from deniable.messages import Manifest
 Floats = NDArray[np.float64]
 
 
-class Figures(NamedTuple):
+class RunFigures(NamedTuple):
     """The figures of a histogram, each a number a figure: shares, or a mean and groups' shares."""
 
     estimates: Floats
@@ -24,7 +24,7 @@ class Figures(NamedTuple):
     high: Floats
 
 
-def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> Figures:
+def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> RunFigures:
     """Return the figures that a histogram of these counts has.
 
     Of groups of values whose ends are blurred, with the interval of that share.
@@ -37,11 +37,11 @@ def figures(manifest: Manifest, counts: NDArray[np.int64], level: float) -> Figu
         shares = (linear_query(mechanism, tally, weights, level) for weights in groups.tolist())
         queries = [mean(mechanism, tally, manifest.values, level), *shares]
         rows = np.array([(one.value, one.standard_error, one.low, one.high) for one in queries])
-        return Figures(*rows.T)
+        return RunFigures(*rows.T)
     intervals = frequency_intervals(mechanism, tally, level)
     estimates = decoder.frequencies(tally)
     errors = decoder.standard_errors(tally, Model.SAMPLED)
-    return Figures(estimates, errors, intervals.low, intervals.high)
+    return RunFigures(estimates, errors, intervals.low, intervals.high)
 
 
 def true_figures(manifest: Manifest, truth: Floats, devices: int) -> dict[str, float]:
@@ -76,7 +76,7 @@ class Coverage:
     half_width: Floats
 
     @classmethod
-    def of(cls, truth: Iterable[float], made: Iterable[Figures]) -> "Coverage":
+    def of(cls, truth: Iterable[float], made: Iterable[RunFigures]) -> "Coverage":
         """Return the coverage of at least one run."""
         true, runs = np.array(list(truth)), 0
         covered = np.zeros(len(true), dtype=np.int64)

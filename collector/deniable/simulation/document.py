@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deniable.documents import Column, Document, Fact, Table, level_text
 from deniable.estimates.cumulative import blur_of
 from deniable.messages import Manifest, simulated_name
-from deniable.simulation.coverage import Coverage, Figures, figures, true_figures
+from deniable.simulation.coverage import Coverage, RunFigures, figures, true_figures
 from deniable.simulation.reports import SimulatedReports
 
 _MOST_ROWS: Final = 30
@@ -37,7 +37,7 @@ def simulation_document(
     made = (figures(manifest, run_counts, level) for run_counts in counts)
     first = next(made)
 
-    def counted_runs() -> Iterator[Figures]:
+    def counted_runs() -> Iterator[RunFigures]:
         for run in chain([first], made):
             yield run
             done(1)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from deniable.budget import format_nano
 from deniable.client.consent import Consent, ConsentRecord
 from deniable.client.sending.launch import LONGEST_DELAY
-from deniable.client.transparency.figures import Figures, Row, text_of
+from deniable.client.transparency.disclosure import Disclosure, Row, text_of
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
     counted,
@@ -52,7 +52,7 @@ _BULLET = " " * 14 + "- "
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetExplanation(Figures):
+class BudgetExplanation(Disclosure):
     """The privacy budget, and what has been spent of it, in units of 1e-9 epsilon."""
 
     _costs: ClassVar = ("spent", "carried", "reserved", "lifetime", "recent", "recent_most")
@@ -87,7 +87,7 @@ class BudgetExplanation(Figures):
 
 
 @dataclass(frozen=True, slots=True)
-class SurveyExplanation(Figures):
+class SurveyExplanation(Disclosure):
     """One survey, as its user should be told.
 
     Costs are in units of 1e-9 epsilon; they and ``reports`` are None if the state cannot be read.
@@ -181,7 +181,7 @@ class SurveyExplanation(Figures):
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation(Figures):
+class Explanation(Disclosure):
     """The explanation of what this app may ask, on what terms, and what it has cost so far.
 
     ``str()`` gives plain text for a settings page, at 80 columns; ``brief()`` for a consent prompt.

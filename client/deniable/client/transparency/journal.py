@@ -14,8 +14,8 @@ from deniable.budget import format_nano
 from deniable.client.consent import ConsentRecord
 from deniable.client.state.state import State
 from deniable.client.survey import DAY
+from deniable.client.transparency.disclosure import Disclosure, Row, text_of
 from deniable.client.transparency.explanation import consent_lines
-from deniable.client.transparency.figures import Figures, Row, text_of
 from deniable.client.transparency.plain_text import (
     labelled,
     printable,
@@ -46,7 +46,7 @@ _FORK: Final = "its signer has handed over to two keys"
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry(Figures):
+class _Entry(Disclosure):
     """The entry of an instant; Unix seconds by this device's clock."""
 
     _query: ClassVar[str]
@@ -99,7 +99,7 @@ class ReportEntry(_Entry):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry for JSON; bytes are in hex, or "erased"."""
-        values = Figures.to_dict(self)
+        values = Disclosure.to_dict(self)
         size = None if self.content is None else len(self.content)
         return {**values, "content": values["content"] or _ERASED, "size": size}
 
@@ -268,7 +268,7 @@ JournalEntry = (
 
 
 @dataclass(frozen=True, slots=True)
-class MemoEntry(Figures):
+class MemoEntry(Disclosure):
     """A key that keeps the responses of a range of epochs the same; it is never sent."""
 
     _query: ClassVar = (
@@ -291,7 +291,7 @@ class MemoEntry(Figures):
 
 
 @dataclass(frozen=True, slots=True)
-class Journal(Figures):
+class Journal(Disclosure):
     """The record of what was stored and sent; ``str()`` is text for a terminal, at 80 columns."""
 
     consent: ConsentRecord
@@ -383,7 +383,7 @@ def _sound(name: str, value: Any, kind: Any) -> Any:
 def _response(
     connection: sqlite3.Connection,
     content: bytes | None,
-    kind: type[Figures],
+    kind: type[Disclosure],
     labels: dict[bytes, Sequence[str]],
 ) -> str | None:
     """Return the label of the response that bytes hold; None if they or the survey are gone."""

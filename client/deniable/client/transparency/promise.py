@@ -8,7 +8,7 @@ from typing import ClassVar
 from deniable.budget import NANO, format_nano
 from deniable.client.ledger.allowance import Allowance
 from deniable.client.survey import Survey
-from deniable.client.transparency.figures import Figures
+from deniable.client.transparency.disclosure import Disclosure
 from deniable.client.transparency.guessing import guess_within
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
@@ -29,7 +29,7 @@ _OTHERS = "Responses may differ from the answers, and some be sent more often th
 
 
 @dataclass(frozen=True, slots=True)
-class Promise(Figures):
+class Promise(Disclosure):
     """The app's ceilings, by which a device judges whatever a collector publishes.
 
     Costs are in units of 1e-9 epsilon.

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import ClassVar, Final, Literal
 
 from deniable.budget import changing_cost, format_nano, percent_text
-from deniable.client.transparency.figures import Figures, Row
+from deniable.client.transparency.disclosure import Disclosure, Row
 from deniable.client.transparency.guessing import guess_of
 from deniable.client.transparency.plain_text import (
     SAME_TIMES,
@@ -39,7 +39,7 @@ _VOUCHING: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class SentField(Figures):
+class SentField(Disclosure):
     """One part of what is sent; its size may depend on the epoch's number and the response."""
 
     name: str  # what the protocol calls it
@@ -49,7 +49,7 @@ class SentField(Figures):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms(Figures):
+class Terms(Disclosure):
     """The terms of a held manifest for who answers it, in figures and in plain words.
 
     ``odds`` is e^epsilon of one response, read off the integers that are sampled.

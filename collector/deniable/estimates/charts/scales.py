@@ -10,7 +10,7 @@ from deniable.documents import decimals
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What is drawn: shown as ``factor`` times the number and a suffix, possible within bounds."""
+    """The numbers that are drawn: written as ``factor`` times each and a suffix, within bounds."""
 
     least: float
     most: float

@@ -33,7 +33,7 @@ class Page(Route):
 
     @property
     def kind(self) -> str:
-        """Return what scripts and styles know it by."""
+        """Return the name by which scripts and styles know the page."""
         return self.path.removeprefix(OF_SURVEY).lstrip("/") or "survey"
 
     @property
@@ -42,7 +42,7 @@ class Page(Route):
         return "document.html" if self.document else f"{self.answer.partition(':')[2]}.html"
 
     def address(self, name: str) -> str:
-        """Return where it is of a survey, from the collector's root."""
+        """Return the address of the page of a survey, from the collector's root."""
         return self.path.replace("{name}", name).lstrip("/")
 
 

@@ -15,7 +15,7 @@ Row = tuple[str, str | bytes | Iterable[str] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Disclosure:
     """A thing whose fields are its form for JSON, and whose rows are its text for people."""
 
     _kind: ClassVar[str] = ""
@@ -47,7 +47,7 @@ def text_of(rows: Iterable[Row], indent: int = 2) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Figures):
+    if isinstance(value, Disclosure):
         return value.to_dict()
     if is_dataclass(value):
         return {
