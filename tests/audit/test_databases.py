@@ -153,6 +153,24 @@ def test_likelihoods_are_a_probability_measure(
         assert everything > one > nothing
 
 
+@pytest.mark.parametrize("base", [2, Fraction(3, 2), Fraction(7)])
+def test_a_rational_base_keeps_probabilities_rational(base: Fraction | int) -> None:
+    mechanism = DiscreteExponential(3, 2, distance_utility, base)
+    weights = {
+        d: [Fraction(base) ** distance_utility(d, s) for s in mechanism.databases]
+        for d in mechanism.databases
+    }
+    for d in mechanism.databases:
+        for s, weight in zip(mechanism.databases, weights[d], strict=True):
+            assert probability(mechanism, d, s) == weight / sum(weights[d])
+    odds = max(
+        weights[d][i] * sum(weights[e]) / (weights[e][i] * sum(weights[d]))
+        for d, e in mechanism.pairs()
+        for i in range(9)
+    )
+    assert mechanism.tight_odds() == ExponentialRatio(term(odds), ONE)
+
+
 def test_a_response_that_rules_a_neighbour_out_leaves_no_finite_epsilon() -> None:
     with pytest.raises(NoFiniteEpsilon, match="positive delta"):
         ProductMechanism(IDENTITY, 2).tight_odds()
@@ -273,6 +291,19 @@ def test_a_matrix_of_another_size_is_refused(rows: int) -> None:
     matrix = SolutionMatrix([[1] * 9] * rows, 9)
     with pytest.raises(ValueError, match="the matrix must have a row for each"):
         MatrixMechanism(3, 2, matrix)
+
+
+def test_the_range_may_be_any() -> None:
+    """Three responses to two rows of two categories: as private as the matrix is read to be."""
+    parent = [[4, 2, 2], [2, 4, 2], [2, 2, 4], [4, 2, 2]]
+    mechanism = MatrixMechanism(2, 2, SolutionMatrix(parent, 8))
+    assert mechanism.responses == ((0,), (1,), (2,))
+    for d, law in zip(mechanism.databases, parent, strict=True):
+        for s, weight in zip(mechanism.responses, law, strict=True):
+            assert probability(mechanism, d, s) == Fraction(weight, 8)
+    assert mechanism.tight_odds() == ExponentialRatio(term(2), ONE)
+    assert is_private(mechanism, Condition.at_odds(2))
+    assert not is_private(mechanism, Condition.at_odds(Fraction(199, 100)))
 
 
 @PROPERTY
