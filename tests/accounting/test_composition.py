@@ -154,19 +154,6 @@ def test_the_corners_of_the_optimum_are_those_of_its_closed_sum(
         assert corner.delta <= high + Fraction(times, 2**120)
 
 
-def test_the_optimum_is_never_better_than_any_mechanism_with_the_guarantee() -> None:
-    # (ln 2, 1/50): randomised response on two and on five categories, each composed four times.
-    best = PrivacyLoss.of_guarantee(Fraction(2), "0.02").repeat(4)
-    for k in (2, 5):
-        lie = (1 - Fraction(1, 50)) / (k + 1)
-        loss = PrivacyLoss.of_randomised_response(k, 1 / lie - (k - 1)).repeat(4)
-        assert PrivacyLoss.of_randomised_response(k, 1 / lie - (k - 1)).delta_at_odds(
-            Fraction(2)
-        ) == Fraction(1, 50)
-        for at in (Fraction(n, 4) for n in range(4, 80)):
-            assert loss.delta_at_odds(at) <= best.delta_at_odds(at)
-
-
 def test_a_delta_below_what_the_reports_reveal_has_no_epsilon() -> None:
     loss = optimal_composition("1", "0.001", 10)
     assert loss.infinite == 1 - Fraction(999, 1000) ** 10

@@ -1,6 +1,5 @@
 """The inverse of composition: never more than allowed, and a millionth more is."""
 
-import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.accounting import PrivacyLoss, advanced_composition, basic_composition
+from deniable.accounting import PrivacyLoss, basic_composition
 from deniable.accounting import optimal_composition as optimal
 from deniable.audit import epsilon_each
 from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse
@@ -56,18 +55,6 @@ def test_the_composition_of_what_is_returned_is_allowed_and_that_of_a_millionth_
         )
         assert together(each) <= Fraction(total)
         assert together(each + MILLIONTH) > Fraction(total)
-
-
-def test_the_published_advanced_composition_read_backwards() -> None:
-    # 100 e (sqrt(2 ln(10^6)/100) + e^e - 1) = 6.30823095 at e = .1; solved in floats.
-    def together(epsilon: float) -> float:
-        drift = 100 * epsilon * math.expm1(epsilon)
-        return epsilon * math.sqrt(200 * math.log(10**6)) + drift
-
-    each = epsilon_each("6.30823096", lambda e: advanced_composition(e, 0, 100, MILLIONTH).epsilon)
-    assert each == Decimal("0.100000")
-    half = epsilon_each("3", lambda e: advanced_composition(e, 0, 100, MILLIONTH).epsilon)
-    assert together(float(half)) <= 3 < together(float(half) + 1.000001e-6)
 
 
 def test_no_report_has_more_than_40_and_a_delta_too_small_leaves_none() -> None:

@@ -64,20 +64,6 @@ def test_exact_is_at_most_sharp_and_sharp_at_most_the_taught_bound(
         assert sharp == min(1, delta * rows)
 
 
-def test_the_sharp_bound_is_attained() -> None:
-    # A staircase of laws in which every step costs (ln 2, 1/10): no bound on three rows is smaller
-    # than 0.1 (1 + 2 + 4) = 0.7.
-    delta = Fraction(1, 10)
-    held = [Fraction(0)]
-    for _ in range(3):
-        held.append(2 * held[-1] + delta)
-    for one, other in zip(held[1:], held, strict=False):
-        assert curve([one, 1 - one], [other, 1 - other], Fraction(2)) <= delta
-        assert curve([1 - one, one], [1 - other, other], Fraction(2)) <= delta
-        assert curve([other, 1 - other], [one, 1 - one], Fraction(2)) <= delta
-    assert held[3] - 8 * held[0] == group_delta(Fraction(2), delta, 3) == Fraction(7, 10)
-
-
 @PROPERTY
 @given(
     st.integers(0, 4000).map(lambda n: Fraction(n, 1000)),

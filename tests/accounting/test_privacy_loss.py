@@ -10,11 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deniable.accounting import PrivacyLoss
-from deniable.mechanisms import (
-    InvalidPrivacyParameter,
-    RandomisedResponse,
-    SolutionMatrix,
-)
+from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse, SolutionMatrix
 from tests.accounting.curves import (
     curve,
     fractions,
@@ -38,14 +34,6 @@ def matrix(weights: Sequence[Sequence[int]]) -> SolutionMatrix:
 
 
 # Published values.
-
-
-def test_the_worked_matrix_has_its_published_levels() -> None:
-    loss = PrivacyLoss.of_mechanism(G)
-    assert loss.odds == loss.odds_at("0") == 5
-    assert loss.odds_at("0.05") == Fraction(9, 2)
-    assert loss.delta_at_odds(Fraction(1)) == Fraction(2, 5)
-    assert loss.delta_at_odds(Fraction(2)) == Fraction(3, 10)
 
 
 @pytest.mark.parametrize(("categories", "epsilon"), [(2, 4.77456759), (10, 2.07071978)])

@@ -15,12 +15,7 @@ from deniable.audit import (
     tight_delta_at_odds,
 )
 from deniable.audit.tight import tight_delta
-from deniable.mechanisms import (
-    InvalidPrivacyParameter,
-    Ordinal,
-    RandomisedResponse,
-    SolutionMatrix,
-)
+from deniable.mechanisms import InvalidPrivacyParameter, Ordinal, RandomisedResponse, SolutionMatrix
 from tests.audit.matrices import G, matrices, odds
 from tests.support.effort import effort
 

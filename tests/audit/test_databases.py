@@ -176,14 +176,6 @@ def test_a_response_that_rules_a_neighbour_out_leaves_no_finite_epsilon() -> Non
         ProductMechanism(IDENTITY, 2).tight_odds()
 
 
-def test_condition_5_turns_over_exactly_at_the_tight_epsilon() -> None:
-    # P_(0,0)(0,0) = e^2 P_(2,0)(0,0), a tie at epsilon = 2.
-    below = 2 - Fraction(1, 10**18)
-    assert is_private(EXAMPLE_2, Condition.at(2))
-    assert not is_private(EXAMPLE_2, Condition.at(below))
-    assert is_private(EXAMPLE_2, Condition.at(below, "0.000001"))
-
-
 @pytest.mark.parametrize(
     "make",
     [

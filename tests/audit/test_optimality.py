@@ -4,7 +4,6 @@ from fractions import Fraction
 from itertools import combinations
 from math import comb, exp, inf
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -20,12 +19,8 @@ from deniable.audit import (
     tight_epsilon,
     total_variance,
 )
-from deniable.mechanisms import (
-    InvalidPrivacyParameter,
-    RandomisedResponse,
-    SolutionMatrix,
-)
-from tests.audit.matrices import G, deltas, entries, matrices, of_weights
+from deniable.mechanisms import InvalidPrivacyParameter, RandomisedResponse, SolutionMatrix
+from tests.audit.matrices import G, deltas, matrices, of_weights
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(60))
@@ -122,16 +117,6 @@ def test_the_three_by_three_matrix_by_hand() -> None:
     at = compare(G, delta="0.05")
     assert at.odds == Fraction(9, 2)
     assert at.criteria[0].optimum == Fraction(2) * Fraction(95, 100) / (Fraction(9, 2) + 2)
-
-
-def test_the_variance_is_that_of_the_exact_left_inverse() -> None:
-    # G^-1 by hand of the definition: fixed data, f uniform.
-    p = np.array([[float(e) for e in row] for row in entries(G)])
-    f = np.full(3, 1 / 3)
-    inverse = np.linalg.inv(p.T)
-    single = np.diag(p.T @ f) - p.T @ np.diag(f) @ p
-    expected = np.trace(inverse @ single @ inverse.T)
-    assert total_variance(G) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("categories", [2, 3, 7])

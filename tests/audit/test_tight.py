@@ -19,15 +19,7 @@ from deniable.mechanisms import (
     SolutionMatrix,
     exp_enclosure,
 )
-from tests.audit.matrices import (
-    G,
-    deltas,
-    entries,
-    matrices,
-    odds,
-    of_weights,
-    worst_by_definition,
-)
+from tests.audit.matrices import G, deltas, entries, matrices, odds, of_weights, worst_by_definition
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(80))
@@ -65,22 +57,6 @@ def test_the_check_values_of_the_three_by_three_matrix() -> None:
     # ln 5 = 1.6094379124341003…, ln 4.5 = 1.5040773967762740…, rounded up.
     assert pure_level(G).epsilon == Decimal("1.609437912435")
     assert tight_epsilon(G, "0.05").epsilon == Decimal("1.504077396777")
-
-
-def test_the_witnesses_of_the_check_values_can_be_checked_by_hand() -> None:
-    # Column 2: 1/2 in row 2 against 1/10 in row 0.
-    for finding in (pure_level(G), tight_epsilon(G, "0.05"), tight_delta_at_odds(G, 2)):
-        witness = finding.witness
-        assert witness is not None
-        assert (witness.category, witness.other, witness.responses) == (2, 0, (2,))
-        assert (witness.probability, witness.other_probability) == (Fraction(1, 2), Fraction(1, 10))
-    assert shown_by(pure_level(G)) == 0
-    assert shown_by(tight_epsilon(G, "0.05")) == Fraction(1, 20)
-    assert shown_by(tight_delta_at_odds(G, 2)) == Fraction(3, 10)
-    # At E = 1 rows 0 and 1 differ by .4, and so do rows 2 and 0: the first pair is reported.
-    first = tight_delta_at_odds(G, 1).witness
-    assert first is not None
-    assert (first.category, first.other, first.responses) == (0, 1, (0,))
 
 
 def test_epsilon_takes_strings_decimals_and_fractions_and_no_floats() -> None:

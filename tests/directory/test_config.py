@@ -97,11 +97,6 @@ def test_an_absolute_store_is_taken_as_it_is(tmp_path: Path) -> None:
     assert Config.load(given).store == Path("/var/lib/deniable/store.sqlite")
 
 
-@pytest.mark.parametrize("url", ["postgresql://db.example/reports", "postgresql:///reports"])
-def test_a_store_may_be_a_database(tmp_path: Path, url: str) -> None:
-    assert Config.load(write(tmp_path, store=f'"{url}"')).store == url
-
-
 def test_a_password_is_in_no_repr(tmp_path: Path) -> None:
     config = Config.load(write(tmp_path, store='"postgresql://me:hunter2@db.example/reports"'))
     assert "hunter2" in str(config.store)

@@ -26,19 +26,16 @@ def test_the_analysts_prints_what_it_shows() -> None:
 def test_the_developers_app_reports_once_and_not_before_consent(tmp_path: Path) -> None:
     blocks = {block.label: block.text for block in marked_blocks(TUTORIALS / "developer.md")}
     assert list(blocks) == ["app", "before", "local", "report"]
-    collector = CollectorProcess(tmp_path / "collector")
-    collector.export(tmp_path / f"{NAME}.json")
-    app = blocks.pop("app").replace("http://127.0.0.1:8377", collector.origin)
-    (tmp_path / "app.py").write_text(re.sub("[0-9a-f]{64}", collector.authority, app), "utf-8")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    try:
+    with CollectorProcess(tmp_path / "collector") as collector:
+        collector.export(tmp_path / f"{NAME}.json")
+        app = blocks.pop("app").replace("http://127.0.0.1:8377", collector.origin)
+        (tmp_path / "app.py").write_text(re.sub("[0-9a-f]{64}", collector.authority, app), "utf-8")
         collector.start()
         before, local, report = (
             run(["bash", "-c", text], cwd=tmp_path, env={"PATH": path}).stdout
             for text in blocks.values()
         )
-    finally:
-        collector.close()
     assert before.startswith("not-recorded")
     assert "\nlocal \n" in local
     assert "How do you rate your marriage?" in local

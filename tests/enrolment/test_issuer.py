@@ -15,7 +15,6 @@ from deniable.messages import (
     Refusal,
     RefusalCode,
     Rotation,
-    Schedule,
     SigningKey,
     sign_manifest,
     sign_rotation,
@@ -264,11 +263,3 @@ def test_no_text_of_it_shows_an_account_or_a_secret(record: SqliteIssuanceRecord
     assert ours.public_key.hex() in shown
     for secret in ("ann", RECORD_KEY.decode(), RECORD_KEY.hex(), KEY.hex(), device_key(2).hex()):
         assert secret not in shown
-
-
-def test_an_epoch_of_a_day_without_grace_is_over_at_its_end(record: SqliteIssuanceRecord) -> None:
-    ours = issuer(record)
-    short = replace(CERTIFIED, name="short", schedule=Schedule(START, DAY, 1, 0))
-    survey_id = ours.add_manifest(sign_manifest(short, AUTHORITY)).survey_id
-    assert ours.issue("ann", survey_id, 0, KEY, START + DAY - 0.5)
-    assert refusal(ours, survey_id=survey_id, now=float(START + DAY)).code == "epoch-closed"

@@ -1,7 +1,4 @@
-"""The record's contract, R1 to R4, with the races of threads and processes.
-
-Every test runs against every record: another one needs a line in ``RECORDS``.
-"""
+"""The record's contract, R1 to R4, with the races of threads and processes."""
 
 import multiprocessing
 import os
@@ -9,7 +6,6 @@ import shutil
 import sqlite3
 import stat
 import threading
-from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -17,12 +13,10 @@ from pathlib import Path
 import pytest
 
 from deniable.enrolment import IssuanceRecord, RecordError, SqliteIssuanceRecord
+from tests.enrolment.issuers import record as open_record
 from tests.support.effort import effort
 
 SECONDS = 60.0
-RECORDS: dict[str, Callable[[Path], SqliteIssuanceRecord]] = {
-    "sqlite": lambda folder: SqliteIssuanceRecord(folder / "issued.sqlite")
-}
 END = 1_700_000_000
 CLAIMANTS, SLOTS, PROCESSES = 8, effort(100), 3
 
@@ -31,17 +25,11 @@ def digest(number: int) -> bytes:
     return number.to_bytes(32)
 
 
-@pytest.fixture(params=sorted(RECORDS))
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteIssuanceRecord]:
-    with RECORDS[request.param](tmp_path) as record:
-        yield record
-
-
-def test_r1_the_first_holder_of_a_slot_stays(opened: IssuanceRecord) -> None:
-    assert opened.claim(digest(1), digest(10), END) == digest(10)
-    assert opened.claim(digest(1), digest(11), END) == digest(10)
-    assert opened.claim(digest(1), digest(10), END) == digest(10)
-    assert opened.claim(digest(2), digest(11), END) == digest(11)
+def test_r1_the_first_holder_of_a_slot_stays(record: IssuanceRecord) -> None:
+    assert record.claim(digest(1), digest(10), END) == digest(10)
+    assert record.claim(digest(1), digest(11), END) == digest(10)
+    assert record.claim(digest(1), digest(10), END) == digest(10)
+    assert record.claim(digest(2), digest(11), END) == digest(11)
 
 
 def claim_all(record: IssuanceRecord, claimant: int) -> list[bytes | None]:
@@ -53,12 +41,12 @@ def claim_all(record: IssuanceRecord, claimant: int) -> list[bytes | None]:
     return [found[slot] for slot in range(SLOTS)]
 
 
-def test_r1_of_threads_that_claim_at_once_all_hear_of_one_holder(opened: IssuanceRecord) -> None:
+def test_r1_of_threads_that_claim_at_once_all_hear_of_one_holder(record: IssuanceRecord) -> None:
     barrier = threading.Barrier(CLAIMANTS)
 
     def claim(claimant: int) -> list[bytes | None]:
         barrier.wait(SECONDS)
-        return claim_all(opened, claimant)
+        return claim_all(record, claimant)
 
     with ThreadPoolExecutor(CLAIMANTS) as pool:
         told = [task.result(SECONDS) for task in [pool.submit(claim, n) for n in range(CLAIMANTS)]]
@@ -66,19 +54,16 @@ def test_r1_of_threads_that_claim_at_once_all_hear_of_one_holder(opened: Issuanc
     assert None not in told[0]
 
 
-def _claim_in_process(kind: str, folder: Path, claimant: int) -> list[bytes | None]:
-    with RECORDS[kind](folder) as record:  # the first of them makes the file
+def _claim_in_process(folder: Path, claimant: int) -> list[bytes | None]:
+    with open_record(folder) as record:  # the first of them makes the file
         return claim_all(record, claimant)
 
 
-@pytest.mark.parametrize("kind", sorted(RECORDS))
-def test_r1_of_processes_that_claim_at_once_all_hear_of_one_holder(
-    kind: str, tmp_path: Path
-) -> None:
+def test_r1_of_processes_that_claim_at_once_all_hear_of_one_holder(tmp_path: Path) -> None:
     spawned = multiprocessing.get_context("spawn")
     together = spawned.Barrier(PROCESSES)  # they begin at once, however long each takes to start
     with ProcessPoolExecutor(PROCESSES, spawned, together.wait, (SECONDS,)) as pool:
-        tasks = [pool.submit(_claim_in_process, kind, tmp_path, n) for n in range(CLAIMANTS)]
+        tasks = [pool.submit(_claim_in_process, tmp_path, n) for n in range(CLAIMANTS)]
         told = [task.result(SECONDS) for task in tasks]
     assert all(each == told[0] for each in told)
     assert None not in told[0]
@@ -103,24 +88,23 @@ def test_r1_nobody_else_writes_between_the_look_and_the_claim(
     assert len(refused) == 1
 
 
-@pytest.mark.parametrize("kind", sorted(RECORDS))
-def test_r2_what_was_claimed_is_there_for_whoever_opens_it_next(kind: str, tmp_path: Path) -> None:
-    with RECORDS[kind](tmp_path) as record:
+def test_r2_what_was_claimed_is_there_for_whoever_opens_it_next(tmp_path: Path) -> None:
+    with open_record(tmp_path) as record:
         record.claim(digest(1), digest(10), END)
-    with RECORDS[kind](tmp_path) as record:
+    with open_record(tmp_path) as record:
         assert record.claim(digest(1), digest(11), END) == digest(10)
 
 
-def test_r3_what_is_forgotten_cannot_be_claimed_again(opened: IssuanceRecord) -> None:
-    opened.claim(digest(1), digest(10), END)
-    opened.claim(digest(2), digest(20), END + 1)
-    opened.forget(END)
-    assert opened.claim(digest(1), digest(10), END) is None
-    assert opened.claim(digest(3), digest(30), END) is None
-    assert opened.claim(digest(2), digest(21), END + 1) == digest(20)
-    assert opened.claim(digest(4), digest(40), END - 1) == digest(40)  # none of those was erased
-    opened.forget(END)
-    assert opened.claim(digest(4), digest(40), END - 1) is None
+def test_r3_what_is_forgotten_cannot_be_claimed_again(record: IssuanceRecord) -> None:
+    record.claim(digest(1), digest(10), END)
+    record.claim(digest(2), digest(20), END + 1)
+    record.forget(END)
+    assert record.claim(digest(1), digest(10), END) is None
+    assert record.claim(digest(3), digest(30), END) is None
+    assert record.claim(digest(2), digest(21), END + 1) == digest(20)
+    assert record.claim(digest(4), digest(40), END - 1) == digest(40)  # none of those was erased
+    record.forget(END)
+    assert record.claim(digest(4), digest(40), END - 1) is None
 
 
 def test_r2_sqlite_writes_through_to_the_disk_before_it_answers(

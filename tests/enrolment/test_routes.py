@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient, TestServer, make_mocked_request
 
@@ -65,7 +64,7 @@ async def serve(ours: Issuer, authenticate: Any = account) -> Client:
     return client
 
 
-@pytest_asyncio.fixture
+@pytest.fixture
 async def backend(tmp_path: Path) -> AsyncIterator[Client]:
     with open_record(tmp_path) as record:
         client = await serve(issuer(record))
@@ -91,7 +90,6 @@ async def problem(answer: ClientResponse) -> tuple[int, str]:
     return answer.status, body["type"].removeprefix("urn:deniable:error:")
 
 
-@pytest.mark.asyncio
 async def test_an_account_gets_its_certificate_and_the_same_one_again(backend: Client) -> None:
     first = await ask(backend)
     assert (first.status, first.content_type) == (200, "application/msgpack")
@@ -101,7 +99,6 @@ async def test_an_account_gets_its_certificate_and_the_same_one_again(backend: C
     assert read_credential(await (await ask(backend)).read()) == credential
 
 
-@pytest.mark.asyncio
 async def test_of_an_account_that_asks_for_many_keys_at_once_one_gets_a_certificate(
     backend: Client,
 ) -> None:
@@ -113,7 +110,6 @@ async def test_of_an_account_that_asks_for_many_keys_at_once_one_gets_a_certific
             assert await problem(answer) == (409, "not-enrolled")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
@@ -133,13 +129,11 @@ async def test_each_defect_of_a_request_has_one_code(
     assert (await ask(backend)).status == 200
 
 
-@pytest.mark.asyncio
 async def test_whoever_is_not_signed_in_gets_nothing(backend: Client) -> None:
     answer = await backend.post("/v1/enrolments", data=BODY, headers=MSGPACK)
     assert await problem(answer) == (401, "unauthorised")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "headers",
     [
@@ -157,7 +151,6 @@ async def test_what_another_sites_form_could_send_is_refused(
     assert taken.status == 200
 
 
-@pytest.mark.asyncio
 async def test_a_body_that_does_not_come_is_not_waited_for(
     backend: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,7 +166,6 @@ async def test_a_body_that_does_not_come_is_not_waited_for(
     assert await problem(answer) == (408, "timeout")
 
 
-@pytest.mark.asyncio
 async def test_of_a_body_without_end_no_more_is_read_than_is_judged() -> None:
     # aiohttp's own limit is a megabyte, and an app may have set it higher.
     class Endless:
@@ -185,7 +177,6 @@ async def test_of_a_body_without_end_no_more_is_read_than_is_judged() -> None:
     assert len(await routes._read(request)) == MAX_ENROLMENT_BYTES + 1
 
 
-@pytest.mark.asyncio
 async def test_a_record_that_fails_is_told_without_its_reasons() -> None:
     broken = Broken()
     client = await serve(issuer(broken))
@@ -198,7 +189,6 @@ async def test_a_record_that_fails_is_told_without_its_reasons() -> None:
         await client.close()
 
 
-@pytest.mark.asyncio
 async def test_what_the_apps_authentication_raises_is_the_apps_own() -> None:
     async def sends_elsewhere(_: web.Request) -> str | None:
         raise web.HTTPForbidden(text="the app's own page")

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +16,8 @@ from deniable.messages import (
 )
 from tests.enrolment.issuers import RECORD_KEY
 from tests.enrolment.issuers import record as open_record
+from tests.vectors.stored import BAD, BAD_AUTHORITY, GOLDEN, name_of
 
-VECTORS = Path(__file__).parents[1] / "vectors"
-BAD: dict[str, Any] = json.loads((VECTORS / "bad.json").read_text("utf-8"))
-GOLDEN: dict[str, Any] = json.loads((VECTORS / "golden.json").read_text("utf-8"))
 REQUESTS = [vector for vector in BAD["vectors"] if "enrolment" in vector]
 ENROLMENT = GOLDEN["enrolment"]
 
@@ -36,12 +33,12 @@ def golden_issuer(record: SqliteIssuanceRecord) -> Issuer:
         SigningKey(bytes.fromhex(ENROLMENT["issuer_seed"])),
         record,
         record_key=RECORD_KEY,
-        authority=bytes.fromhex(BAD["authority"]),
+        authority=BAD_AUTHORITY,
         manifests=[bytes.fromhex(BAD["surveys"]["certificate"])],
     )
 
 
-@pytest.mark.parametrize("vector", REQUESTS, ids=lambda vector: str(vector["name"]))
+@pytest.mark.parametrize("vector", REQUESTS, ids=name_of)
 def test_a_bad_request_is_refused_with_its_code(issuer: Issuer, vector: dict[str, Any]) -> None:
     answer = answer_enrolment(issuer, "ann", bytes.fromhex(vector["enrolment"]), vector["now"])
     told = json.loads(answer.body)

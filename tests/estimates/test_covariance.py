@@ -41,46 +41,36 @@ def answers(mechanism: Mechanism) -> list[int]:
     return [x for x, share in enumerate(f) for _ in range(int(share * N))]
 
 
-@every_mechanism
-def test_sampled_devices_have_the_exact_covariance(mechanism: Mechanism) -> None:
-    f = FREQUENCIES[mechanism.categories]
-    mean, enumerated = moments(mechanism, sampled_law(mechanism, f, N))
-    np.testing.assert_allclose(mean, as_floats(f), atol=1e-12)
-    np.testing.assert_allclose(
-        covariance(mechanism, as_floats(f), N, Model.SAMPLED), enumerated, rtol=1e-10, atol=1e-12
-    )
+def law_of(mechanism: Mechanism, model: Model, n: int = N) -> Law:
+    """Return the exact law of the counts of n devices with the frequencies of FREQUENCIES."""
+    if model is Model.SAMPLED:
+        return sampled_law(mechanism, FREQUENCIES[mechanism.categories], n)
+    return fixed_law(mechanism, answers(mechanism))
 
 
 @every_mechanism
-def test_fixed_devices_have_the_exact_covariance(mechanism: Mechanism) -> None:
+@pytest.mark.parametrize("model", Model)
+def test_the_estimate_is_unbiased_and_has_the_exact_covariance(
+    mechanism: Mechanism, model: Model
+) -> None:
     f = as_floats(FREQUENCIES[mechanism.categories])
-    mean, enumerated = moments(mechanism, fixed_law(mechanism, answers(mechanism)))
+    mean, enumerated = moments(mechanism, law_of(mechanism, model))
     np.testing.assert_allclose(mean, f, atol=1e-12)
     np.testing.assert_allclose(
-        covariance(mechanism, f, N, Model.FIXED), enumerated, rtol=1e-10, atol=1e-12
+        covariance(mechanism, f, N, model), enumerated, rtol=1e-10, atol=1e-12
     )
 
 
 @every_mechanism
-def test_the_estimate_of_the_sampled_covariance_is_unbiased(mechanism: Mechanism) -> None:
-    f = FREQUENCIES[mechanism.categories]
-    for n in (2, 4):
-        mean = sum(
-            float(chance) * estimated_covariance(mechanism, counts, Model.SAMPLED)
-            for counts, chance in sampled_law(mechanism, f, n)
-        )
-        exact = covariance(mechanism, as_floats(f), n, Model.SAMPLED)
-        np.testing.assert_allclose(mean, exact, rtol=1e-9, atol=1e-11)
-
-
-@every_mechanism
-def test_the_estimate_of_the_fixed_covariance_is_unbiased(mechanism: Mechanism) -> None:
-    f = as_floats(FREQUENCIES[mechanism.categories])
+@pytest.mark.parametrize(("model", "n"), [(Model.SAMPLED, 2), (Model.SAMPLED, N), (Model.FIXED, N)])
+def test_the_estimate_of_the_covariance_is_unbiased(
+    mechanism: Mechanism, model: Model, n: int
+) -> None:
     mean = sum(
-        float(chance) * estimated_covariance(mechanism, counts, Model.FIXED)
-        for counts, chance in fixed_law(mechanism, answers(mechanism))
+        float(chance) * estimated_covariance(mechanism, counts, model)
+        for counts, chance in law_of(mechanism, model, n)
     )
-    exact = covariance(mechanism, f, N, Model.FIXED)
+    exact = covariance(mechanism, as_floats(FREQUENCIES[mechanism.categories]), n, model)
     np.testing.assert_allclose(mean, exact, rtol=1e-9, atol=1e-11)
 
 

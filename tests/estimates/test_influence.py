@@ -113,19 +113,6 @@ def test_check_values_of_randomised_response() -> None:
     assert down[0] == pytest.approx(-0.05 * (1 / (math.e - 1) + 0.03), rel=1e-11)
 
 
-@pytest.mark.parametrize(("k", "expected"), [(4, 2.74593), (16, 9.729651), (128, 74.911042)])
-def test_check_values_of_influence(k: int, expected: float) -> None:
-    assert influence(RandomisedResponse(k, "1")) == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("size", [1, 3, 9])
-def test_a_set_of_categories_moves_by_its_closed_form(size: int) -> None:
-    f, members = np.arange(10) / 45, np.arange(10) < size
-    expected = 0.05 * (1 + (10 - size) / (math.e - 1) - f[members].sum())
-    up = query_shifts(TEN, members.astype(np.float64), f, 0.05)[1]
-    assert up == pytest.approx(expected, rel=1e-11)
-
-
 def test_check_values_of_how_many_fakes_it_takes() -> None:
     f, n = 0.03, 10_000
     reach = influence(TEN) - f

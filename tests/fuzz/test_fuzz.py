@@ -65,7 +65,6 @@ def test_what_is_made_is_sometimes_good_and_sometimes_not() -> None:
     assert mutated_bytes(Random(1), b"abc") != b"abc"
 
 
-@pytest.mark.asyncio
 async def test_the_collector_holds_whatever_strangers_send(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

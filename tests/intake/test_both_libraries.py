@@ -1,31 +1,20 @@
 """libsodium, which the collector verifies with, and our checks before OpenSSL answer alike."""
 
-import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from deniable.intake import judge_report
 from deniable.intake.libsodium import verify as libsodium_verify
-from deniable.messages import Refusal, SignedReport, SigningKey, open_manifest
+from deniable.messages import Refusal, SignedReport, SigningKey
 from deniable.messages.admissible import check_report
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT, Verify, verify
 from tests.support.effort import effort
 from tests.vectors import edwards25519 as curve
+from tests.vectors.stored import BAD_REPORTS, BAD_SURVEYS, name_of
 
-BAD: dict[str, Any] = json.loads(
-    Path(__file__).parents[1].joinpath("vectors", "bad.json").read_text("utf-8")
-)
-SURVEYS = {
-    survey.survey_id: survey
-    for survey in (
-        open_manifest(bytes.fromhex(envelope), bytes.fromhex(BAD["authority"]))
-        for envelope in BAD["surveys"].values()
-    )
-}
-REPORTS = [vector for vector in BAD["vectors"] if "envelope" in vector]
+SURVEYS = {survey.survey_id: survey for survey in BAD_SURVEYS.values()}
 TORSION = curve.small_order_points()
 MESSAGE = b"deniable"
 
@@ -57,7 +46,7 @@ def judged_with_openssl(envelope: bytes, now: float) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("vector", REPORTS, ids=lambda vector: str(vector["name"]))
+@pytest.mark.parametrize("vector", BAD_REPORTS, ids=name_of)
 def test_every_bad_vector_has_the_same_code_by_both(vector: dict[str, Any]) -> None:
     envelope = bytes.fromhex(vector["envelope"])
     with pytest.raises(Refusal) as by_libsodium:

@@ -1,26 +1,14 @@
 """The bad vectors, through the door that an upload takes: split, then judge."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from deniable.intake import judge_report
-from deniable.messages import Refusal, open_manifest, split_upload
+from deniable.messages import Refusal, split_upload
+from tests.vectors.stored import BAD, BAD_REPORTS, BAD_SURVEYS, BAD_UPLOADS, name_of
 
-BAD: dict[str, Any] = json.loads(
-    Path(__file__).parents[1].joinpath("vectors", "bad.json").read_text("utf-8")
-)
-SURVEYS = {
-    survey.survey_id: survey
-    for survey in (
-        open_manifest(bytes.fromhex(envelope), bytes.fromhex(BAD["authority"]))
-        for envelope in BAD["surveys"].values()
-    )
-}
-REPORTS = [vector for vector in BAD["vectors"] if "envelope" in vector]
-UPLOADS = [vector for vector in BAD["vectors"] if "body" in vector]
+SURVEYS = {survey.survey_id: survey for survey in BAD_SURVEYS.values()}
 
 
 def outcome(body: bytes, now: int) -> str | list[str]:
@@ -39,25 +27,21 @@ def outcome(body: bytes, now: int) -> str | list[str]:
     return codes
 
 
-def name(vector: dict[str, Any]) -> str:
-    return str(vector["name"])
-
-
-@pytest.mark.parametrize("vector", REPORTS, ids=name)
+@pytest.mark.parametrize("vector", BAD_REPORTS, ids=name_of)
 def test_a_bad_report_is_refused_with_its_code(vector: dict[str, Any]) -> None:
     with pytest.raises(Refusal) as caught:
         judge_report(bytes.fromhex(vector["envelope"]), vector["now"], SURVEYS.get)
     assert caught.value.code.value == vector["code"]
 
 
-@pytest.mark.parametrize("vector", REPORTS, ids=name)
+@pytest.mark.parametrize("vector", BAD_REPORTS, ids=name_of)
 def test_a_bad_report_is_refused_with_its_code_in_an_upload(vector: dict[str, Any]) -> None:
     # One whose end cannot be found makes the whole upload malformed, as it is itself.
     body = b"\x91" + bytes.fromhex(vector["envelope"])
     assert outcome(body, vector["now"]) in ([vector["code"]], vector["code"])
 
 
-@pytest.mark.parametrize("vector", UPLOADS, ids=name)
+@pytest.mark.parametrize("vector", BAD_UPLOADS, ids=name_of)
 def test_a_bad_upload_is_refused_as_a_whole_with_its_code(vector: dict[str, Any]) -> None:
     assert outcome(bytes.fromhex(vector["body"]), vector["now"]) == vector["code"]
 
@@ -66,5 +50,5 @@ def test_every_vector_is_of_a_kind_that_some_test_feeds() -> None:
     kinds = {"envelope", "body", "manifest", "rotations", "enrolment"}
     assert all(len(kinds & set(vector)) == 1 for vector in BAD["vectors"])
     assert {vector["layer"] for vector in BAD["vectors"]} == {"messages", "intake", "issuer"}
-    assert len(REPORTS) > 200
-    assert len(UPLOADS) > 20
+    assert len(BAD_REPORTS) > 200
+    assert len(BAD_UPLOADS) > 20

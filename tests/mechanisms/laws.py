@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from importlib.util import find_spec
 from itertools import accumulate, chain, combinations, pairwise, permutations
+from math import ceil
 from random import Random
 
 import pytest
@@ -205,6 +206,28 @@ def row_by_boundaries(ratio: Fraction, distances: Sequence[int]) -> list[int]:
     return [high - low for low, high in pairwise(boundaries)]
 
 
+def tails(categories: int, ratio: Fraction) -> list[int]:
+    """Return A_1 … A_m by the protocol's rule: N r^j/(1+r), rounded up from rounded powers."""
+    powers = rounded_powers(ratio, categories - 1)
+    return [ceil(WORDS * Fraction(power, 2**192) / (1 + ratio)) for power in powers[1:]]
+
+
+def clamped_rows(ratio: Fraction, categories: int) -> list[list[int]]:
+    """Return the rows of noise with these tails, added to the value and clamped to the range."""
+    # P(Z >= j) = P(Z <= -j) = A_j/N; m steps lead out of the range from anywhere.
+    m, beyond = categories - 1, [*tails(categories, ratio), 0]
+    noise = {0: WORDS - 2 * beyond[0]}
+    for j in range(1, m + 1):
+        noise[j] = noise[-j] = beyond[j - 1] - beyond[j]
+    assert min(noise.values()) > 0
+    assert sum(noise.values()) == WORDS
+    rows = [[0] * categories for _ in range(categories)]
+    for x, row in enumerate(rows):
+        for z, weight in noise.items():
+            row[min(max(x + z, 0), m)] += weight
+    return rows
+
+
 def on_a_line(categories: int) -> list[list[int]]:
     return [[abs(x - y) for y in range(categories)] for x in range(categories)]
 
@@ -239,20 +262,3 @@ def ideal_rows(ratio: Fraction, distances: Sequence[Sequence[int]]) -> list[list
     u, v, most = ratio.numerator, ratio.denominator, max(map(max, distances))
     weights = [[u**d * v ** (most - d) for d in row] for row in distances]
     return [[Fraction(weight, sum(row)) for weight in row] for row in weights]
-
-
-def odds_bounds(most: Fraction, least: Fraction, exact: Fraction) -> tuple[Fraction, Fraction]:
-    """Return bounds of the odds between weights within 1 of ideal ones, at least 2 of them.
-
-    Every implemented weight lies within 1 of N P, with P of rounded powers. So the odds of any two
-    entries lie above (most - 1)/(least + 1) if most and least are the ideal extremes of one column,
-    and none exceeds the ideal odds times (1 + 1/least)/(1 - 1/least), as no ideal entry is below
-    least. The powers err by less than 2^-100, relative, down to where weights vanish.
-
-    Args:
-        most: N P of the largest entry in the column of the ideal odds.
-        least: N P of the smallest entry of all, above 1.
-        exact: the ideal odds.
-    """
-    tiny = 1 + Fraction(1, 2**90)
-    return (most - 1) / (least + 1) / tiny, exact * (least + 1) / (least - 1) * tiny

@@ -133,21 +133,6 @@ def test_the_logarithm_is_the_smallest_integer_that_suffices(odds: Fraction, uni
     assert exp_bounds(Fraction(ceiling - 1, unit))[1] < odds
 
 
-@pytest.mark.parametrize(
-    ("odds", "unit", "ceiling"),
-    [
-        (Fraction(1), 10**12, 0),
-        (Fraction(2), 1, 1),
-        (Fraction(3), 1, 2),
-        (Fraction(2), 10**12, 693_147_180_560),  # ln 2 = .693147180559945…
-        (Fraction(6), 10**12, 1_791_759_469_229),  # ln 6 = 1.791759469228055…
-        (Fraction(10), 10**9, 2_302_585_093),  # ln 10 = 2.302585092994…
-    ],
-)
-def test_the_logarithm_has_the_published_value(odds: Fraction, unit: int, ceiling: int) -> None:
-    assert log_ceiling(odds, unit) == ceiling
-
-
 @pytest.mark.parametrize("unit", [1, 10, 10**9, 10**12])
 @pytest.mark.parametrize("steps", [1, 7, 10**9])
 def test_the_logarithm_turns_over_exactly_at_its_step(unit: int, steps: int) -> None:

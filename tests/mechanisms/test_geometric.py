@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from itertools import pairwise
-from math import ceil
 
 import pytest
 from hypothesis import assume, given, settings
@@ -13,19 +12,14 @@ from tests.mechanisms.laws import (
     EXTREME_RATIOS,
     WORDS,
     assert_sound_rows,
+    clamped_rows,
     entries,
     ratios,
-    rounded_powers,
+    tails,
 )
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(60))
-
-
-def tails(categories: int, ratio: Fraction) -> list[int]:
-    """Return A_1 … A_m by the protocol's rule: N r^j/(1+r), rounded up from rounded powers."""
-    powers = rounded_powers(ratio, categories - 1)
-    return [ceil(WORDS * Fraction(power, 2**192) / (1 + ratio)) for power in powers[1:]]
 
 
 def is_resolved(categories: int, ratio: Fraction) -> bool:
@@ -38,20 +32,9 @@ def is_resolved(categories: int, ratio: Fraction) -> bool:
 @given(st.integers(2, 13), ratios)
 def test_rows_are_noise_plus_value_clamped_to_the_range(categories: int, ratio: Fraction) -> None:
     assume(is_resolved(categories, ratio))
-    mechanism, m = ClampedGeometric(categories, ratio), categories - 1
+    mechanism = ClampedGeometric(categories, ratio)
     assert_sound_rows(mechanism)
-    # P(Z >= j) = P(Z <= -j) = A_j/N; m steps lead out of the range from anywhere.
-    beyond = [*tails(categories, ratio), 0]
-    noise = {0: WORDS - 2 * beyond[0]}
-    for j in range(1, m + 1):
-        noise[j] = noise[-j] = beyond[j - 1] - beyond[j]
-    assert min(noise.values()) > 0
-    assert sum(noise.values()) == WORDS
-    for x in range(categories):
-        clamped = [0] * categories
-        for z, weight in noise.items():
-            clamped[min(max(x + z, 0), m)] += weight
-        assert mechanism.row(x) == clamped
+    assert [list(mechanism.row(x)) for x in range(categories)] == clamped_rows(ratio, categories)
     assert mechanism.truth == min(mechanism.probability(x, x) for x in range(categories))
 
 
@@ -79,19 +62,6 @@ def test_entries_are_those_of_ghosh_and_others_within_their_rounding(
                 assert (0 <= exact - entry < step) if x == y else (0 <= entry - exact < step)
 
 
-def test_a_row_by_hand() -> None:
-    # r = 1/2: A_1 = N/3, A_2 = N/6, rounded up.
-    mechanism = ClampedGeometric(3, Fraction(1, 2))
-    one, two = (WORDS + 2) // 3, (WORDS + 2) // 6
-    assert (3 * one - WORDS, 6 * two - WORDS) == (2, 2)
-    assert mechanism.row(0) == [WORDS - one, one - two, two]
-    assert mechanism.row(1) == [one, WORDS - 2 * one, one]
-    assert mechanism.row(2) == [two, one - two, WORDS - one]
-    assert mechanism.truth == Fraction(WORDS - 2 * one, WORDS)
-    assert mechanism.categories == mechanism.responses == 3
-    assert repr(mechanism) == "ClampedGeometric(3, ratio=1/2)"
-
-
 @pytest.mark.parametrize("ratio", EXTREME_RATIOS)
 @pytest.mark.parametrize("categories", [2, 3, 8, 17])
 def test_a_grid_is_too_coarse_exactly_where_a_distance_has_no_weight(
@@ -107,47 +77,3 @@ def test_a_grid_is_too_coarse_exactly_where_a_distance_has_no_weight(
 def test_the_ratios_of_these_tests_lie_on_both_sides_of_what_the_grid_resolves() -> None:
     resolved = [is_resolved(categories, ratio) for ratio in EXTREME_RATIOS for categories in (3, 8)]
     assert 10 < sum(resolved) < len(resolved) - 2
-
-
-@PROPERTY
-@given(st.integers(2, 30), ratios)
-def test_the_pure_level_is_m_ln_1_over_r(categories: int, ratio: Fraction) -> None:
-    assume(is_resolved(categories, ratio))
-    m, odds = categories - 1, ClampedGeometric(categories, ratio).privacy.odds
-    assert odds is not None
-    # At the ends, truth is rounded down and lies up, by less than 1 and a little: so the odds there
-    # are at most r^-m, and at least (most - 1)/(least + 1).
-    little = 1 + Fraction(1, 2**60)
-    most, least = WORDS / (1 + ratio), WORDS * ratio**m / (1 + ratio)
-    assert odds >= (most - little) / (least + little)
-    # Between them there are r^-(m-1): the truth is rounded down by less than 2, lies either way by
-    # less than 1 and a little.
-    bounds = [ratio**-m]
-    if m > 1:
-        truth = WORDS * (1 - ratio) / (1 + ratio)
-        highest = max(truth, truth * ratio + little)
-        lowest = min(truth - 2 * little, truth * ratio ** (m - 1) - little)
-        bounds.append(highest / max(Fraction(1), lowest))
-    assert odds <= max(bounds)
-
-
-@pytest.mark.parametrize(
-    ("categories", "ratio"),
-    [
-        (2, Fraction(1, 2)),
-        (3, Fraction(1, 2)),
-        (10, Fraction(1, 2)),
-        (10, Fraction(9, 10)),
-        (100, Fraction(9, 10)),
-        (1000, Fraction(99, 100)),
-    ],
-)
-def test_where_the_grid_is_fine_the_level_is_never_above_m_ln_1_over_r(
-    categories: int, ratio: Fraction
-) -> None:
-    odds = ClampedGeometric(categories, ratio).privacy.odds
-    assert odds is not None
-    exact = ratio ** -(categories - 1)
-    least = WORDS * ratio ** (categories - 1) / (1 + ratio)
-    assert least > 2**40
-    assert exact * (1 - 4 / least) <= odds <= exact

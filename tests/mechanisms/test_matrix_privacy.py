@@ -8,13 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.mechanisms import SolutionMatrix, TwoValuedPrivacy
-from tests.mechanisms.laws import (
-    delta_by_subsets,
-    entries,
-    matrices,
-    odds_by_subsets,
-    worst_ratio,
-)
+from tests.mechanisms.laws import delta_by_subsets, entries, matrices, odds_by_subsets, worst_ratio
 from tests.mechanisms.taylor import exp_bounds
 from tests.support.effort import effort
 
@@ -35,16 +29,6 @@ def test_the_published_check_values_hold_exactly() -> None:
     assert G.privacy.delta_at_odds(Fraction(2)) == Fraction(3, 10)
     assert G.privacy.epsilon == Decimal("1.609437912435")  # ln 5 = 1.609437912434100…
     assert G.privacy.epsilon_at("0.05") == Decimal("1.504077396777")  # ln 4.5 = 1.504077396776…
-
-
-def test_level_sets_alone_understate_delta_as_in_the_counterexample_to_corollary_1() -> None:
-    # Z_7 with weight 2^-(shorter way round), categories 0 and 2, epsilon 0: each level set of the
-    # likelihood ratio passes at 9/22, but their union needs 5/11.
-    weights = [8, 4, 2, 1, 1, 2, 4]
-    pair = SolutionMatrix([weights, weights[-2:] + weights[:-2]], 22)
-    assert pair.privacy.delta_at("0") == Fraction(5, 11)
-    assert not pair.privacy.satisfies("0", Fraction(9, 22))
-    assert pair.privacy.satisfies("0", Fraction(5, 11))
 
 
 @PROPERTY
@@ -133,16 +117,6 @@ def test_a_response_that_excludes_a_category_has_no_pure_level_however_rare_it_i
     assert rare.privacy.satisfies("0", Fraction(1, 2**64))
     assert rare.privacy.odds_at(Fraction(1, 2**64 + 1)) is None
     assert not rare.privacy.satisfies("40", Fraction(1, 2**64 + 1))
-
-
-def test_an_impossible_response_is_paid_for_before_the_ratios_are() -> None:
-    # Row 0 says response 0 with .1, row 1 never: delta has to cover that. What is left of it buys
-    # odds in column 1: .1 + .6 - E .2 <= delta.
-    matrix = SolutionMatrix.exact([["0.1", "0.6", "0.3"], ["0", "0.2", "0.8"]])
-    assert matrix.privacy.odds_at("0.05") is None
-    assert matrix.privacy.odds_at("0.1") == 3
-    assert matrix.privacy.odds_at("0.2") == Fraction(5, 2)
-    assert matrix.privacy.odds_at("0.5") == 1
 
 
 @PROPERTY

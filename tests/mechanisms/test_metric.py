@@ -4,15 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 
 from deniable.mechanisms import MAX_DISTANCE, MAX_METRIC, Metric
-from tests.mechanisms.laws import (
-    WORDS,
-    table,
-    tables,
-)
+from tests.mechanisms.laws import WORDS, table
 from tests.support.effort import effort
 
 PROPERTY = settings(max_examples=effort(60))
@@ -21,19 +16,6 @@ Table = list[list[int]]
 
 NO_TRIANGLE = table(3, [1, 9, 1])
 FAR = table(2, [MAX_DISTANCE])
-
-
-@PROPERTY
-@given(tables(5, 4), st.integers(1, 99))
-def test_a_guarantee_below_the_largest_distance_is_never_found(
-    distances: Table, hundredths: int
-) -> None:
-    # ln P(x,x)/P(z,x) + ln P(z,z)/P(x,z) = 2 d(x,z) ln 1/r whatever the normalisers; with weights
-    # within 1 of the ideal, of at least 2^64 100^-4/5.
-    ratio = Fraction(hundredths, 100)
-    odds = Metric(distances, ratio).privacy.odds
-    assert odds is not None
-    assert odds >= ratio ** -max(map(max, distances)) * (1 - Fraction(1, 2**30))
 
 
 def test_a_table_is_copied_and_shown_as_it_is() -> None:
@@ -58,6 +40,7 @@ def test_a_table_is_copied_and_shown_as_it_is() -> None:
         [[0, 1, 1], [1, 0], [1, 1, 0]],
         [[0, 1, 1], [1, 0, 1]],
         [[0, 1], [1, 0], [1, 1]],
+        [[0, 1, 1], [1, 0, 1], []],
         [[0, 1.0], [1.0, 0]],
         [[0, True], [True, 0]],
         [[False, 1], [1, False]],
@@ -82,8 +65,3 @@ def test_a_table_has_up_to_512_rows_of_distances_up_to_4095() -> None:
     assert Metric(FAR, Fraction(1, 2)).row(0) == [WORDS - 1, 1]
     assert Metric(FAR, Fraction(1, 2)).row(1) == [0, WORDS]
     assert Metric(FAR, Fraction(1, 2)).privacy.odds is None
-
-
-def test_a_table_with_a_short_last_row_is_refused() -> None:
-    with pytest.raises(ValueError, match="row 2"):
-        Metric([[0, 1, 1], [1, 0, 1], []], Fraction(1, 2))

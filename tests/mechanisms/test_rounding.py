@@ -47,22 +47,6 @@ def test_largest_remainders_sum_to_the_grid_and_stay_within_1(row: list[int], gr
             assert whole * total == weight * grid  # what is on the grid stays
 
 
-@PROPERTY
-@given(weights, grids)
-def test_a_row_goes_up_by_at_most_a_quarter_of_its_length(row: list[int], grid: int) -> None:
-    # The j entries rounded up have the largest remainders, which sum to at least j times their
-    # mean j/n; so they go up by at most j - j²/n <= n/4. The bound on delta rests on this.
-    total, rounded = sum(row), largest_remainder(row, grid)
-    up = sum(
-        (
-            max(Fraction(0), w - Fraction(p * grid, total))
-            for p, w in zip(row, rounded, strict=True)
-        ),
-        Fraction(0),
-    )
-    assert up <= Fraction(len(row), 4)
-
-
 def test_what_is_left_over_goes_to_the_largest_remainders_and_of_equal_ones_to_the_first() -> None:
     assert largest_remainder([1, 1, 1], 4) == [2, 1, 1]
     assert largest_remainder([1, 1, 1], 5) == [2, 2, 1]
@@ -82,16 +66,6 @@ def test_rounding_moves_delta_at_any_odds_by_at_most_its_bound(
     moved = SolutionMatrix(rows, grid).privacy.delta_at_odds(odds)
     bound = (1 + odds) * matrix.responses / (4 * grid)
     assert abs(moved - matrix.privacy.delta_at_odds(odds)) <= bound
-
-
-def test_the_bound_of_rounding_on_delta_is_nearly_attained() -> None:
-    # Remainders of about a half, rounded against each other: delta goes from 1/50 to 1 at E = 1,
-    # where the bound is (1 + 1) 4/(4 * 2) = 1.
-    rows = [[51, 51, 49, 49], [49, 49, 51, 51]]
-    assert SolutionMatrix(rows, 200).privacy.delta_at_odds(Fraction(1)) == Fraction(1, 50)
-    halves = [largest_remainder(row, 2) for row in rows]
-    assert halves == [[1, 1, 0, 0], [0, 0, 1, 1]]
-    assert SolutionMatrix(halves, 2).privacy.delta_at_odds(Fraction(1)) == 1
 
 
 def certified_as_it_should_be(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from deniable.messages import Refusal, RefusalCode, codec
 from tests.support.effort import effort
+from tests.support.refusals import code_of
 
 PROPERTY = settings(max_examples=effort(300))
 
@@ -32,14 +33,6 @@ mutated = st.builds(
 )
 
 
-def refused(call: Callable[..., object], *arguments: object) -> RefusalCode | None:
-    try:
-        call(*arguments)
-    except Refusal as refusal:
-        return refusal.code
-    return None
-
-
 @PROPERTY
 @given(values)
 def test_what_is_encoded_is_decoded(value: object) -> None:
@@ -51,7 +44,7 @@ def test_what_is_encoded_is_decoded(value: object) -> None:
 @example(bytes.fromhex("c3"))
 @example(bytes.fromhex("cb3ff0000000000000"))
 def test_what_is_decoded_has_no_other_encoding(data: bytes) -> None:
-    code = refused(codec.decode, data)
+    code = code_of(codec.decode, data)
     assert code in {None, RefusalCode.MALFORMED}
     if code is None:
         assert codec.encode(codec.decode(data)) == data
@@ -81,7 +74,7 @@ def test_what_is_decoded_has_no_other_encoding(data: bytes) -> None:
     ],
 )
 def test_other_encodings_of_a_value_are_malformed(data: str) -> None:
-    assert refused(codec.decode, bytes.fromhex(data)) is RefusalCode.MALFORMED
+    assert code_of(codec.decode, bytes.fromhex(data)) is RefusalCode.MALFORMED
 
 
 @pytest.mark.parametrize(
@@ -107,14 +100,14 @@ def test_other_encodings_of_a_value_are_malformed(data: str) -> None:
     ],
 )
 def test_what_is_no_single_value_is_malformed(data: str) -> None:
-    assert refused(codec.decode, bytes.fromhex(data)) is RefusalCode.MALFORMED
+    assert code_of(codec.decode, bytes.fromhex(data)) is RefusalCode.MALFORMED
 
 
 @pytest.mark.parametrize("depth", [10_000, 65_536, 1_000_000])
 @pytest.mark.parametrize("level", [b"\x91", b"\x81\xa0", b"\xdc\x00\x01", b"\x92\xc0"])
 def test_nesting_bombs_are_malformed(level: bytes, depth: int) -> None:
     for data in (level * depth + b"\xc0", level * depth):
-        assert refused(codec.decode, data) is RefusalCode.MALFORMED
+        assert code_of(codec.decode, data) is RefusalCode.MALFORMED
 
 
 def test_claimed_lengths_are_not_believed_to_the_point_of_allocating_them() -> None:
@@ -125,7 +118,7 @@ def test_claimed_lengths_are_not_believed_to_the_point_of_allocating_them() -> N
     data += bytes(65_536 - len(data))
     tracemalloc.start()
     try:
-        code = refused(codec.decode, data)
+        code = code_of(codec.decode, data)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -152,39 +145,34 @@ READERS: list[Callable[[object], object]] = [
 @pytest.mark.parametrize("reader", range(len(READERS)))
 def test_no_reader_takes_a_value_of_a_kind_that_is_not_listed(value: object, reader: int) -> None:
     decoded = codec.decode(msgpack.packb(value))
-    assert refused(READERS[reader], decoded) is RefusalCode.MALFORMED
+    assert code_of(READERS[reader], decoded) is RefusalCode.MALFORMED
 
 
 @pytest.mark.parametrize("reader", range(len(READERS)))
 def test_each_reader_takes_its_own_kind_only(reader: int) -> None:
     kinds: list[object] = [7, "text", b"bytes", [7], {"a": 7}]
     for kind, value in enumerate(kinds):
-        code = refused(READERS[reader], value)
+        code = code_of(READERS[reader], value)
         assert code is (None if kind == reader else RefusalCode.MALFORMED)
-
-
-@pytest.mark.parametrize("value", [0, 1, 127, 128, 2**32, 2**63 - 1])
-def test_integers_go_up_to_what_sql_holds(value: int) -> None:
-    assert codec.uint(codec.decode(codec.encode(value))) == value
 
 
 def test_integers_are_bounded_by_their_field_too() -> None:
     assert codec.uint(9, most=9) == 9
-    assert refused(codec.uint, 10, 9) is RefusalCode.MALFORMED
+    assert code_of(codec.uint, 10, 9) is RefusalCode.MALFORMED
 
 
 @pytest.mark.parametrize("length", [0, 31, 33])
 def test_bytes_have_exactly_the_length_of_their_field(length: int) -> None:
     assert codec.binary(bytes(32), 32) == bytes(32)
-    assert refused(codec.binary, bytes(length), 32) is RefusalCode.MALFORMED
-    assert refused(codec.exact_array, [0] * length, 32) is RefusalCode.MALFORMED
+    assert code_of(codec.binary, bytes(length), 32) is RefusalCode.MALFORMED
+    assert code_of(codec.exact_array, [0] * length, 32) is RefusalCode.MALFORMED
 
 
 def test_maps_have_exactly_the_listed_keys_in_the_listed_order() -> None:
     keys = ("a", "b")
     assert codec.exact_map({"a": 1, "b": 2}, keys) == {"a": 1, "b": 2}
     for wrong in ({"b": 2, "a": 1}, {"a": 1}, {"a": 1, "b": 2, "c": 3}, {"a": 1, b"b": 2}, {}):
-        assert refused(codec.exact_map, wrong, keys) is RefusalCode.MALFORMED
+        assert code_of(codec.exact_map, wrong, keys) is RefusalCode.MALFORMED
 
 
 def test_a_refusal_repeats_nothing_of_the_bytes() -> None:

@@ -96,14 +96,6 @@ def test_a_forgery_under_a_key_of_small_order_is_refused(times: int) -> None:
     assert code_of(key, MESSAGE, forged) is RefusalCode.BAD_KEY
 
 
-def test_one_forged_signature_would_fit_every_message_under_the_identity_key() -> None:
-    key = curve.encode(curve.IDENTITY)
-    forged = curve.signature_bytes(curve.encode(curve.BASE), 1)
-    for message in (b"", b"yes", b"no"):
-        assert curve.equation_holds(curve.IDENTITY, key, message, curve.BASE, forged)
-        assert code_of(key, message, forged) is RefusalCode.BAD_KEY
-
-
 @pytest.mark.parametrize("sign", [0, SIGN_BIT])
 @pytest.mark.parametrize("y", range(curve.P, 2**255))
 def test_encodings_with_y_beyond_the_field_are_refused_as_key_and_as_r(y: int, sign: int) -> None:
@@ -166,13 +158,6 @@ def test_the_checks_come_before_any_library(monkeypatch: pytest.MonkeyPatch) -> 
         assert code_of(KEY.public_key, MESSAGE, signature) is RefusalCode.BAD_SIGNATURE
     for key in (*map(curve.encode, TORSION), curve.P.to_bytes(32, "little"), bytes(31)):
         assert code_of(key, MESSAGE, honest) is RefusalCode.BAD_KEY
-
-
-def test_every_flipped_bit_of_a_signature_is_noticed() -> None:
-    honest = int.from_bytes(KEY.sign(b"", MESSAGE), "little")
-    for bit in range(512):
-        flipped = (honest ^ 1 << bit).to_bytes(64, "little")
-        assert code_of(KEY.public_key, MESSAGE, flipped) is RefusalCode.BAD_SIGNATURE
 
 
 def test_a_key_off_the_curve_verifies_nothing() -> None:

@@ -1,8 +1,6 @@
 """The manifest as a whole: its id, envelope, map and size, and what an operator is told."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -15,21 +13,15 @@ from deniable.messages import (
     Enrolment,
     InvalidManifest,
     Manifest,
-    Refusal,
     RefusalCode,
     Schedule,
-    SigningKey,
     open_manifest,
-    sign_manifest,
 )
-from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_REPORT
 from tests.support.effort import effort
+from tests.support.refusals import code_of
 from tests.vectors.scene import (
-    AUTHORITY,
     CERTIFICATE,
-    CERTIFICATE_PAYLOAD,
     CERTIFICATE_SURVEY,
-    ISSUER,
     OPEN_PAYLOAD,
     OPEN_SURVEY,
     manifest_envelope,
@@ -37,14 +29,6 @@ from tests.vectors.scene import (
     pack,
     seed,
 )
-
-
-def code_of(call: Callable[..., object], *arguments: object) -> RefusalCode | None:
-    try:
-        call(*arguments)
-    except Refusal as refusal:
-        return refusal.code
-    return None
 
 
 def test_a_manifest_says_what_its_payload_says() -> None:
@@ -68,119 +52,10 @@ def test_a_manifest_says_what_its_payload_says() -> None:
     assert CERTIFICATE_SURVEY.enrolment.issuers == tuple(CERTIFICATE["issuers"])
 
 
-@pytest.mark.parametrize("payload", [OPEN_PAYLOAD, CERTIFICATE_PAYLOAD])
-def test_the_id_is_the_hash_of_the_bytes_that_were_received(payload: bytes) -> None:
-    manifest = Manifest.from_payload(payload)
-    assert manifest.payload == payload
-    assert manifest.survey_id == sha256(payload).digest()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"name": "coffee"},
-        {"sequence": 2},
-        {"nonce": bytes(16)},
-        {"question": "How often?"},
-        {"categories": ("sometimes", "never", "often", "always")},
-        {"epsilon": "2"},
-        {"delta": "0.1"},
-        {"schedule": Schedule(1_800_000_001, 86_400, 10, 3_600)},
-        {"schedule": Schedule(1_800_000_000, 86_401, 10, 3_600)},
-        {"schedule": Schedule(1_800_000_000, 86_400, 11, 3_600)},
-        {"schedule": Schedule(1_800_000_000, 86_400, 10, 3_601)},
-        {"origin": "https://other.example"},
-        {"enrolment": Enrolment("certificate", (ISSUER.public_key,))},
-        {"minimum_reports": 101},
-    ],
-    ids=lambda change: next(iter(change)),
-)
-def test_any_change_makes_another_survey(change: dict[str, Any]) -> None:
-    assert replace(OPEN_SURVEY, **change).survey_id != OPEN_SURVEY.survey_id
-
-
-@pytest.mark.parametrize("manifest", [OPEN_SURVEY, CERTIFICATE_SURVEY])
-def test_what_the_authority_signed_is_opened(manifest: Manifest) -> None:
-    envelope = sign_manifest(manifest, AUTHORITY)
-    assert envelope == manifest_envelope(manifest.payload)
-    assert open_manifest(envelope, AUTHORITY.public_key) == manifest
-
-
-@pytest.mark.parametrize("position", range(0, len(OPEN_PAYLOAD) + 70, 7))
-def test_a_flipped_bit_anywhere_is_refused(position: int) -> None:
-    envelope = bytearray(manifest_envelope(OPEN_PAYLOAD))
-    envelope[position] ^= 1
-    code = code_of(open_manifest, bytes(envelope), AUTHORITY.public_key)
-    assert code in {RefusalCode.MALFORMED, RefusalCode.BAD_SIGNATURE}
-
-
-@pytest.mark.parametrize(
-    "envelope",
-    [
-        manifest_envelope(OPEN_PAYLOAD, by=SigningKey(seed("somebody else"))),
-        manifest_envelope(OPEN_PAYLOAD, context=CONTEXT_REPORT),
-        manifest_envelope(OPEN_PAYLOAD, context=CONTEXT_ENROL),
-        manifest_envelope(OPEN_PAYLOAD, context=b""),
-        pack([CERTIFICATE_PAYLOAD, AUTHORITY.sign(b"deniable/manifest/v1\0", OPEN_PAYLOAD)]),
-        # The signature is judged before the payload is read, so this payload is never parsed.
-        pack([b"\xc1", bytes(64)]),
-    ],
-)
-def test_what_the_authority_did_not_sign_as_a_manifest_is_a_bad_signature(envelope: bytes) -> None:
-    assert code_of(open_manifest, envelope, AUTHORITY.public_key) is RefusalCode.BAD_SIGNATURE
-
-
 @pytest.mark.parametrize("authority", [b"\1" + bytes(31), bytes(32), b"\xff" * 32, b"", bytes(31)])
 def test_an_unsound_authority_key_is_a_bad_key(authority: bytes) -> None:
     code = code_of(open_manifest, manifest_envelope(OPEN_PAYLOAD), authority)
     assert code is RefusalCode.BAD_KEY
-
-
-SIGNATURE = AUTHORITY.sign(b"deniable/manifest/v1\0", OPEN_PAYLOAD)
-
-
-@pytest.mark.parametrize(
-    "envelope",
-    [
-        b"",
-        pack([]),
-        pack([OPEN_PAYLOAD]),
-        pack([OPEN_PAYLOAD, SIGNATURE, None]),
-        pack([OPEN_PAYLOAD, SIGNATURE[:63]]),
-        pack([OPEN_PAYLOAD, SIGNATURE + b"\0"]),
-        pack([OPEN_PAYLOAD, "x" * 64]),
-        pack([OPEN_PAYLOAD, None]),
-        pack([manifest_fields(), SIGNATURE]),
-        pack({"payload": OPEN_PAYLOAD, "signature": SIGNATURE}),
-        pack([OPEN_PAYLOAD, SIGNATURE]) + b"\0",
-        b"\xdc\x00\x02" + pack([OPEN_PAYLOAD, SIGNATURE])[1:],
-        manifest_envelope(OPEN_PAYLOAD + b"\0"),
-        manifest_envelope(b""),
-        manifest_envelope(pack([])),
-        manifest_envelope(pack(list(manifest_fields().values()))),
-    ],
-)
-def test_another_form_is_malformed_even_when_signed(envelope: bytes) -> None:
-    assert code_of(open_manifest, envelope, AUTHORITY.public_key) is RefusalCode.MALFORMED
-
-
-@pytest.mark.parametrize("field", manifest_fields())
-def test_a_missing_a_repeated_and_a_misplaced_field_are_malformed(field: str) -> None:
-    fields = manifest_fields()
-    value = fields.pop(field)
-    absent = pack(fields)
-    # A map of 18 entries: the 17 fields and one of them again, behind the others.
-    again = b"\xde\x00\x12" + pack(manifest_fields())[3:] + pack(field) + pack(value)
-    wrong = [absent, again, pack(fields | {field.upper(): value}), pack({"more": 1} | fields)]
-    if field != "minimum_reports":  # the last one is at its place at the end
-        wrong.append(pack(fields | {field: value}))
-    for payload in wrong:
-        assert code_of(Manifest.from_payload, payload) is RefusalCode.MALFORMED
-
-
-def test_an_unknown_field_is_malformed() -> None:
-    for payload in (manifest_fields() | {"colour": 1}, {"colour": 1} | manifest_fields()):
-        assert code_of(Manifest.from_payload, pack(payload)) is RefusalCode.MALFORMED
 
 
 def test_a_manifest_has_at_most_a_mebibyte() -> None:

@@ -42,11 +42,8 @@ TAKEN: dict[str, list[Any]] = {
     "minimum_reports": [0, 2**63 - 1],
 }
 
-REFUSED: dict[str, list[Any]] = {
-    "version": [0, 2],
+REFUSED: dict[str, list[Any]] = {  # beside what is among the bad vectors
     "name": ["", "-a", "a-", "-", "Tea", "tea_time", "tea time", "tea\n", "thé", "１", "a" * 65],
-    "sequence": [2**32],
-    "nonce": [bytes(15), bytes(17), b""],
     "question": [
         *("", " ", "x" * 1025, "é" * 512 + "x", "two\nlines"),
         "e\u0301",  # not NFC
@@ -56,17 +53,6 @@ REFUSED: dict[str, list[Any]] = {
         *(["yes", "x" * 257], ["yes", "yes"], ["yes", "YES"], ["yes", b"no"], ["yes", 1]),
         *({"yes": "no"}, "yesno"),
     ],
-    "mechanism": [
-        *({"kind": "exponential"}, {"kind": b"randomised-response"}),
-        *({"kind": "randomised-response", "bits": 8}, {}, "randomised-response"),
-    ],
-    "epsilon": [
-        "",
-        "0",  # and delta is 0
-        *("40.1", "1.0", "01", "+1", "-1", "1e0", "1e999999999", "1\n", "１"),
-        "0.0000000000000000001",
-    ],
-    "delta": ["1", "1.5", "0.0", "-0", ""],
     "repeat": [
         *({"kind": "memoised"}, {"kind": "memoised", "epochs": 1}),
         *({"kind": "memoised", "epochs": 10_001}, {"kind": "memoised", "epochs": "2"}),
@@ -76,9 +62,6 @@ REFUSED: dict[str, list[Any]] = {
     ],
     "start": [LAST_INSTANT - 10 * 86_400 - 3_600, LAST_INSTANT],
     "epoch_seconds": [0, LAST_INSTANT],
-    "epochs": [0, 10_001],
-    "grace_seconds": [LAST_INSTANT],
-    "origin": ["http://collector.example", "https://collector.example/"],
     "enrolment": [
         *({"mode": "blind"}, {"mode": "open", "issuers": []}, {"mode": "open", "issuers": [ONE]}),
         *({"mode": "certificate"}, {"mode": "certificate", "issuers": []}),
@@ -94,40 +77,13 @@ REFUSED: dict[str, list[Any]] = {
     ],
 }
 
-# What no field is, in types that compare equal to a good value or that a reader might coerce.
-NEVER: list[Any] = [
-    None,
-    True,
-    1.0,
-    float("nan"),
-    -1,
-    2**63,
-    2**64 - 1,
-    [],
-    msgpack.ExtType(5, b"x"),
-    msgpack.Timestamp(1, 0),
-]
-FOREIGN: dict[str, list[Any]] = {
-    **{
-        field: [str(manifest_fields()[field])]
-        for field in ("version", "sequence", "start", "epoch_seconds", "epochs", "grace_seconds")
-    },
-    **{field: [str(manifest_fields()[field]).encode()] for field in ("name", "question", "origin")},
-    **{
-        field: [int(str(manifest_fields()[field])), str(manifest_fields()[field]).encode()]
-        for field in ("epsilon", "delta")
-    },
-    "minimum_reports": [str(manifest_fields()["minimum_reports"])],
-    "nonce": ["x" * 16],
-}
-
 
 @pytest.mark.parametrize("field", manifest_fields())
 def test_a_fields_values_are_taken_as_they_are_or_malformed(field: str) -> None:
     for value in TAKEN[field]:
         payload = msgpack.packb(manifest_fields(**{field: value}))
         assert Manifest.from_payload(payload).payload == payload
-    for value in REFUSED.get(field, []) + NEVER + FOREIGN.get(field, []):
+    for value in REFUSED.get(field, []):
         payload = msgpack.packb(manifest_fields(**{field: value}))
         with pytest.raises(Refusal) as refusal:
             Manifest.from_payload(payload)

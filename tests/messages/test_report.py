@@ -1,26 +1,23 @@
 """The report: its payload, its envelope, its credential, and the upload that carries it."""
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.messages import (
     MAX_UPLOAD_BYTES,
-    Refusal,
     RefusalCode,
     Report,
     SignedReport,
     SigningKey,
     derive_report_key,
-    enrolment_statement,
     pack_upload,
     sign_report,
     split_upload,
 )
 from deniable.messages.ed25519 import CONTEXT_ENROL, CONTEXT_MANIFEST, CONTEXT_REPORT
 from tests.support.effort import effort
+from tests.support.refusals import code_of
 from tests.vectors.scene import (
     CERTIFICATE_SURVEY,
     DEVICE_SECRET,
@@ -33,25 +30,10 @@ from tests.vectors.scene import (
     pack,
     report_envelope,
     report_key,
-    report_payload,
-    seed,
 )
 
 REPORT = Report(OPEN_SURVEY.survey_id, EPOCH, RESPONSE)
 ISSUERS = [ISSUER.public_key, NEXT_ISSUER.public_key]
-
-
-def code_of(call: Callable[..., object], *arguments: object) -> RefusalCode | None:
-    try:
-        call(*arguments)
-    except Refusal as refusal:
-        return refusal.code
-    return None
-
-
-def test_a_report_is_three_values_and_nothing_else() -> None:
-    assert REPORT.payload == report_payload() == pack([OPEN_SURVEY.survey_id, EPOCH, RESPONSE])
-    assert Report.from_payload(REPORT.payload) == REPORT
 
 
 @settings(derandomize=True)
@@ -74,35 +56,10 @@ def test_an_envelope_holds_key_payload_signature_and_credential(vouched: bytes |
     assert signed.signature == report_key().sign(CONTEXT_REPORT, REPORT.payload)
 
 
-def test_the_same_report_is_signed_to_the_same_bytes() -> None:
-    # Ed25519 is deterministic: a retry resends identical bytes even if they were made anew (D4).
-    assert sign_report(DEVICE_SECRET, REPORT) == sign_report(DEVICE_SECRET, REPORT)
-
-
 @pytest.mark.parametrize("context", [CONTEXT_MANIFEST, CONTEXT_ENROL, b""])
 def test_a_signature_under_another_context_is_bad(context: bytes) -> None:
     signed = SignedReport.from_envelope(report_envelope(context=context))
     assert code_of(signed.verify_signature) is RefusalCode.BAD_SIGNATURE
-
-
-def test_a_signature_of_another_report_is_bad() -> None:
-    other = report_key().sign(CONTEXT_REPORT, report_payload(response=RESPONSE + 1))
-    envelope = pack([report_key().public_key, report_payload(), other, None])
-    signed = SignedReport.from_envelope(envelope)
-    assert code_of(signed.verify_signature) is RefusalCode.BAD_SIGNATURE
-
-
-def test_form_is_judged_before_the_key_and_the_key_before_the_signature() -> None:
-    identity = b"\1" + bytes(31)
-    malformed_too = pack([identity, pack([OPEN_SURVEY.survey_id, EPOCH]), bytes(64), None])
-    assert code_of(SignedReport.from_envelope, malformed_too) is RefusalCode.MALFORMED
-    unsigned_too = pack([identity, report_payload(), bytes(64), None])
-    assert code_of(SignedReport.from_envelope, unsigned_too) is RefusalCode.BAD_KEY
-
-
-@pytest.mark.parametrize("cut", range(0, 140, 9))
-def test_a_truncated_envelope_is_malformed(cut: int) -> None:
-    assert code_of(SignedReport.from_envelope, report_envelope()[:cut]) is RefusalCode.MALFORMED
 
 
 def test_responses_keys_signatures_and_credentials_are_left_out_of_reprs() -> None:
@@ -125,32 +82,6 @@ def test_any_listed_issuer_may_vouch(issuer: SigningKey) -> None:
     signed.verify_credential(ISSUERS)
     signed.verify_credential(reversed(ISSUERS))
     signed.verify_credential(iter(ISSUERS))
-
-
-def test_what_an_issuer_signs_names_survey_epoch_and_key() -> None:
-    key = report_key().public_key
-    assert enrolment_statement(OPEN_SURVEY.survey_id, EPOCH, key) == pack(
-        [OPEN_SURVEY.survey_id, EPOCH, key]
-    )
-
-
-@pytest.mark.parametrize(
-    "vouched",
-    [
-        None,
-        bytes(64),
-        credential(by=SigningKey(seed("somebody else"))),
-        credential(epoch=EPOCH + 1),
-        credential(OPEN_SURVEY),
-        credential(context=CONTEXT_REPORT),
-        credential()[:63] + bytes([credential()[63] ^ 1]),
-    ],
-)
-def test_a_key_for_which_no_issuer_vouches_is_not_enrolled(vouched: bytes | None) -> None:
-    report = Report(CERTIFICATE_SURVEY.survey_id, EPOCH, RESPONSE)
-    signed = SignedReport.from_envelope(sign_report(DEVICE_SECRET, report, vouched))
-    signed.verify_signature()
-    assert code_of(signed.verify_credential, ISSUERS) is RefusalCode.NOT_ENROLLED
 
 
 @pytest.mark.parametrize("issuers", [[], [NEXT_ISSUER.public_key], [b"\1" + bytes(31), bytes(31)]])

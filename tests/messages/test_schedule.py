@@ -21,28 +21,6 @@ schedules = st.builds(
 )
 
 
-@pytest.mark.parametrize(
-    ("now", "epoch"),
-    [
-        (0, None),
-        (999, None),
-        (999.999, None),
-        (1000, 0),
-        (1000.0, 0),
-        (1099.999, 0),
-        (1100, 1),
-        (1199.999, 1),
-        (1200, 2),
-        (1299.999, 2),
-        (1300, None),
-        (1e18, None),
-        (-1e18, None),
-    ],
-)
-def test_an_epoch_covers_its_first_second_and_not_its_last(now: float, epoch: int | None) -> None:
-    assert SCHEDULE.epoch_at(now) == epoch
-
-
 @pytest.mark.parametrize(("epoch", "opens", "closes"), [(0, 700, 1107), (1, 800, 1207)])
 def test_reports_are_taken_from_the_clock_tolerance_before_to_the_grace_after(
     epoch: int, opens: int, closes: int
@@ -51,12 +29,6 @@ def test_reports_are_taken_from_the_clock_tolerance_before_to_the_grace_after(
     assert EARLY_SECONDS == 300
     assert SCHEDULE.opens(epoch) == opens
     assert SCHEDULE.closes(epoch) == closes
-
-
-def test_the_last_epoch_ends_with_the_survey() -> None:
-    assert SCHEDULE.end == 1300
-    assert SCHEDULE.closes(2) == 1307
-    assert SCHEDULE.epoch_start(3) == SCHEDULE.end
 
 
 @PROPERTY

@@ -1,13 +1,11 @@
 """The vectors: golden ones made again without our code, bad ones refused with their codes."""
 
 import hmac
-import json
 import math
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from hashlib import sha256
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ from nacl.signing import SigningKey, VerifyKey
 
 from deniable.mechanisms import KINDS, RandomisedResponse, TwoRound
 from deniable.messages import (
-    Refusal,
     RefusalCode,
     Report,
     SignedReport,
@@ -31,27 +28,20 @@ from deniable.messages import (
     split_rotations,
     split_upload,
 )
+from tests.mechanisms.laws import clamped_rows, on_a_circle, on_a_line, row_by_boundaries
 from tests.mechanisms.taylor import exp_bounds
+from tests.support.refusals import code_of
 from tests.vectors import bad_manifests
 from tests.vectors.generate import documents
 from tests.vectors.golden import matrix_digest
+from tests.vectors.stored import BAD, BAD_AUTHORITY, BAD_SURVEYS, GOLDEN, name_of
 
 VECTORS = Path(__file__).parents[1] / "vectors"
-GOLDEN: dict[str, Any] = json.loads((VECTORS / "golden.json").read_text("utf-8"))
-BAD: dict[str, Any] = json.loads((VECTORS / "bad.json").read_text("utf-8"))
 AUTHORITY = bytes.fromhex(GOLDEN["authority"])
-SURVEYS = [
-    open_manifest(bytes.fromhex(envelope), bytes.fromhex(BAD["authority"]))
-    for envelope in BAD["surveys"].values()
-]
 LAYERS: dict[str, list[dict[str, Any]]] = {
     layer: [vector for vector in BAD["vectors"] if vector["layer"] == layer]
     for layer in ("messages", "intake", "issuer")
 }
-
-
-def name(vector: dict[str, Any]) -> str:
-    return str(vector["name"])
 
 
 def parameters(vector: dict[str, Any]) -> str:
@@ -159,35 +149,15 @@ def test_golden_designs_follow_from_their_levels_by_the_rules(vector: dict[str, 
 
 def distance_rows(mechanism: dict[str, Any], categories: int) -> list[list[int]]:
     """Return a distance mechanism's weights by the rules of docs/protocol.md, and nothing else."""
-    k = categories
-    u, v = map(int, mechanism["ratio"])
-    powers = [2**192]
-    while len(powers) < 4096:
-        powers.append(-(-powers[-1] * u // v))
+    ratio = Fraction(*map(int, mechanism["ratio"]))
     if mechanism["kind"] == "numeric":
-        tails = [-(-(2**64) * v * power // (2**192 * (u + v))) for power in powers[:k]]
-
-        def at_most(x: int, y: int) -> int:
-            if y == k - 1:
-                return 2**64
-            return tails[x - y] if y < x else 2**64 - tails[y - x + 1]
-
-        return [
-            [at_most(x, y) - (at_most(x, y - 1) if y else 0) for y in range(k)] for x in range(k)
-        ]
+        return clamped_rows(ratio, categories)
     if mechanism["distance"] == "circular":
-        sums = [sum(powers[min(z, k - z)] for z in range(y + 1)) for y in range(k)]
-        first = [2**64 * part // sums[-1] for part in sums]
-        turns = [first[0], *(first[y] - first[y - 1] for y in range(1, k))]
-        return [[turns[(y - x) % k] for y in range(k)] for x in range(k)]
-    table = mechanism["distance"]
-    rows = []
-    for x in range(k):
-        distances = [abs(x - y) for y in range(k)] if table == "absolute" else table[x]
-        sums = list(accumulate(powers[distance] for distance in distances))
-        bounds = [2**64 * part // sums[-1] for part in sums]
-        rows.append([bounds[0], *(high - low for low, high in pairwise(bounds))])
-    return rows
+        first = row_by_boundaries(ratio, on_a_circle(categories)[0])
+        return [[first[(y - x) % categories] for y in range(categories)] for x in range(categories)]
+    absolute = mechanism["distance"] == "absolute"
+    table = on_a_line(categories) if absolute else mechanism["distance"]
+    return [row_by_boundaries(ratio, distances) for distances in table]
 
 
 TABLES = [
@@ -236,7 +206,7 @@ def test_golden_questions_are_drawn_by_the_first_words(vector: dict[str, Any]) -
         assert drawn["response"] == sum(part.responses for part in parts[:number]) + own
 
 
-@pytest.mark.parametrize("vector", GOLDEN["manifests"], ids=name)
+@pytest.mark.parametrize("vector", GOLDEN["manifests"], ids=name_of)
 def test_golden_manifests_follow_from_their_fields(vector: dict[str, Any]) -> None:
     fields = dict(vector["fields"])
     fields["nonce"] = bytes.fromhex(fields["nonce"])
@@ -252,7 +222,7 @@ def test_golden_manifests_follow_from_their_fields(vector: dict[str, Any]) -> No
     VerifyKey(AUTHORITY).verify(b"deniable/manifest/v1\0" + payload, signature)
 
 
-@pytest.mark.parametrize("vector", GOLDEN["manifests"], ids=name)
+@pytest.mark.parametrize("vector", GOLDEN["manifests"], ids=name_of)
 def test_golden_manifests_are_opened(vector: dict[str, Any]) -> None:
     manifest = open_manifest(bytes.fromhex(vector["envelope"]), AUTHORITY)
     assert manifest.survey_id.hex() == vector["survey_id"]
@@ -260,7 +230,7 @@ def test_golden_manifests_are_opened(vector: dict[str, Any]) -> None:
     assert matrix_digest(manifest.mechanism) == vector["matrix_sha256"]
 
 
-@pytest.mark.parametrize("vector", GOLDEN["reports"], ids=name)
+@pytest.mark.parametrize("vector", GOLDEN["reports"], ids=name_of)
 def test_golden_reports_follow_from_the_devices_secret(vector: dict[str, Any]) -> None:
     survey_id, epoch = bytes.fromhex(vector["survey_id"]), int(vector["epoch"])
     # HKDF-SHA256 by hand (RFC 5869): extract, and one block of expand.
@@ -278,7 +248,7 @@ def test_golden_reports_follow_from_the_devices_secret(vector: dict[str, Any]) -
     assert envelope.hex() == vector["envelope"]
 
 
-@pytest.mark.parametrize("vector", GOLDEN["reports"], ids=name)
+@pytest.mark.parametrize("vector", GOLDEN["reports"], ids=name_of)
 def test_golden_reports_are_signed_and_read_alike(vector: dict[str, Any]) -> None:
     report = Report(
         bytes.fromhex(vector["survey_id"]), int(vector["epoch"]), int(vector["response"])
@@ -342,12 +312,10 @@ def read_report(vector: dict[str, Any]) -> None:
 def judge(vector: dict[str, Any]) -> None:
     """Do with a vector all that can be done without a clock and the list of surveys."""
     if "manifest" in vector:
-        open_manifest(bytes.fromhex(vector["manifest"]), bytes.fromhex(BAD["authority"]))
+        open_manifest(bytes.fromhex(vector["manifest"]), BAD_AUTHORITY)
     elif "rotations" in vector:
         envelopes = split_rotations(bytes.fromhex(vector["rotations"]))
-        follow_rotations(
-            bytes.fromhex(BAD["authority"]), [open_rotation(envelope) for envelope in envelopes]
-        )
+        follow_rotations(BAD_AUTHORITY, [open_rotation(envelope) for envelope in envelopes])
     elif "enrolment" in vector:
         read_enrolment_statement(bytes.fromhex(vector["enrolment"]))
     elif "body" in vector:
@@ -355,22 +323,14 @@ def judge(vector: dict[str, Any]) -> None:
     else:
         report = SignedReport.from_envelope(bytes.fromhex(vector["envelope"]))
         report.verify_signature()
-        for survey in SURVEYS:
+        for survey in BAD_SURVEYS.values():
             if survey.survey_id == report.report.survey_id and survey.enrolment.issuers:
                 report.verify_credential(survey.enrolment.issuers)
 
 
-def code_of(call: Callable[[dict[str, Any]], None], vector: dict[str, Any]) -> RefusalCode | None:
-    try:
-        call(vector)
-    except Refusal as refusal:
-        return refusal.code
-    return None
-
-
 def test_bad_messages_are_refused_with_their_code() -> None:
-    wrong = {name(v): code_of(judge, v) for v in LAYERS["messages"]}
-    assert wrong == {name(v): RefusalCode(v["code"]) for v in LAYERS["messages"]}
+    wrong = {name_of(v): code_of(judge, v) for v in LAYERS["messages"]}
+    assert wrong == {name_of(v): RefusalCode(v["code"]) for v in LAYERS["messages"]}
 
 
 @pytest.mark.parametrize(("layer", "call"), [("intake", read_report), ("issuer", judge)])
@@ -378,7 +338,7 @@ def test_what_is_left_to_another_layer_is_well_formed(
     layer: str, call: Callable[[dict[str, Any]], None]
 ) -> None:
     # Otherwise the vector would test the messages layer again and not that one.
-    assert [name(v) for v in LAYERS[layer] if code_of(call, v) is not None] == []
+    assert [name_of(v) for v in LAYERS[layer] if code_of(call, v) is not None] == []
 
 
 def test_the_bad_vectors_cover_every_code_that_a_message_can_get() -> None:
@@ -412,4 +372,4 @@ def test_every_kind_of_mechanism_has_golden_and_bad_vectors() -> None:
 
 
 def test_the_surveys_of_the_bad_vectors_are_one_of_each_mode() -> None:
-    assert [survey.enrolment.mode for survey in SURVEYS] == ["open", "certificate"]
+    assert [survey.enrolment.mode for survey in BAD_SURVEYS.values()] == ["open", "certificate"]

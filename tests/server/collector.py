@@ -66,11 +66,21 @@ class Collector:
     config: Config
     meters: Meters
 
-    async def publish(self, manifest: Manifest) -> None:
-        """Publish by another connection, as ``deniable survey publish`` does."""
+    async def publish(self, manifest: Manifest, *, known: bool = True) -> None:
+        """Publish by another connection, as ``deniable survey publish`` does.
+
+        Args:
+            known: whether the second goes by after which the collector knows of it.
+        """
         other = await SqliteStore.open(Path(self.config.store))
         await other.publish(manifest, sign_manifest(manifest, AUTHORITY))
         await other.close()
+        if known:
+            self.clock.time += 1
+
+    def total(self, name: str) -> float:
+        """Return what the meter of this name has counted, of whatever labels."""
+        return next(sum(values) for meter, values in self.meters.totals() if meter.name == name)
 
     async def token(self, role: Role = Role.ANALYST) -> dict[str, str]:
         """Make a token; return the header that shows it."""

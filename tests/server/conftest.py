@@ -11,7 +11,7 @@ from deniable.server.routes import catalogue
 from tests.server.collector import Collector, running
 
 
-@pytest_asyncio.fixture
+@pytest.fixture
 async def collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Collector]:
     """Yield a collector whose clock stands at the start of MANIFEST's first epoch."""
     # However busy the machine is, what was published is known to the next that asks.

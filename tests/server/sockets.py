@@ -24,6 +24,15 @@ UPLOAD = b"POST /v1/reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/msg
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
 CLOSE = b"Connection: close\r\n"
 
+EVERYWHERE = {
+    "server": "deniable",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+"""What every answer carries: good ones, refusals, and the last of a cut connection."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -46,6 +55,8 @@ class Answer:
         assert code is not None, "a device would not act on this answer"
         if self.status in {408, 429, 503, 507}:
             assert int(self.headers["retry-after"]) > 0
+        else:  # what time does not mend names no time to retry
+            assert "retry-after" not in self.headers
         return self.status, code.value
 
 
@@ -53,6 +64,11 @@ def upload(device: int = 1, *, head: bytes = UPLOAD) -> bytes:
     """Return a request with a good report."""
     body = pack_upload([envelope(device)])
     return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def request(line: bytes, *headers: bytes) -> bytes:
+    """Return a request without a body, which asks for the connection's end."""
+    return b"\r\n".join([line + b" HTTP/1.1", b"Host: x", b"Connection: close", *headers, b"", b""])
 
 
 def chunked(*chunks: bytes, trailer: bytes = b"") -> bytes:
@@ -101,10 +117,11 @@ async def _read(reader: asyncio.StreamReader, *, head_only: bool = False) -> Ans
         return None
     assert line.startswith(("HTTP/1.0 ", "HTTP/1.1 ")), line
     assert MARKER not in head + body, "what was sent is repeated"
+    assert len(headers) == len(fields)
     if status != 100:
-        assert headers["server"] == "deniable"
-        assert headers["x-content-type-options"] == "nosniff"
-        assert "content-security-policy" in headers
+        assert EVERYWHERE.items() <= headers.items()
+        assert headers["cache-control"] in {"no-store", "no-cache"}
+        assert "set-cookie" not in headers
     return Answer(status, headers, body)
 
 

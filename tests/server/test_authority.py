@@ -14,7 +14,7 @@ from deniable.messages import (
     split_rotations,
 )
 from deniable.stores import SqliteStore
-from tests.server.collector import Collector, problem
+from tests.server.collector import Collector
 from tests.support.surveys import AUTHORITY, MANIFEST, manifest
 
 KEYS = [AUTHORITY, *(SigningKey(bytes([number]) * 32) for number in range(1, 4))]
@@ -37,7 +37,6 @@ async def rotate(collector: Collector, *numbers: int) -> None:
     collector.clock.time += 1
 
 
-@pytest.mark.asyncio
 async def test_an_authority_that_was_never_rotated_publishes_an_empty_array(
     collector: Collector,
 ) -> None:
@@ -47,7 +46,6 @@ async def test_an_authority_that_was_never_rotated_publishes_an_empty_array(
     assert answer.headers["ETag"] == f'"{AUTHORITY.public_key.hex()}"'
 
 
-@pytest.mark.asyncio
 async def test_rotations_are_published_oldest_first_within_a_second(collector: Collector) -> None:
     await rotate(collector, 1, 2)
     answer = await collector.client.get(PATH)
@@ -57,7 +55,6 @@ async def test_rotations_are_published_oldest_first_within_a_second(collector: C
     assert await (await collector.client.get(PATH)).read() == pack_rotations(ENVELOPES)
 
 
-@pytest.mark.asyncio
 async def test_who_holds_the_newest_key_is_told_so_without_a_body(collector: Collector) -> None:
     await rotate(collector, 1)
     for key, status in ((KEYS[1], 304), (KEYS[0], 200), (KEYS[2], 200)):
@@ -68,7 +65,6 @@ async def test_who_holds_the_newest_key_is_told_so_without_a_body(collector: Col
         assert answer.headers["ETag"] == f'"{KEYS[1].public_key.hex()}"'
 
 
-@pytest.mark.asyncio
 async def test_surveys_of_every_key_of_the_chain_are_offered(collector: Collector) -> None:
     await rotate(collector, 1)
     former, newest = manifest(name="former"), manifest(name="newest")
@@ -84,7 +80,6 @@ async def test_surveys_of_every_key_of_the_chain_are_offered(collector: Collecto
     assert answer.headers["ETag"] == f'"{MANIFEST.survey_id.hex()}"'
 
 
-@pytest.mark.asyncio
 async def test_rotations_that_somebody_wrote_into_the_store_are_not_offered(
     collector: Collector, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -97,8 +92,3 @@ async def test_rotations_that_somebody_wrote_into_the_store_are_not_offered(
     assert await answer.read() == b"\x90"
     assert "not offered" in caplog.text
     assert (await collector.client.get(f"/v1/surveys/{MANIFEST.name}")).status == 200
-
-
-@pytest.mark.asyncio
-async def test_the_route_takes_no_parameters(collector: Collector) -> None:
-    assert await problem(await collector.client.get(f"{PATH}?device=1")) == (400, "bad-query")

@@ -48,7 +48,6 @@ def fall_silent(proxy: PostgresProxy, collector: Collector) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.asyncio
 async def test_while_the_database_is_silent_what_is_known_is_answered_from_memory(
     tmp_path: Path,
 ) -> None:
@@ -73,7 +72,6 @@ def handlers() -> int:
 
 
 @pytest.mark.long
-@pytest.mark.asyncio
 async def test_who_hangs_up_while_the_database_is_silent_leaves_little_behind(
     tmp_path: Path,
 ) -> None:
@@ -119,7 +117,6 @@ class _Surveys:
         return {}
 
 
-@pytest.mark.asyncio
 async def test_one_reading_at_a_time_whatever_is_asked_and_what_comes_of_it_is_known(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

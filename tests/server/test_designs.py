@@ -19,7 +19,6 @@ def never(*_: Any) -> Any:
     raise AssertionError("nothing of the matrix is asked for")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("kind", "categories"), [("sqlite", 1024), ("sqlite", 10_000), ("postgres", 1024)]
 )

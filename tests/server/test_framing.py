@@ -15,6 +15,7 @@ from tests.server.sockets import (
     healthy,
     read_answer,
     read_answers,
+    request,
     upload,
 )
 from tests.support.reports import envelope
@@ -32,10 +33,10 @@ MALFORMED = {
     "unknown method": b"BREW /xyzzy HTTP/1.1\r\nHost: x\r\n\r\n",
     "no version": b"GET /healthz HTTP/xyzzy\r\nHost: x\r\n\r\n",
     "no version of HTTP": b"GET /healthz Invalid HTTP version: 1.2\r\nHost: x\r\n\r\n",
-    "fragment": b"GET /healthz#xyzzy HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n",
-    "empty fragment": b"GET /healthz# HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n",
-    "fragment of a query": b"GET /v1/surveys?#a HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n",
-    "fragment of a URL": b"GET http://x/healthz#a HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n",
+    "fragment": request(b"GET /healthz#xyzzy"),
+    "empty fragment": request(b"GET /healthz#"),
+    "fragment of a query": request(b"GET /v1/surveys?#a"),
+    "fragment of a URL": request(b"GET http://x/healthz#a"),
     "HTTP/2 preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "TLS hello": bytes.fromhex("1603010200010001fc0303") + MARKER + bytes(500),
     "authority-form": b"GET xyzzy:80 HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -124,7 +125,6 @@ async def test_a_malformed_chunk_behind_an_answer_ends_the_connection(
     assert await healthy(lasting)
 
 
-@pytest.mark.asyncio
 async def test_a_malformed_chunk_of_a_request_that_waits_for_its_turn(collector: Collector) -> None:
     # Both heads come at once; the second's body breaks off before the first is answered.
     async with connected(collector) as (reader, writer):
@@ -146,9 +146,9 @@ async def test_a_malformed_chunk_of_a_request_that_waits_for_its_turn(collector:
         (HEALTH + b"Expect: xyzzy\r\n" + CLOSE + b"\r\n", 417, "Expectation Failed"),
         (HEALTH + b"Expect: 100-continue, x\r\n" + CLOSE + b"\r\n", 417, "Expectation Failed"),
         (UPLOAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501, "Not Implemented"),
-        (b"TRACE /healthz HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n", 405, "Method Not Allowed"),
-        (b"OPTIONS /healthz HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n", 405, "Method Not Allowed"),
-        (b"PUT /v1/reports HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n", 405, "Method Not Allowed"),
+        (request(b"TRACE /healthz"), 405, "Method Not Allowed"),
+        (request(b"OPTIONS /healthz"), 405, "Method Not Allowed"),
+        (request(b"PUT /v1/reports"), 405, "Method Not Allowed"),
     ],
 )
 async def test_what_http_has_and_is_not_spoken_here_gets_a_plain_problem(
@@ -175,13 +175,10 @@ async def test_what_http_has_and_is_not_spoken_here_gets_a_plain_problem(
 )
 async def test_a_path_that_is_none_of_ours_is_not_found(lasting: Collector, target: bytes) -> None:
     method = b"OPTIONS" if target == b"*" else b"GET"
-    (answer,) = await exchange(
-        lasting, method + b" " + target + b" HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
-    )
+    (answer,) = await exchange(lasting, request(method + b" " + target))
     assert answer.problem() == (404, "not-found")
 
 
-@pytest.mark.asyncio
 async def test_connect_opens_no_tunnel(collector: Collector) -> None:
     answers = await exchange(
         collector, b"CONNECT xyzzy:80 HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /healthz\r\n\r\n"
@@ -189,11 +186,8 @@ async def test_connect_opens_no_tunnel(collector: Collector) -> None:
     assert [answer.status for answer in answers] == [404]
 
 
-@pytest.mark.asyncio
 async def test_the_absolute_form_is_taken_whatever_host_it_names(collector: Collector) -> None:
-    (answer,) = await exchange(
-        collector, b"GET http://xyzzy/healthz HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
-    )
+    (answer,) = await exchange(collector, request(b"GET http://xyzzy/healthz"))
     assert answer.status == 200
 
 
@@ -211,7 +205,6 @@ async def test_an_upgrade_is_declined_by_answering_the_request(
     assert "upgrade" not in first.headers
 
 
-@pytest.mark.asyncio
 async def test_frames_behind_a_declined_upgrade_are_malformed(collector: Collector) -> None:
     upgrade = HEALTH + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
     first, second = await exchange(collector, upgrade + b"\x81\x85" + MARKER * 20)
@@ -219,7 +212,6 @@ async def test_frames_behind_a_declined_upgrade_are_malformed(collector: Collect
     assert second.problem() == (400, "malformed")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("length", [b"65537", b"1000000000000000", b"9223372036854775808"])
 async def test_a_large_length_is_refused_before_its_body_comes(
     collector: Collector, length: bytes
@@ -231,7 +223,6 @@ async def test_a_large_length_is_refused_before_its_body_comes(
     assert answer.headers["connection"] == "close"
 
 
-@pytest.mark.asyncio
 async def test_a_body_that_is_asked_for_comes_after_100_continue(collector: Collector) -> None:
     async with connected(collector) as (reader, writer):
         writer.write(UPLOAD + LENGTH + b"Expect: 100-Continue\r\n\r\n")
@@ -244,7 +235,6 @@ async def test_a_body_that_is_asked_for_comes_after_100_continue(collector: Coll
     assert (answer.status, again.status) == (200, 200)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("head", "status"),
     [
@@ -266,22 +256,19 @@ async def test_a_body_that_is_not_wanted_is_not_asked_for(
     assert answer.headers["connection"] == "close"
 
 
-@pytest.mark.asyncio
 async def test_who_speaks_http_1_0_is_not_told_to_continue(collector: Collector) -> None:
     head = UPLOAD.replace(b"HTTP/1.1", b"HTTP/1.0") + b"Expect: 100-continue\r\n"
     (answer,) = await exchange(collector, upload(head=head))
     assert answer.status == 200
 
 
-@pytest.mark.asyncio
 async def test_head_is_answered_like_get_without_the_body(collector: Collector) -> None:
     survey = b"/v1/surveys/rating-of-marriage"
     of_it = (survey, survey + b"/manifest", survey + b"/histogram")
     for path in (*b"/healthz /readyz /v1/surveys /v1/authority /nowhere".split(), *of_it):
-        rest = b" " + path + b" HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
-        (whole,) = await exchange(collector, b"GET" + rest)
+        (whole,) = await exchange(collector, request(b"GET " + path))
         async with connected(collector) as (reader, writer):
-            writer.write(b"HEAD" + rest)
+            writer.write(request(b"HEAD " + path))
             head = await read_answer(reader, head_only=True)
             assert await reader.read() == b""
         assert head.status == whole.status
@@ -290,7 +277,6 @@ async def test_head_is_answered_like_get_without_the_body(collector: Collector) 
         assert int(head.headers["content-length"]) == len(whole.body) > 0
 
 
-@pytest.mark.asyncio
 async def test_a_trailer_is_no_header_of_the_next_request(collector: Collector) -> None:
     first = CHUNKED + b"\r\n" + chunked(BODY, trailer=b"Content-Encoding: gzip\r\n")
     answers = await exchange(collector, first + upload(2) + upload(3))
@@ -299,21 +285,17 @@ async def test_a_trailer_is_no_header_of_the_next_request(collector: Collector) 
     assert answers[0].headers["connection"] == "close"
 
 
-@pytest.mark.asyncio
 async def test_chunks_may_have_extensions_and_trailers(collector: Collector) -> None:
     body = b"%x;a=xyzzy\r\n" % len(BODY) + BODY + b"\r\n0;b\r\nX: xyzzy\r\n\r\n"
     (answer,) = await exchange(collector, CHUNKED + b"\r\n" + body)
     assert answer.status == 200
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("name", [b"a", b"survey", b"%00", b"%ff"])
 async def test_thousands_of_parameters_are_a_bad_query(collector: Collector, name: bytes) -> None:
     for path in (b"/v1/surveys", b"/v1/surveys/rating-of-marriage", b"/v1/authority"):
         query = b"&".join([name + b"="] * (8_000 // (len(name) + 2)))
-        (answer,) = await exchange(
-            collector, b"GET " + path + b"?" + query + b" HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
-        )
+        (answer,) = await exchange(collector, request(b"GET " + path + b"?" + query))
         assert answer.problem() == (400, "bad-query")
 
 
@@ -322,8 +304,8 @@ async def test_thousands_of_parameters_are_a_bad_query(collector: Collector, nam
     "tag", [b'W/"xyzzy",' * 800, b'"' * 8_000, b"\\" * 8_000, b"xyzzy", b"\xff", b", " * 4_000]
 )
 async def test_any_if_none_match_is_answered(lasting: Collector, tag: bytes) -> None:
-    head = b"GET /v1/authority HTTP/1.1\r\nHost: x\r\nIf-None-Match: "
-    (answer,) = await exchange(lasting, head + tag + b"\r\n" + CLOSE + b"\r\n")
+    asked = request(b"GET /v1/authority", b"If-None-Match: " + tag)
+    (answer,) = await exchange(lasting, asked)
     assert answer.status == 200
 
 
@@ -351,6 +333,5 @@ async def test_any_other_content_type_is_unsupported(lasting: Collector, media_t
     "target", b"/healthz /v1/surveys/rating-of-marriage /v1/surveys/%72ating-of-marriage".split()
 )
 async def test_a_survey_s_name_may_be_encoded(lasting: Collector, target: bytes) -> None:
-    request = b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
-    (answer,) = await exchange(lasting, request)
+    (answer,) = await exchange(lasting, request(b"GET " + target))
     assert answer.status == 200

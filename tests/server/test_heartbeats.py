@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from deniable.server.life.heartbeats import FROZEN_SECONDS, LOOK_SECONDS, SILENT_SECONDS, Heartbeats
 from tests.support.clock import FakeClock
 
@@ -50,7 +48,6 @@ def test_the_lowest_that_beats_leads() -> None:
         assert [worker for worker in range(3) if hearts.leads(worker)] == leading
 
 
-@pytest.mark.asyncio
 async def test_a_heart_beats_by_itself_for_as_long_as_the_loop_runs() -> None:
     clock = FakeClock()
     hearts = Heartbeats(2, clock)

@@ -15,7 +15,6 @@ from tests.support.postgres_proxy import postgres_proxy
 
 
 @pytest.mark.long
-@pytest.mark.asyncio
 @pytest.mark.parametrize("how", ["away", "silent"])
 async def test_a_collector_without_its_database_is_up_and_not_ready(
     tmp_path: Path, how: str
@@ -36,7 +35,6 @@ async def test_a_collector_without_its_database_is_up_and_not_ready(
             assert (await collector.client.get("/healthz")).status == 200
 
 
-@pytest.mark.asyncio
 async def test_metrics_tell_what_they_can_while_the_database_is_silent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

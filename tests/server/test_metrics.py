@@ -1,9 +1,7 @@
 """What /metrics says, as Prometheus' own parser reads it."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,9 +16,7 @@ from deniable.server.routes.app import build_metrics_server
 from deniable.server.routes.catalogue import Catalogue
 from deniable.server.routes.shared_answers import SharedAnswer
 from deniable.stores import Role, StoreError
-from tests.server.collector import Collector, OwnServer, problem, running
-from tests.server.raw import SECONDS, exchange, head_of, request
-from tests.server.sockets import HeldStore, upload
+from tests.server.collector import Collector, OwnServer, problem
 from tests.support.clock import FakeClock
 from tests.support.reports import envelope
 from tests.support.surveys import DAY, MANIFEST, START
@@ -115,7 +111,6 @@ def test_workers_add_up_and_a_new_one_forgets_what_was_open_in_its_predecessor()
     assert samples["deniable_verify_seconds_count", ""] == 2
 
 
-@pytest.mark.asyncio
 async def test_operators_may_read_it_and_nobody_else(collector: Collector) -> None:
     get = collector.client.get
     assert await problem(await get("/metrics")) == (401, "unauthorised")
@@ -132,7 +127,6 @@ async def test_operators_may_read_it_and_nobody_else(collector: Collector) -> No
     assert refused(samples, "requests") == {"unauthorised": 1, "forbidden": 1}
 
 
-@pytest.mark.asyncio
 async def test_on_its_own_address_anyone_may_read_it_and_little_else(collector: Collector) -> None:
     collector.meters.count("reports_accepted", 7)
     server = OwnServer(build_metrics_server(collector.config, collector.meters, gauges(collector)))
@@ -145,7 +139,6 @@ async def test_on_its_own_address_anyone_may_read_it_and_little_else(collector: 
             assert await problem(await client.get(path)) == (404, "not-found")
 
 
-@pytest.mark.asyncio
 async def test_reports_are_counted_by_what_became_of_them(collector: Collector) -> None:
     await collector.send(envelope(1), envelope(2))
     await collector.send(envelope(1), envelope(1, 1), envelope(3, epoch=1), b"\xc0")
@@ -159,7 +152,6 @@ async def test_reports_are_counted_by_what_became_of_them(collector: Collector) 
     assert samples["deniable_reports_in_hand", ""] == 0
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("now", "epoch", "early", "late"),
     [
@@ -182,7 +174,6 @@ async def test_what_comes_outside_of_its_epoch_shows_the_devices_clocks(
         assert samples[f"deniable_{name}_seconds_sum", ""] == (value or 0.0)
 
 
-@pytest.mark.asyncio
 async def test_requests_are_counted_by_why_they_were_refused(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,7 +205,6 @@ async def test_requests_are_counted_by_why_they_were_refused(
     assert refused(samples) == {}
 
 
-@pytest.mark.asyncio
 async def test_requests_are_counted_by_route_and_status(collector: Collector) -> None:
     get: Callable[[str], Awaitable[Any]] = collector.client.get
     await get("/v1/surveys")
@@ -253,7 +243,6 @@ def gauges(collector: Collector, **settings: Any) -> Gauges:
     return Gauges(replace(config, **settings), store, catalogue, clock)
 
 
-@pytest.mark.asyncio
 async def test_gauges_tell_what_an_operator_alarms_on(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,7 +264,6 @@ async def test_gauges_tell_what_an_operator_alarms_on(
     assert {name: samples[f"deniable_{name}", ""] for name in measured} == measured
 
 
-@pytest.mark.asyncio
 async def test_a_disk_without_room_for_uploads_is_full_though_a_row_may_fit(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,7 +273,6 @@ async def test_a_disk_without_room_for_uploads_is_full_though_a_row_may_fit(
     assert await problem(await collector.client.get("/readyz")) == (507, "storage-full")
 
 
-@pytest.mark.asyncio
 async def test_a_store_that_readiness_calls_down_is_down_in_the_metrics(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,7 +294,6 @@ async def test_a_store_that_readiness_calls_down_is_down_in_the_metrics(
     assert (await measuring.read())["store_up"] == 0
 
 
-@pytest.mark.asyncio
 async def test_the_end_that_is_told_is_that_of_a_survey_which_runs(collector: Collector) -> None:
     day = replace(MANIFEST, name="a-day", schedule=replace(MANIFEST.schedule, epochs=1))
     successor = replace(day, sequence=day.sequence + 1, schedule=MANIFEST.schedule)
@@ -322,7 +308,6 @@ async def test_the_end_that_is_told_is_that_of_a_survey_which_runs(collector: Co
     assert name not in await gauges(collector).read()
 
 
-@pytest.mark.asyncio
 async def test_only_epochs_with_reports_are_overdue(collector: Collector) -> None:
     schedule = MANIFEST.schedule
     for epoch in (0, 2):
@@ -344,7 +329,6 @@ async def test_only_epochs_with_reports_are_overdue(collector: Collector) -> Non
     assert await overdue(START + DAY + 3_600) == 2
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("broken", ["ping", "seals"])
 async def test_a_store_that_fails_costs_its_own_samples_and_no_others(
     collector: Collector, monkeypatch: pytest.MonkeyPatch, broken: str
@@ -359,31 +343,3 @@ async def test_a_store_that_fails_costs_its_own_samples_and_no_others(
     assert samples["deniable_store_up", ""] == (broken != "ping")
     assert ("deniable_disk_free_bytes", "") in samples
     assert ("deniable_seals_overdue", "") not in samples
-
-
-@pytest.mark.asyncio
-async def test_connections_are_counted_while_they_are_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with running(tmp_path, most_connections=1) as collector:
-
-        def count(name: str) -> float:
-            return shown(collector.meters)[name, ""]
-
-        held = HeldStore(collector, monkeypatch)
-        reader, writer = await asyncio.open_connection(collector.client.host, collector.client.port)
-        writer.write(upload())
-        async with asyncio.timeout(SECONDS):
-            await held.entered.wait()
-        assert count("deniable_connections") == 1
-        # One too many: it is over once its end is read.
-        assert head_of(await exchange(collector, b""))[0] == 503
-        assert count("deniable_connections_refused_total") == 1
-        assert count("deniable_connections") == 1
-        held.release.set()
-        writer.write(request(b"GET /healthz HTTP/1.1"))
-        async with asyncio.timeout(SECONDS):
-            await reader.read()
-        assert count("deniable_connections") == 0
-        writer.close()
-        await writer.wait_closed()

@@ -36,7 +36,6 @@ EXAMPLES = effort(20)
 SECONDS = 20
 
 
-@pytest.mark.asyncio
 async def test_it_is_sound_and_served_to_anyone(collector: Collector) -> None:
     answer = await collector.client.get("/openapi.json")
     document = await answer.json()
@@ -46,7 +45,6 @@ async def test_it_is_sound_and_served_to_anyone(collector: Collector) -> None:
     assert document == openapi_document(collector.config)
 
 
-@pytest.mark.asyncio
 async def test_it_lists_every_route_and_no_other(collector: Collector) -> None:
     document = openapi_document(collector.config)
     listed = {
@@ -59,7 +57,6 @@ async def test_it_lists_every_route_and_no_other(collector: Collector) -> None:
     assert len(ROUTES) == len(document["paths"])
 
 
-@pytest.mark.asyncio
 async def test_every_code_of_a_whole_request_stands_somewhere(collector: Collector) -> None:
     text = await (await collector.client.get("/openapi.json")).text()
     assert [
@@ -69,7 +66,6 @@ async def test_every_code_of_a_whole_request_stands_somewhere(collector: Collect
     ] == []
 
 
-@pytest.mark.asyncio
 async def test_roles_stand_where_the_routes_ask_for_them(collector: Collector) -> None:
     """Without a token, and with each role, every route does as its description says."""
     document = openapi_document(collector.config)

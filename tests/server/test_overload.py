@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,6 @@ def batch(number: int, size: int = BATCH) -> bytes:
     return pack_upload([envelope(number * size + device) for device in range(size)])
 
 
-@pytest.mark.asyncio
 async def test_what_is_too_much_is_refused_before_it_is_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,7 +77,6 @@ async def test_what_is_too_much_is_refused_before_it_is_verified(
         assert [answer.status for answer in again] == [200] * 4
 
 
-@pytest.mark.asyncio
 async def test_whoever_leaves_before_the_answer_leaves_no_place_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,7 +94,6 @@ async def test_whoever_leaves_before_the_answer_leaves_no_place_taken(
         assert UploadAnswer.from_json(await answer.read(), BATCH) == UploadAnswer(0, BATCH)
 
 
-@pytest.mark.asyncio
 async def test_others_get_their_turn_while_many_connections_send_the_largest_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,26 +137,6 @@ async def test_others_get_their_turn_while_many_connections_send_the_largest_bat
         assert resident_bytes() - before < 200 << 20
 
 
-@pytest.mark.asyncio
-async def test_a_flood_from_one_address_is_refused_and_others_are_not(tmp_path: Path) -> None:
-    proxies = (ip_network("127.0.0.1"),)
-    async with running(tmp_path, address_rate=1.0, trusted_proxies=proxies) as collector:
-        flooder = {"X-Forwarded-For": "192.0.2.1"}
-        statuses = []
-        for _ in range(12):
-            answer = await collector.upload(batch(0, 100), flooder)
-            statuses.append(answer.status)
-            if answer.status == 429:
-                assert await problem(answer) == (429, "rate-limited")
-                assert int(answer.headers["Retry-After"]) > 0
-        assert statuses[0] == 200
-        assert statuses[-1] == 429
-        other = await collector.upload(batch(1, 100), {"X-Forwarded-For": "192.0.2.2"})
-        assert other.status == 200
-        assert await healthy(collector)
-
-
-@pytest.mark.asyncio
 async def test_nonsense_is_counted_against_its_sender_too(tmp_path: Path) -> None:
     async with running(tmp_path, address_rate=1.0) as collector:
         for _ in range(100):
@@ -171,13 +147,6 @@ async def test_nonsense_is_counted_against_its_sender_too(tmp_path: Path) -> Non
     raise AssertionError("nonsense may be sent for ever")
 
 
-@pytest.mark.asyncio
-async def test_the_largest_batch_passes_whatever_the_rate(tmp_path: Path) -> None:
-    async with running(tmp_path, address_rate=0.5) as collector:
-        assert (await collector.upload(batch(0))).status == 200
-        assert (await collector.upload(batch(0))).status == 429
-
-
 def vouched(device: int) -> bytes:
     report = Report(CERTIFIED.survey_id, 0, 0)
     key = SignedReport.from_envelope(sign_report(secret(device), report)).public_key
@@ -185,13 +154,11 @@ def vouched(device: int) -> bytes:
     return sign_report(secret(device), report, ISSUER.sign(CONTEXT_ENROL, statement))
 
 
-@pytest.mark.asyncio
 async def test_replays_take_no_share_of_their_issuer_s_also_while_many_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path, issuer_rate=0.001) as collector:
         await collector.publish(CERTIFIED)
-        collector.clock.time += 1
         assert await collector.send(vouched(0)) == UploadAnswer(1, 0)
         held = HeldStore(collector, monkeypatch, 200)
         replays = [asyncio.create_task(collector.send(vouched(0))) for _ in range(50)]
@@ -210,11 +177,9 @@ async def test_replays_take_no_share_of_their_issuer_s_also_while_many_wait(
         assert (await collector.send(vouched(999))).refused == ((0, RefusalCode.RATE_LIMITED),)
 
 
-@pytest.mark.asyncio
 async def test_a_flood_of_one_issuer_is_refused_by_index(tmp_path: Path) -> None:
     async with running(tmp_path, issuer_rate=0.001) as collector:
         await collector.publish(CERTIFIED)
-        collector.clock.time += 1
         batches = [[vouched(start + device) for device in range(200)] for start in (0, 200)]
         answers = [await collector.send(*reports, envelope(1)) for reports in batches]
         refused = [code for answer in answers for _, code in answer.refused]

@@ -9,22 +9,14 @@ from typing import Any
 import pytest
 from aiohttp import ClientResponse
 
-from deniable.messages import (
-    PROBLEM_JSON,
-    Refusal,
-    RefusalCode,
-    UploadAnswer,
-    codec,
-    pack_upload,
-    read_problem,
-)
+from deniable.messages import PROBLEM_JSON, UploadAnswer, codec, pack_upload
 from deniable.server import build_server
 from deniable.server.operations.logs import LogThrottle
 from deniable.server.operations.metrics import Meters
 from deniable.server.routes.failures import answer_to
-from deniable.stores import Overloaded, SqliteStore, StoreError, StoreFull
+from deniable.stores import Overloaded, StoreError, StoreFull
 from deniable.stores.sqlite import sqlite_store
-from tests.server.collector import MSGPACK, Collector, problem, running
+from tests.server.collector import Collector, problem, running
 from tests.stores.databases import HookedStore
 from tests.support.clock import FakeClock
 from tests.support.reports import envelope
@@ -54,15 +46,6 @@ async def store_fails(*_: Any, **__: Any) -> Any:
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
-    "path", ["/v1", "/v1/reports/", "/v2/reports", "/v1/surveys/", f"/v1/surveys/{NAME}/x"]
-)
-async def test_an_unknown_path_is_not_found(lasting: Collector, path: str) -> None:
-    assert await problem(await lasting.client.get(path)) == (404, "not-found")
-    assert await problem(await lasting.client.post(path, data=b"x")) == (404, "not-found")
-
-
-@pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
         ("GET", "/v1/reports", {"POST"}),
@@ -81,7 +64,6 @@ async def test_another_method_is_told_which_are_allowed(
     assert set(answer.headers["Allow"].split(",")) == allowed
 
 
-@pytest.mark.asyncio
 async def test_health_and_readiness(collector: Collector) -> None:
     collector.meters.put("workers", [1.0])
     for path, told in {
@@ -92,16 +74,6 @@ async def test_health_and_readiness(collector: Collector) -> None:
         assert (answer.status, await answer.json()) == (200, told)
 
 
-@pytest.mark.asyncio
-async def test_a_store_that_takes_no_write_is_not_ready(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collector.store, "ping", store_fails)
-    assert await problem(await collector.client.get("/readyz")) == (503, "store-failed")
-    assert (await collector.client.get("/healthz")).status == 200
-
-
-@pytest.mark.asyncio
 async def test_a_store_that_became_read_only_is_not_ready_though_it_can_be_read(
     tmp_path: Path,
 ) -> None:
@@ -118,7 +90,6 @@ async def test_a_store_that_became_read_only_is_not_ready_though_it_can_be_read(
         assert (await collector.client.get("/healthz")).status == 200
 
 
-@pytest.mark.asyncio
 async def test_a_store_that_another_process_keeps_from_writing_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,7 +108,6 @@ async def test_a_store_that_another_process_keeps_from_writing_is_not_ready(
             assert (await waiting).status == 200
 
 
-@pytest.mark.asyncio
 async def test_a_store_that_was_moved_shows_no_figures_and_says_why_not(
     collector: Collector,
 ) -> None:
@@ -155,7 +125,6 @@ async def test_a_store_that_was_moved_shows_no_figures_and_says_why_not(
     assert "store was moved" in await answer.text()
 
 
-@pytest.mark.asyncio
 async def test_strangers_who_ask_if_it_is_ready_have_one_write_made_for_all(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +140,6 @@ async def test_strangers_who_ask_if_it_is_ready_have_one_write_made_for_all(
     assert len(writes) == 1
 
 
-@pytest.mark.asyncio
 async def test_an_unforeseen_error_is_logged_and_shows_no_trace(
     collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -186,58 +154,34 @@ async def test_an_unforeseen_error_is_logged_and_shows_no_trace(
     assert await collector.send(envelope(1)) == UploadAnswer(1, 0)
 
 
-@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("failure", "status", "code", "level", "said"),
+    [
+        (StoreError, 503, "store-failed", "ERROR", MARKER),
+        (Overloaded, 503, "overloaded", "WARNING", MARKER),
+        (StoreFull, 507, "storage-full", "ERROR", "the store is full"),
+    ],
+)
 async def test_a_failing_store_asks_for_patience_and_is_logged(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    collector: Collector,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    failure: type[StoreError],
+    status: int,
+    code: str,
+    level: str,
+    said: str,
 ) -> None:
-    monkeypatch.setattr(collector.store, "add", store_fails)
+    async def fail(*_: Any) -> Any:
+        raise failure(f"the store failed: {MARKER}")
+
+    monkeypatch.setattr(collector.store, "add", fail)
     answer = await collector.upload(pack_upload([envelope(1)]))
-    assert await problem(answer) == (503, "store-failed")
+    assert await problem(answer) == (status, code)
     assert int(answer.headers["Retry-After"]) > 0
     assert MARKER not in await answer.text()
-    assert [(each.levelname, MARKER in each.message) for each in caplog.records] == [
-        ("ERROR", True)
-    ]
-
-
-@pytest.mark.asyncio
-async def test_an_overloaded_store_asks_for_patience_and_stores_nothing(tmp_path: Path) -> None:
-    store = await SqliteStore.open(tmp_path / "store.sqlite", most_waiting=2)
-    async with running(tmp_path, store=store) as collector:
-        answer = await collector.upload(pack_upload([envelope(d) for d in range(3)]))
-        assert await problem(answer) == (503, "overloaded")
-        assert int(answer.headers["Retry-After"]) > 0
-        assert await collector.send(envelope(0), envelope(1)) == UploadAnswer(2, 0)
-
-
-@pytest.mark.asyncio
-async def test_a_full_disk_asks_for_patience_and_stores_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    store = HookedStore(tmp_path / "store.sqlite")
-    async with running(tmp_path, store=store) as collector:
-        most = store.pragma("max_page_count")
-        store.pragma(f"max_page_count={store.pragma('page_count')}")
-        batch = pack_upload([envelope(device) for device in range(250)])
-        answer = await collector.upload(batch)
-        assert await problem(answer) == (507, "storage-full")
-        assert int(answer.headers["Retry-After"]) > 0
-        assert "full" in caplog.text
-        store.pragma(f"max_page_count={most}")
-        answer = await collector.upload(batch)
-        assert UploadAnswer.from_json(await answer.read(), 250) == UploadAnswer(250, 0)
-
-
-@pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize(
-    ("status", "path"), [(400, "/v1/reports"), (404, "/nowhere"), (405, "/v1/surveys")]
-)
-async def test_what_time_does_not_mend_names_no_time_to_retry(
-    lasting: Collector, status: int, path: str
-) -> None:
-    answer = await lasting.client.post(path, data=b"", headers=MSGPACK)
-    assert answer.status == status
-    assert "Retry-After" not in answer.headers
+    (record,) = caplog.records
+    assert (record.levelname, said in record.message) == (level, True)
 
 
 QUERIES = [f"{name}={MARKER}" for name in ("survey", "level", "epoch", MARKER)]
@@ -269,15 +213,6 @@ async def test_no_answer_repeats_what_was_sent(
     assert MARKER not in shown
 
 
-def test_a_code_of_single_reports_never_becomes_a_status_of_its_own() -> None:
-    answer = answer_to(
-        Refusal(RefusalCode.BAD_SIGNATURE, "of a report"), Meters(), LogThrottle(FakeClock())
-    )
-    assert isinstance(answer.body, bytes)
-    assert answer.status == 400
-    assert read_problem(answer.body, answer.content_type, 400) is RefusalCode.MALFORMED
-
-
 @pytest.mark.parametrize("error", [ConnectionResetError, BrokenPipeError])
 def test_a_device_that_is_gone_is_no_error_that_the_library_would_log(
     error: type[OSError], caplog: pytest.LogCaptureFixture
@@ -286,7 +221,6 @@ def test_a_device_that_is_gone_is_no_error_that_the_library_would_log(
     assert caplog.records == []
 
 
-@pytest.mark.asyncio
 async def test_a_collector_does_not_start_on_a_store_that_cannot_be_read(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,7 +61,6 @@ async def held(estimates: Counted) -> None:
     assert await asyncio.to_thread(estimates.entered.wait, SECONDS)
 
 
-@pytest.mark.asyncio
 async def test_surveys_are_described_once_and_listed_once_for_each_change(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,26 +76,10 @@ async def test_surveys_are_described_once_and_listed_once_for_each_change(
     assert len(bodies) == len(described.calls) == 1
     assert opened.calls == []
     await collector.publish(OTHER)
-    collector.clock.time += 1
     listed = await (await collector.client.get("/v1/surveys")).json()
     assert [survey["name"] for survey in listed["surveys"]] == [OTHER.name, MANIFEST.name]
     assert len(described.calls) == 2
     assert len(opened.calls) == 2
-
-
-@pytest.mark.asyncio
-async def test_a_histogram_is_made_once_for_all_who_wait(
-    tmp_path: Path, estimates: Counted
-) -> None:
-    async with public(tmp_path) as collector:
-        estimates.release.clear()
-        asked = [asyncio.create_task(collector.client.get(PATH)) for _ in range(10)]
-        await held(estimates)
-        estimates.release.set()
-        answers = await asyncio.gather(*asked)
-        assert {answer.status for answer in answers} == {200}
-        assert len({await answer.read() for answer in answers}) == 1
-        assert len(estimates.calls) == 1
 
 
 async def ask_for_levels(
@@ -108,7 +91,6 @@ async def ask_for_levels(
     ]
 
 
-@pytest.mark.asyncio
 async def test_only_so_many_may_wait_and_neither_analysts_nor_devices_among_them(
     tmp_path: Path, estimates: Counted
 ) -> None:
@@ -135,7 +117,6 @@ async def test_only_so_many_may_wait_and_neither_analysts_nor_devices_among_them
         assert statuses.count(503) == 60 - estimating._MOST_WAITING
 
 
-@pytest.mark.asyncio
 async def test_nothing_is_made_for_whoever_is_gone(tmp_path: Path, estimates: Counted) -> None:
     async with public(tmp_path) as collector:
         estimates.release.clear()
@@ -152,7 +133,6 @@ async def test_nothing_is_made_for_whoever_is_gone(tmp_path: Path, estimates: Co
         assert [call[3] for call in estimates.calls] == [0.95, 0.00071]
 
 
-@pytest.mark.asyncio
 async def test_many_levels_thrash_no_more_than_the_strangers_own_memory(
     tmp_path: Path, estimates: Counted
 ) -> None:
@@ -169,7 +149,6 @@ async def test_many_levels_thrash_no_more_than_the_strangers_own_memory(
         assert len(estimates.calls) == made + 1
 
 
-@pytest.mark.asyncio
 async def test_after_each_histogram_of_theirs_strangers_wait_three_times_as_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -205,7 +184,6 @@ async def test_after_each_histogram_of_theirs_strangers_wait_three_times_as_long
     assert pauses[1:] == [7.5, 7.5, 1.5]
 
 
-@pytest.mark.asyncio
 async def test_whoever_watches_while_reports_arrive_shares_what_was_made_seconds_ago(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -234,24 +212,3 @@ async def test_whoever_watches_while_reports_arrive_shares_what_was_made_seconds
         counts = replace(counts, counts={0: reports}, standing=EpochStanding(state))
         told.append(await strangers.made(request, b"id", read, made))
     assert told == [b"1 open", b"1 open", b"3 open", b"3 sealed"]
-
-
-@pytest.mark.asyncio
-async def test_readiness_asks_the_store_once_at_a_time(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pings, entered, release = 0, asyncio.Event(), asyncio.Event()
-
-    async def ping() -> None:
-        nonlocal pings
-        pings += 1
-        entered.set()
-        await release.wait()
-
-    monkeypatch.setattr(collector.store, "ping", ping)
-    asked = [asyncio.create_task(collector.client.get("/readyz")) for _ in range(20)]
-    await entered.wait()
-    assert await healthy(collector)
-    release.set()
-    assert [(await task).status for task in asked] == [200] * 20
-    assert pings <= 2

@@ -34,6 +34,7 @@ def test_every_row_is_documented_counted_and_announced(code: RefusalCode) -> Non
     assert (f'"urn:deniable:error:{code.value}"' in text) is (code.http_status is not None)
     assert f'"{code.value}"' in text
     answer = problem(code, "why")
+    # A code of single reports never becomes a status of its own.
     assert answer.status == code.http_status or (answer.status, code.http_status) == (400, None)
     assert ("Retry-After" in answer.headers) is (code.remedy is Remedy.WAIT)
 

@@ -26,7 +26,6 @@ class Store:
         return asked
 
 
-@pytest.mark.asyncio
 async def test_whoever_asks_within_five_seconds_gets_the_same_answer() -> None:
     store, clock = Store(), FakeClock()
     shared = SharedAnswer(store.ask, 5.0, clock)
@@ -50,7 +49,6 @@ async def test_whoever_asks_within_five_seconds_gets_the_same_answer() -> None:
     assert await shared.get() == 4
 
 
-@pytest.mark.asyncio
 async def test_a_store_that_does_not_answer_fails_and_is_not_asked_again_meanwhile() -> None:
     store, clock = Store(), FakeClock()
     shared = SharedAnswer(store.ask, 0.01, clock)

@@ -28,8 +28,7 @@ from deniable.server.operations.metrics import Meters
 from deniable.server.transport.listening import listen, shown_address
 from deniable.server.transport.tls import reload_certificate, tls_context
 from deniable.stores import SqliteStore
-from tests.server.raw import SECONDS, head_of, request
-from tests.server.sockets import until
+from tests.server.sockets import SECONDS, Answer, read_answer, request, until
 from tests.support.certificates import certificate
 from tests.support.surveys import AUTHORITY, ORIGIN
 
@@ -64,13 +63,13 @@ async def listening(
         await store.close()
 
 
-async def ask(port: int, trusted: Path) -> tuple[bytes, str]:
+async def ask(port: int, trusted: Path) -> tuple[Answer, str]:
     """Return an answer over TLS, and the fingerprint of who gave it."""
     client = ssl.create_default_context(cafile=trusted)
     async with asyncio.timeout(SECONDS):
         reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=client)
-        writer.write(request(b"GET /healthz HTTP/1.1"))
-        answer = await reader.read()
+        writer.write(request(b"GET /healthz"))
+        answer = await read_answer(reader)
         certificate = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         writer.close()
         await writer.wait_closed()
@@ -81,19 +80,16 @@ def test_without_a_certificate_there_is_no_tls() -> None:
     assert tls_context(Config(origin=ORIGIN, authority=AUTHORITY.public_key)) is None
 
 
-@pytest.mark.asyncio
 async def test_the_certificate_is_shown_and_transport_security_asked_for(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     assert config.tls_certificate is not None
     async with listening(config, tls_context(config)) as (port, _):
         answer, shown = await ask(port, config.tls_certificate)
-        status, headers = head_of(answer)
-        assert status == 200
-        assert headers["strict-transport-security"] == "max-age=31536000"
+        assert answer.status == 200
+        assert answer.headers["strict-transport-security"] == "max-age=31536000"
         assert shown == fingerprint(config.tls_certificate)
 
 
-@pytest.mark.asyncio
 async def test_a_socket_that_was_taken_off_the_port_is_no_lack_of_descriptors(
     tmp_path: Path,
 ) -> None:
@@ -113,7 +109,6 @@ async def test_a_socket_that_was_taken_off_the_port_is_no_lack_of_descriptors(
     await store.close()
 
 
-@pytest.mark.asyncio
 async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -142,7 +137,6 @@ async def test_a_renewed_certificate_is_taken_and_a_bad_one_is_not(
         assert "is kept: " in caplog.text
 
 
-@pytest.mark.asyncio
 async def test_a_handshake_that_stalls_is_ended(tmp_path: Path) -> None:
     config = config_of(tmp_path, head_seconds=0.05)
     async with listening(config, tls_context(config)) as (port, _):
@@ -153,7 +147,6 @@ async def test_a_handshake_that_stalls_is_ended(tmp_path: Path) -> None:
         await writer.wait_closed()
 
 
-@pytest.mark.asyncio
 async def test_what_a_failed_handshake_held_waits_for_no_collector_of_garbage(
     tmp_path: Path,
 ) -> None:
@@ -175,7 +168,6 @@ async def test_what_a_failed_handshake_held_waits_for_no_collector_of_garbage(
             gc.enable()
 
 
-@pytest.mark.asyncio
 async def test_versions_that_are_broken_are_not_spoken(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     context = tls_context(config)

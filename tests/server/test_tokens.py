@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from aiohttp.test_utils import make_mocked_request
 
 from deniable.directory import new_token, token_digest
@@ -12,11 +11,11 @@ from deniable.messages import Refusal
 from deniable.server.routes.tokens import require_role
 from deniable.stores import Role, SqliteStore, Token
 from tests.server.collector import Collector
-from tests.server.raw import exchange, request
+from tests.server.sockets import exchange, request
 from tests.support.surveys import MANIFEST
 
 
-@pytest_asyncio.fixture
+@pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     made = await SqliteStore.open(tmp_path / "store.sqlite")
     yield made
@@ -32,7 +31,6 @@ async def outcome(store: SqliteStore, authorization: str, role: Role) -> str:
     return "allowed"
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("held", "needed", "expected"),
     [
@@ -50,7 +48,6 @@ async def test_an_operator_may_do_what_an_analyst_may_and_not_the_other_way_roun
     assert await outcome(store, f"Bearer {token}", needed) == expected
 
 
-@pytest.mark.asyncio
 async def test_the_token_must_be_the_whole_credential_under_its_scheme(store: SqliteStore) -> None:
     token = new_token()
     await store.add_token(Token(token_digest(token), Role.OPERATOR, "", 0))
@@ -73,7 +70,6 @@ def everything_in(directory: Path) -> bytes:
     return b"".join(file.read_bytes() for file in directory.iterdir())
 
 
-@pytest.mark.asyncio
 async def test_the_store_holds_no_token(store: SqliteStore, tmp_path: Path) -> None:
     token = new_token()
     await store.add_token(Token(token_digest(token), Role.ANALYST, "somebody", 0))
@@ -83,10 +79,8 @@ async def test_the_store_holds_no_token(store: SqliteStore, tmp_path: Path) -> N
     assert bytes.fromhex(token.removeprefix("deniable_")) not in written
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("token", [b"\xff", b"\xed\xa0\x80", b"\xc3(", b"\x80" * 100])
 async def test_a_token_that_is_no_utf8_is_unauthorised(collector: Collector, token: bytes) -> None:
-    line = f"GET /v1/surveys/{MANIFEST.name}/histogram HTTP/1.1".encode()
-    answer = await exchange(collector, request(line, b"Authorization: Bearer " + token))
-    assert answer.startswith(b"HTTP/1.1 401 ")
-    assert b"urn:deniable:error:unauthorised" in answer
+    line = f"GET /v1/surveys/{MANIFEST.name}/histogram".encode()
+    (answer,) = await exchange(collector, request(line, b"Authorization: Bearer " + token))
+    assert answer.problem() == (401, "unauthorised")

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from deniable.messages import Manifest, Schedule
 from deniable.messages.receipt import Receipt
@@ -30,7 +29,7 @@ def begun(epoch: int = 0, survey: Manifest = SURVEY) -> list[Receipt]:
     return reports([99], epoch=epoch, survey=survey)
 
 
-@pytest_asyncio.fixture
+@pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     store = await SqliteStore.open(tmp_path / "store.sqlite")
     await publish(store, SURVEY)
@@ -57,7 +56,6 @@ def metered(meters: Meters) -> dict[str, float]:
     return {name: counted[name] for name in names if counted[name]}
 
 
-@pytest.mark.asyncio
 async def test_a_survey_lives_from_its_first_report_to_its_end(
     store: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -102,7 +100,6 @@ async def test_a_survey_lives_from_its_first_report_to_its_end(
     assert await store.check() == []
 
 
-@pytest.mark.asyncio
 async def test_surveys_that_were_succeeded_are_kept_up_too(store: SqliteStore) -> None:
     other = manifest(name="gone", schedule=Schedule(START - 3 * DAY, DAY, 1, 0))
     successor = manifest(name="gone", sequence=1)
@@ -114,7 +111,6 @@ async def test_surveys_that_were_succeeded_are_kept_up_too(store: SqliteStore) -
     assert await store.seals(successor.survey_id) == []
 
 
-@pytest.mark.asyncio
 async def test_many_collectors_do_it_once(store: SqliteStore, tmp_path: Path) -> None:
     other = await SqliteStore.open(tmp_path / "store.sqlite")
     await store.add([*reports(range(40), survey=SURVEY), *begun(2)])
@@ -135,7 +131,6 @@ async def test_many_collectors_do_it_once(store: SqliteStore, tmp_path: Path) ->
     await other.close()
 
 
-@pytest.mark.asyncio
 async def test_a_seal_is_told_and_counted_by_whoever_set_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -159,18 +154,6 @@ class _Overtaken(SqliteStore):
         return await super().seal(survey_id, epoch, now)
 
 
-@pytest.mark.asyncio
-async def test_a_clock_that_is_set_back_reopens_nothing(store: SqliteStore) -> None:
-    clock = FakeClock(CLOSED)
-    await store.add(begun())
-    await upkeep(store, clock).turn()
-    before = await store.seals(ID)
-    clock.time = START
-    await upkeep(store, clock).turn()
-    assert await store.seals(ID) == before
-    assert await store.add([report(1, survey=SURVEY)]) == [S]
-
-
 class _FailsAtFirst(SqliteStore):
     def prepare(self) -> asyncio.Event:
         self.failures = 1
@@ -186,7 +169,6 @@ class _FailsAtFirst(SqliteStore):
         return made
 
 
-@pytest.mark.asyncio
 async def test_what_failed_is_done_at_the_next_turn(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -220,7 +202,6 @@ class _FailsFor(SqliteStore):
         return await super().seal(survey_id, epoch, now)
 
 
-@pytest.mark.asyncio
 async def test_a_survey_that_always_fails_keeps_no_other_from_being_sealed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -243,7 +224,6 @@ async def test_a_survey_that_always_fails_keeps_no_other_from_being_sealed(
         await store.close()
 
 
-@pytest.mark.asyncio
 async def test_a_machine_80_days_ahead_ends_nothing_and_once_it_is_right_goes_on(
     store: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -267,16 +247,6 @@ async def test_a_machine_80_days_ahead_ends_nothing_and_once_it_is_right_goes_on
     assert await store.ended() == {ID: clock.time}
 
 
-@pytest.mark.asyncio
-async def test_an_operator_has_the_last_word(store: SqliteStore) -> None:
-    await store.add(begun())
-    keeper = upkeep(store, FakeClock(START + 80 * DAY))
-    await store.end(ID, START + 80 * DAY)
-    await keeper.turn()
-    assert [seal.epoch for seal in await store.seals(ID)] == [0, 1, 2]
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("kind", sorted(PLACES))
 @pytest.mark.parametrize("ahead", [-300.0, 0.0, 300.0])
 async def test_a_clock_that_differs_from_the_stores_own_seals_nothing(

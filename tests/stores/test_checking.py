@@ -64,20 +64,12 @@ def tampered(file: Path, statement: str, *values: object) -> Iterator[None]:
 
 
 TAMPERED = {
-    "a count is higher": "UPDATE counts SET reports = reports + 1 WHERE epoch = 0 AND response = 3",
     "a count is gone": "DELETE FROM counts WHERE epoch = 0 AND response = 1",
-    "a count moved": "UPDATE counts SET response = 0 WHERE epoch = 0 AND response = 1",
     "an issuer was exchanged": "UPDATE counts SET issuer = 3 - issuer WHERE epoch = 0 AND issuer",
     "a receipt is gone": "DELETE FROM receipts WHERE (survey, epoch, key) IN"
     " (SELECT survey, epoch, key FROM receipts WHERE epoch = 0 LIMIT 1)",
     "a receipt was not counted": "INSERT INTO receipts VALUES (1, 0, x'00', 2, 0)",
-    "a receipt has another response": "UPDATE receipts SET response = 2 WHERE epoch = 0",
     "a sealed epoch lost receipts": "DELETE FROM receipts WHERE epoch = 1",
-    "a sealed epoch was counted on": "UPDATE counts SET reports = reports + 1 WHERE epoch = 2",
-    "a sealed count moved": "UPDATE counts SET response = 2 WHERE epoch = 2 AND response = 1"
-    " AND issuer = 0",
-    "a seal tells of more": "UPDATE seals SET reports = reports + 1",
-    "a seal has another digest": "UPDATE seals SET digest = zeroblob(32) WHERE epoch = 1",
     "receipts outlive their erasure": "INSERT INTO receipts VALUES (1, 2, x'00', 1, 0)",
     "figures show more": "UPDATE published_counts SET reports = reports + 1",
     "a survey is gone": "DELETE FROM surveys WHERE survey = 1",

@@ -27,16 +27,3 @@ def test_zeros_and_the_order_of_issuers_do_not_matter() -> None:
     assert counts_digest(ID, 0, {}) == counts_digest(ID, 0, {None: {0: 0, 1: 0}, ISSUER: {}})
     some: Counts = {None: {0: 1, 1: 0}, ISSUER: {1: 2}}
     assert counts_digest(ID, 0, some) == counts_digest(ID, 0, {ISSUER: {2: 0, 1: 2}, None: {0: 1}})
-
-
-def test_other_counts_surveys_and_epochs_have_other_digests() -> None:
-    others: list[Counts] = [
-        {None: {0: 2, 1: 1}},
-        {None: {0: 1, 1: 2, 2: 1}},
-        {ISSUER: {0: 1, 1: 2}},
-        {None: {0: 1, 1: 2}},
-        {None: {0: 1, 1 << 20: 2}},
-        {},
-    ]
-    asked = [(ID, 0, counts) for counts in others] + [(ID[::-1], 0, {}), (ID, 1, {})]
-    assert len({counts_digest(*each) for each in asked}) == len(asked)

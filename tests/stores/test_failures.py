@@ -95,27 +95,6 @@ async def test_a_frozen_writer_is_an_error_and_silences_nobody_for_long(file: Pa
         assert len(await store.surveys()) == 1
 
 
-async def test_an_unforeseen_error_leaves_nobody_waiting(file: Path) -> None:
-    async with hooked_store(file) as store:
-        gate = Gate()
-
-        def breaks(group: int) -> None:
-            gate(group)
-            raise RuntimeError("a bug")
-
-        store.before = breaks
-        unforeseen: list[dict[str, object]] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, what: unforeseen.append(what))
-        first = asyncio.create_task(store.add([report(1)]))
-        assert await asyncio.to_thread(gate.reached.wait, SECONDS)
-        second = asyncio.create_task(store.add([report(2)]))
-        gate.open()
-        outcomes = await asyncio.gather(first, second, return_exceptions=True)
-        assert [type(outcome) for outcome in outcomes] == [RuntimeError, RuntimeError]
-        store.before = lambda _: None
-        assert await store.add([report(1), report(2)]) == [A, A]
-
-
 def test_a_schema_of_a_newer_version_is_refused_and_left_alone(file: Path) -> None:
     SqliteDatabase(file).close()
     with closing(sqlite3.connect(file)) as connection:

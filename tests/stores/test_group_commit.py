@@ -55,15 +55,6 @@ async def test_what_arrives_during_a_commit_is_committed_together_by_the_next(fi
         assert store.groups == [1, 20]
 
 
-async def test_each_request_gets_the_verdicts_of_its_own_reports(file: Path) -> None:
-    async with hooked_store(file) as store:
-        assert await store.add([report(0)]) == [A]
-        batches = [[report(0)], [], [report(1), report(0, 1)], [report(1, 2)], [report(2)] * 3]
-        answers = await asyncio.gather(*map(store.add, batches))
-        assert answers == [[D], [], [A, C], [C], [A, D, D]]
-        assert store.groups == [1, 7]
-
-
 async def test_a_request_that_is_given_up_is_stored_and_disturbs_nobody(file: Path) -> None:
     async with hooked_store(file) as store:
         gate = store.before = Gate()

@@ -53,87 +53,30 @@ class Add:
 
 
 @dataclass(frozen=True)
-class SealEpoch:
-    epoch: int
+class Ask:
+    """Whatever else is asked: of an epoch, an issuer or a token by its number, or so many hours."""
+
+    what: str
+    number: int = 0
 
 
-@dataclass(frozen=True)
-class Prune:
-    epoch: int
-
-
-@dataclass(frozen=True)
-class End:
-    pass
-
-
-@dataclass(frozen=True)
-class Distrust:
-    issuer: bytes
-
-
-@dataclass(frozen=True)
-class Read:
-    epoch: int
-
-
-@dataclass(frozen=True)
-class Wait:
-    hours: int
-
-
-@dataclass(frozen=True)
-class AddToken:
-    number: int
-
-
-@dataclass(frozen=True)
-class RevokeToken:
-    number: int
-
-
-@dataclass(frozen=True)
-class PublishAgain:
-    pass
-
-
-@dataclass(frozen=True)
-class Reopen:
-    pass
-
-
-Operation = (
-    Add
-    | SealEpoch
-    | Prune
-    | End
-    | Distrust
-    | Read
-    | Wait
-    | AddToken
-    | RevokeToken
-    | PublishAgain
-    | Reopen
-)
+ASKED = {
+    "read": EPOCHS,
+    "seal": EPOCHS,
+    "prune": EPOCHS,
+    "wait": (1, 12, 24),
+    "end": (0,),
+    "distrust": (1, 2),
+    "add token": (0, 1, 2),
+    "revoke token": (0, 1, 2),
+    "publish": (0,),
+    "reopen": (0,),
+}
+Operation = Add | Ask
 
 adds = st.lists(batches, min_size=1, max_size=3).map(lambda group: Add(tuple(group)))
-operations = st.lists(
-    st.one_of(
-        adds,
-        adds,
-        st.sampled_from(EPOCHS).map(Read),
-        st.sampled_from(EPOCHS).map(SealEpoch),
-        st.sampled_from(EPOCHS).map(Prune),
-        st.sampled_from([1, 12, 24]).map(Wait),
-        st.just(End()),
-        st.sampled_from(ISSUERS[1:]).map(Distrust),
-        st.integers(0, 2).map(AddToken),
-        st.integers(0, 2).map(RevokeToken),
-        st.just(PublishAgain()),
-        st.just(Reopen()),
-    ),
-    max_size=12,
-)
+asks = [st.builds(Ask, st.just(what), st.sampled_from(numbers)) for what, numbers in ASKED.items()]
+operations = st.lists(st.one_of(adds, adds, *asks), max_size=12)
 
 
 @dataclass
@@ -232,31 +175,33 @@ async def do(store: Store, model: Model, step: Operation) -> None:
                 for batch in group
             ]
             assert await asyncio.gather(*map(store.add, sent)) == model.add(group)
-        case SealEpoch(epoch):
+        case Ask("seal", epoch):
             assert await store.seal(asked.survey_id, epoch, model.now) == model.seal(epoch)
-        case Prune(epoch):
+        case Ask("prune", epoch):
             erased = model.prune(epoch)
             if erased is None:
                 with pytest.raises(NotSealed):
                     await store.prune(asked.survey_id, epoch, model.now)
             else:
                 assert await store.prune(asked.survey_id, epoch, model.now) == erased
-        case End():
+        case Ask("end"):
             model.ended.setdefault(asked.survey_id, model.now)
             await store.end(asked.survey_id, model.now)
-        case Distrust(issuer):
+        case Ask("distrust", number):
+            issuer = ISSUERS[number]
+            assert issuer is not None
             model.distrusted.add(issuer)
             await store.distrust(issuer, model.now)
-        case Read(epoch):
+        case Ask("read", epoch):
             expected = model.read(epoch)
             total = sum(sum(vouched.values()) for vouched in expected.values())
             if epoch % 2:  # whichever is asked first takes the step that is due
                 assert await store.reports(asked.survey_id, epoch) == total
             assert await store.counts(asked.survey_id, epoch) == expected
             assert await store.reports(asked.survey_id, epoch) == total
-        case Wait(hours):
+        case Ask("wait", hours):
             model.now += hours * HOUR
-        case AddToken(number):
+        case Ask("add token", number):
             role = Role.OPERATOR if number else Role.ANALYST
             token = Token(bytes([number]) * 32, role, f"'é' [{number}]", model.now)
             if token.digest not in model.tokens:
@@ -265,10 +210,10 @@ async def do(store: Store, model: Model, step: Operation) -> None:
             else:
                 with pytest.raises(StoreError):
                     await store.add_token(token)
-        case RevokeToken(number):
+        case Ask("revoke token", number):
             held = model.tokens.pop(bytes([number]) * 32, None)
             assert await store.revoke_token(bytes([number]) * 32) == (held is not None)
-        case PublishAgain():
+        case Ask("publish"):
             await publish(store, asked)
 
 
@@ -279,9 +224,9 @@ async def agree(place: Place, minimum: int, steps: list[Operation]) -> None:
     doing, store = [await place.open() for _ in range(2)]
     try:
         await publish(store, asked)
-        for step in [*steps, *map(Read, EPOCHS)]:
+        for step in [*steps, *(Ask("read", epoch) for epoch in EPOCHS)]:
             doing, store = store, doing
-            if isinstance(step, Reopen):
+            if step == Ask("reopen"):
                 await store.close()
                 store = await place.open()
             await do(doing, model, step)
@@ -308,16 +253,16 @@ async def agree(place: Place, minimum: int, steps: list[Operation]) -> None:
     minimum=2,
     steps=[
         Add((((0, 0, 0, None), (0, 0, 0, None)), ((0, 0, 1, ISSUER), (1, 0, 2, ISSUER)), ())),
-        Distrust(ISSUER),
-        Reopen(),
+        Ask("distrust", 1),
+        Ask("reopen"),
         Add((((2, 0, 1, ISSUER), (0, 0, 0, OTHER_ISSUER)),)),
-        Read(0),
-        SealEpoch(0),
-        Wait(24),
+        Ask("read", 0),
+        Ask("seal", 0),
+        Ask("wait", 24),
         Add((((0, 0, 0, None), (2, 1, 1, None)),)),
-        Prune(0),
-        Prune(1),
-        End(),
+        Ask("prune", 0),
+        Ask("prune", 1),
+        Ask("end"),
         Add((((3, 1, 1, None), (3, 0, 1, None)),)),
     ],
 )

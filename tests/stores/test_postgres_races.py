@@ -4,14 +4,14 @@ import asyncio
 import random
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack
-from itertools import pairwise
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from uuid import UUID
 
 import asyncpg
 import pytest
 
+from deniable.messages.receipt import Receipt
 from deniable.stores import KEPT_SECONDS, PostgresStore, Store, StoreError, StoreMoved, Verdict
 from deniable.stores.postgres import postgres_store
 from deniable.stores.rules import life, published_counts
@@ -134,28 +134,6 @@ async def test_an_issuer_that_several_see_for_the_first_time_gets_one_number(
         rows = await connection.fetch("SELECT issuer, public_key FROM deniable.issuers")
     assert sorted(row["issuer"] for row in rows) == list(range(41))
     assert len({row["public_key"] for row in rows}) == 41
-
-
-async def test_figures_that_several_read_take_whole_steps_and_never_go_back(
-    collectors: Collectors,
-) -> None:
-    sending, *reading = collectors.stores
-    finished = asyncio.Event()
-
-    async def send() -> None:
-        for receipt in many(100):
-            await sending.add([receipt._replace(survey_id=COURTEOUS.survey_id)])
-        finished.set()
-
-    async def read(store: Store) -> None:
-        seen = [0]
-        while not finished.is_set():
-            seen.append(sum(await counts(store, 0, COURTEOUS)))
-        steps = [after - before for before, after in pairwise(seen)]
-        assert all(step == 0 or step >= 7 for step in steps)
-
-    await asyncio.gather(send(), *map(read, reading))
-    assert sum(await counts(sending, 0, COURTEOUS)) >= 94
 
 
 async def test_s3_whatever_is_folded_meanwhile_every_report_is_counted_once(
@@ -287,6 +265,23 @@ async def until_somebody_waits(
             await connection.execute("SELECT pg_stat_clear_snapshot()")
 
 
+@asynccontextmanager
+async def held_up(
+    collectors: Collectors, group: list[Receipt]
+) -> AsyncIterator[tuple["asyncio.Task[list[Verdict]]", "asyncpg.Connection[asyncpg.Record]"]]:
+    """Yield a group whose last receipt waits for somebody's row, and who looks on; then let go."""
+    async with connected(collectors.url) as blocker, connected(collectors.url) as observer:
+        transaction = blocker.transaction()
+        await transaction.start()
+        await blocker.execute(
+            "INSERT INTO deniable.receipts_1_0 VALUES (1, 0, $1, 0, 0)", UUID(bytes=group[-1].key)
+        )
+        stored = asyncio.create_task(collectors.stores[0].add(group))
+        await until_somebody_waits(observer, "transactionid")
+        yield stored, observer
+        await transaction.rollback()
+
+
 DECISIONS: dict[str, Callable[[Store], Coroutine[object, object, object]]] = {
     "seal": lambda store: store.seal(ID, 0, NOW),
     "end": lambda store: store.end(ID, NOW),
@@ -301,19 +296,11 @@ async def test_s4_s7_a_decision_waits_for_the_group_that_has_read_that_there_is_
     adding, deciding, *_ = collectors.stores
     group = [receipt._replace(issuer=ISSUER) for receipt in many(3)]
     await adding.add([group[0]])
-    async with connected(collectors.url) as blocker, connected(collectors.url) as observer:
-        transaction = blocker.transaction()
-        await transaction.start()
-        await blocker.execute(
-            "INSERT INTO deniable.receipts_1_0 VALUES (1, 0, $1, 0, 0)", UUID(bytes=group[2].key)
-        )
-        stored = asyncio.create_task(adding.add(group))
-        await until_somebody_waits(observer, "transactionid")
+    async with held_up(collectors, group) as (stored, observer):
         decided: asyncio.Task[object] = asyncio.create_task(DECISIONS[decision](deciding))
         await until_somebody_waits(observer, "advisory")
         assert not stored.done()
         assert not decided.done()
-        await transaction.rollback()
     assert await stored == [D, A, A]
     await decided
     assert sum(await counts(deciding)) == 3
@@ -385,24 +372,16 @@ async def test_s8_a_move_waits_for_what_is_being_written_and_what_comes_then_is_
     adding, moving, *_ = collectors.stores
     group = many(3)
     await adding.add([group[0]])
-    async with connected(collectors.url) as blocker, connected(collectors.url) as observer:
-        transaction = blocker.transaction()
-        await transaction.start()
-        await blocker.execute(
-            "INSERT INTO deniable.receipts_1_0 VALUES (1, 0, $1, 0, 0)", UUID(bytes=group[2].key)
-        )
-        stored = asyncio.create_task(adding.add(group))
-        await until_somebody_waits(observer, "transactionid")
+    async with held_up(collectors, group) as (stored, observer):
         moved = asyncio.create_task(moving.move_away("elsewhere"))
         await until_somebody_waits(observer, "advisory")
         refused = asyncio.create_task(moving.seal(ID, 0, NOW))
         assert not stored.done()
         assert not moved.done()
-        await transaction.rollback()
-        assert await stored == [D, A, A]
-        await moved
-        with pytest.raises(StoreMoved):
-            await refused
+    assert await stored == [D, A, A]
+    await moved
+    with pytest.raises(StoreMoved):
+        await refused
     copied = [row async for rows in moving.rows() for row in rows if isinstance(row, ReceiptRow)]
     assert {row.key for row in copied} == {receipt.key for receipt in group}
     assert await adding.moved_to() == "elsewhere"

@@ -10,15 +10,7 @@ from pathlib import Path
 import pytest
 
 from deniable.directory import shown_counts, shown_epochs
-from deniable.stores import (
-    KEPT_SECONDS,
-    Role,
-    Seal,
-    Store,
-    StoreError,
-    Token,
-    counts_digest,
-)
+from deniable.stores import KEPT_SECONDS, Role, Seal, Store, StoreError, Token, counts_digest
 from deniable.stores.sqlite import sealed_receipts
 from deniable.stores.sqlite.database import SqliteDatabase
 from deniable.stores.sqlite.driver import follow

@@ -11,11 +11,12 @@ import subprocess
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
+from deniable.client import IN_MEMORY, Client, Survey
 from deniable.messages import SignedReport, split_upload
 from deniable.messages.receipt import RECEIPT_KEY_BYTES
 from tests.support.postgres import connected
@@ -173,6 +174,12 @@ class CollectorProcess:
                 "utf-8",
             )
             self._command("survey", "publish", file)
+
+    def device(self, surveys: Sequence[Survey], state: Any = IN_MEMORY, **changes: Any) -> Client:
+        """Return the client of a device whose user consented, and that sends when it is told to."""
+        defaults: dict[str, Any] = {"authority": self.authority, "consent": "on"}
+        defaults["background"] = False
+        return Client(self.origin, surveys=surveys, state=state, **defaults | changes)
 
     def export(self, file: Path) -> None:
         self._command("survey", "export", NAME, "--out", file)

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,7 +17,8 @@ from deniable.client.ledger import refreshes
 from deniable.client.sending import delivery, outbox
 from deniable.messages import SignedReport
 from deniable.messages.receipt import RECEIPT_KEY_BYTES
-from tests.support.collector import NAME
+from tests.support.collector import NAME, CollectorProcess
+from tests.support.proxy import Proxy
 from tests.support.surveys import CATEGORIES, QUESTION
 
 SURVEY = Survey(NAME, QUESTION, CATEGORIES, max_epsilon="1")
@@ -103,6 +105,30 @@ class Fleet:
                 ).fetchall()
         assert len(rows) == 1
         return held(rows[0])
+
+
+@contextmanager
+def behind_a_proxy(
+    folder: Path, proxy: Proxy, seconds: float, threads: int = 8
+) -> Iterator[tuple[CollectorProcess, Fleet]]:
+    """Yield a collector that was started behind a proxy, and a fleet that tries for so long."""
+    with CollectorProcess(folder / "collector", proxy.origin) as collector:
+        proxy.port = collector.port
+        collector.start()
+        yield collector, Fleet(proxy.origin, collector.authority, seconds, folder, threads)
+
+
+def assert_counted_once(
+    collector: CollectorProcess, devices: Sequence[Held], expected: int
+) -> None:
+    """See that so many devices delivered, and that the collector counted each of them once."""
+    assert len(devices) == expected
+    assert {device.status for device in devices} == {"delivered"}
+    assert collector.receipts() == Counter(device.receipt for device in devices)
+    responses = Counter(device.response for device in devices)
+    counts = [responses[response] for response in range(len(CATEGORIES))]
+    assert collector.shown_counts() == counts
+    assert "Traceback" not in collector.complaints
 
 
 def results(tasks: Sequence[Future[list[Held]]], seconds: float) -> list[Held]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from deniable.messages import Report, SignedReport, UploadAnswer, pack_upload, sign_report
-from tests.support.collector import Receipt, receipts_of
+from tests.support.collector import CollectorProcess, Receipt, receipts_of
 from tests.support.reports import secret
 from tests.support.surveys import CATEGORIES
 
@@ -56,6 +56,12 @@ class StubbornDevices:
     def counts(self) -> list[int]:
         counted = Counter(signed.report.response for signed in self.reports)
         return [counted[response] for response in range(len(CATEGORIES))]
+
+    def check(self, collector: CollectorProcess) -> None:
+        """See that a collector's store holds exactly what the devices sent, once each."""
+        assert collector.receipts() == self.receipts
+        assert collector.shown_counts() == self.counts
+        assert "Traceback" not in collector.complaints
 
     async def send(self, ports: Sequence[int], part: int = 0, parts: int = 1) -> None:
         """Send until all of one part of the devices are acknowledged, each time to one port."""

@@ -1,7 +1,6 @@
 """From a survey's file to its histogram: only what the app's backend vouches for is counted."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,13 +43,6 @@ DECLARED = Survey(
 )
 
 
-@pytest.fixture
-def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
-    with CollectorProcess(tmp_path / "collector") as collector:
-        collector.start()
-        yield collector
-
-
 def keys(folder: Path) -> tuple[SigningKey, SigningKey]:
     """Have the command line make the keys of the current and the next issuer."""
     for name in ("issuer.pem", "issuer-2.pem"):
@@ -75,15 +67,7 @@ def publish(collector: CollectorProcess, folder: Path, *issuers: SigningKey) -> 
 
 def embed(collector: CollectorProcess, backend: IssuerBackend, account: str, state: Path) -> Client:
     """Return the client of one device of an account."""
-    return Client(
-        collector.origin,
-        authority=collector.authority,
-        surveys=[DECLARED],
-        state=state,
-        consent="on",
-        background=False,
-        enrol=backend.account(account),
-    )
+    return collector.device([DECLARED], state, enrol=backend.account(account))
 
 
 def device(

@@ -28,18 +28,15 @@ from tests.support.surveys import AUTHORITY, MANIFEST, ORIGIN, manifest
 
 
 @pytest.mark.long
-def test_the_embedded_client_reports_once_whatever_it_is_told_later(tmp_path: Path) -> None:
+def test_the_embedded_client_reports_once_whatever_it_is_told_later(
+    collector: CollectorProcess, tmp_path: Path
+) -> None:
     source = (ROOT / "examples" / "embed_client.py").read_text("utf-8")
-    collector = CollectorProcess(tmp_path / "collector")
     program = source.replace("http://127.0.0.1:8377", collector.origin)
     assert program != source
     command = [sys.executable, "-W", "error", "-c", program, collector.authority]
-    try:
-        collector.start()
-        first = run([*command, "good"], env={"HOME": str(tmp_path)}).stdout
-        second = run([*command, "poor"], env={"HOME": str(tmp_path)}).stdout
-    finally:
-        collector.close()
+    first = run([*command, "good"], env={"HOME": str(tmp_path)}).stdout
+    second = run([*command, "poor"], env={"HOME": str(tmp_path)}).stdout
     assert first.startswith("recorded")
     assert "delivered=1" in first
     assert second.startswith("repeated")
@@ -274,9 +271,10 @@ def test_the_tool_says_how_it_is_called_and_which_answers_there_are(
 
 
 @pytest.mark.long
-def test_the_tool_asks_once_and_its_user_can_look_and_decide(tmp_path: Path) -> None:
+def test_the_tool_asks_once_and_its_user_can_look_and_decide(
+    collector: CollectorProcess, tmp_path: Path
+) -> None:
     source = (ROOT / "examples" / "consent_cli.py").read_text("utf-8")
-    collector = CollectorProcess(tmp_path / "collector")
     program = source.replace("http://127.0.0.1:8377", collector.origin)
     assert program != source
     command = [sys.executable, "-W", "error", "-c", program, collector.authority]
@@ -286,24 +284,20 @@ def test_the_tool_asks_once_and_its_user_can_look_and_decide(tmp_path: Path) -> 
     def tool(*arguments: str, typed: str = "") -> str:
         return run([*command, *arguments], cwd=tmp_path, env=env, typed=typed).stdout
 
-    try:
-        collector.start()
-        undecided = tool("rate", "good")
-        assert "Take part?" in undecided
-        assert "not-recorded nobody consented" in undecided
-        assert "unset: nobody has decided yet" in tool("privacy", "consent")
-        assert not (tmp_path / ".local").exists()
-        agreed = tool("rate", "good", typed="y\n")
-        assert agreed.splitlines()[-1].strip().endswith("recorded")
-        again = tool("rate", "poor")
-        assert again.startswith("repeated")
-        journal = tool("privacy", "journal")
-        assert "epoch 0: delivered" in journal
-        assert "consent: on, from prompt" in journal
-        assert "1 report made" in tool("privacy", "explain")
-        assert "off: nothing is drawn" in tool("privacy", "consent", "off")
-        assert "erased" in tool("privacy", "journal")
-        assert tool("rate", "good").startswith("not-recorded consent is off")
-    finally:
-        collector.close()
+    undecided = tool("rate", "good")
+    assert "Take part?" in undecided
+    assert "not-recorded nobody consented" in undecided
+    assert "unset: nobody has decided yet" in tool("privacy", "consent")
+    assert not (tmp_path / ".local").exists()
+    agreed = tool("rate", "good", typed="y\n")
+    assert agreed.splitlines()[-1].strip().endswith("recorded")
+    again = tool("rate", "poor")
+    assert again.startswith("repeated")
+    journal = tool("privacy", "journal")
+    assert "epoch 0: delivered" in journal
+    assert "consent: on, from prompt" in journal
+    assert "1 report made" in tool("privacy", "explain")
+    assert "off: nothing is drawn" in tool("privacy", "consent", "off")
+    assert "erased" in tool("privacy", "journal")
+    assert tool("rate", "good").startswith("not-recorded consent is off")
     assert sum(collector.shown_counts()) == 1

@@ -2,7 +2,6 @@
 
 import random
 import time
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -10,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.collector import CollectorProcess, receipts_of
-from tests.support.fleet import Fleet, Held, results
+from tests.support.fleet import Held, assert_counted_once, behind_a_proxy, results
 from tests.support.proxy import Proxy
-from tests.support.surveys import CATEGORIES
 
 DEVICES = 600
 KILLS = 5
@@ -44,28 +42,17 @@ def test_kills_in_mid_upload_lose_nothing_acknowledged_and_count_nothing_twice(
     tmp_path: Path,
 ) -> None:
     chance = random.Random(2016)
-    with Proxy(burst=BURST) as proxy:
-        collector = CollectorProcess(tmp_path / "collector", proxy.origin)
-        proxy.port = collector.port
-        fleet = Fleet(proxy.origin, collector.authority, 60.0, tmp_path, threads=BURST)
-        try:
-            collector.start()
-            with fleet.reporting(DEVICES) as tasks:
-                effective = 0
-                while effective < KILLS and not all(task.done() for task in tasks):
-                    effective += kill_in_mid_upload(collector, proxy, tasks, chance)
-                    acknowledged = receipts_of(proxy.acknowledged)
-                    assert set(acknowledged) <= set(collector.receipts())
-                    collector.start()
-                devices = results(tasks, 90.0)
-            counts = collector.shown_counts()
-        finally:
-            collector.close()
-
-    assert effective == KILLS
-    assert len(devices) == DEVICES
-    assert {device.status for device in devices} == {"delivered"}
-    assert collector.receipts() == Counter(device.receipt for device in devices)
-    responses = Counter(device.response for device in devices)
-    assert counts == [responses[response] for response in range(len(CATEGORIES))]
-    assert "Traceback" not in collector.complaints
+    with (
+        Proxy(burst=BURST) as proxy,
+        behind_a_proxy(tmp_path, proxy, 60.0, BURST) as (collector, fleet),
+    ):
+        with fleet.reporting(DEVICES) as tasks:
+            effective = 0
+            while effective < KILLS and not all(task.done() for task in tasks):
+                effective += kill_in_mid_upload(collector, proxy, tasks, chance)
+                acknowledged = receipts_of(proxy.acknowledged)
+                assert set(acknowledged) <= set(collector.receipts())
+                collector.start()
+            devices = results(tasks, 90.0)
+        assert effective == KILLS
+        assert_counted_once(collector, devices, DEVICES)

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,13 +22,6 @@ SCENES = {
     "first report": {"scene": "lines", "step": 5},
     "from outside": {"scene": "instants", "most": 80 if THOROUGH else 10},
 }
-
-
-@pytest.fixture
-def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
-    with CollectorProcess(tmp_path / "collector") as collector:
-        collector.start()
-        yield collector
 
 
 def fates(collector: CollectorProcess, scene: str, folder: Path) -> list[Fate]:

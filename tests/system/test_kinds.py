@@ -1,11 +1,13 @@
-"""Surveys of every kind from the operator's file to the analyst's histogram."""
+"""Surveys of every kind, from the operator's file over devices to the analyst's histogram."""
 
+import csv
+import io
 import json
 import random
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from deniable.client import IN_MEMORY, Client, Survey
+from deniable.client import Survey
 from deniable.client.client import engine_of
 from deniable.messages import SignedReport
 from tests.support.collector import CollectorProcess
@@ -45,12 +47,22 @@ DECLARED = (
     Survey("smokes", "smokes?", ("no", "yes"), max_epsilon="4", mechanisms=["matrix"]),
 )
 
+QUESTIONS = {"plan": ("free", "paid"), "theme": tuple("ABCDEFGH")}
+ROWS = ", ".join(f"{key} = {json.dumps(each)}" for key, each in QUESTIONS.items())
+ASKED = f'epsilon = "3"\ndimensions = {{ {ROWS} }}\n'
+SEVERAL_FILES = {"usage": ASKED, "crossed": f'{ASKED}mechanism = "joint"'}
+SEVERAL = tuple(
+    Survey.several(name, f"{name}?", dimensions=QUESTIONS, max_epsilon="3")
+    for name in SEVERAL_FILES
+)
+
 
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
     (tmp_path / "smokes.csv").write_text(MATRIX, "utf-8")
     with CollectorProcess(tmp_path / "collector") as collector:
         collector.publish({name: f'epsilon = "4"\n{lines}' for name, lines in FILES.items()})
+        collector.publish(SEVERAL_FILES)
         collector.start()
         yield collector
 
@@ -68,23 +80,26 @@ def answers(device: int) -> dict[str, str]:
     }
 
 
-def report(collector: CollectorProcess, device: int) -> list[tuple[bytes, int]]:
+def answers_to_several(device: int) -> dict[str, str]:
+    return {
+        "plan": "paid" if device % 4 == 0 else "free",
+        "theme": "B" if device % 3 else QUESTIONS["theme"][device % 8],
+    }
+
+
+def report(
+    collector: CollectorProcess,
+    surveys: Sequence[Survey],
+    answers: Mapping[str, str | Mapping[str, str]],
+    device: int,
+) -> list[tuple[bytes, int]]:
     """Be a device; return (survey id, response) of each report that it holds as delivered."""
-    client = Client(
-        collector.origin,
-        authority=collector.authority,
-        surveys=DECLARED,
-        state=IN_MEMORY,
-        consent="on",
-        background=False,
-        lifetime_epsilon="24",
-        # Reproducible words: nobody's answer is at stake, and the test has no false alarms.
-        unsafe_draw=partial(random.Random(device).getrandbits, 64),
-    )
-    with client:
+    # Reproducible words: nobody's answer is at stake, and the test has no false alarms.
+    draw = partial(random.Random(device).getrandbits, 64)
+    with collector.device(surveys, lifetime_epsilon="24", unsafe_draw=draw) as client:
         assert client.refresh().errors == {}
-        for name, answer in answers(device).items():
-            client.report(name, answer, strict=True)
+        for name, answer in answers.items():
+            assert client.report(name, answer, strict=True).ok
         deadline = time.monotonic() + 60
         while client.flush(1.0).pending and time.monotonic() < deadline:
             pass
@@ -96,9 +111,12 @@ def report(collector: CollectorProcess, device: int) -> list[tuple[bytes, int]]:
     return [(each.survey_id, each.response) for each in reports]
 
 
-def histogram(collector: CollectorProcess, name: str) -> dict[str, Any]:
-    shown = run([*DENIABLE, "hist", name, "--dir", collector.directory, "--json"]).stdout
-    read: dict[str, Any] = json.loads(shown)
+def hist(collector: CollectorProcess, name: str, *options: str) -> str:
+    return str(run([*DENIABLE, "hist", name, "--dir", collector.directory, *options]).stdout)
+
+
+def histogram(collector: CollectorProcess, name: str, *options: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(hist(collector, name, "--json", *options))
     return read
 
 
@@ -107,7 +125,9 @@ def test_every_kind_is_published_answered_counted_and_estimated(
     collector: CollectorProcess,
 ) -> None:
     with ThreadPoolExecutor(8) as pool:
-        devices = list(pool.map(lambda device: report(collector, device), range(DEVICES)))
+        devices = [
+            *pool.map(lambda each: report(collector, DECLARED, answers(each), each), range(DEVICES))
+        ]
     held = Counter(each for device in devices for each in device)
     truth = {name: Counter(answers(device)[name] for device in range(DEVICES)) for name in FILES}
     for name in FILES:
@@ -136,9 +156,43 @@ def test_every_kind_is_published_answered_counted_and_estimated(
     smokes = histogram(collector, "smokes")
     assert [row["response"] for row in smokes["responses"]] == RESPONSES
     assert all(row["raw"] is None for row in smokes["categories"])
-    text = run([*DENIABLE, "hist", "smokes", "--dir", collector.directory]).stdout
+    text = hist(collector, "smokes")
     for row in smokes["responses"]:
         assert re.search(rf"^{row['response']} +{row['raw']}$", text, re.MULTILINE)
     for row in smokes["categories"]:
         assert re.search(rf"^{row['category']} .*{row['estimate']:.1%}", text, re.MULTILINE)
+    assert "Traceback" not in collector.complaints
+
+
+@pytest.mark.long
+def test_several_questions_go_from_a_file_to_a_histogram(collector: CollectorProcess) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        said = [answers_to_several(device) for device in range(DEVICES)]
+        both = [dict.fromkeys(SEVERAL_FILES, each) for each in said]
+        list(pool.map(partial(report, collector, SEVERAL), both, range(DEVICES)))
+    truth = Counter(each for one in said for each in one.items())
+    shown = {name: histogram(collector, name, "--level", "0.999999") for name in SEVERAL_FILES}
+    for each in shown.values():
+        assert each["n"] == DEVICES
+        for margin in each["margins"]:
+            rows = margin["answers"]
+            assert [row["answer"] for row in rows] == [*QUESTIONS[margin["question"]]]
+            assert sum(row["estimate"] for row in rows) == pytest.approx(1)
+            for row in rows:
+                share = truth[margin["question"], row["answer"]] / DEVICES
+                assert row["low"] <= share <= row["high"]
+    one, joint = shown["usage"], shown["crossed"]
+    assert (one["mechanism"], joint["mechanism"]) == ("one-question", "joint")
+    assert sum(margin["n"] for margin in one["margins"]) == DEVICES
+    assert [row["category"] for row in one["categories"]][:3] == [
+        "plan: free",
+        "plan: paid",
+        "theme: A",
+    ]
+    assert len(joint["categories"]) == 16
+    assert sum(row["estimate"] for row in joint["categories"]) == pytest.approx(1)
+    for name, rows in (("usage", 10), ("crossed", 16 + 10)):
+        assert len(list(csv.DictReader(io.StringIO(hist(collector, name, "--csv"))))) == rows
+    assert "answers one of the questions" in " ".join(hist(collector, "usage").split())
+    assert "plan: free" in hist(collector, "crossed")
     assert "Traceback" not in collector.complaints

@@ -2,17 +2,15 @@
 
 import asyncio
 import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.cli.commands import succeed
 from tests.support.collector import CollectorProcess, receipts_of
-from tests.support.fleet import Fleet, results
+from tests.support.fleet import Fleet, assert_counted_once, results
 from tests.support.postgres import postgres_server
 from tests.support.proxy import Proxy
-from tests.support.surveys import CATEGORIES
 
 DEVICES = 240
 BURST = 16
@@ -39,7 +37,7 @@ def test_a_move_under_load_loses_nothing_acknowledged_and_counts_nothing_twice(
         new = old.with_store(second)
         proxy.port = old.port
         fleet = Fleet(proxy.origin, old.authority, 240.0, tmp_path, threads=BURST)
-        try:
+        with old, new:
             old.start()
             with fleet.reporting(DEVICES) as tasks:
                 while len(proxy.acknowledged) < DEVICES // 6:
@@ -55,13 +53,4 @@ def test_a_move_under_load_loses_nothing_acknowledged_and_counts_nothing_twice(
                 assert not all(task.done() for task in tasks)
                 new.start()
                 devices = results(tasks, 300.0)
-            counts = new.shown_counts()
-        finally:
-            old.close()
-            new.close()
-
-    assert {device.status for device in devices} == {"delivered"}
-    assert new.receipts() == Counter(device.receipt for device in devices)
-    assert len(devices) == DEVICES
-    responses = Counter(device.response for device in devices)
-    assert counts == [responses[response] for response in range(len(CATEGORIES))]
+            assert_counted_once(new, devices, DEVICES)

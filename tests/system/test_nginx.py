@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.client import IN_MEMORY, Client, Survey
+from deniable.client import Survey
 from deniable.messages import UploadAnswer, pack_upload
 from tests.support.collector import NAME, CollectorProcess
 from tests.support.nginx import HOST, ask, serving
@@ -25,24 +25,15 @@ def test_a_device_behind_nginx_is_counted_limited_by_its_own_address_and_read_by
         "DENIABLE_ADDRESS_RATE": "0.001",
         "DENIABLE_PUBLIC": NAME,
     }
-    collector = CollectorProcess(tmp_path / "collector", f"https://{HOST}:{port}", settings)
-    collector.start()
-    try:
+    with CollectorProcess(tmp_path / "collector", f"https://{HOST}:{port}", settings) as collector:
+        collector.start()
         with serving(folder, collector.port, port):
             monkeypatch.setenv("SSL_CERT_FILE", str(folder / "certificate.pem"))
             bundle = tmp_path / "survey.json"
             collector.export(bundle)
             # Declared, and not bundled: the device asks for the manifest by itself.
             survey = replace(Survey.bundled(bundle), bundle=None)
-            with Client(
-                collector.origin,
-                authority=collector.authority,
-                surveys=[survey],
-                state=IN_MEMORY,
-                consent="on",
-                background=False,
-                environment={},
-            ) as device:
+            with collector.device([survey], environment={}) as device:
                 assert device.refresh().ready == (NAME,)
                 device.report(NAME, "good", strict=True)
                 assert device.flush().delivered == 1
@@ -69,7 +60,5 @@ def test_a_device_behind_nginx_is_counted_limited_by_its_own_address_and_read_by
             assert (figures[0][0], json.loads(figures[0][1])["n"]) == (200, 1)
             for hidden in ("/healthz", "/metrics", "/telemetry/v1/reports", "/telemetry/healthz"):
                 assert ask(port, folder, "GET", hidden)[0] == 404
-    finally:
-        collector.close()
     assert (folder / "error.log").read_text("utf-8") == ""
     assert "Traceback" not in collector.complaints

@@ -86,14 +86,10 @@ def test_the_container_s_health_check_tells_a_running_collector(tmp_path: Path) 
         return run([*DENIABLE, *words], env=where, status=None).returncode == 0
 
     # As in the container: on every address, and at a port that a variable sets.
-    collector = CollectorProcess(
-        tmp_path / "collector", environment={"DENIABLE_HOST": "0.0.0.0"}
-    ).beside()
-    collector.start()
-    try:
+    everywhere = {"DENIABLE_HOST": "0.0.0.0"}
+    with CollectorProcess(tmp_path / "collector", environment=everywhere).beside() as collector:
+        collector.start()
         assert healthy(collector)
-    finally:
-        collector.close()
     assert not healthy(collector)
 
 

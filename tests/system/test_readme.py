@@ -61,22 +61,19 @@ def test_marked_blocks_run_in_order(tmp_path: Path, document: Path, languages: s
 
 
 @pytest.mark.long
-def test_the_apps_code_reports_with_the_file_that_export_writes(tmp_path: Path) -> None:
+def test_the_apps_code_reports_with_the_file_that_export_writes(
+    collector: CollectorProcess, tmp_path: Path
+) -> None:
     about_apps = README.read_text("utf-8").partition("## In your app")[2].partition("\n## ")[0]
     app = "".join(re.findall(r"```python\n(.*?)```", about_apps, re.DOTALL))
-    collector = CollectorProcess(tmp_path / "collector")
     collector.export(tmp_path / f"{NAME}.json")
     (shown,) = re.findall(r'authority="([0-9a-f]{64})"', app)
     app = app.replace(shown, collector.authority)
     app = app.replace("https://telemetry.example.org", collector.origin)
     (tmp_path / "app.py").write_text(f"{app}print(outcome.status, client)", "utf-8")
-    try:
-        collector.start()
-        command = [sys.executable, "-W", "error", str(tmp_path / "app.py")]
-        shown = run(command, env=terminal(tmp_path), typed="y\n").stdout
-        assert "Take part? [y/N] recorded" in shown
-    finally:
-        collector.close()
+    command = [sys.executable, "-W", "error", str(tmp_path / "app.py")]
+    shown = run(command, env=terminal(tmp_path), typed="y\n").stdout
+    assert "Take part? [y/N] recorded" in shown
     assert sum(collector.shown_counts()) == 1
 
 

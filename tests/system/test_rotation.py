@@ -1,7 +1,7 @@
 """The authority's key is rotated beside a running collector: old and new devices go on."""
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,17 +15,8 @@ from tests.support.watched import until
 DECLARED = Survey(NAME, QUESTION, CATEGORIES, max_epsilon="1")
 
 
-@pytest.fixture
-def collector(tmp_path: Path) -> Iterator[CollectorProcess]:
-    with CollectorProcess(tmp_path / "collector") as collector:
-        collector.start()
-        yield collector
-
-
-def device(collector: CollectorProcess, state: Path, **changes: object) -> Client:
-    arguments = {"authority": collector.authority, "surveys": [DECLARED], "state": state}
-    arguments |= {"consent": "on", "background": False, "delivery_seconds": 0.0, **changes}
-    return Client(collector.origin, **arguments)  # type: ignore[arg-type]
+def device(collector: CollectorProcess, state: Path, **changes: Any) -> Client:
+    return collector.device([DECLARED], state, delivery_seconds=0.0, **changes)
 
 
 def test_devices_of_every_age_follow_a_rotation(

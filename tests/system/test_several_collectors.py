@@ -41,13 +41,6 @@ def settings(request: pytest.FixtureRequest) -> dict[str, str]:
     return {"store": server.url(asyncio.run(server.create()))}
 
 
-def check(collector: CollectorProcess, devices: StubbornDevices) -> None:
-    """Check that the store holds exactly what the devices sent, once each."""
-    assert collector.receipts() == devices.receipts
-    assert collector.shown_counts() == devices.counts
-    assert "Traceback" not in collector.complaints
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("number", [2, 4])
 def test_collectors_race_on_the_same_reports_and_one_of_them_counts_each(
@@ -56,7 +49,7 @@ def test_collectors_race_on_the_same_reports_and_one_of_them_counts_each(
     with collectors(tmp_path, number, **settings) as every:
         devices = StubbornDevices(every[0].survey_id, 400, together=4)
         asyncio.run(devices.send_everywhere([collector.port for collector in every]))
-        check(every[0], devices)
+        devices.check(every[0])
     assert devices.verdicts.total() == 400 * number
     # Who was not answered sends again, and may be told of a duplicate where it was accepted.
     assert devices.verdicts["accepted"] == 400 or devices.statuses[0]
@@ -75,7 +68,7 @@ def test_an_answer_cut_behind_one_commit_is_a_duplicate_wherever_it_is_sent_agai
         devices = StubbornDevices(every[0].survey_id, 300)
         ports = [int(proxy.origin.rpartition(":")[2]) for proxy in proxies]
         asyncio.run(devices.send(ports))
-        check(every[0], devices)
+        devices.check(every[0])
         assert devices.verdicts["duplicates"] > 0
         assert set(proxies[0].fates) == set(weights)
 
@@ -109,7 +102,7 @@ def test_one_collector_after_the_other_is_killed_under_load(
     with collectors(tmp_path, 2, **settings) as every:
         devices = StubbornDevices(every[0].survey_id, 1_000)
         while_sending(devices, [collector.port for collector in every], [kill_one] * 4)
-        check(every[0], devices)
+        devices.check(every[0])
 
 
 @pytest.mark.long
@@ -123,26 +116,8 @@ def test_the_database_is_killed_under_the_load_of_two_collectors(tmp_path: Path)
     with collectors(tmp_path, 2, store=server.url(asyncio.run(server.create()))) as every:
         devices = StubbornDevices(every[0].survey_id, 1_000)
         while_sending(devices, [collector.port for collector in every], [kill_database] * 4)
-        check(every[0], devices)
+        devices.check(every[0])
         assert all(collector.pid for collector in every)  # neither had to be started anew
-
-
-@pytest.mark.long
-def test_a_storm_of_restarts_loses_nothing(tmp_path: Path) -> None:
-    chance = random.Random(2016)
-
-    def restart() -> None:
-        if chance.random() < 0.5:
-            collector.kill()
-        else:
-            collector.terminate()
-            assert collector.wait()[0] == 0
-        collector.start()
-
-    with collectors(tmp_path) as (collector,):
-        devices = StubbornDevices(collector.survey_id, 1_000)
-        while_sending(devices, [collector.port], [restart] * 5)
-        check(collector, devices)
 
 
 @pytest.mark.long
@@ -162,7 +137,7 @@ def test_workers_and_their_parent_are_killed_under_load(tmp_path: Path) -> None:
         devices = StubbornDevices(collector.survey_id, 1_000)
         troubles = [kill_worker, kill_parent, kill_worker, kill_parent]
         while_sending(devices, [collector.port], troubles)
-        check(collector, devices)
+        devices.check(collector)
 
 
 def whose_turn(collector: CollectorProcess) -> int | None:
@@ -220,7 +195,7 @@ def test_workers_that_stand_still_under_load_are_killed_wherever_it_hits_them(
         finally:
             for worker in collector.workers():  # nobody else would end one that is stopped
                 os.kill(worker, signal.SIGCONT)
-        check(collector, devices)
+        devices.check(collector)
         assert not first <= set(collector.workers())
 
 
@@ -243,7 +218,7 @@ def test_a_parent_that_was_killed_is_started_anew_while_its_workers_still_drain(
         collector.start()
         devices = StubbornDevices(collector.survey_id, 50)
         asyncio.run(devices.send([collector.port]))
-        check(collector, devices)
+        devices.check(collector)
         for connection in slow:
             connection.close()
         while any(map(runs, orphans)):  # nobody else would end them

@@ -12,7 +12,7 @@ import pytest
 
 from deniable.messages import Report, pack_upload, sign_report
 from tests.support.collector import CollectorProcess, receipts_of
-from tests.support.fleet import Fleet, results
+from tests.support.fleet import assert_counted_once, behind_a_proxy, results
 from tests.support.proxy import Proxy
 
 DEVICES = 300
@@ -24,33 +24,25 @@ FAREWELL = "everything acknowledged is stored"
 
 @pytest.mark.long
 def test_what_was_acknowledged_under_load_is_stored_when_the_process_ends(tmp_path: Path) -> None:
-    with Proxy(burst=BURST) as proxy:
-        collector = CollectorProcess(tmp_path / "collector", proxy.origin)
-        proxy.port = collector.port
-        fleet = Fleet(proxy.origin, collector.authority, 60.0, tmp_path, threads=BURST)
-        try:
+    with (
+        Proxy(burst=BURST) as proxy,
+        behind_a_proxy(tmp_path, proxy, 60.0, BURST) as (collector, fleet),
+    ):
+        with fleet.reporting(DEVICES) as tasks:
+            while len(proxy.acknowledged) < DEVICES // 3 or proxy.under_way < BURST // 2:
+                assert not all(task.done() for task in tasks), "SIGTERM came too late"
+                time.sleep(0.0005)
+            collector.terminate()
+            status, written = collector.wait()
+            acknowledged = receipts_of(proxy.acknowledged)
+            stored = collector.receipts()
             collector.start()
-            with fleet.reporting(DEVICES) as tasks:
-                while len(proxy.acknowledged) < DEVICES // 3 or proxy.under_way < BURST // 2:
-                    assert not all(task.done() for task in tasks), "SIGTERM came too late"
-                    time.sleep(0.0005)
-                collector.terminate()
-                status, written = collector.wait()
-                acknowledged = receipts_of(proxy.acknowledged)
-                stored = collector.receipts()
-                collector.start()
-                devices = results(tasks, 90.0)
-        finally:
-            collector.close()
-
-    assert status == 0
-    assert FAREWELL in written
+            devices = results(tasks, 90.0)
+        assert_counted_once(collector, devices, DEVICES)
+    assert (status, FAREWELL in written) == (0, True)
     assert len(acknowledged) >= DEVICES // 3
     assert set(acknowledged) <= set(stored)
     assert len(stored) < DEVICES  # there was load until the end
-    assert {device.status for device in devices} == {"delivered"}
-    assert collector.receipts() == Counter(device.receipt for device in devices)
-    assert "Traceback" not in collector.complaints
 
 
 def await_refusal(port: int, seconds: float = 20.0) -> None:
@@ -78,24 +70,21 @@ def begun_upload(collector: CollectorProcess, length: int) -> Iterator[socket.so
 
 
 def test_an_upload_that_waits_for_its_commit_at_sigterm_is_still_stored_and_answered(
-    tmp_path: Path,
+    collector: CollectorProcess,
 ) -> None:
-    with CollectorProcess(tmp_path / "collector") as collector:
-        collector.start()
-        body = pack_upload([sign_report(SECRET, Report(collector.survey_id, 0, 3))])
-        with (
-            closing(sqlite3.connect(collector.store, isolation_level=None)) as other,
-            begun_upload(collector, len(body)) as connection,
-        ):
-            other.execute("BEGIN IMMEDIATE")  # no commit gets through while this one is open
-            connection.sendall(body)
-            collector.terminate()
-            await_refusal(collector.port)
-            assert not collector.receipts()
-            other.execute("ROLLBACK")
-            answer = connection.recv(65_536)
-        status, written = collector.wait()
-
+    body = pack_upload([sign_report(SECRET, Report(collector.survey_id, 0, 3))])
+    with (
+        closing(sqlite3.connect(collector.store, isolation_level=None)) as other,
+        begun_upload(collector, len(body)) as connection,
+    ):
+        other.execute("BEGIN IMMEDIATE")  # no commit gets through while this one is open
+        connection.sendall(body)
+        collector.terminate()
+        await_refusal(collector.port)
+        assert not collector.receipts()
+        other.execute("ROLLBACK")
+        answer = connection.recv(65_536)
+    status, written = collector.wait()
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert ACCEPTED in answer
     assert (status, FAREWELL in written) == (0, True)
@@ -103,18 +92,15 @@ def test_an_upload_that_waits_for_its_commit_at_sigterm_is_still_stored_and_answ
 
 
 def test_an_upload_whose_body_comes_after_sigterm_is_stored_and_acknowledged_or_neither(
-    tmp_path: Path,
+    collector: CollectorProcess,
 ) -> None:
-    with CollectorProcess(tmp_path / "collector") as collector:
-        collector.start()
-        body = pack_upload([sign_report(SECRET, Report(collector.survey_id, 0, 3))])
-        with begun_upload(collector, len(body)) as connection:
-            collector.terminate()
-            await_refusal(collector.port)
-            connection.sendall(body)
-            answer = connection.recv(65_536)
-        status, written = collector.wait()
-
+    body = pack_upload([sign_report(SECRET, Report(collector.survey_id, 0, 3))])
+    with begun_upload(collector, len(body)) as connection:
+        collector.terminate()
+        await_refusal(collector.port)
+        connection.sendall(body)
+        answer = connection.recv(65_536)
+    status, written = collector.wait()
     assert (status, FAREWELL in written) == (0, True)
     # On a machine that stands still for half a second it comes too late, and is refused whole.
     assert (ACCEPTED in answer) != (b"urn:deniable:error:timeout" in answer)

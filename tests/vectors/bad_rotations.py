@@ -3,11 +3,7 @@
 from collections.abc import Iterator
 
 from deniable.messages import SigningKey
-from deniable.messages.ed25519 import (
-    CONTEXT_AUTHORITY,
-    CONTEXT_AUTHORITY_ACCEPT,
-    CONTEXT_MANIFEST,
-)
+from deniable.messages.ed25519 import CONTEXT_AUTHORITY, CONTEXT_AUTHORITY_ACCEPT, CONTEXT_MANIFEST
 from tests.vectors import edwards25519 as curve
 from tests.vectors.scene import (
     AUTHORITY,
